@@ -19,7 +19,7 @@
  *
  * Rows with row % 16 == 9 have, for silu, gates from -32 to -16 and factors up to 2^40. The small values of silu then
  * give large results, and a reference that takes the sigmoid of such a gate for 0 is wrong. If a tensor is float16, or
- * with gelu, these rows are like ordinary rows: such values of silu are 0 in float16, and gelu cancels there.
+ * with gelu, these rows are like ordinary rows: such values of silu are 0 in float16, and gelu cancels for such gates.
  *
  * Rows with row % 16 == 13 have gates from -256 to -128 and factors up to 2^126, unless a tensor is float16. The product
  * of gate and factor overflows float32, but the magnitude of the activation is below 2^-170, which is 0 in float32. The

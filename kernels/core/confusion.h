@@ -74,8 +74,9 @@ bool before_root_scale(struct op_variation *v, const struct op_confusion *confus
 bool variation_scale(struct op_variation *v, const char *role, double scale); /* the scalar becomes `scale` */
 bool before_variant(struct op_variation *v, const struct op_confusion *confusion); /* toggles the flags `by` */
 bool before_iota(struct op_variation *v, const struct op_confusion *confusion);    /* the elements are 0, 1, 2, … */
-/* Used together with after_tile: query head h reads head h modulo the number of heads of `other`, instead of the head
- * of its group. Heads are axis 1 of `role` and of the outputs, and the last axis but one of `other`. */
+/* Used together with after_tile: query head h does not read the head of its group. It reads the head of `other` whose
+ * number is h modulo the number of these heads. Heads are axis 1 of `role` and of the outputs, and the last axis but
+ * one of `other`. */
 bool before_tile(struct op_variation *v, const struct op_confusion *confusion);
 
 /* These functions change outputs after the oracle ran; `role` is an output. For scale, add, set, clamp, most, round and

@@ -674,7 +674,7 @@ SHOWN int reftest_truth_left(const char *text, const struct truth_place *in, con
 	return truth_on(open_cpu, 0, text, in, out, left, why, room);
 }
 
-/* An output of a reference that the family's own function judges, and the tensors of its case. */
+/* An output that the family's own function judges, and the tensors of the output's case. */
 struct judged {
 	struct request request;
 	struct tensor inputs[OP_ARGS], theirs[OP_ARGS], ours[OP_ARGS];

@@ -183,9 +183,9 @@ struct op_confusion {
 	const char *role, *other; /* roles of the tensors that are changed, as in op.roles */
 	double by;                /* a parameter of the change: a factor, a limit, a dtype, … */
 	int mistake;              /* op_case.mistake during the oracle; op_case.mistake_by is `by` */
-	/* The members `mistake` of earlier rows with narrower mistakes; 0 ends the list. Outputs with a narrower mistake
-	 * also agree with this mistake, for example because this mistake leaves the order of ties open. If a narrower
-	 * mistake explains a case, this mistake is not reported. */
+	/* The narrower mistakes, by the member `mistake` of their rows, which are earlier; 0 ends the list. Outputs
+	 * with a narrower mistake also agree with this mistake, for example because this mistake leaves the order of
+	 * ties open. If a narrower mistake explains a case, this mistake is not reported. */
 	int narrower[OP_NARROWER];
 	/* true: if op.check would reject the changed inputs in a workload, the mistake is not tried. This is needed if the
 	 * mistake changes indices: the oracle could then read outside of its tensors. */

@@ -373,8 +373,8 @@ int64_t indexer_heads_of(const struct op_case *c, const struct indexer_roles *ro
 	return input == roles->weights ? indexer_extent_of(c, roles).heads : 0;
 }
 
-/* Byte `index` belongs to some key of the cache or to its scale. Returns the index of the corresponding byte of the
- * first key or its scale. */
+/* Byte `index` of the cache belongs to a key or to a key's scale. Returns the index of the byte that has the same place
+ * in the first key or in the first key's scale. */
 static int64_t of_first_key(const struct indexer_cache *f, int64_t index)
 {
 	int64_t place = index % (f->page_size * (f->dim + 4)), keys_end = f->page_size * f->dim;

@@ -152,7 +152,7 @@ static int match_gates(const struct op_problem *problem, const struct gdn_roles 
 	return 0;
 }
 
-/* Returns a bit set of the layouts that fit the shape of the state: bit 0 for [.., V, K], bit 1 for [.., K, V]. */
+/* Returns which layouts fit the shape of the state: bit 0 is set for [.., V, K], bit 1 for [.., K, V]. */
 static int layouts(const struct op_problem *problem, const struct gdn_roles *roles, const struct op_arg *state)
 {
 	const struct op_arg *v = &problem->inputs[roles->v], *q = &problem->inputs[roles->q];

@@ -341,8 +341,8 @@ WIDE FUSED __attribute__((noinline)) static void sum_narrow_chunk(struct tile *t
 	ADD_CHUNK(float, t->narrow_a, t->narrow_b, t->narrow_sum)
 }
 
-/* Does what add_chunk does, in half the time, if float represents all sums of the chunk exactly. The processor notes in
- * a flag if it has rounded a result. Returns false and changes no sum if it has. */
+/* Does what add_chunk does, in half the time, if float represents all sums of the chunk exactly. A flag of the
+ * processor shows if it has rounded a result. If so, returns false and changes no sum. */
 static bool add_narrow_chunk(struct tile *t, int64_t rows, int64_t columns, int64_t length)
 {
 	if (feclearexcept(FE_INEXACT) != 0)

@@ -459,7 +459,7 @@ WIDE static void make_fine(const struct moe_fill *f, int64_t start, const uint32
 	}
 	if (f->period == 0)
 		return;
-	for (int64_t at = -(start % f->period); at < count; at += f->period) { /* the periods with elements in `values` */
+	for (int64_t at = -(start % f->period); at < count; at += f->period) { /* the periods that reach into `values` */
 		int64_t from = at + f->from > 0 ? at + f->from : 0, until = at + f->until < count ? at + f->until : count;
 
 		for (int64_t i = from; i < until; i++)

@@ -10,8 +10,8 @@
  * reftest finds it by running the reference: the scale s of a group of zeros is floor / 448. With a floor of 0, zeros
  * have no quotient.
  *
- * Tolerance. An implementation computes in float32 in one of several ways, in which each rounding is off by a relative
- * 2^-24 at most (the number of roundings is in parentheses):
+ * Tolerance. Implementations compute in float32, in one of several ways. Each rounding has a relative error of at most
+ * 2^-24; the number of roundings is in parentheses:
  *
  *   s: amax / 448 (1); amax * (1 / 448) (2); or a division that is only accurate to 2 units in the last place (2^-22)
  *   q: x / s (2, with s); x * (448 / amax) (2); x * (1 / s) (3); x / (amax * (1 / 448)) (3). With an inaccurate

@@ -202,9 +202,9 @@ static double rounded(enum dtype dtype, double value)
 	return dtype_load(&bits, dtype, 0);
 }
 
-/* Adds the suspicions of two samplers that round the sums of the kept probabilities: `who` to float16, and the suspect
- * after it to bfloat16. Such a sampler draws a token with the difference of two rounded sums. `before` is the sum of
- * the tokens before the drawn token, whose own probability is `value`. */
+/* Adds the suspicions of two samplers that round the sums of the kept probabilities. Suspect `who` rounds to float16,
+ * and the next suspect rounds to bfloat16. The probability with which such a sampler draws a token is the difference of
+ * two rounded sums. `before` is the sum of the tokens before the drawn token, whose own probability is `value`. */
 static void suspect_sums(struct draw *draw, enum draw_suspect who, const struct filter_kept *kept, double before,
                          double value)
 {

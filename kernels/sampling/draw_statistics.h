@@ -11,15 +11,16 @@
  *             token on, and the buckets are the quarters of the sum.
  *
  * A tally counts the draws in each bucket. Each way has separate tallies for three kinds of rows: rows that one token
- * dominates, rows with more than 64 kept tokens of which none has a 32nd of the probability, and all other rows. Each
- * of these tallies exists three times: for all rows, for rows in which top-k determines where the kept tokens end, and
- * for rows in which top-p does. This makes 27 tallies. For rows in which thousands of tokens are equally likely, there
- * are two more tallies, by the position within a cell. For these two tallies, the probabilities of a row are summed in
- * the order of the vocabulary. The sum is divided into 2^b cells, and the buckets are the quarters of a cell. A sampler
- * that uses a random number of b bits draws only tokens next to the ends of cells. The two tallies have cells of two
- * and of four tokens. The two tallies also detect samplers that use fewer bits. A split divides the four buckets into
- * two sides; there are 7 splits. Let x be the fraction of draws on one side, and m the expected value of x. The total
- * variation distance of a tally is the largest difference between x and m over all splits.
+ * dominates, rows with more than 64 kept tokens, none of which has a 32nd of the probability or more, and all other
+ * rows. Each of these tallies exists three times: for all rows, for rows in which top-k determines where the kept
+ * tokens end, and for rows in which top-p does. This makes 27 tallies. For rows in which thousands of tokens are
+ * equally likely, there are two more tallies, by the position within a cell. For these two tallies, the probabilities
+ * of a row are summed in the order of the vocabulary. The sum is divided into 2^b cells, and the buckets are the
+ * quarters of a cell. A sampler that uses a random number of b bits draws only tokens next to the ends of cells. The
+ * two tallies have cells of two and of four tokens. The two tallies also detect samplers that use fewer bits. A split
+ * divides the four buckets into two sides; there are 7 splits. Let x be the fraction of draws on one side, and m the
+ * expected value of x. The total variation distance of a tally is the largest difference between x and m over all
+ * splits.
  *
  * Threshold and false alarm rate. Draws of different rows are independent. Let a correct sampler draw for N rows. For
  * an x above m, the probability that the fraction of draws on one side is x or more is at most exp(-N KL(x || m)). For

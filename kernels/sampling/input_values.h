@@ -21,7 +21,7 @@
  *            1024/4193280, of which 65 to 1088 are kept. A wide row needs a vocabulary of 4096, a dtype that represents
  *            the steps (float32), and its own parameters; otherwise the row is flat, 2 kept.
  *
- * Without a filter, and with only min_p, most rows are peaks. In a peak one token has the probability 0.59, and 63
+ * If there is no filter, or only min_p, most rows are peaks. In a peak one token has the probability 0.59, and 63
  * tokens share the rest, in proportions from 95/4032 down to 33/4032; 60 to 63 tokens are kept. A common sampler draws
  * the token with the largest probability / noise, where the noise must be exponential. With uniform noise it draws the
  * most likely token of a peak too often: in 0.71 instead of 0.59 of the draws. In all other rows the difference is

@@ -29,8 +29,8 @@
 
 _Static_assert((int)DRAW_SUSPECTS <= (int)METRICS_EVIDENCE, "metrics must have room for the suspicions of draws_judge");
 
-/* If the draws of a case are the same under another seed, the reference fails, unless the probability of this for a
- * correct reference is above 1e-10. */
+/* The reference fails if the draws of a case are the same under another seed, except in cases where a correct reference
+ * would draw the same tokens with a probability above 1e-10. */
 static const double false_sameness = 1e-10;
 
 /* PARALLEL_FROM: with fewer elements, one thread is faster than several. */
@@ -502,8 +502,8 @@ static int check(const struct op_case *c, const struct tensor *in, struct err *e
 	return 0;
 }
 
-/* Writes the ground truth of one row. That of a sampler is its most likely token, which every filter keeps. `divisor` is
- * that of write_row. */
+/* Writes the ground truth of one row. The ground truth of a sampler is the row's most likely token, which every filter
+ * keeps. `divisor` is that of write_row. */
 static void answer_row(const struct op_case *c, const struct tensor *in, int64_t row, struct filter *filter,
                        double divisor, struct tensor *out)
 {

@@ -141,8 +141,8 @@ static bool deal(struct draft *d, const struct attention_extent *e, bool decode,
 	return (decode || deal_queries(d, e->queries)) && deal_entries(d, e->entries);
 }
 
-/* Sets the lengths of all sequences from the list (lengths.h) to which the axes belong. Returns false if the axes
- * belong to no list. */
+/* Finds the list (lengths.h) to which the axes belong, and sets the lengths of all sequences from that list. Returns
+ * false if the axes belong to no list. */
 static bool deal_list(struct draft *d, const struct attention_extent *e, bool decode, enum op_contents contents)
 {
 	struct attention_totals totals = {e->batch, e->queries, e->entries, e->page_size, decode};

@@ -7,12 +7,13 @@
  * one ulp of bfloat16 or float16, with a margin for the errors of float32 sums; for float32, rtol is 2^-12.
  *
  * Bounds of states. A reference that processes tokens one by one rounds each element once per token, by 2^-24, and
- * these errors decay with the state. Chunked references exponentiate differences of sums of gates, and the last few
- * additions to such a sum round by at most 2^-15 each (input_values.h). rtol is 2^-12, eight of these roundings. atol
- * matters for elements that are much smaller than the terms k v from which they are summed. A term k v may be as large
- * as a typical element of a state, 1/4, and eight roundings change it by at most 2^-12 of its size. Roundings have
- * random signs and sizes, and the largest is 2^-15. The sum of eight roundings has a standard deviation of 1.6 times
- * 2^-15 and rarely exceeds 2^-13. Hence, atol is 2^-13 of 1/4, which is 2^-15 (RECURRENCE_STATE_ATOL).
+ * these errors decay with the state. Chunked references sum gates, and compute exponentials of the differences between
+ * these sums. Each of the last few additions to such a sum has a rounding error of at most 2^-15 (input_values.h). rtol
+ * is 2^-12, eight of these roundings. atol matters for elements that are much smaller than the terms k v from which
+ * they are summed. A term k v may be as large as a typical element of a state, 1/4, and eight roundings change it by at
+ * most 2^-12 of its size. Roundings have random signs and sizes, and the largest is 2^-15. The sum of eight roundings
+ * has a standard deviation of 1.6 times 2^-15 and rarely exceeds 2^-13. Hence, atol is 2^-13 of 1/4, which is 2^-15
+ * (RECURRENCE_STATE_ATOL).
  *
  * Outputs and states are linear in v and the initial state. In the second set of input values, both are four times as
  * large, and so is each atol. */
