@@ -79,8 +79,8 @@ bool before_iota(struct op_variation *v, const struct op_confusion *confusion); 
  * one of `other`. */
 bool before_tile(struct op_variation *v, const struct op_confusion *confusion);
 
-/* These functions change outputs after the oracle ran; `role` is an output. For scale, add, set, clamp, most, round and
- * log, NULL means all outputs. */
+/* These functions change outputs after the oracle ran; `role` is an output. From after_scale to after_log, a NULL in
+ * place of `role` means all outputs. */
 bool after_scale(struct op_variation *v, const struct op_confusion *confusion);
 bool after_add(struct op_variation *v, const struct op_confusion *confusion);
 bool after_set(struct op_variation *v, const struct op_confusion *confusion);

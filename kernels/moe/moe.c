@@ -1,8 +1,8 @@
 /* moe - a mixture of experts: each token is routed to K of E experts, and each expert is a gated two-layer network.
  *
- *   out[t] = sum of w(t, l) * W2[l] (up * silu(gate)) over the experts l of this device to which token t is routed,
- *   where (up, gate) = W1[l] hidden[t]. "up" is the first half of W1's rows; in the activation family the gate is
- *   first.
+ *   out[t] = sum of w(t, l) * W2[l] (up * silu(gate)) over the experts l to which token t is routed and which are on
+ *   this device, where (up, gate) = W1[l] hidden[t]. "up" is the first half of W1's rows; in the activation family the
+ *   gate is first.
  *
  * routing.h defines w. Experts of other devices can be selected, and their scores count in the sum by which weights are
  * divided, but they add nothing to the output. Hidden states and weights are floats of 8, 16 or 32 bits. They may have
@@ -22,11 +22,11 @@
  * With 8-bit operands every element must be within the tolerance (hit ratio 1), because 8-bit operands are exact in
  * float32, and nothing is rounded to 8 bits again. If all scales are 2 % off, nearly every element is wrong; if the
  * scale of one block in 56 is off, every second element is wrong. If a workload provides hidden states, weights or
- * scales, s is unknown and only rtol applies. Float32 sums exceed rtol in elements with |out| < 2^-13 s. These are 1e-4
- * of all elements, so that a hit ratio of 0.999 suffices. If a workload provides logits, ties occur: 16-bit logits of
- * real routers tie for one token in 14 to 20, and float32 sigmoids for one token in 10^4. A reference may select any of
- * the tied experts. Therefore one token in 8 may differ if logits have 16 bits, and one token in 256 if logits are
- * float32. In a case with fewer than 8 or 256 tokens, no token may differ.
+ * scales, s is unknown and only rtol applies. The error of float32 sums exceeds rtol only in elements with |out| <
+ * 2^-13 s, which are 1e-4 of all elements. Therefore a hit ratio of 0.999 suffices. If a workload provides logits, ties
+ * occur: 16-bit logits of real routers tie for one token in 14 to 20, and float32 sigmoids for one token in 10^4. A
+ * reference may select any of the tied experts. Therefore one token in 8 may differ if logits have 16 bits, and one
+ * token in 256 if logits are float32. In a case with fewer than 8 or 256 tokens, no token may differ.
  *
  * In this family's own inputs, the selection has no ties or near ties, except between experts with equal weights. The
  * family does not match renormalised routing with a bias, weights packed as 4 bits, or an activation other than silu. */

@@ -10,9 +10,9 @@
  *            per visit.
  *   gather   out[t] is the sum of the rows of its visits, in the order of the token's K experts.
  *
- * Each block converts the weights that it reads to float, multiplies them by their scale and stores them in shared
- * memory. The scratch memory holds I + H floats for each visit; there are at most T K visits. Products are accumulated
- * in float32: sums of PART terms are computed and then added. There are no atomic additions, so the result has the same
+ * Each block reads weights, converts them to float, multiplies them by their scale and stores them in shared memory.
+ * The scratch memory holds I + H floats for each visit; there are at most T K visits. Products are accumulated in
+ * float32: sums of PART terms are computed and then added. There are no atomic additions, so the result has the same
  * bits in every run. */
 #include "kernels/core/cuda_check.h"
 

@@ -36,10 +36,10 @@
  *            vocabulary of 16384 in float32; otherwise it is flat.
  *   others   peaks; steep if the vocabulary is smaller than 128.
  *
- * In a long row, 16384 tokens are kept. 64 of these tokens have more than half of the probability. The others share
- * 0.43, and each has 440/2^24, which is below 3e-5: a reference may take such a probability for 0. If min_p is a
- * filter, it is below 1e-4 in such a row, and keeps the tokens with at least half of this probability. A long row needs
- * the same vocabulary and dtype as an even row; otherwise it is flat.
+ * In a long row, 16384 tokens are kept. 64 of these tokens have more than half of the probability. The others share a
+ * probability of 0.43, and each of them has a probability of 440/2^24, which is below 3e-5: a reference may take such a
+ * probability for 0. If min_p is a filter, it is below 1e-4 in such a row, and keeps the tokens with at least half of
+ * this probability. A long row needs the same vocabulary and dtype as an even row; otherwise it is flat.
  *
  * In rows 11 and 40 of every 64 rows, one token has all of the probability: the last token of the vocabulary in row 11,
  * and the first token in row 40. But if a case may have wide rows, these two rows are different after the first 64
@@ -431,9 +431,10 @@ struct sampling_parameters {
 /* Returns parameters that all rows share. In the first set of values, k keeps two tokens of every kind of row. In every
  * kind of row, p is between two successive sums of probabilities, and in flat rows the token that crosses p is heavy
  * (if k = 4 comes first, p is 0.88). In every kind of row, min_p is between two successive ratios. In the second set, k
- * keeps three tokens (five, with a p), and p and min_p keep more. All margins are at least 0.002. A p of 1 and a min_p
- * of 0 keep all tokens; a reference may take them for absent parameters. Therefore, in the second set, p is 1 if there
- * are many rows, because their draws show which tokens are kept, and min_p is 0 if there is one row. */
+ * keeps three tokens, or five if there is also a p; a p alone and a min_p keep more tokens than in the first set. All
+ * margins are at least 0.002. A p of 1 and a min_p of 0 keep all tokens; a reference may take them for absent
+ * parameters. Therefore, in the second set, p is 1 if there are many rows, because their draws show which tokens are
+ * kept, and min_p is 0 if there is one row. */
 static inline struct sampling_parameters sampling_shared(int filters, int second, int64_t rows)
 {
 	int both = (filters & SAMPLING_TOP_K) && (filters & SAMPLING_TOP_P);

@@ -15,11 +15,11 @@
  *   row r>=8  noise and `spikes` equal spikes, in columns (r - 8) * spikes and following, wrapping at the end
  *
  * Spikes. The squares of a row's spikes make up at least 3/4 of the row's sum of squares. If a reference omits any one
- * of 32 spikes, all elements of the row change by 1.2 % or more: two ulps of bfloat16 for most elements. ceil(columns /
- * spikes) rows have a spike in every column. In even rows of a fused add, the residual of a spike is half an ulp of the
- * spike. The sum of hidden state and residual is then a tie. If a reference rounds the sum before it computes the mean,
- * the residual is lost, and the noise in the output changes by up to two ulps. The magnitude of the spikes changes
- * every two rows, between 8 and 15 eighths of a power of two. 1 / rms therefore differs between rows.
+ * of 32 spikes, all elements of the row change by 1.2 % or more: two ulps of bfloat16 for most elements. Together,
+ * ceil(columns / spikes) rows have spikes in all columns. In even rows of a fused add, the residual of a spike is half
+ * an ulp of the spike. The sum of hidden state and residual is then a tie. If a reference rounds the sum before it
+ * computes the mean, the residual is lost, and the noise in the output changes by up to two ulps. The magnitude of the
+ * spikes changes every two rows, between 8 and 15 eighths of a power of two. 1 / rms therefore differs between rows.
  *
  * In the second set of input values, the shift of row 2 and the outliers of rows 4 and 5 have the opposite sign, and
  * rows 0, 3 and 7 are a quarter as large.
