@@ -234,13 +234,13 @@ struct course {
 	float max_abs, max_rel;
 	uint32_t misses, zero_hits;
 	chunk_peak worst; /* the warp's chunks with the highest peaks, in lanes 0 … 4 */
-	uint32_t fifth;   /* upper 32 bits of the smallest of the five values of `worst` */
+	uint32_t fifth;   /* upper 32 bits of the smallest `worst` in these five lanes */
 };
 
 /* Adds a chunk to the warp's list of worst chunks, if the chunk belongs there; `peak` is the largest score that this
- * lane found. If the chunk's peak equals that of the fifth chunk, the list stays unchanged, because a warp processes
- * earlier chunks first. This function must not call any function, because the call would wait for all outstanding
- * loads. */
+ * lane found. If the chunk and the fifth chunk of the list have equal peaks, the list stays unchanged, because a warp
+ * processes earlier chunks first. This function must not call any function, because the call would wait for all
+ * outstanding loads. */
 static __device__ __forceinline__ void weigh_chunk(struct course *course, uint32_t peak, int64_t chunk)
 {
 	uint32_t key = __reduce_max_sync(~0u, peak) + 1;

@@ -74,7 +74,7 @@ static __device__ float step(const struct net &net, int64_t token, int64_t h, in
 	return net.scale * dot(state, q);
 }
 
-/* Returns the flat index of element `j` of row v of a head's state. */
+/* Returns the flat index of element (v, j) of a head's state. */
 static __device__ __forceinline__ int64_t state_place(const struct net &net, int64_t slot, int64_t h, int64_t v,
                                                       int64_t j)
 {

@@ -277,7 +277,7 @@ static double state_layout(const struct coverage_view *view, const struct op_cov
 	return roles.state < 0 && roles.new_state < 0 ? (double)NAN : (view->c->variant & GDN_V_LAST) != 0;
 }
 
-/* Returns the number of tokens of each sequence of a batch, or NaN (does not apply) for packed sequences. */
+/* Returns how many tokens each sequence of a batch has, or NaN (does not apply) for packed sequences. */
 static double tokens(const struct coverage_view *view, const struct op_coverage *row)
 {
 	struct gdn_roles roles = gdn_roles_of(view->c->problem);

@@ -287,8 +287,8 @@ struct tile {
 	float narrow_a[TILE_M][CHUNK], narrow_b[TILE_N][CHUNK], narrow_sum[TILE_M][TILE_N]; /* see add_narrow_chunk */
 };
 
-/* ADD_PRODUCTS adds one product to each of the four sums of a row of A with four columns of B. ADD_SUMS adds these sums
- * to the sums of the tile. */
+/* One row of A and four columns of B have four sums. ADD_PRODUCTS adds one product to each of these sums, and ADD_SUMS
+ * adds these sums to the tile's sums. */
 #define ADD_PRODUCTS(s, a) s##0 += (a)[k] * b0[k], s##1 += (a)[k] * b1[k], s##2 += (a)[k] * b2[k], s##3 += (a)[k] * b3[k]
 #define ADD_SUMS(row, s) (row)[0] += s##0, (row)[1] += s##1, (row)[2] += s##2, (row)[3] += s##3
 

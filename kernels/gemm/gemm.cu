@@ -78,7 +78,7 @@ static __device__ __forceinline__ void load_tile(half *to, const struct matrix &
 	}
 }
 
-/* The addresses of the tiles of A and B of one stage in shared memory. */
+/* Where the tiles of A and B of one stage are in shared memory. */
 template <typename half> struct stage {
 	half *a, *b;
 };

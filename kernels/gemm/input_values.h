@@ -53,8 +53,9 @@ enum { GEMM_NT = 0, GEMM_NN = 1 };
 
 enum { GEMM_PERIOD = 128, GEMM_HEAVY = 8 };
 
-/* The exponents of the scale of columns of A and B. GEMM_SPREAD makes elements that are above float16's maximum or
- * below its minimum. GEMM_SPREAD_HALF makes elements among float16's largest numbers and its subnormals. */
+/* Some columns of A and B are scaled by powers of two with these exponents. GEMM_SPREAD makes elements that are above
+ * float16's maximum or below its minimum. GEMM_SPREAD_HALF makes elements among float16's largest numbers and its
+ * subnormals. */
 enum { GEMM_SPREAD = 30, GEMM_SPREAD_HALF = 12 };
 
 /* GEMM_LIFT is the column at which the sums of lifted rows rise above float16's maximum, and GEMM_DROP is the column at
@@ -125,7 +126,7 @@ struct gemm_fill {
 	int bits;   /* the number of fraction bits */
 	int lifted; /* do the sums of some rows rise above float16's maximum? */
 	int high;   /* do the sums of some rows rise above float16's maximum and stay there? */
-	int faint;  /* the exponent of the scale of faint rows of A; 0: there are none */
+	int faint;  /* faint rows of A are scaled by 2^faint; 0: there are none */
 	int shift;  /* special columns of A are multiplied by 2^-shift, those of B by 2^shift */
 	int scale;  /* other elements of lifted and high rows are multiplied by 2^scale */
 	int spread; /* the exponent of the scale of columns with k % 8 == 5; columns with k % 8 == 6 have the negative

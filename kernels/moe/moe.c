@@ -232,11 +232,11 @@ static int64_t offset_of(const struct moe_extent *e, bool second)
 /* Returns the value of a Python scalar. If only scalars determine the routing, 2 of 4 groups are kept in the first set
  * of values, and other numbers of groups in the second set. A reference may cache a result with one of the scalars as
  * its key. Therefore, cases of up to 16 tokens have the same factor (that of DeepSeek-V3) in both sets, and cases of
- * more tokens have the same first expert in both sets. The first expert is that of a device in the middle of all
- * devices. In the second set, cases of up to 16 tokens have a first expert that is not a multiple of the number of
- * local experts, or 0 if there is one token. In cases of more than 16 tokens, the factor is below 1 in the first set
- * and exactly 1 in the second. A reference may take a factor of 1, or an offset of 0, for an absent scalar. The family
- * knows only one default: the factor 1. */
+ * more tokens have the same first expert in both sets. Usually, the first expert is the first one of the device in the
+ * middle of all devices. But in the second set, cases of up to 16 tokens have a first expert that is not a multiple of
+ * the number of local experts, or 0 if there is one token. In cases of more than 16 tokens, the factor is below 1 in
+ * the first set and exactly 1 in the second. A reference may take a factor of 1, or an offset of 0, for an absent
+ * scalar. The family knows only one default: the factor 1. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct moe_roles roles = moe_roles_of(c->problem);

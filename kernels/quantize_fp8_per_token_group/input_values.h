@@ -85,7 +85,7 @@ static inline double quantize_eps(const struct op_case *c)
 	return c->constant_count > 0 ? c->constants[0].value : (double)float_from_bits(0x7fc00000u);
 }
 
-/* The number of channels of a row and of a group, and the number of groups of a row. No number is 0. */
+/* How many channels a row and a group have, and how many groups a row has. No number is 0. */
 struct quantize_extent {
 	int64_t columns, group, groups;
 };

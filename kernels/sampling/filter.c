@@ -130,8 +130,8 @@ static double nth(struct filter *filter, int64_t rank)
 	return rank < filter->ordered ? filter->value[filter->order[rank]] : 0;
 }
 
-/* Returns the number of tokens with a probability above that of `rank`; if `equal` is true, also counts tokens with the
- * same probability. */
+/* Returns how many tokens are more likely than the token at `rank`; if `equal` is true, also counts the tokens that are
+ * as likely. */
 static int64_t through(struct filter *filter, int64_t rank, bool equal)
 {
 	double value = nth(filter, rank);

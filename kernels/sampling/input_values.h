@@ -296,8 +296,8 @@ HOST_DEVICE static inline int sampling_may_tie(int64_t row)
 }
 
 /* Returns the change of a flat or steep row's weights in the second set of values, in units of 2^-24. The changes of a
- * row sum to 0. In every eighth block, flat rows have two ties: the first two tokens, which are kept, tie, and so do
- * two tokens that no filter keeps (top-k keeps at most five tokens there). */
+ * row sum to 0. In every eighth block, flat rows have two ties: the first two tokens, which are kept, tie with each
+ * other, and two tokens that no filter keeps tie with each other (top-k keeps at most five tokens there). */
 HOST_DEVICE static inline int32_t sampling_change(const int32_t *parts, int64_t row, int rank)
 {
 	int tied = sampling_may_tie(row);

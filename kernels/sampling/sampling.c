@@ -503,7 +503,7 @@ static int check(const struct op_case *c, const struct tensor *in, struct err *e
 }
 
 /* Writes the ground truth of one row. The ground truth of a sampler is the row's most likely token, which every filter
- * keeps. `divisor` is that of write_row. */
+ * keeps. `divisor` has the same meaning as in write_row. */
 static void answer_row(const struct op_case *c, const struct tensor *in, int64_t row, struct filter *filter,
                        double divisor, struct tensor *out)
 {

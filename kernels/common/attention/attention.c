@@ -170,7 +170,7 @@ struct gathered {
 	double *value;                /* [kv heads][value_room / LANES][room][LANES] */
 };
 
-/* Returns the elements of block `block` of part `p` of the keys, as [dim][KEYS]. */
+/* Returns part `p` of the keys of one block and one kv head, as [dim][KEYS]. */
 static inline double *key_block(const struct attention_extent *e, const struct gathered *g, int p, int64_t block,
                                 int64_t kv_head)
 {
@@ -331,7 +331,7 @@ static void divide_as_they_are(struct query_rows *query_rows, int64_t i)
 		weight[j * TOGETHER] = (double)(expf((float)(log(weight[j * TOGETHER] * query_row->sum) + query_row->largest)) / sum);
 }
 
-/* Replaces the log-sum-exp of query row i by that of the unscaled logits. */
+/* Replaces the log-sum-exp of query row i by the log-sum-exp of its unscaled logits. */
 static void unscale_sum(const struct attention_view *v, struct query_rows *query_rows, int64_t i)
 {
 	struct query_row *query_row = &query_rows->of[i];

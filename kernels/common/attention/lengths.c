@@ -155,7 +155,7 @@ static int64_t pages_of(int64_t keys, int64_t page_size)
 	return (keys + page_size - 1) / page_size;
 }
 
-/* Writes the sums of the queries and of the entries of all sequences except sequence 0. */
+/* Writes how many queries, and how many entries, all sequences except sequence 0 have together. */
 static void sum_up(const struct list *list, int contents, int64_t batch, int64_t page_size, int64_t *queries,
                    int64_t *entries)
 {

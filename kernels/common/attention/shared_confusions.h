@@ -8,7 +8,7 @@
 
 #define ATTENTION_LN_2 0.69314718055994530942
 
-/* The scale is 1 / sqrt of the total length of both parts of a key. */
+/* The scale is 1 / sqrt(n), where n is the length of a whole key: both parts together. */
 bool attention_scale_of_both_parts(struct op_variation *v, const struct op_confusion *confusion);
 /* The scale is 1 / sqrt(by); 1 / sqrt(head dim) if `by` is 0. */
 bool attention_scale_of_dim(struct op_variation *v, const struct op_confusion *confusion);

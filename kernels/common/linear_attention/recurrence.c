@@ -300,7 +300,7 @@ void recurrence_turn(const struct recurrence_work *w, const double *from, double
 		}
 }
 
-/* Returns the dot product of row i of the state, or of its column i, with `other`. */
+/* Returns the dot product of `other` with row i of the state or, if `turned` is true, with column i. */
 static double read_state(const struct recurrence_work *w, const double *state, int64_t i, bool turned, const double *other)
 {
 	int64_t dim = w->e.k_dim;
