@@ -10,7 +10,8 @@
  *   1. a const axis (`eps_1e6`; or `inv_eps`, which holds 1 / epsilon)
  *   2. the definition's name (`…_eps1e-5`)
  *   3. the published configuration of each `model:` tag: `field` is "layer_norm_eps" or "rms_norm_eps" (rms_norm_field
- *   lists other names of "rms_norm_eps") 4. the description ("Epsilon is fixed at 1e-6.")
+ *      lists other names of "rms_norm_eps")
+ *   4. the description ("Epsilon is fixed at 1e-6.")
  *
  * op_constant.value is the epsilon of the first source that states an epsilon. op_constant.conflict names the first
  * later source that states a different epsilon. If no source states an epsilon, the value is NaN and the source is
