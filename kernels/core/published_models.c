@@ -1,6 +1,6 @@
 /* published_models - looks up published model configurations. The assembler embeds models/models.json in the library
- * unchanged. Each line of that file has one row, so that a look-up parses only the rows that contain the model's
- * name. */
+ * unchanged. Each line of that file has one row. A look-up can therefore skip all rows without the model's name, and
+ * parses only the others. */
 #include "kernels/core/published_models.h"
 
 #include <ctype.h>

@@ -13,7 +13,8 @@
 /* Checks the lengths and the page table, if they are loaded. Returns 0, or -1 with a message if the case is invalid. */
 int indexer_check(const struct op_case *c, const struct tensor *in, struct err *err);
 
-/* Implements op.oracle: lists the selected keys by decreasing score, and keys of equal score by position. */
+/* Implements op.oracle: lists the selected keys by decreasing score; keys of equal score are in the order of their
+ * positions. */
 int indexer_oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err);
 
 /* Implements op.judge. Let the least selected score be the smallest of the min(chosen, length) largest scores. A row of

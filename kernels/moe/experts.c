@@ -80,7 +80,7 @@ static int64_t visits_read(const struct computation *w, int64_t visits)
 	return w->mistake == MOE_LAST_OF_MULTIPLE && visits > 0 && visits % (int64_t)w->by == 0 ? visits - 1 : visits;
 }
 
-/* Lists the visits by expert, and the visits of one expert by token. */
+/* Lists the visits in the order of their experts; visits of one expert are in the order of their tokens. */
 static void make_visits(struct computation *w, const struct routing *r)
 {
 	int64_t *expert = take(w->e.tokens * r->picks, sizeof *expert), *next = take(w->e.local, sizeof *next);

@@ -151,8 +151,8 @@ static double sum_of(struct filter *filter, int64_t count)
 	return count == 0 ? 0 : filter->before[count - 1] + last;
 }
 
-/* The number of most likely tokens that the filter keeps, in three correct implementations: the one that keeps the
- * fewest tokens, the usual one, and the one that keeps the most. */
+/* How many tokens three correct implementations of the filter keep: the implementation that keeps the fewest tokens,
+ * the usual one, and the one that keeps the most. The kept tokens are the most likely ones. */
 struct counts {
 	int64_t strict, kept, generous;
 };
@@ -244,7 +244,7 @@ struct filter_kept filter_row(struct filter *filter, const struct filter_bounds 
 		return kept;
 	int64_t drawable = filter->left;
 	struct counts counts = all_of(filter);
-	double from = 1; /* the sum of the probabilities that top-p multiplies by top_p */
+	double from = 1; /* the sum of probabilities that is multiplied by top_p */
 
 	bool whole = !bounds->has_top_k || bounds->top_k <= 0 || bounds->top_k >= filter->vocab;
 

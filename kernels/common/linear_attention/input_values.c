@@ -278,8 +278,8 @@ static void fill_some_empty(struct tensor *out)
 		dtype_store(out->data, out->dtype, n, (double)offsets[n % 6]);
 }
 
-/* Writes offsets of packed sequences. If there are many sequences, one of them is empty, and the next sequence has its
- * token as well. */
+/* Writes offsets of packed sequences. If there are many sequences, one of them is empty, and the token that it lacks
+ * goes to the next sequence. */
 static void fill_offsets(const struct op_case *c, const struct recurrence_extent *e, struct tensor *out)
 {
 	enum { EMPTY = 9 };
