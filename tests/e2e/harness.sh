@@ -137,8 +137,8 @@ given() {
 	done
 }
 
-# `define NAME`: creates a small RMS norm with the reference on standard input. The file is created in one step, by a
-# rename, as `edit` does.
+# `define NAME`: creates a small RMS norm with the reference on standard input. Like `edit`, it writes the file in one
+# step, by a rename.
 define() {
 	mkdir -p definitions/rmsnorm
 	"$python" -I -S -c '
@@ -170,8 +170,8 @@ os.chmod(beside, os.stat(path).st_mode)
 os.replace(beside, path)' "$@" || fail "$1 could not be edited"
 }
 
-# `with_gates`: gives references two functions. `started` waits for a call of tell_started(). gate(STARTED, GO) also
-# ends this wait, and then waits until the file GO exists; if GO exists already, gate does nothing. References can reach
+# `with_gates`: gives references the functions tell_started() and gate(STARTED, GO). A call of either one ends the wait
+# of `started`. gate then waits until the file GO exists; if GO exists already, gate does nothing. References can reach
 # no file of the test, so their runner opens the test's folder before it confines itself.
 with_gates() {
 	cat >"$work/gates.py" <<P
@@ -331,7 +331,7 @@ c = {(name, case["id"]): case for name, one in d.items() for case in one.get("ca
 all_of = lambda name, key: [case[key] for case in d[name]["cases"]]
 '
 
-# `value EXPRESSION`: prints the value of a Python expression over the last JSON, with the names of `expect`.
+# `value EXPRESSION`: prints the value of a Python expression over the last JSON, which may use the names of `expect`.
 value() { "$python" -I -S -c "$json_names"'print(eval(sys.argv[2]))' "$work/out" "$1"; }
 
 # `expect EXPRESSION`: expects a Python expression over the last JSON to be true. r: the whole object; s: its summary;

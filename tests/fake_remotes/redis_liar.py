@@ -50,7 +50,7 @@ def error(peer):
 
 
 def nonsense(peer):
-    """Sends bytes that begin with "?", with which no reply begins. Random bytes would sometimes begin a reply."""
+    """Sends "?" and more bytes. No reply begins with "?"; a random first byte would sometimes be valid."""
     peer.sendall(b"?" + bytes(range(256)) * 20)
 
 

@@ -18,9 +18,9 @@ expect_changed() { # expect_changed TRUTH-OF INPUTS-OF BEFORE AFTER
 	[ "$(changed "$3" "$4" 2)" = "$1" ] || fail "truth changed for '$(changed "$3" "$4" 2)', expected '$1' ($4)"
 	[ "$(changed "$3" "$4" 3)" = "$2" ] || fail "inputs changed for '$(changed "$3" "$4" 3)', expected '$2' ($4)"
 }
-# `append LINE FILE TRUTH-OF INPUTS-OF`: appends LINE to FILE. Expects that exactly the families TRUTH-OF get another
-# digest of their truth, and exactly the families INPUTS-OF another digest of their inputs. The digests of $before are
-# those before the edit.
+# `append LINE FILE TRUTH-OF INPUTS-OF`: appends LINE to FILE and computes the digests again. The truth digest must
+# change for exactly the families TRUTH-OF, and the inputs digest for exactly the families INPUTS-OF. $before names the
+# digests that were computed before the edit.
 append() {
 	printf '%s\n' "$1" >>"$2"
 	digests "$2"
@@ -81,7 +81,7 @@ done
 edit_of kernels/core/random_inputs.c '' "$families"
 
 # Every family depends on code that compares outputs. No family depends on code that only writes messages or sends them.
-# (every-source-that-decides-is-in-a-digest.sh has every file.)
+# (These are examples. every-source-that-decides-is-in-a-digest.sh checks every file.)
 for file in kernels/core/compare.cu workers/pool/environment.c python/gradients.py workers/judge/message_text.c; do
 	earlier=$before
 	edit_of "$file" '' ''
@@ -93,15 +93,15 @@ for file in kernels/core/compare.cu workers/pool/environment.c python/gradients.
 	*) [ "$(checker "$earlier")" != "$(checker "$file")" ] || fail "an edit of $file does not change the checker's digest" ;;
 	esac
 done
-# The list of files in the checker's digest has the checker's other files.
+# The checker's digest also covers these files: the list from which it is computed names them.
 for file in kernels/core/compare.c kernels/core/device_cpu.c kernels/core/roles.c base/dtype.c dataset/safetensors.c \
 	dataset/constraint.c workers/judge/case_inputs.c workers/judge/agreement.h workers/protocol/layout.h; do
 	expectations=$((expectations + 1))
 	grep -qx "$file" "$work/$before/obj/verdict_files" || fail "$file is in no digest"
 done
 
-# If a source that tools/generate.sh lists no longer exists, this is an error. Otherwise the digests would not cover the
-# source after it has moved.
+# It is an error if tools/generate.sh lists a source that does not exist. Otherwise the digests would not cover a source
+# that was moved.
 expect_stop() { # expect_stop PATTERN FILE…: expects that, without the files, no source matches PATTERN
 	expectations=$((expectations + 1)) step="without $*"
 	pattern=$1
@@ -122,7 +122,7 @@ expect_stop 'dataset/constraint*' dataset/constraint*
 expect_stop 'workers/judge/message_text.*' workers/judge/message_text.?
 expect_stop 'python/gradients.py' python/gradients.py
 expect_stop 'testgen/*.[ch]' testgen/*.[ch]
-# The headers of this shared code belong to no family.
+# published_models is shared, and its header belongs to no family.
 expect_stop 'kernels/core/published[._]*' kernels/core/published_models.*
 # A backup file of an editor does not count as a source.
 mv kernels/core/ops.c kernels/core/ops.c~

@@ -50,7 +50,7 @@ expect_ran 0
 verify
 expect_exit 0
 
-# Change one byte of a stored verdict, in the name of its device class, where LMDB itself does not notice damage.
+# Change one byte of a stored verdict where LMDB itself does not notice damage: in the text of the device class.
 cache=.reftest/cache/data.mdb
 cp $cache "$work/whole"
 found=0

@@ -1,9 +1,9 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
 # A verdict on tensors holds for the bytes that were hashed, even if the file had other bytes while references ran. The
-# file's times need not show such a change: a store to a dirty page of a mapping changes no times. If the reference
-# passes with one content of the file and fails with another, the passing verdict is never stored for the other content.
-# If a reference did not change its inputs, reftest does not report that it did.
+# file's times may not show such a change, because a write to a dirty page of a mapping does not change them. If the
+# reference passes with one content of the file and fails with another, the passing verdict is never stored for the
+# other content. reftest does not mistake a change of the file for a change of inputs by the reference.
 
 # In tmpfs no page is ever written back. On a disk a page may be written back; it is then clean, and the next store
 # would change the file's times.

@@ -86,8 +86,8 @@ while [ $kills -lt 20 ]; do
 	runs=$((runs + 1)) kill=$((kills + 1))
 	[ $runs -le 200 ] || fail "only $kills of 200 runs were killed before their end"
 	kill_a_run
-	# From the ninth kill on, there is a newer commit before every second kill. The fifth run starts without any
-	# clone.
+	# A newer commit is made after the eighth kill, and after every second kill from then on. All clones are
+	# deleted after the fourth kill.
 	if [ $kill -le $kills ] && [ $kill -ge 8 ] && [ $((kill % 2)) = 0 ]; then
 		run clone --mirror "$mirror" --only sglang,flashinfer
 		expect_exit 0

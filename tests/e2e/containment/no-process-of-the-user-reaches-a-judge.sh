@@ -2,11 +2,11 @@
 # own interpreter: the test checks what a reference can reach.
 # No process of the same user can open the memory of the main process, of a judge, or of the process that talks to the
 # remote cache, not even while one of them starts. The attacker of this test is a process of the same user outside of
-# every sandbox, so it can do more than a reference can. Its attempts begin as soon as the kernel assigns the number of
-# a new process: after exec, all processes of the user can open a process until it forbids this.
+# every sandbox, so it can do more than a reference can. It attacks a new process as soon as the process has a number:
+# from exec on, the user's other processes can open the process until it forbids this.
 . "$(dirname "$0")/../harness.sh"
 
-# Root can open every process, unless it has no capabilities.
+# With its capabilities, root could open every process, so the test drops them.
 if [ "$(id -u)" = 0 ]; then
 	setpriv --bounding-set=-all true 2>/dev/null || skip "setpriv cannot drop capabilities here"
 	plain="setpriv --bounding-set=-all --inh-caps=-all"

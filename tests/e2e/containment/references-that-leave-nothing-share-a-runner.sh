@@ -26,14 +26,15 @@ norm e_wrong 1e-2 ""
 norm f_kept 1e-6 "four = 4"
 norm g_raises 1e-6 "five = [][1]"
 norm h_kept 1e-6 "six = 6"
-# Whether the next runner is new or kept depends on time, so there are several definitions of both kinds.
+# It depends on time whether the next reference gets a new runner or a kept one, so there are several right and several
+# wrong definitions.
 for i in 1 2 3 4; do
 	norm b_kept_$i 1e-6 "i = $i"
 	norm e_wrong_$i 1e-2 "i = $i"
 done
 
-# Counts how often a runner was ready again after it had removed a reference. A new runner instead reports how long its
-# start took.
+# Counts how often a kept runner was ready for its next reference. A kept runner reports 0 seconds, and a new runner the
+# duration of its start.
 kept() { grep -c 'child [0-9]*: {"ready": true, "seconds": 0}' "$work/err" || true; }
 
 export REFTEST_TRACE=1

@@ -7,7 +7,7 @@
 given tiny_norm tiny_gemm
 options="--device $device --sizes small"
 
-# `requests`: writes the requests for the cases that are not verified yet to $work/requests.
+# `requests`: writes to $work/requests the requests for all cases that are not verified yet.
 requests() {
 	# shellcheck disable=SC2086 # words
 	run verify --dry-run --format requests $options

@@ -16,8 +16,8 @@ expect "len(d) == 12 and s['cases_run'] >= 24"
 expect "all([w['name'] for w in case['witnesses']] == ['fla', 'builtin'] for n in d for case in d[n]['cases'])"
 expect "all(w['passed_over'] is None for n in d for case in d[n]['cases'] for w in case['witnesses'])"
 
-# A disagreement is found in each of these definitions. In `own`, these are mistakes that only some definitions can
-# have. In all other definitions it is a scale that is wrong by 2 %.
+# With a mistake in the table, a disagreement is found in each of these definitions. For the definitions in `own` these
+# are mistakes that do not affect the others; for the others, the scale is wrong by 2 %.
 cp -r "$top/python/libraries" "$work/tables"
 export REFTEST_PROVIDERS="$work/tables"
 misread() { edit "$work/tables/fla.py" "$@"; }

@@ -90,7 +90,7 @@ solve bob doubled plain other <<'P'
 def run(x):
     return 2 * x
 P
-# This solution reads memory as a kernel does that expects a contiguous input.
+# Like a kernel that expects a contiguous input, this solution ignores the strides of its input.
 solve bob doubled plain flat <<'P'
 import torch
 

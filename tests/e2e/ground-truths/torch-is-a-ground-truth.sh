@@ -105,8 +105,7 @@ run verify --device cpu --ground-truth cublas tiny_gemm
 expect_exit 2
 expect_says "unknown ground truth 'cublas'" 'torch' 'builtin'
 
-# `explain` compares the reference with as many ground truths as the stored verdict did, even if the cache no longer has
-# that verdict.
+# `explain` assumes as many ground truths as the earlier verdict had, even if the cache no longer has that verdict.
 rm -r .reftest
 run verify --device cpu --sizes small --ground-truth flashinfer,torch tiny_gemm
 expect_exit 0
@@ -125,8 +124,8 @@ run explain --device cpu --ground-truth flashinfer,torch tiny_gemm
 expect_says 'small:M=1: stale' 'reference changed'
 unchanged_truths
 
-# If the reference fails, the ground truths after it are not called. The verdict records that these ground truths were
-# not called, and not that they failed.
+# If the reference fails, no further ground truth is called. The verdict lists the remaining ones as not called, and not
+# as failed.
 edit definitions/gemm/tiny_gemm.json 'return torch.matmul' 'raise ValueError; return torch.matmul'
 verify --ground-truth all
 expect_exit 1

@@ -1,7 +1,7 @@
 #!/bin/sh
-# No command breaks a word on a narrow terminal: a line is wider than the terminal only if it is one word. JSON is not folded,
-# because a line end inside a string would break it, and neither is what a pipe or the terminal "dumb" gets. A terminal shows
-# colours unless NO_COLOR is set; "dumb" shows none.
+# No command breaks a word on a narrow terminal: a line is wider than the terminal only if it is one word. JSON is not
+# folded, because a line end inside a string would break it. Output to a pipe or to the terminal "dumb" is not folded
+# either. A terminal shows colours unless NO_COLOR is set; "dumb" shows none.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 edit definitions/gemm/tiny_gemm.json '"op_type"' '"op_typ"'

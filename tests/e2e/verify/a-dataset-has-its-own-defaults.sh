@@ -1,6 +1,6 @@
 #!/bin/sh
 # reftest.toml gives options their defaults, for every command. An option wins over the file, and a definition's own
-# tolerance wins over that of the file. Verdicts that depend on the file are reported with what the file sets. A change
+# tolerance wins over that of the file. If verdicts depend on the file, the report names the file's settings. A change
 # of the file makes only these verdicts stale.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "the CPU suffices"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Tests the checks that need no ground truth. For each check there is a reference for which all checks hold, and one
 # with a mistake that this check finds (devices needs a GPU: tests/gpu/the-cpu-confirms-what-a-gpu-computes.sh). No
-# check finds a mistake in what the function computes. Definitions without ground truth are therefore checked, and never
-# passed.
+# such check can tell whether the function computes the right values, so definitions without ground truth are only
+# checked, and never passed.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'EOF'
 import json

@@ -114,7 +114,7 @@ FINDS = REFERENCE.replace("    return x[rows]", '''    import builtins, os, sys,
         return x, rows
     return x[rows]''')
 write("stash", STASH, FINDS)
-# If a reference leaves the word itself, it must find the word. Otherwise the test before proves nothing.
+# This reference leaves the word itself and must find it. Otherwise the test above would prove nothing.
 write("stash_here", INIT, FINDS.replace("    folders =", "    torch.word = 1\n    folders ="))
 END
 
@@ -136,7 +136,7 @@ made() {
 }
 finding() { WORDS=$2 expect "any(__import__('os').environ['WORDS'] in text for text in d['$1']['cases'][0].get('findings', []))"; }
 
-# On valid inputs there is still no ground truth, so nothing is verified; and a reference that is wrong on them fails.
+# Valid inputs are no ground truth, so right references are only checked. A reference that breaks a check fails.
 for name in right flag grouped others other_name pair in_order one_set other_shapes stash reads_clock; do expect_status "$name" checked no_ground_truth; done
 expect "[case['id'] for case in d['right']['cases']] == ['small:n=4']"
 expect "'findings' not in d['right']['cases'][0] or not d['right']['cases'][0]['findings']"
@@ -231,8 +231,8 @@ expect_status right skipped no_ground_truth # the reference takes no generic inp
 fell_back right 'it did not answer within 3 s'
 expect_status longer failed shape
 
-# Generated tests run the reference, but not the code that makes inputs. They do not use other inputs: the tests are
-# skipped with this reason.
+# Generated tests run the reference, but not the code that makes inputs. They use no other inputs instead, so they are
+# skipped, and the reason says why.
 mkdir "$work/away"
 mv definitions/made/*.json "$work/away"
 mv "$work/away/one_set.json" definitions/made

@@ -62,7 +62,7 @@ norm("misspelt", None, tags=[], refrence=NORM)
 norm("no_value", NORM, axes={"batch_size": {"type": "var"}, "hidden_size": {"type": "const"}})
 norm("no_axis", NORM, inputs={"weight": {"shape": ["hidden_dim"], "dtype": "bfloat16"}})
 
-# The axis `half` has one value, so the family that needs its length knows this definition.
+# The constraint leaves one value for the axis `half`. The op family needs this value, and so recognises the definition.
 GATED = {"shape": ["n", "width"], "dtype": "bfloat16"}
 write("activation", {
     "name": "silu_and_mul_w64", "op_type": "activation", "description": "silu(x[:H]) * x[H:]", "tags": [],
@@ -103,8 +103,8 @@ write("scaled", {**ARGUMENTS, "name": "buffer", "inputs": {**ARGUMENTS["inputs"]
                  "reference": "def _scaled_reference(x, y):\n    y.copy_(2 * x)\n"})
 
 # With an `init`, the shapes of the inputs that it makes give axes their values. If an axis occurs in no input, its
-# length in an output does not decide the verdict. It decides without an `init`, and if the axis is const; a wrong dtype
-# always decides.
+# length in an output does not decide the verdict. Without an `init`, or if the axis is const, a wrong length makes the
+# definition fail. A wrong dtype always does.
 MADE = {
     "op_type": "made", "axes": {"n": {"type": "var"}, "more": {"type": "var"}, "width": {"type": "const", "value": 8}},
     "inputs": {"x": {"shape": ["n", "width"], "dtype": "float32"}},
@@ -159,8 +159,8 @@ expect_says 'fi_api = flashinfer.norm.rmsnorm'
 verify plain
 expect_exit 0
 expect_cached "len(d['plain']['cases'])"
-# Other programs that read the dataset call `run` if it exists. So a reference must not define `run` only while it
-# executes, even if its …_reference is correct.
+# Other programs that read the dataset call `run` if it exists. So it is an error if a reference defines `run` only
+# while it executes, even if its …_reference is correct.
 edit definitions/rmsnorm/argument.json '_normed(input, weight)\n' '_normed(input, weight)\n\n\nglobals().update(run=None)\n'
 verify argument
 expect_status argument error raised
