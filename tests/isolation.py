@@ -25,7 +25,7 @@ import torch  # noqa: E402
 HEAD = "import torch\nimport math\nimport torch.nn.functional as F\n"
 RUN = HEAD + "def run(x):\n    return "
 
-# {title: (source of a reference that affects more than its call, or could, part of the reason that must be reported)}
+# {title: (source of a reference that could affect more than its call, part of the reason that must be reported)}
 OUTSIDE = {
     "assignment to a module": (HEAD + "torch.add = None\n", "changes the attribute 'add'"),
     "assignment in a tuple": (HEAD + "torch.add, y = 1, 2\n", "changes the attribute 'add'"),
@@ -134,7 +134,7 @@ def texts():
     tell(len(own) > 50 and not others, "starter references need a runner of their own only for memory without values", others)
 
 
-# Texts that need no runner of their own, and keep something between two calls.
+# References that may share a runner although they keep something between two calls.
 KEEPS = {
     "a list": HEAD + "seen = []\ndef run(x):\n    seen.append(1)\n    return x * len(seen)\n",
     "a dict": HEAD + "seen = {}\ndef run(x):\n    seen[0] = 1\n    return x * len(seen)\n",
@@ -281,8 +281,8 @@ def states():
         tell(after is None, f"undone: {name}", after)
 
 
-# Calls of functions in the list that have nothing to compute from: a product over no elements, a mask that lets nothing
-# pass, an input without rows. Their results must not be what happened to be in memory. `z` makes zeros.
+# Calls of functions in the list, with inputs that leave nothing to compute: a product over no elements, a mask that
+# lets nothing pass, an input without rows. Their results must not be what happened to be in memory. `z` makes zeros.
 NOTHING_TO_COMPUTE = """
     z(8, 0) @ z(0, 8) | torch.bmm(z(2, 4, 0), z(2, 0, 8)) | torch.mv(z(64, 0), z(0)) | torch.addmv(z(64), z(64, 0), z(0), beta=0)
     torch.addmm(z(8, 8), z(8, 0), z(0, 8), beta=0) | torch.addbmm(z(8, 8), z(0, 8, 3), z(0, 3, 8), beta=0)
@@ -333,7 +333,7 @@ def memory_without_values():
 
 
 def rehearsal():
-    """A runner rehearses in the zygote and while it waits. The references after a rehearsal must not see it."""
+    """Runners rehearse in the zygote and while they wait. A later reference must not find any trace of a rehearsal."""
     import runner
     torch.set_num_threads(1)
     tell(runner.import_torch("cpu") is None, "the runner's modules load in this process")

@@ -515,8 +515,8 @@ def last_call(row, call):
 
 
 def chosen_misread(torch, common, tables):
-    """Yields tables that misinterpret the chosen experts if these are an input, belong to another device, or have
-    factors."""
+    """Yields tables that misinterpret experts which an input chooses, among them experts of another device and experts
+    with factors."""
     (given,) = starters(torch, common, {"moe"}, "routed")
     rows = dict((table.name, row) for table, row in rows_for(tables, given))
 
@@ -588,8 +588,8 @@ def trtllm_misread(torch, common, tables):
 
 
 def heads_misread(torch, common, tables):
-    """Yields rows of gdn with a wrong call of the library: q and k come from two different heads, or belong to a value
-    head other than v's."""
+    """Yields rows of gdn that call the library with wrong heads: the heads of q and k differ, or do not belong to the
+    value head of v."""
     for starter in starters(torch, common, {"gdn"}):
         v = starter.inputs["v"]
         ones, numbers = torch.ones_like(v), torch.arange(v.shape[-2]).view(-1, 1)
@@ -722,7 +722,7 @@ def second_hand(torch, common, tables):
 
 
 def unoffered(common):
-    """Yields the tables whose names the help text and the completions of --ground-truth lack."""
+    """Yields the tables whose names are missing in the help text and the completions of --ground-truth."""
     with open(os.path.join(TOP, "cli", "shared_options.h"), encoding="utf-8") as file:
         (offered,) = re.findall(r'#define GROUND_TRUTHS \\\s*"([^"]*)"', file.read())
     for name in common.load_tables(os.path.join(TOP, "python", "libraries")):

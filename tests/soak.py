@@ -11,8 +11,8 @@ equal the output of `generate`. A check only at the end would miss an omitted up
 At the end the watcher may finish. Then `verify` and `generate` run on a copy of the tree without a cache. Three results
 must be equal. The first is the watcher's last report on each definition, with the cases that did not pass. The second
 is every verdict that the watcher stored, with its constants, figures and worst places. The third is the generated
-files, byte for byte. Definitions that do not parse are repaired before, because they would keep their old class. Prints
-the seed first, so that a failure can be repeated.
+files, byte for byte. Definitions that do not parse are repaired before the comparison, because they would keep their
+old class. The seed is printed first, so that a failure can be repeated.
 """
 import json
 import os
@@ -207,8 +207,8 @@ def run_json(command):
 
 
 def copy_of(tree, to):
-    """Copies the tree without its cache and its generated files, and with the folders that are moved away, because
-    links may lead there."""
+    """Copies the tree without its cache and its generated files. Folders that are moved away are also copied, because
+    links may lead to them."""
     shutil.copytree(tree.root, to, symlinks=True, ignore=shutil.ignore_patterns(".reftest", "tests"))
     return to
 

@@ -556,7 +556,7 @@ static const char *const audit_seeds[] = {
     "{\"findings\": [{\"reason\": \"run is a copy\", \"line\": 1, \"more\": {\"a\": [null]}}], \"line\": 2}",
 };
 
-/* Checks the findings of the audit: each has a message and a line, and an output that is rejected adds no finding. */
+/* Checks the answers of the audit script: each finding has a message and a line, and a rejected answer adds none. */
 static bool feed_audit(const struct input *input)
 {
 	struct arena arena = {0};
@@ -577,13 +577,13 @@ static bool feed_audit(const struct input *input)
 
 /* --- targets ------------------------------------------------------------------------------------------------- */
 
-/* Most inputs of a target follow from its seeds: those here, and the files of tests/fuzz/corpus/NAME/. */
+/* Most inputs of a target are made from its seeds: those in this table, and the files of tests/fuzz/corpus/NAME/. */
 static const struct target {
 	const char *name;
 	feed_function *feed;
 	const char *const *seeds;
 	size_t seed_count;
-	int slower; /* the unit tests feed this many times fewer inputs */
+	int slower; /* the unit tests divide the number of inputs by this */
 } targets[] = {
     {"json", feed_json, json_seeds, sizeof json_seeds / sizeof *json_seeds, 1},
     {"python", feed_python, python_seeds, sizeof python_seeds / sizeof *python_seeds, 1},

@@ -24,7 +24,7 @@ int fuzz_run(const char *target, uint64_t first, uint64_t count);
 /* Feeds inputs from `first` on until `seconds` of processor time have passed. Returns their number, or -1. */
 int64_t fuzz_run_seconds(const char *target, uint64_t first, double seconds);
 
-/* Feeds one input. Returns true if it was accepted. */
+/* Feeds one input, and returns true if the target accepted it. */
 bool fuzz_one(const char *target, const void *bytes, size_t length);
 
 #endif

@@ -60,7 +60,7 @@ static inline void make_equal(const struct tensors *t)
 		put(t, i, value(t, i), value(t, i));
 }
 
-/* All pairs have the same two values: all ratios are equal, and all sums are multiples of one term. */
+/* Each pair is 1.5 and either 1.25 or 1.75, so all ratios are equal, and all sums are multiples of one term. */
 static inline void make_ties(const struct tensors *t)
 {
 	for (int64_t i = 0; i < t->elements; i++)
@@ -88,7 +88,7 @@ static inline void make_zero_reference(const struct tensors *t)
 		put(t, i, 0, i % 5 ? value(t, i) / 64 : 0);
 }
 
-/* Close values, with NaN and infinities on either side, on both sides, and on both with different signs. */
+/* Close values. In a few pairs, each side is NaN, an infinity or 1. */
 static inline void make_nonfinite(const struct tensors *t)
 {
 	static const double odd[] = {NAN, INFINITY, -INFINITY, 1};
@@ -106,7 +106,7 @@ static inline void make_one_odd(const struct tensors *t)
 		put(t, pick(t->key + 2, 0, t->elements), -INFINITY, INFINITY);
 }
 
-/* Values so small that their squares underflow in float; every other row of 64 is zeros. */
+/* Values so small that their squares underflow in float. Rows have 64 elements, and every second row is zeros. */
 static inline void make_tiny(const struct tensors *t)
 {
 	for (int64_t i = 0; i < t->elements; i++) {

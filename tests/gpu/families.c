@@ -272,8 +272,8 @@ static struct tensor allocate(struct device *device, const struct op_arg *arg, c
 	return tensor;
 }
 
-/* Returns the output, or the input with a final value (op.in_place), that belongs to a place of `out`; NULL if the
- * place is unused. */
+/* Returns what a place of `out` is for: an output, or the final value of an input (op.in_place). NULL: the place is
+ * unused. */
 static const struct op_arg *arg_at(const struct draw *d, int place)
 {
 	const struct op_problem *problem = &d->job.problem;

@@ -10,9 +10,9 @@ A head is a comment at the beginning of the file: a sentence about what the refe
 - gap: the reference tries something and then raises an exception whose text begins with "reached" or "contained".
   "reached" is allowed only in set-ups in which this gap of docs/containment.md is open. With "none" it is never
   allowed.
-- reached, contained: "error timeout". Some references cannot raise an exception after they reached something, or after
-  they failed to reach it. This verdict then shows which of the two happened.
-- destroys: "run". If the gap is open, the reference would end the whole run, so set-ups with this gap leave it out.
+- reached, contained: "error timeout". The verdict by which a reference shows that it reached something, or that it did
+  not, if it cannot raise an exception in this case.
+- destroys: "run". If the gap is open, the reference would end the whole run, so it is left out of set-ups with the gap.
 - uses: "processes_named". The function of this name, from the file beside this one, is added at the end of the reference.
 - needs: "cuda" (the reference runs only on a CUDA device), or "x86-64" (it uses numbers of system calls).
 """

@@ -117,11 +117,11 @@ def main(setup, options):
 
 
 class Neighbours:
-    """Processes, files and services of the same user, which the references must not reach. `places` maps the names
-    that the references write as @name@ to what they stand for."""
+    """Processes, files and services of the same user, which the references must not reach. Where a reference has the
+    text @name@, the value of `name` in `places` replaces it."""
 
     def __init__(self, options):
-        self.secret = "secret-" + secrets.token_hex(16)  # no output of reftest may contain it
+        self.secret = "secret-" + secrets.token_hex(16)  # must not occur in any output of reftest
         for folder in ("home", "others", "temporary", "libraries", "root/workloads"):
             (WORK / folder).mkdir(parents=True)
         HONEST.mkdir(parents=True)
@@ -221,7 +221,7 @@ def process_state(pid):
 
 
 def other_processes(known):
-    """Returns the command lines of all processes of the guard that are not known, by pid."""
+    """Returns {pid: command line} of the processes in the guard whose pids are not in `known`."""
     found = {}
     for name in os.listdir("/proc"):
         if name.isdigit() and int(name) not in known and process_state(name) not in (None, "Z"):
@@ -248,8 +248,8 @@ def wait_for_end(known):
 
 
 def files_below(*folders):
-    """Returns the files, directories and links below these directories, with their mode, owner, time and content, which
-    a reference could change."""
+    """Returns what a reference could change below these directories: files, directories and links, with their mode,
+    owner, time and content."""
     found = {}
     for folder in folders:
         for path in [folder, *folder.rglob("*")]:

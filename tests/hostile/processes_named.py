@@ -1,5 +1,5 @@
 def processes_named(name):
-    """Returns the processes with this name, as far as this process may see them, without itself."""
+    """Returns the processes with this name that this process can see, except itself."""
     import os
 
     try:

@@ -44,8 +44,8 @@ SETUPS = [
 
 
 def guard(setup):
-    """Returns the words of a command that runs the following words in the guard, with the rights to build the
-    set-up."""
+    """Returns the first words of a command. The words that the caller appends run in the guard, with the rights to
+    build the set-up."""
     words = ["unshare", "--mount", "--pid", "--ipc", "--net", "--fork", "--kill-child", "--mount-proc"]
     if os.geteuid() != 0:
         words += ["--user", *(["--map-root-user"] if setup.as_root else ["--map-current-user", "--keep-caps"])]
@@ -75,7 +75,7 @@ def old_kernel():
 
 
 def drop_rights(setup):
-    """Returns the words of a command that runs the following words with the rights of the set-up's user."""
+    """Returns the first words of a command. The words that the caller appends run as the set-up's user."""
     if setup.as_root:
         kept = ",".join(f"+{name}" for name in CONTAINER.split())
         return ["setpriv", f"--bounding-set=-all,{kept}", f"--inh-caps=-all,{kept}"]

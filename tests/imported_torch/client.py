@@ -58,7 +58,7 @@ def umask():
 
 
 def main(name, descriptors, module=None):
-    """Runs python/`name`, or the module, with the descriptors 0, 1, … that it is started with; returns its status."""
+    """Runs python/`name`, or the module, and returns its exit status. It gets the first `descriptors` descriptors."""
     script = os.path.join(os.path.dirname(os.path.dirname(HERE)), "python", name)
     server = os.environ.get("REFTEST_TEST_TORCH", "")
     path = paths(module)  # sets sys.prefix

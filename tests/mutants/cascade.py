@@ -38,7 +38,8 @@ MUTANTS = [
     (MANY, "last state left out", "total = torch.logsumexp(natural, dim=1)", "natural[:, -1] = float('-inf')\n    total = torch.logsumexp(natural, dim=1)"),
     (MANY, "averaged", "(v.float() * weights[..., None]).sum(dim=1)", "v.float().mean(dim=1)"),
     (MANY, "over the tokens", "torch.logsumexp(natural, dim=1)", "torch.logsumexp(natural.mean(dim=2, keepdim=True), dim=1).expand(-1, natural.shape[2])"),
-    # Mistakes that need both signs of s, far and near values, many states or many tokens; then mistakes in precision.
+    # The next mistakes show only with both signs of s, far and near values, many states or many tokens. Mistakes in
+    # precision follow.
     (TWO, "the largest from 0 on", "torch.maximum(s_a, s_b)", "torch.maximum(s_a, s_b).clamp(min=0)"),
     (TWO, "far below taken for empty", WEIGHTS, "s_a, s_b = torch.where(s_a < -30, -torch.inf, s_a), torch.where(s_b < -30, -torch.inf, s_b)\n    " + WEIGHTS),
     (TWO, "logsumexps held above -100", WEIGHTS, "s_a, s_b = s_a.clamp(min=-100), s_b.clamp(min=-100)\n    largest = torch.maximum(s_a, s_b)\n    " + WEIGHTS),

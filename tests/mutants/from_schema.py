@@ -7,8 +7,8 @@ The mistakes need only a definition's schema, so they can be planted in every op
 
   - In every call the reference uses the value that an input had in the first call with these shapes, as if it ignored
     the argument.
-  - The reference has two Python scalars. In every call it uses the value that the first scalar had in the first call
-    with the same second scalar, as if it kept a table by the second scalar alone.
+  - The reference has two Python scalars, and keeps a table by the second one alone. If a later call has the same second
+    scalar but another first scalar, the reference still uses the old first scalar.
   - In every call the reference returns the output of the first call with these shapes.
   - The outputs are in the same memory as those of the previous call.
   - If a Python scalar has a certain valid number (1, or the usual number), the reference treats the scalar as absent,

@@ -1,4 +1,4 @@
-"""simple_gla - mistakes that people make in references of linear attention with one gate a head."""
+"""simple_gla - mistakes that people make in references of linear attention with one gate for each head."""
 
 CHUNKS = "simple_gla_chunk_h8_d64"
 GAMMA = "simple_gla_varlen_gamma_h4_k64_v128"

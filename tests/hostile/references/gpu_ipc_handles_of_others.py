@@ -6,7 +6,7 @@ import ctypes
 import time
 
 SECONDS = 20  # for all guesses
-BYTE = 0xA7  # what the memory of the other process has in each byte; memory of this process has other bytes
+BYTE = 0xA7  # each byte of the other process's memory; the memory of this process has other bytes
 
 
 class Handle(ctypes.Structure):

@@ -1,4 +1,4 @@
-# Ends the process with each possible number except its own, and then says how many processes there were.
+# Ends every process by trying all possible numbers except its own, and then says how many processes there were.
 # expect: error raised
 # gap: signals
 # destroys: run

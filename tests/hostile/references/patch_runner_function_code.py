@@ -1,4 +1,4 @@
-# Replaces the code of the runner's functions, which also changes the functions for all code that kept them.
+# Replaces the code inside the runner's functions, so that code which saved a function also runs the replacement.
 # expect: not passed
 import sys
 

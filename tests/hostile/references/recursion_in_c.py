@@ -1,5 +1,5 @@
-# Calls itself without end after it has removed Python's limit. Since Python 3.12, another limit stops it that cannot be
-# removed; before, it stops when the stack is full.
+# Calls itself without end after it has removed Python's limit. Since Python 3.12, it is stopped by another limit, which
+# cannot be removed; in older versions, by the end of the stack.
 # expect: error crashed | error raised
 import sys
 
