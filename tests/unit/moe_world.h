@@ -20,7 +20,7 @@ static inline void start(struct built *b, const char *name, const char *descript
 	b->problem.description = description;
 }
 
-/* Adds the axes, with blocks of 16 and sizes that are as small as possible for every mistake to show. */
+/* Adds the axes. Blocks have 16 elements, and the other sizes are the smallest at which every mistake shows. */
 static inline void add_sizes(struct built *b, int64_t experts, int64_t local)
 {
 	add_axis(b, "seq_len", 0);
@@ -285,8 +285,8 @@ static inline float emulate_hidden(const struct emulation *m, int64_t t, int64_t
 	       (m->mistake == HIDDEN_SCALE_LEFT_OUT ? 1 : at(m, m->roles.hidden_scale, place));
 }
 
-/* Dequantised weight [l][row][column] of a layer of rows x columns, whose scales have the shape rows / br times columns
- * / bc. */
+/* Dequantised weight [l][row][column] of a layer with rows x columns weights. A block of br x bc weights shares a
+ * scale. */
 static inline float emulate_weight(const struct emulation *m, int weights, int scales, int64_t l, int64_t row, int64_t column,
 			    int64_t rows, int64_t columns, int64_t br, int64_t bc)
 {

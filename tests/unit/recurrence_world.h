@@ -145,7 +145,7 @@ static inline float activated(const struct emulation *m, int64_t place, int64_t 
 	return -rate * x;
 }
 
-/* The logarithm of the factor by which token `token` decays key element j of the state of value head h. */
+/* The logarithm of the factor by which token `token` decays key element j in a state; h is the state's value head. */
 static inline float log_gate(const struct emulation *m, int64_t token, int64_t first, int64_t h, int64_t j)
 {
 	const struct recurrence_roles *roles = &m->roles;
@@ -241,7 +241,7 @@ static inline void tokens_of(const struct emulation *m, int64_t n, int64_t *firs
 	*end -= m->mistake == LAST_TOKEN_LEFT_OUT && *end > *first;
 }
 
-/* Index in the state tensors of key element j and value element v of one head's state. */
+/* Index in the state tensors: sequence n, value head h, key element j, value element v. */
 static inline int64_t stored(const struct emulation *m, int64_t n, int64_t h, int64_t j, int64_t v)
 {
 	int64_t size = m->e.k_dim * m->e.v_dim;
@@ -319,7 +319,7 @@ static inline void pair(const struct emulation *m, struct chunk *c, int64_t i, i
 	}
 }
 
-/* Element v of row `a` of token i times the state before the chunk, decayed up to token i. */
+/* Element v of a product: row `a` of token i times `state`, the state before the chunk, decayed up to token i. */
 NOT_INSTRUMENTED
 static inline float earlier(const struct emulation *m, const struct chunk *c, const float *a, int64_t i, int64_t v,
                             const float *state)

@@ -98,7 +98,7 @@ static bool is_merged(const struct trial *t, int64_t token, enum mistake mistake
 	return merge != (mistake == MASK_TURNED_ROUND) || mistake == MASK_IGNORED;
 }
 
-/* Makes the answer for token `at` the token's own state, as if it were not merged. */
+/* Sets the answer for token `at` to the token's own state, as if nothing were merged. */
 static void keep_head(struct trial *t, int64_t at)
 {
 	struct cascade_roles roles = cascade_roles_of(t->problem);

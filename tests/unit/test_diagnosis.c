@@ -442,7 +442,7 @@ static void a_limit_that_changes_nothing_runs_no_oracle(void **state)
 	variation_close(&v);
 }
 
-/* Returns whether a limit of a Python scalar with the value x is vague. */
+/* Applies the limit to a Python scalar with the value x, and returns whether the limit counts as vague. */
 static bool is_vague(bool (*limit)(struct op_variation *v, const struct op_confusion *confusion), double by, double x)
 {
 	const struct op op = gather_op(two_rows);

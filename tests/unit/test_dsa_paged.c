@@ -537,8 +537,8 @@ static void a_choice_is_a_set_in_which_near_ties_are_free(void **state)
 	dtype_store(w.answer[0].data, DTYPE_INT32, 63, first);
 	assert_true(passes(&w, "another order"));
 
-	/* A copy of the chosen key with the smallest score, at a position that was not chosen, is also accepted. A key
-	 * with a much smaller score is not. */
+	/* A key that was not chosen is not accepted in place of the chosen key with the smallest score. After it has
+	 * become a copy of that key, it is accepted. */
 	beyond = -1;
 	for (int64_t j = 0; j < attention_integer(&w.in[3], 0) && beyond < 0; j++) {
 		double name = (double)(attention_integer(&w.in[4], j / 16) * 16 + j % 16);

@@ -99,7 +99,7 @@ static void a_case_that_waits_replaces_the_one_that_leaves(void **state)
 	assert_ptr_equal(next->result, next->case_index == 1 ? y : z);
 	struct result *left = next->result == y ? z : y;
 
-	/* if a case that only waits leaves, no other case has to run */
+	/* if a waiting case leaves, no other case has to run */
 	assert_null(equal_cases_leave(&equal_cases, &a, left, left == y ? 1 : 2));
 	next = equal_cases_finish(&equal_cases, &a);
 	assert_non_null(next);

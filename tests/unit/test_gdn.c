@@ -208,7 +208,7 @@ static void emulate_token(const struct emulation *m, int64_t token, int64_t h, f
 	}
 }
 
-/* Index in the tensors of key element i and value element j of a head's state. */
+/* Index of key element i and value element j in the state of a head, as the tensors store it. */
 static int64_t stored(const struct emulation *m, int64_t i, int64_t j)
 {
 	return m->v_last != (m->mistake == STATE_TRANSPOSED) ? i * m->e.v_dim + j : j * m->e.k_dim + i;

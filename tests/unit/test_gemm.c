@@ -549,7 +549,7 @@ static void assert_truth_is_that_of_double_sums(const struct world *w)
 	}
 }
 
-/* The oracle sums the second set of values in float, and in double where float does not represent a sum. */
+/* The oracle sums the second set of values in float. Where float cannot represent a sum, it uses double. */
 static void sums_of_the_second_set_are_those_of_double(void **state)
 {
 	(void)state;
@@ -560,7 +560,7 @@ static void sums_of_the_second_set_are_those_of_double(void **state)
 		make_problem(&p, 37, 1200, dtypes[d], false);
 		make_world_on(&w, &p.problem, (int64_t[]){6, 37, 1200}, 5, CONTENTS_SECOND);
 		assert_truth_is_that_of_double_sums(&w);
-		/* elements in one of three chunks whose products have more bits than float */
+		/* in one of three chunks, products get more bits than float has */
 		for (int64_t k = 600; k < 700; k++) {
 			set_element(&w.in[0], 3 * 1200 + k, 1 + 0x1p-12 * (double)k, &w.a[3 * 1200 + k]);
 			for (int64_t n = 0; n < 37; n++)

@@ -148,7 +148,7 @@ static const char *list_of(const struct buf *page, const char *name, struct aren
 	return arena_printf(arena, "%.*s", (int)strcspn(from + 1, "\n") + 1, from);
 }
 
-/* Returns where the list of the page has the status, which it must have once. */
+/* Returns where a status stands in a list of the page. It must stand there exactly once. */
 static const char *place_of(const char *list, const char *name, struct arena *arena)
 {
 	const char *word = arena_printf(arena, "\"%s\"", name);
@@ -158,7 +158,8 @@ static const char *place_of(const char *list, const char *name, struct arena *ar
 	return strstr(list, word);
 }
 
-/* The script of the page has the statuses in the order of severity, and a colour for each that is not wrong. */
+/* The page's script lists the statuses in the order of severity. It gives a colour to each status that does not count
+ * as wrong. */
 static void the_page_knows_every_status(void **state)
 {
 	struct world *w = *state;

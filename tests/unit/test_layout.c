@@ -9,7 +9,7 @@
 
 #include "workers/protocol/layout.h"
 
-/* Lists of sizes, among them some for which merely reversing the order leaves an address unchanged. */
+/* Lists of sizes. For some of them it is not enough to reverse the order: a tensor would keep its address. */
 static const struct {
 	int count;
 	int64_t bytes[4];

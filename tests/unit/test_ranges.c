@@ -38,7 +38,7 @@ struct subject {
 	int variant;
 	struct op_range found[OP_ARGS];
 	double scalar[OP_ARGS][CONTENTS_COUNT]; /* the scalars of the current case */
-	/* whether the scalar has differed between the two sets of input values of a case so far */
+	/* whether the scalar had two values in some case so far, one for each set of input values */
 	bool differed[OP_ARGS];
 	int64_t *most;                          /* by axis */
 };
@@ -102,7 +102,7 @@ static void look_at_case(struct subject *s, const int64_t *axis, enum op_content
 }
 
 /* Returns true if the scalar differs between the two sets of input values in at least one case, which is known at the
- * `last` case. Not all scalars differ in every case, so that a reference that caches a result by one scalar fails. */
+ * `last` case. It need not differ in every case: where it does not, a reference that caches a result by it fails. */
 static bool differs(struct subject *s, int input, bool last)
 {
 	if (s->scalar[input][0] != s->scalar[input][1])

@@ -365,7 +365,7 @@ static void assert_caught(int64_t width, enum dtype dtype, bool fused, double ep
 	make_problem(&p, width, dtype, fused);
 	for (int mistake = NONE + 1; mistake < (fused ? MISTAKES : PLAIN_MISTAKES); mistake++) {
 		if (mistake == SUM_ROUNDED_FIRST && dtype == DTYPE_FLOAT32)
-			continue; /* in float32 a sum in float32 is not a mistake */
+			continue; /* rounding a float32 sum to float32 changes nothing */
 		if (mistake == MEAN_OVER_ONE_LESS && dtype != DTYPE_FLOAT32)
 			continue; /* only short rows show this mistake: see the_exact_row_shows_half_a_unit */
 		if (!caught(&p.problem, (enum mistake)mistake, eps, seed))

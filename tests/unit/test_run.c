@@ -61,7 +61,7 @@ static void what_is_up_to_date_is_neither_read_nor_run(void **state)
 	world_end(w);
 }
 
-/* The bounds of reftest.toml are no part of any file of a definition. */
+/* The bounds of reftest.toml are not in a definition's own files, so they must be compared separately. */
 static void another_bound_of_the_dataset_makes_no_summary_count(void **state)
 {
 	struct world *w = *state;

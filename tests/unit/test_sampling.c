@@ -260,8 +260,8 @@ static int64_t race(const struct token *tokens, int64_t count, uint64_t key, int
 	return best;
 }
 
-/* Draws from the tokens in order of falling probability. A correct sampler passes as `target` a random number times the
- * sum of the kept probabilities. The sampler with the mistake P_FOR_SUM passes the random number times top_p. */
+/* Draws from the tokens in order of falling probability. For a correct sampler, `target` is a random number times the
+ * sum of the kept probabilities. For a sampler with the mistake P_FOR_SUM, it is the random number times top_p. */
 static int64_t draw_below(const struct token *tokens, int64_t count, double target)
 {
 	int64_t i = 0;

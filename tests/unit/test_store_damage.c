@@ -57,7 +57,7 @@ static bool opening_checks_the_pages(struct place *p)
 	return stats.checked;
 }
 
-/* Dates the file `clean` as if it had been written this many seconds from now. */
+/* Sets the times of the file `clean` to `seconds` from now. */
 static void date_clean(const struct place *p, time_t seconds)
 {
 	struct timespec times[2];

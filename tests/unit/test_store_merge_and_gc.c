@@ -216,7 +216,7 @@ static struct store_put on_driver(struct place *p, const char *driver, double ma
 	return put_of(p, 1, "2.13", 1, 0);
 }
 
-/* Expects the only verdict on subject 1 to be on `driver`, with other drivers and their margins as in "550:0.25 ". */
+/* Expects one verdict on subject 1, which has this driver, and lists the margins of other drivers as in "550:0.25 ". */
 static void expect_drivers(struct place *p, const char *driver, const char *others)
 {
 	const struct store_put key = put_of(p, 1, "2.13", 1, 0);
@@ -579,7 +579,7 @@ static void every_changed_byte_is_found_or_does_not_matter(void **state)
 	char path[200];
 	struct stat st;
 	int seen = 0, harmless = 0;
-	size_t rows = 0; /* bytes of keys and records; the frame of a record has 20, a key of two digests 32 */
+	size_t rows = 0; /* bytes of keys and records; a record's frame takes 20 bytes, a key of two digests 32 */
 
 	for (int i = 0; i < 3; i++) {
 		struct store_put row = put(p, i, "2.1", i + 0.5, 1000 + i);

@@ -45,7 +45,7 @@ static double mean_square_root(const struct tensor *tensor)
 	return count > 0 ? sqrt(sum / (double)count) : 0;
 }
 
-/* Element i of an output with reversed rows, or with the last row alone. */
+/* The element that is at place i if the rows are reversed, or if only the last row is there (`alone`). */
 static int64_t expected_element(int64_t rows, int64_t inner, bool alone, int64_t i)
 {
 	int64_t outer = alone ? i / inner : i / inner / rows, row = alone ? rows - 1 : rows - 1 - i / inner % rows;
@@ -99,7 +99,7 @@ static void one_element_is_found_at_each_place(void **state)
 	}
 }
 
-/* The root mean square of the whole tensor is the magnitude of a smaller element. */
+/* For an element smaller than the root mean square of the tensor, that root mean square is used as the magnitude. */
 static void small_elements_are_measured_by_the_root_mean_square(void **state)
 {
 	(void)state;

@@ -348,7 +348,7 @@ static void an_optional_input_may_be_left_out_or_null_or_given(void **state)
 	        "expected an input of the definition, found \"mode\"; remove it");
 }
 
-/* A workload without "definition" and "workload" around it, with inputs of all four kinds but safetensors. */
+/* A workload without "definition" and "workload" around it, with inputs of every kind except safetensors. */
 #define BARE(uuid, more)                                                                                               \
 	"{\"uuid\": \"" uuid "\", \"axes\": {\"batch_size\": 4, \"len_indptr\": 5}, \"inputs\": {\"q\": {\"type\": "    \
 	"\"random\"}, \"indptr\": {\"type\": \"custom\"}, \"scale\": {\"type\": \"custom\"}, \"count\": {\"type\": "     \
