@@ -38,8 +38,8 @@ HANDED = []  # the arguments of each call of a stand-in
 
 
 class Reached(Exception):
-    """A stand-in raises this if the signature allows the arguments of the call, and the caller would need a real
-    result."""
+    """Raised by a stand-in if the signature allows the arguments of the call, because a stand-in has no real result for
+    the caller."""
 
 
 def load(name, path):
@@ -278,8 +278,8 @@ def misrecorded(record):
 
 
 def unheeded():
-    """Yields files whose change does not change the provider's version although the provider's outputs depend on
-    them."""
+    """Yields files on which the provider's outputs depend, but whose content has no effect on the provider's
+    version."""
 
     def version(folder):
         matrix = subprocess.run([sys.executable, os.path.join(folder, "provider.py"), "--matrix", "cpu"], check=True,

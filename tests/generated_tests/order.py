@@ -36,7 +36,7 @@ def norm(who, x, weight, eps):
 
 
 def fake(name, **functions):
-    """Fills a fake module with what the provider tables use of the library of that name."""
+    """Creates a fake module with the functions that the provider tables use from the library of this name."""
     module = sys.modules[name] = types.ModuleType(name)
     module.__dict__.update(functions)
     parent, _, last = name.rpartition(".")

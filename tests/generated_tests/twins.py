@@ -2,7 +2,7 @@
 and outputs: twins.py SUFFIX
 
 Run the script in the root of a dataset with generated tests. For each definition NAME the dataset has a second one,
-NAME + SUFFIX. The member "twin" of the second maps the names of inputs and outputs in the first to those in the second.
+NAME + SUFFIX. Its member "twin" maps the names of inputs and outputs in NAME to the names that it uses itself.
 Prints a line for each pair of definitions, and one for each library that computed the same for both."""
 
 import importlib

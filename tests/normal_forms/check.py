@@ -36,7 +36,7 @@ def forms_of(program, sources):
 
 
 def meaning(source):
-    """Returns the part of the meaning that equal forms must share: the syntax tree without docstrings and positions, or
+    """Returns what sources with equal forms must have in common: the syntax tree without docstrings and positions, or
     None for a text that Python rejects."""
     try:
         text = source.decode()

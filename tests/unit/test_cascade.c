@@ -56,7 +56,7 @@ enum mistake {
 	TWO_PERCENT_MORE,
 	EMPTY_AS_ZERO,
 	LARGEST_FROM_ZERO,   /* the search for the largest s starts at 0 */
-	FAR_BELOW_AS_EMPTY,  /* an s below -30 counts as that of an empty state */
+	FAR_BELOW_AS_EMPTY,  /* a state with s below -30 counts as empty */
 	EIGHT_STATES_AT_MOST,
 	MASK_IGNORED,
 	MASK_TURNED_ROUND,
@@ -179,7 +179,7 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 static const struct {
 	enum mistake mistake;
 	const char *name;
-	int problems; /* a bit for each problem in which this way is a mistake */
+	int problems; /* one bit per problem, set if this way is a mistake there */
 } mistakes[] = {
     {NATURAL_THROUGHOUT, "natural for base 2", 63},
     {NATURAL_LOGARITHM_AT_THE_END, "natural logarithm at the end", 63},

@@ -24,7 +24,7 @@ static void the_folder_of_the_group_is_found(void **state)
 	    {"0::/docker/1/a\n", MOUNT("/docker/1", "/sys/fs/cgroup"), "/sys/fs/cgroup/a"},
 	    {"0::/docker/1\n", MOUNT("/docker/1", "/sys/fs/cgroup"), "/sys/fs/cgroup"},
 	    {"0::/docker/12\n", MOUNT("/docker/1", "/sys/fs/cgroup"), NULL},
-	    {"0::/../outside\n", USUAL, NULL}, /* outside of this cgroup namespace */
+	    {"0::/../outside\n", USUAL, NULL}, /* a path outside of this cgroup namespace */
 	    {"0::/a\n", PROC, NULL},
 	    {"0::/a\n", PROC "30 23 0:26 / /sys/fs/cgroup rw - tmpfs cgroup2 rw\n", NULL},
 	    {"0::/a\n", MOUNT("/", "/odd\\040place"), NULL},

@@ -116,7 +116,7 @@ static void try_rows(struct world *w, struct seen *seen)
 	struct tensor truth[OP_PLACES] = {{.data = NULL}};
 	struct err err = {""};
 
-	/* The oracle may read the entries after the outputs; their NULL data says that these truths are not
+	/* The oracle may also read the entries after the outputs. NULL as their data means that these truths are not
 	 * requested. */
 	for (int i = 0; i < w->c.problem->output_count; i++)
 		truth[i] = w->truth[i];

@@ -196,8 +196,8 @@ static void a_token_at_an_exact_limit_of_min_p_must_be_kept(void **state)
 	filter_close(&filter);
 }
 
-/* In a race with weights {2, 1}, the first wins if its uniform noise is below twice the other's, which holds in three
- * quarters of all races. */
+/* In a race with weights {2, 1} and uniform noise, the first token wins if its noise is below twice the other's. This
+ * happens in three quarters of all races. */
 static void a_race_with_uniform_noise_is_predicted(void **state)
 {
 	struct filter filter;

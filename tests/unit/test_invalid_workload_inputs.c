@@ -55,8 +55,8 @@ static bool refused(const struct trial *t)
 	return true;
 }
 
-/* Stores each of `values` at some positions of the tensor. Returns true if op.check rejects all of them at one of the
- * positions. */
+/* Stores each of `values` at some positions of the tensor. Returns true if there is a position at which op.check
+ * rejects every one of them. */
 static bool refuses_all(struct trial *t, int input, const double *values, int count)
 {
 	struct tensor *tensor = &t->in[input];

@@ -156,7 +156,7 @@ int main(void)
 	};
 	char folder[PATH_MAX];
 
-	/* The library for signatures is beside the program, two folders above the tests of a build. */
+	/* The library for signatures is in the build folder, two folders above this test program. */
 	if (file_program_directory(folder, sizeof folder - 6, NULL) == 0)
 		setenv("REFTEST_KERNELS", strcat(folder, "/../.."), 1);
 	return cmocka_run_group_tests_name("merge", tests, NULL, NULL);

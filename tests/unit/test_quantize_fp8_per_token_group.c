@@ -283,8 +283,8 @@ static void an_unattested_floor_is_seen_in_the_reference(void **state)
 			assert_int_equal(OP->oracle(&t.c, t.in, t.out, NULL), 0);
 			assert_int_equal(OP->probe(&t.c, t.in, t.out, found, NULL), 0);
 			assert_true(fabs(found[0].value - floors[i]) <= 1e-9 * floors[i]);
-			/* without a floor, a group of zeros has scale 0, which is accepted only if groups of tiny
-			 * numbers show no floor either */
+			/* If there is no floor, a group of zeros has scale 0. This is accepted only if groups of tiny
+			 * numbers do not show a floor either. */
 			trial_spoil(&t, true, false);
 			assert_int_equal(OP->probe(&t.c, t.in, t.out, found, NULL), p == 0 ? 0 : -1);
 			t.c.constants[0].value = 1.234e-9;

@@ -187,7 +187,7 @@ static float rounded(float value, enum dtype dtype)
 	return (float)dtype_load(&place, dtype, 0);
 }
 
-/* The sum x of a row, as the reference with the mistake computes it. */
+/* Computes the sum x of a row as a reference with the mistake does. */
 static void emulate_sum(const struct world *w, enum mistake mistake, int64_t row, float *x)
 {
 	const struct tensor *hidden = &w->in[0], *residual = w->in[2].data == NULL ? NULL : &w->in[2];

@@ -519,7 +519,7 @@ static void look_at_rows(const struct op_problem *problem, int64_t vocab, enum o
 		dtype_load_run(t.in[0].data, DTYPE_FLOAT32, row * vocab, vocab, filter.value);
 		for (int64_t v = 0; v < vocab; v++)
 			sum += filter.value[v];
-		/* the tokens hold the probability that the tail of a real vocabulary would have */
+		/* these tokens also get the probability that the tail of a real vocabulary would have */
 		assert_true(fabs(sum - 1) < 4e-6);
 		struct filter_kept kept = filter_row(&filter, &bounds);
 

@@ -31,7 +31,7 @@ struct world {
 	const struct job *lists[TASKS][JOBS];
 	struct task tasks[TASKS];
 	struct arena arena;
-	int seen[TASKS][JOBS]; /* how often the result of each job was returned */
+	int seen[TASKS][JOBS]; /* how many results of each job were returned */
 	int guards_closed;
 };
 
@@ -193,7 +193,7 @@ static void dispatch(struct world *w)
 		fail_msg("%s", err.text);
 }
 
-/* A device finishes a job of a task that it has. */
+/* The device finishes a job of one of its tasks. */
 static void finish(struct world *w, int device, const struct task *task, int job, enum reason reason)
 {
 	struct fake *fake = &w->fakes[device];

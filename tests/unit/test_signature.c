@@ -150,7 +150,7 @@ int main(void)
 	};
 	char folder[PATH_MAX];
 
-	/* The library is beside the program, two folders above the tests of a build. */
+	/* The library is in the build folder, two folders above this test program. */
 	if (file_program_directory(folder, sizeof folder - 6, NULL) == 0)
 		setenv("REFTEST_KERNELS", strcat(folder, "/../.."), 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);

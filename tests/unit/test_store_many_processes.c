@@ -136,8 +136,8 @@ static void export(struct actor *a)
 		give_up(a, "export");
 }
 
-/* The work of one process. Every eighth process dies in the middle of its work, and one in eight opens the store anew
- * in each round, as verify does. */
+/* The work of one process. Of every eight processes, one dies in the middle of its work, and another opens the store
+ * anew in each round, as verify does. */
 static void act(struct actor *a)
 {
 	alarm(LIMIT_S);

@@ -233,7 +233,7 @@ static void a_class_lists_what_cases_omit(void **state)
 	buf_free(&out);
 }
 
-/* The name of an axis can be any text, also one that would end the argument list and begin a statement. */
+/* The name of an axis can be any text, even one that would end the argument list and begin a statement. */
 static void names_that_are_no_identifiers_are_keys(void **state)
 {
 	static const struct axis odd_axes[] = {{.name = "a=1)\nimport os", .var = true}, {.name = "class", .value = 8}};

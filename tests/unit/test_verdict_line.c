@@ -316,7 +316,7 @@ static void what_does_not_agree_with_itself_is_refused(void **state)
 	w->record = good;
 	w->record.witness.bytes[15] ^= 1;
 	expect_refused(w, "digest of ground truth, versions and device class does not match");
-	w->record.fields_length = 0; /* even without fields, the witness must be that of the verdict */
+	w->record.fields_length = 0; /* without fields, the wrong witness is refused, too */
 	expect_refused(w, "another ground truth");
 	w->record = good;
 	w->record.fields_length--;

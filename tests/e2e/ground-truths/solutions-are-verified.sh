@@ -75,8 +75,8 @@ expect "not any(c['kept'] for c in $(solution right cases))"
 verify
 expect_ran 0
 
-# Without a family the reference is what a solution must agree with. The comparison is weak while the reference is only
-# checked.
+# If a definition has no family, its solutions must agree with its reference. The comparison is weak while the reference
+# is only checked.
 rm -r definitions/rmsnorm solutions
 define plain 'return x + x'
 solve bob doubled plain same <<'P'

@@ -60,8 +60,8 @@ expect "all([w['name'] for w in case['witnesses']] == ['torch'] for case in c.va
 misses
 another_version "$top/python/libraries" torch.py --ground-truth all
 
-# The verdicts are relabelled as a GPU's, for a machine without a GPU that uses --device-class or accepts the verdict of
-# any GPU. The ground truth builtin was also called; its sources are the same on both machines.
+# The verdicts are relabelled as a GPU's. A machine without a GPU finds them if it uses --device-class, or if it accepts
+# the verdict of any GPU. The ground truth builtin was also called; its sources are the same on both machines.
 cd "$root"
 make_relabel
 mkdir "$work/given"

@@ -37,7 +37,7 @@ redis info commandstats | grep -q 'cmdstat_mget:' && fail "the remote was querie
 run explain --device "$device" tiny_norm
 expect_says 'stored verdict by builtin on cpu'
 
-# A machine without torch accepts the verdict of any torch.
+# A machine without torch accepts a verdict whatever version of torch computed it.
 "$python" -m venv --without-pip "$work/bare"
 forget
 verify --cached-only --python "$work/bare/bin/python"

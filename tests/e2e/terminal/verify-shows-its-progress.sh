@@ -51,8 +51,8 @@ shows 'it ended with 1' '3 definitions: 2 passed, 1 failed'
 gone
 has_not 'passed   rmsnorm' || fail "a definition that passed is listed"
 
-# The stored times of earlier runs give the time that is left. With -v, or if NAME is given, definitions that passed are
-# listed.
+# The remaining time is estimated from the stored times of earlier runs. With -v, or if NAME is given, definitions that
+# passed are listed.
 on_terminal 80 24 '' --force -v
 shows 'FAILED   gemm/tiny_gemm' 's  rmsnorm/slow small:batch_size=1' '3 failed, about ' ' left'
 : >"$work/go"

@@ -1,4 +1,4 @@
-# Raises a text whose characters a terminal shows in another order.
+# Raises an exception whose text a terminal shows in another order.
 # expect: error raised
 
 

@@ -1,4 +1,4 @@
-# Raises a text with NUL, in its message and in the name of its class.
+# Raises an exception with NUL in its message and in the name of its class.
 # expect: error raised
 
 

@@ -1,4 +1,4 @@
-# Raises a message of 100 megabytes.
+# Raises an exception with a message of 100 megabytes.
 # expect: error raised
 
 

@@ -1,4 +1,4 @@
-# Raises a text that ends the elements of XML, JSON and Markdown.
+# Raises an exception whose text ends elements of XML, JSON and Markdown.
 # expect: error raised
 
 

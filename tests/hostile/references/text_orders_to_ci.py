@@ -1,4 +1,4 @@
-# Raises and prints commands that CI systems would execute.
+# Prints commands that CI systems would execute, and raises an exception with them.
 # expect: error raised
 ORDERS = "\n::set-output name=passed::1\n::error file=x::y\n##[command]x\n##vso[task.complete result=Succeeded]\n"
 

@@ -1,4 +1,4 @@
-# Raises a text of surrogates, which are no characters.
+# Raises an exception whose text consists of surrogates, which are no characters.
 # expect: error raised
 
 
