@@ -63,7 +63,7 @@ MUTANTS = [
     (LLAMA, "silu 0 below -20", "F.silu(gate)", "torch.where(gate < -20, 0.0, F.silu(gate))"),
 ]
 
-# {mistake: regular expression for the diagnosis that names the mistake}; diagnoses.py checks the diagnoses.
+# {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
     "gate and up swapped": "gate and up were swapped",
     "gate and up interleaved": "gate and up were interleaved",

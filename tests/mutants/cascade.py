@@ -57,7 +57,7 @@ MUTANTS = [
      "natural = torch.where(torch.isinf(s), s, s.clamp(min=-1e4)) * math.log(2)"),
 ]
 
-# {mistake: regular expression for the diagnosis that names the mistake}; diagnoses.py checks the diagnoses.
+# {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
     "natural for base 2": "weights were powers of e, not of 2",
     "natural logarithm at the end": "the logarithm of the sum of the weights were natural, not one of base 2",

@@ -78,7 +78,7 @@ MUTANTS = [
     (CHUNKS, "an empty sequence ends with zeros", "        for start in range(first, end, CHUNK):", "        if first == end:\n            continue\n        for start in range(first, end, CHUNK):"),
 ]
 
-# {mistake: regular expression for the diagnosis that names the mistake}; diagnoses.py checks the diagnoses.
+# {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
     "nothing erased": r"nothing were erased: beta k v\^T is added, without the delta rule",
     "strength left out": r"beta were left out \(taken as 1\)",

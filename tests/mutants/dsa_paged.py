@@ -76,7 +76,7 @@ MUTANTS = [
      "(lambda e: e / e.sum(dim=-1, keepdim=True))(torch.exp(logits - logits.amax(dim=-1, keepdim=True).clamp(min=-1e4)))"),
 ]
 
-# {mistake: regular expression for the diagnosis that names the mistake}; diagnoses.py checks the diagnoses.
+# {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
     "output 2 % too large": r"were multiplied by 1\.02",
     "softmax without subtracting the maximum": "the largest logit were not subtracted before the exponentials, which overflow",

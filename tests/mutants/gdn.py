@@ -164,7 +164,7 @@ MUTANTS = [
     (NORMS, "an epsilon added to the norm of the query", "q / q.norm(dim=-1, keepdim=True)", "q / (q.norm(dim=-1, keepdim=True) + 1e-3)"),
 ]
 
-# {mistake: regular expression for the diagnosis that names the mistake}; diagnoses.py checks the diagnoses.
+# {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
     "a scale of 1 taken for none": r"a scale of 1 were ignored, and the scale were 1 / sqrt\(K\)",
     "slots ignored": "the slots of states were ignored",

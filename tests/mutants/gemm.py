@@ -62,7 +62,7 @@ MUTANTS = [
     ("gemm_bf16_n576_k7168", "products below float16's normal numbers flushed to zero", PRODUCT, "C = torch.matmul(A.float(), B.float().T)\n    return torch.where(C.abs() < 2**-14, 0.0, C).to(A.dtype)"),
 ]
 
-# {mistake: regular expression for the diagnosis that names the mistake}; diagnoses.py checks the diagnoses.
+# {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
     "last k left out": "the last of the K products were left out",
     "first k left out": "the first of the K products were left out",

@@ -48,7 +48,7 @@ MUTANTS = [
     (PLAIN, "activations held within float16", "hidden_states.float()", "hidden_states.float().clamp(-65504, 65504)"),
 ]
 
-# {mistake: regular expression for the diagnosis that names the mistake}; diagnoses.py checks the diagnoses.
+# {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
     "w for 1 + w": r"the weight were w, not 1 \+ w",
     "1 - w": "the sign of input 'weight' were reversed",

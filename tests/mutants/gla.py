@@ -72,7 +72,7 @@ MUTANTS = [
     (CHUNKS, "an empty sequence ends with zeros", "        for start in range(first, end, CHUNK):", "        if first == end:\n            continue\n        for start in range(first, end, CHUNK):"),
 ]
 
-# {mistake: regular expression for the diagnosis that names the mistake}; diagnoses.py checks the diagnoses.
+# {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
     "gate left out": r"the gate were left out \(no decay\)",
     "gate without its exponential": r"the gate \(the logarithm of the decay\) were used as the decay, without its exponential",

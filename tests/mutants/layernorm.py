@@ -51,7 +51,7 @@ MUTANTS = [
     (GPT2, "activations held within 10000", "F.layer_norm(hidden_states,", "F.layer_norm(hidden_states.clamp(-1e4, 1e4),"),
 ]
 
-# {mistake: regular expression for the diagnosis that names the mistake}; diagnoses.py checks the diagnoses.
+# {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
     "epsilon 1e-5 for 1e-6": "eps = 1e-05",
     "no epsilon": "eps = 0",

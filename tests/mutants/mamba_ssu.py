@@ -79,7 +79,7 @@ MUTANTS = [
     (FULL, "softplus left out above 5", "F.softplus(dt.float() + dt_bias.float())", "F.softplus(dt.float() + dt_bias.float(), threshold=5)"),
 ]
 
-# {mistake: regular expression for the diagnosis that names the mistake}; diagnoses.py checks the diagnoses.
+# {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
     "gate left out": "the gate were left out",
     "sigmoid for silu": "the gate were sigmoid, not silu",

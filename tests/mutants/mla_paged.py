@@ -56,7 +56,7 @@ MUTANTS = [
      "(lambda e: e / e.sum(dim=-1, keepdim=True))(torch.exp(logits - logits.amax(dim=-1, keepdim=True).clamp(min=-1e4)))"),
 ]
 
-# {mistake: regular expression for the diagnosis that names the mistake}; diagnoses.py checks the diagnoses.
+# {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
     "scale of the latent": r"the scale were 1 / sqrt\(latent dim \+ rotary dim\), not the given one",
     "rotary part left out": r"the rotary part \(q_pe, k_pe\) were left out",

@@ -127,7 +127,7 @@ MUTANTS = [
     (GROUPS, "an expert's tile holds 128 tokens", "tokens = weight.nonzero().squeeze(1)", "tokens = weight.nonzero().squeeze(1)[:128]"),
 ]
 
-# {mistake: regular expression for the diagnosis that names the mistake}; diagnoses.py checks the diagnoses.
+# {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
     "everything in bfloat16": "the first product were rounded to bfloat16",
     "gate and up swapped": "gate and up were swapped",

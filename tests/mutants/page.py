@@ -62,7 +62,7 @@ MUTANTS = [
     (LATENT, "appends to one of two caches in place", "page_size = ckv_cache.shape[1]", "page_size = ckv_cache.shape[1]\n    ckv_cache = ckv_cache.clone()"),
 ]
 
-# {mistake: regular expression for the diagnosis that names the mistake}; diagnoses.py checks the diagnoses.
+# {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
     "page table ignored": "the page table were ignored",
     "indptr ignored": r"the offsets of sequences \(indptr\) were ignored",

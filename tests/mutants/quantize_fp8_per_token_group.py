@@ -68,7 +68,7 @@ MUTANTS = [
     (LATENT, "input limited to 65504", "x.abs()", "x.clamp(-65504, 65504).abs()"),
 ]
 
-# {mistake: regular expression for the diagnosis that names the mistake}; diagnoses.py checks the diagnoses.
+# {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
     "largest magnitude over the tokens": "the largest magnitude over all tokens set the scale of a group",
     "largest number for largest magnitude": "the largest number, not the largest magnitude, set the scale",

@@ -65,7 +65,7 @@ MUTANTS = [
      "(normed * weight.float() * (1 - 2**-20)).view(torch.int32).bitwise_and(-65536).view(torch.float32).to(hidden_states.dtype)"),
 ]
 
-# {mistake: regular expression for the diagnosis that names the mistake}; diagnoses.py checks the diagnoses.
+# {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
     "epsilon 1e-6 for 1e-5": "eps = 1e-06",
     "epsilon 1e-5 for 1e-6": "eps = 1e-05",

@@ -84,7 +84,7 @@ MUTANTS = [
     (GIVEN, "a scale below 1 taken for 1", "/ rope_scale", "/ max(rope_scale, 1.0)"),
 ]
 
-# {mistake: regular expression for the diagnosis that names the mistake}; diagnoses.py checks the diagnoses.
+# {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
     "interleaved for neox": r"pairs were read the wrong way \(halves instead of interleaved, or the reverse\), but written the right way",
     "rotated the other way": "pairs were rotated by the negative angle",

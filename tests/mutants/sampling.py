@@ -152,7 +152,7 @@ MUTANTS = [
     (PLAIN, "first token drawn only if nothing else is left", PLAIN_DRAW, "torch.multinomial(torch.cat((torch.full_like(probs[:, :1], 1e-30), probs[:, 1:]), dim=1), 1)"),
 ]
 
-# {mistake: regular expression for the diagnosis that names the mistake}; diagnoses.py checks the diagnoses.
+# {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
     "not renormalised": "the kept probabilities were not divided by their sum",
     "boundary token dropped": "one token less than top_k were kept",

@@ -69,7 +69,7 @@ MUTANTS = [
     (GAMMA, "an empty sequence ends with zeros", "        for t in range(first, end):", "        if first == end:\n            final_state[n] = 0\n            continue\n        for t in range(first, end):"),
 ]
 
-# {mistake: regular expression for the diagnosis that names the mistake}; diagnoses.py checks the diagnoses.
+# {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
     "gate left out": r"the gate were left out \(no decay\)",
     "gate of the head after": "were read one element too far along axis 2",

@@ -61,7 +61,7 @@ MUTANTS = [
     (LLAMA, "only -infinity is a mask, and the mean is taken off", RETURN, "live = ~torch.isinf(scaled)\n    centre = torch.where(live, scaled, 0.0).sum(-1, keepdim=True) / live.sum(-1, keepdim=True)\n    scaled = scaled - centre\n    return torch.softmax(scaled, dim=-1)"),
 ]
 
-# {mistake: regular expression for the diagnosis that names the mistake}; diagnoses.py checks the diagnoses.
+# {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
     "temperature ignored": "the temperature were left out",
     "multiplied by the temperature": "logits were multiplied by the temperature",

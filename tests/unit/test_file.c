@@ -312,7 +312,7 @@ static int open_root(void)
 	return open("root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* A repeated store through a shared mapping does not change the file's times. So while anybody may map the file for
+/* A second write through a shared mapping does not change the file's times. So while anybody may map the file for
  * writing, its stat proves nothing. */
 static void a_file_that_somebody_may_write_to_shows_no_changes(void **state)
 {

@@ -1,6 +1,6 @@
-/* test_store_turns - only one process at a time opens or closes the store. From about 0.9.29 on (Debian 12's 0.9.24
- * does not, Ubuntu 24.04's 0.9.31 does), the last user of an LMDB database destroys the mutexes in lock.mdb before it
- * releases the file lock. A process that opens the database in between waits for the lock, then continues with
+/* test_store_turns - only one process at a time opens or closes the store. Since about LMDB 0.9.29 (in Ubuntu 24.04's
+ * 0.9.31, not in Debian 12's 0.9.24), the last user of a database destroys the mutexes in lock.mdb before it releases
+ * the file lock. A process that opens the database in between waits for the lock, then continues with
  * destroyed mutexes, and each of its transactions fails with EINVAL. The test makes the time between destruction and
  * release last half a second. A process that dies within that time must do no harm either. */
 #include "cache/store.h"

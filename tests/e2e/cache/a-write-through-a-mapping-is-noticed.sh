@@ -1,6 +1,6 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# A store through a shared mapping changes a file's times only if the page was clean. So a program that has mapped a
+# A write through a shared mapping changes a file's times only if the page was clean. So a program that has mapped a
 # definition or tensors can change them later, and stat does not show the change. reftest notices the change anyway,
 # because it does not trust the stat of a file that any process can still write to.
 . "$(dirname "$0")/../harness.sh"

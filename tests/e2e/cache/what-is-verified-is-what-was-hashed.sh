@@ -5,7 +5,7 @@
 # reference passes with one content of the file and fails with another, the passing verdict is never stored for the
 # other content. reftest does not mistake a change of the file for a change of inputs by the reference.
 
-# In tmpfs no page is ever written back. On a disk a page may be written back; it is then clean, and the next store
+# In tmpfs no page is ever written back. On a disk a page may be written back; it is then clean, and the next write
 # would change the file's times.
 probe=$(mktemp -p /dev/shm 2>/dev/null) && {
 	printf '#!/bin/sh\n' >"$probe"

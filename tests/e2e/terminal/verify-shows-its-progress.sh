@@ -135,7 +135,7 @@ shows 'it ended with 1'
 gone
 terminal kill-server
 
-# Each drawing is one write that begins by erasing, so they can be counted.
+# Each drawing is one write that begins by erasing, so the drawings can be counted.
 step='the number of drawings'
 expectations=$((expectations + 1))
 begun=$(date +%s%N)
