@@ -170,8 +170,8 @@ def stateless():
 
 
 def attributes():
-    """Checks the list of allowed attributes. A reference can reach some modules; none of the attributes leads from these
-    to another module, to a class that makes tensors, or to a value that could be changed."""
+    """Checks the list of allowed attributes. A reference can reach some modules; none of the attributes leads from
+    these to another module, to a class that makes tensors, or to a value that could be changed."""
     known = {torch.nn: "nn", torch.nn.functional: "functional", torch.functional: "functional", torch.linalg: "linalg",
              torch.special: "special", torch.cpu: "cpu"}
     classes = (torch.device, torch.dtype, torch.finfo, torch.iinfo, torch.layout, torch.no_grad, torch.inference_mode)

@@ -61,8 +61,8 @@ bool feed_dependencies(const struct input *input)
 
 /* ---- normal forms ---- */
 
-/* The text differs from the input only in ways that a program cannot see, so both must have the same normal form. A text
- * without a normal form is not checked. */
+/* The text differs from the input only in ways that a program cannot see, so both must have the same normal form. A
+ * text without a normal form is not checked. */
 static void expect_form(const struct input *input, const struct buf *form, struct buf text, const char *what)
 {
 	struct buf other = {0};

@@ -19,7 +19,7 @@
  * - The final value of an input that the operation writes to (op.in_place) counts as an output.
  * - Once for each family, a byte of each input and an element of each output are changed; both changes must be found.
  *
- * Speaks TAP, one test for each family, with the worst margin, where it occurred, and the time that the oracle and the
+ * Prints TAP, one test for each family, with the worst margin, where it occurred, and the time that the oracle and the
  * kernels took. */
 #include <dlfcn.h>
 #include <fcntl.h>

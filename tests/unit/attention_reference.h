@@ -94,7 +94,7 @@ static const char *const mistake_names[MISTAKES] = {
     "rows are pages",
 };
 
-/* The rows of the keys of one query, as the reference finds them. */
+/* The rows that hold the keys of a query, as the reference finds them. */
 struct found {
 	int64_t *row;
 	int64_t count;
