@@ -11,7 +11,7 @@
 #include "base/unsafe_character.h"
 #include "base/utf8.h"
 
-enum { SHORTEST_DIGITS = 6 }; /* of a number in JSON */
+enum { SHORTEST_DIGITS = 6 }; /* the fewest digits of a number in JSON */
 
 void buf_reserve(struct buf *buf, size_t more)
 {
@@ -110,8 +110,8 @@ static void json_escape(struct buf *buf, uint32_t code)
 		buf_printf(buf, "\\u%04x", (unsigned)code);
 }
 
-/* Returns how many characters at the beginning of a text JSON writes as they are: printable ASCII, except those that
- * may need an escape or begin a command of a CI system. */
+/* Counts the characters at the beginning of a text that need no escape in JSON. Of printable ASCII, only the characters
+ * that may need an escape or begin a command of a CI system are not counted. */
 static size_t plain_length(const char *text, size_t length)
 {
 	size_t i = 0;
@@ -181,7 +181,7 @@ void buf_json_strings(struct buf *buf, const char *const *list, int count)
 	buf_text(buf, "]");
 }
 
-/* Returns how many digits of a number's text are left without the zeros at its beginning and end: 3 for "10200". */
+/* Returns the number of digits in the text of a number, without the zeros at its beginning and end: 3 for "10200". */
 static int significant_digits(const char *text)
 {
 	int digits = 0, last = 0;
@@ -198,9 +198,9 @@ static bool reads_back(const char *text, double value)
 	return strtod(text, NULL) == value;
 }
 
-/* Writes a finite number with the fewest digits, from 6 to 17, that read back as the same number. A double keeps every
- * decimal number of at most 15 digits, and %g omits zeros after the point. If 15 digits suffice, the fewest are
- * therefore known from their text. A subnormal number keeps fewer digits. */
+/* Writes a finite number with 6 to 17 digits: the fewest that read back as the same number. A double keeps every
+ * decimal number of at most 15 digits, and %g omits zeros after the point. If 15 digits suffice, their text therefore
+ * shows how many of them are needed. A subnormal number keeps fewer digits. */
 static void shortest_number(char *text, size_t room, double value)
 {
 	int digits = fpclassify(value) == FP_SUBNORMAL ? SHORTEST_DIGITS : DBL_DIG;
@@ -208,7 +208,8 @@ static void shortest_number(char *text, size_t room, double value)
 	snprintf(text, room, "%.*g", digits, value);
 	if (digits == DBL_DIG && reads_back(text, value)) {
 		digits = significant_digits(text);
-		if (fabs(value) >= 1e6) /* a precision below the number of digits before the point gives an exponent */
+		if (fabs(value) >= 1e6) /* if the precision is less than the number of digits before the point, %g
+					 * writes an exponent */
 			snprintf(text, room, "%.*g", digits > SHORTEST_DIGITS ? digits : SHORTEST_DIGITS, value);
 		return;
 	}

@@ -38,7 +38,7 @@ static bool read_text(const char *root, const char *path, struct buf *out)
 }
 
 /* Returns the number that follows `key` in the first line that starts with `key`. If `key` is "", returns the number at
- * the start of the text. Returns -1 if there is no number, but for example "max". */
+ * the start of the text. Returns -1 if a text such as "max" is there instead of a number. */
 static int64_t number_behind(const struct buf *text, const char *key)
 {
 	size_t length = strlen(key);

@@ -8,8 +8,8 @@
 /* Returns the value of a hexadecimal digit in either case, or -1 if `c` is none. */
 int hex_digit(char c);
 
-/* Decodes 2 * `count` hexadecimal digits to `count` bytes. Returns false if a character is not a digit or one of the
- * lower-case letters a to f. */
+/* Decodes 2 * `count` hexadecimal digits to `count` bytes. Returns false if a character is neither a digit nor a
+ * lower-case letter from a to f. */
 bool hex_read(const char *digits, unsigned char *out, size_t count);
 
 #endif

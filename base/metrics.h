@@ -11,7 +11,7 @@ enum { METRICS_WORST = 5, METRICS_EVIDENCE = 24 };
 
 struct worst {
 	int64_t index;                       /* flat, row-major index of the element */
-	/* converted to double, which is exact for every dtype except for int64 values beyond 2^53 */
+	/* converted to double; only int64 values beyond 2^53 are rounded */
 	double reference, ground_truth;
 	double diff;                         /* |reference - ground_truth|; NaN if either is NaN */
 };

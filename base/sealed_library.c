@@ -169,8 +169,8 @@ static void name_place(int fd, char place[PLACE])
 }
 
 /* Returns a descriptor of the same copy, or -1; the descriptor may be `fd` itself. Its name (/proc/self/fd/N) is new to
- * dlopen: for a name under which dlopen has loaded a library before, it would return that library. Names can repeat,
- * because the number of a closed descriptor is used again. */
+ * dlopen, which returns the same library again for a name that it has loaded before. Names can repeat, because the
+ * number of a closed descriptor is used again. */
 static int with_free_name(int fd)
 {
 	char place[PLACE];

@@ -6,8 +6,8 @@
  * A reference could thus replace the code that judges it. The copy is therefore sealed against writing before it is
  * loaded.
  *
- * The copy has only the part of the file that a loader maps. Debug information, which follows that part, is left out:
- * it would take several times as long to copy. */
+ * The copy has only the part of the file that a loader maps. Debug information follows that part and is left out,
+ * because copying would take several times as long with it. */
 #ifndef REFTEST_BASE_SEALED_LIBRARY_H
 #define REFTEST_BASE_SEALED_LIBRARY_H
 
@@ -28,7 +28,7 @@ struct digest_memory {
 };
 
 /* Returns a close-on-exec descriptor of a sealed copy of the library at `path`, or -1 with a message. `digest` is the
- * SHA-256 in hexadecimal digits that the copy must have. `memory` may be NULL. The caller closes the descriptor. */
+ * SHA-256 that the copy must have, in hexadecimal digits. `memory` may be NULL. The caller closes the descriptor. */
 int sealed_library_copy(const char *path, const char *digest, const struct digest_memory *memory, struct err *err);
 
 /* Returns a close-on-exec descriptor of a sealed copy of the first `length` bytes of an open file, or -1 with errno. */

@@ -38,7 +38,7 @@ static size_t blanks_at(const char *text, size_t length)
 	return count;
 }
 
-/* Returns how many columns the text takes until two blanks follow each other. */
+/* Returns how many columns the text takes up to the first two adjacent blanks. */
 static size_t column_width(const char *text, size_t length)
 {
 	size_t columns = 0, wide;
@@ -79,7 +79,8 @@ static bool next_word(const char *line, size_t length, struct word *word)
 }
 
 /* Returns the indentation of continuation lines. In a row of a table, whose columns are separated by two or more
- * blanks, it is the beginning of the last column in the left part of the row behind which every word fits. */
+ * blanks, continuation lines begin below a column: the last one in the left part of the row at which every word still
+ * fits. */
 static size_t continuation_indent(const char *line, size_t length, size_t indent, size_t width)
 {
 	size_t longest = 0, hang = 0;

@@ -7,12 +7,11 @@
 #include "base/buf.h"
 
 /* Appends `text` and breaks each line at blanks so that it takes at most `width` columns. A continuation line is
- * indented two columns deeper than the line that it continues. In a row of a table, whose columns are separated by two
- * or more blanks, it begins below a column in the left part of the row, and the row breaks before a column rather than
- * inside it. If the first word of a line is `command`, each part
- * except the last ends in a backslash, so the command can be pasted into a shell. A word that is wider than a line is
- * not broken. Text between two backticks on one line is not broken either. Each UTF-8 character takes one column;
- * colour sequences take none. */
+ * indented two columns deeper than the line that it continues. In a table, whose columns are separated by two or more
+ * blanks, the continuation line of a row begins below a column in the left part of that row. The row breaks before a
+ * column and not inside it. If the first word of a line is `command`, each part except the last ends in a backslash, so
+ * the command can be pasted into a shell. A word that is wider than a line is not broken. Text between two backticks on
+ * one line is not broken either. Each UTF-8 character takes one column; colour sequences take none. */
 void wrap_text(const char *text, size_t length, size_t width, const char *command, struct buf *out);
 
 #endif

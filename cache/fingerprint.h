@@ -4,9 +4,9 @@
  *
  * A field is a tag ("axes.hidden_size") and bytes. The digest of a field covers the length of the tag, the tag, the
  * length of the bytes, and the bytes. The digest of a list covers FINGERPRINT_FORMAT, the number of fields and the
- * digests of the fields in the order of the tags. The hash therefore never gets the same bytes for two different lists.
- * The digest of every field is stored, so that `explain` can name the field that changed. Short values are also stored,
- * so that `explain` can show the old and the new value.
+ * digests of the fields in the order of the tags. Two different lists therefore never give the same bytes to hash. The
+ * digest of every field is stored, so that `explain` can name the field that changed. Short values are also stored, so
+ * that `explain` can show the old and the new value.
  *
  * A new field of the definition schema also needs a field in definition_fields. A new fact of the witness also needs a
  * field in witness_fields and in context_digest of engine/run_open.c. Without the field in context_digest, reftest would

@@ -264,7 +264,7 @@ static int make_tables(struct env *env)
 /* --- Opening ----------------------------------------------------------------------------------------------------- */
 
 /* Opens the store without retrying. Returns 0; on failure, closes everything and returns the error of LMDB or errno.
- * MDB_NOTFOUND means that the store is empty, and that it was not created because `write` is false. */
+ * MDB_NOTFOUND means that the store is empty. It was then not created, because `write` is false. */
 static int attempt(struct env *env, bool write)
 {
 	int rc = write ? reserve_lock(env) : 0;
@@ -613,7 +613,7 @@ static int copy_compact(struct env *env, const char *fresh, int64_t *bytes)
 
 /* Exchanges the names of the folder `fresh` and of the folder of the environment, and syncs the exchange to disk.
  * Without the sync, a power failure could bring back the old store and lose later writes. `turn` is a descriptor of the
- * folder that contains both. */
+ * folder that contains both folders. */
 static bool take_place(const struct env *env, const char *fresh, int turn)
 {
 	if (renameat2(AT_FDCWD, fresh, AT_FDCWD, env->path, RENAME_EXCHANGE) != 0)

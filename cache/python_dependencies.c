@@ -530,7 +530,7 @@ static const struct word *look_from(struct look *look, const struct word *word)
 	return word;
 }
 
-/* Returns true if the text itself uses this word as a name: without a dot before it, or as an attribute to which it
+/* Returns true if the text itself uses this word as a name: with no dot before it, or as an attribute that the text
  * assigns. */
 static bool is_own(const struct look *look, struct span name)
 {
@@ -582,7 +582,8 @@ static void look_attribute(struct look *look, const struct word *word)
 		found_word(look, access, word, "");
 	else if (AMONG(word->span, attributes_outside))
 		found_word(look, ACCESS_OUTSIDE, word, ".");
-	/* The fields of a format string can name attributes. In a literal, look_string checks these names. */
+	/* The fields of a format string can name attributes. If the format string is a literal, look_string checks
+	 * these names. */
 	else if (span_is(word->span, "format"))
 		found(look, word - 1 > look->words && (word - 2)->kind == WORD_STRING ? ACCESS_NOTHING : ACCESS_OUTSIDE, word,
 		      "'.format' of a string that is not a literal");

@@ -75,7 +75,7 @@ static void add_path(struct targets *targets, const char *root, const char *pref
 	string_list_add(&target->paths, path);
 }
 
-/* Returns whether the check of a dataset reads this path inside it. */
+/* Returns whether a check of a whole dataset reads the path `below` in it. */
 static bool is_read(const char *below)
 {
 	static const char *const folders[] = {"definitions", "workloads", "truths", "approved", "solutions", "traces"};

@@ -278,7 +278,7 @@ static void end_command(struct server *server, struct call *call)
 }
 
 /* Reads what a process has written. Closes the descriptor at the end of the input. A process whose answer is too long
- * is killed. Of what it writes to standard error, only the beginning is kept. */
+ * is killed. Only the beginning of its standard error is kept. */
 static void read_pipe(struct call *call, int *fd, struct buf *into, size_t limit)
 {
 	buf_reserve(into, READ_BYTES);

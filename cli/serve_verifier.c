@@ -20,7 +20,7 @@
 
 /* The options of a request. They are the options of `reftest verify` that serve/tools.c names. */
 struct request_options {
-	struct shared_options shared; /* an option that the request lacks has the value of `reftest serve` */
+	struct shared_options shared; /* if the request lacks an option, the value given to `reftest serve` applies */
 	bool force;
 };
 

@@ -440,7 +440,7 @@ static struct value sum(struct parser *p)
 	return v;
 }
 
-/* Parses `&` or `|` between integers. As in Python, they bind more tightly than comparisons. */
+/* Parses `&` or `|` between integers. As in Python, these operators bind more tightly than comparisons. */
 static struct value bits(struct parser *p, const char *sign, struct value (*operand)(struct parser *))
 {
 	const char *at = p->tokens.token.at;

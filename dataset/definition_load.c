@@ -434,7 +434,8 @@ static int read_tolerance(struct reader *r, const struct json_step *up, const cJ
 	return 0;
 }
 
-/* Reads the name of the argument of an input. An output also has this field if the function gets it as an argument. */
+/* Reads the name of the argument of an input. An output has this field too if the function gets that output as an
+ * argument. */
 static int read_param(struct reader *r, const struct json_step *tensor, const cJSON *json, struct tensor_spec *out)
 {
 	const struct json_step at = {.up = tensor, .key = "param"};

@@ -170,8 +170,8 @@ static int compute_with(const struct reader *r, int64_t length, int64_t step, in
 	return axis_expressions_compute(r->out, axis, at, why);
 }
 
-/* Adds a note if an expression can be computed for none of some lengths of the var axes, as in `8 // (n - n)`. It need not
- * be an error, because a workload may have lengths that fit. */
+/* Tries some lengths of the var axes, and adds a note if an expression has a value for none of them, as `8 // (n - n)`.
+ * This need not be an error, because a workload may have lengths that fit. */
 static void note_uncomputable(struct reader *r, const struct json_step *axes)
 {
 	static const int64_t lengths[] = {1, 2, 3, 4, 5, 8, 12, 16, 64, 100, 128, 1000, 1024, 4096, 1 << 20};
@@ -248,8 +248,8 @@ static int check_constraint(struct reader *r, const struct json_step *at, const 
 	}
 }
 
-/* Marks an axis as const if constraints and const axes leave it only one value above 0. With `hidden == 2 * half` and a
- * const `hidden`, the axis `half` is also const. `axis` has the values of the const axes. */
+/* Marks an axis as const if constraints and const axes allow only one value above 0 for it. With `hidden == 2 * half`
+ * and a const `hidden`, the axis `half` is also const. `axis` has the values of the const axes. */
 static void fix_axes(struct reader *r, int64_t *axis)
 {
 	const struct definition *d = r->out;

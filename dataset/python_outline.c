@@ -1,5 +1,5 @@
-/* python_outline - a recursive parser of Python's statements. Of the target of an assignment, the parser knows only
- * whether it is a valid target. */
+/* python_outline - a recursive parser of Python's statements. The parser knows only whether the target of an assignment
+ * is valid. */
 #include "dataset/python_outline.h"
 
 #include <string.h>
@@ -392,7 +392,8 @@ static void decorated_statement(struct python_parser *p)
 static const struct {
 	const char *keyword;
 	void (*read)(struct python_parser *p);
-	int needs; /* the clause of an earlier statement that the keyword begins; 0: the keyword begins a statement */
+	int needs; /* the clause that the keyword begins, as a part of an earlier statement; 0: the keyword begins a
+		    * statement */
 	int then;  /* what may follow */
 } compound_statements[] = {
     {"if", if_clause, 0, ELIF | ELSE},

@@ -410,7 +410,7 @@ static void scan_word(struct python_tokens *t)
 	if (t->stop == PYTHON_READING)
 		set_token(t, PYTHON_STRING, from);
 	else
-		t->wrong_at = from; /* if the error is in a string inside an f-string, the f-string */
+		t->wrong_at = from; /* the f-string itself, if the error is in a string inside it */
 }
 
 /* --- signs --------------------------------------------------------------------------------------------------- */

@@ -53,7 +53,7 @@ static void choose_axes(const struct definition *d, int64_t length, int64_t *axi
 }
 
 /* Chooses small axis values for a definition that no family supports. Returns the number of rows: 1, or 0 if some
- * expression had no value above 0 for every length that was tried. */
+ * expression had no value above 0 at any of the lengths that were tried. */
 static int generic_axes(const struct definition *d, int64_t *axis)
 {
 	for (int64_t length = GENERIC_AXIS; length <= GENERIC_LARGEST; length *= 4) {

@@ -554,8 +554,8 @@ static bool disagrees(const struct case_result *c)
 	return v->status != STATUS_SKIPPED || (v->reason == REASON_NO_GROUND_TRUTH && !c->test->finer);
 }
 
-/* Returns whether every case has a verdict, and no case passed. If only the shapes suggest the family, this is a reason
- * to reject the family. */
+/* Returns whether every case has a verdict, and no case passed. A family that only the shapes suggest is then
+ * rejected. */
 static bool agrees_nowhere(const struct result *result)
 {
 	for (int i = 0; i < result->case_count; i++)

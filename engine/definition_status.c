@@ -125,7 +125,7 @@ struct digest resolve_witness(const struct verdict *v, struct arena *arena)
 }
 
 /* The valid verdicts with a case's subject: first those in the store, from oldest to newest, then those from the remote
- * cache. Of a stored verdict, perhaps only the head was parsed; in this case, `stored` has its whole text. */
+ * cache. Perhaps only the head of a stored verdict was parsed; `stored` then has the whole text. */
 struct readable {
 	const struct verdict **verdicts;
 	const struct stored_verdict **stored; /* for each verdict; NULL: the verdict was parsed completely */

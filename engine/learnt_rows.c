@@ -27,8 +27,8 @@ static const struct case_result *first_about(const struct result *result, const 
 	return NULL;
 }
 
-/* Finds the first axis along which the rows are independent of each other in the first case that examined this axis,
- * but not in case `number`. Returns a sentence about it, or NULL if there is none. */
+/* In the first case that examined an axis, the rows along it may be independent of each other, although they are not in
+ * case `number`. Finds the first such axis. Returns a sentence about this axis, or NULL if there is none. */
 static const char *what_broke(const struct result *result, int number, const struct check *rows, struct arena *arena)
 {
 	for (int k = 0; k < rows->axis_count; k++) {

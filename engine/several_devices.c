@@ -275,8 +275,8 @@ static struct given **given_with(struct device *device, const struct pool_result
 	return NULL;
 }
 
-/* Gives a case for which a device lacked memory to another device, the one with the fewest tasks. Returns false if
- * there is no other device. */
+/* A device lacked memory for a case: gives the case to the other device with the fewest tasks. Returns false if there
+ * is no other device. */
 static bool try_elsewhere(struct several *s, const struct device *not_here, const struct given *given, int index)
 {
 	struct task one = given->work->task;
