@@ -1,8 +1,8 @@
 /* err - an error message.
  *
- * Modules never exit. A function that can fail takes `struct err *` as its last parameter, returns -1 (or NULL) and
- * writes a whole sentence: what went wrong, at which path and position, and how to fix it. The caller decides whether
- * to continue. */
+ * Modules never exit. A function that can fail takes `struct err *` as its last parameter. On failure, it returns -1
+ * (or NULL) and writes a whole sentence: what went wrong, at which path and position, and how to fix it. The caller
+ * decides whether to continue. */
 #ifndef REFTEST_BASE_ERR_H
 #define REFTEST_BASE_ERR_H
 
@@ -10,9 +10,10 @@ struct err {
 	char text[2048]; /* NUL-terminated UTF-8, one sentence; "" = no error */
 };
 
-/* Writes the message, cut at the end of the buffer but never inside a UTF-8 character. Unsafe characters
- * (base/unsafe_character.h) become escapes, because a message may quote untrusted paths and names. Always returns -1,
- * so that a caller can `return err_set(err, …)`. `err` may be NULL if the caller does not need the message. */
+/* Writes the message. A message that does not fit into the buffer is cut, but never inside a UTF-8 character. Unsafe
+ * characters (base/unsafe_character.h) become escapes, because a message may quote untrusted paths and names. Always
+ * returns -1, so that a caller can `return err_set(err, …)`. `err` may be NULL if the caller does not need the
+ * message. */
 int err_set(struct err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Writes the message like err_set, and appends ": " and strerror(errno). */

@@ -21,7 +21,7 @@ struct key {
 	const char *at; /* the opening quote of the key */
 };
 
-enum { KEYS_FEW = 24 }; /* up to this many keys, comparing all pairs is faster than sorting */
+enum { KEYS_FEW = 24 }; /* for at most this many keys, it is faster to compare all pairs than to sort */
 
 struct scan {
 	const struct json_text *text;

@@ -16,9 +16,9 @@
 #include "base/err.h"
 
 enum {
-	JSON_DEPTH = 64,        /* nesting of objects and arrays */
-	JSON_VALUES = 1 << 20,  /* values in one text; each takes about 100 bytes in the tree */
-	JSON_NUMBER_LENGTH = 60 /* characters of one number (cJSON reads no more than 63) */
+	JSON_DEPTH = 64,        /* the deepest nesting of objects and arrays */
+	JSON_VALUES = 1 << 20,  /* the most values in one text; each takes about 100 bytes in the tree */
+	JSON_NUMBER_LENGTH = 60 /* the most characters of one number (cJSON reads no more than 63) */
 };
 
 /* One text: a whole file, or one line of a JSONL file (`first_line` is the number of this line). Owns nothing. */

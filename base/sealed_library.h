@@ -17,7 +17,8 @@
 
 #include "base/err.h"
 
-/* Remembers the digests of files between runs. With this memory, a run in which nothing changed computes no digest. */
+/* Remembers the digests of files between runs. With these digests, a run in which nothing changed need not compute
+ * any. */
 struct digest_memory {
 	/* Returns whether the file with this stat is known to have this digest. */
 	bool (*known)(void *self, const char *path, const struct stat *st, const char *digest);

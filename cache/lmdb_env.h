@@ -48,7 +48,7 @@ int env_begin_read(struct env *env, MDB_txn **txn, struct err *err);
 /* Runs `work` inside one write transaction and commits the transaction. `work` returns an LMDB error, or 0 for
  * success. If the map has to grow, `work` runs again from the start. Returns 0, or -1 with a message that says why
  * nothing was stored. */
-/* `work` returns this if it succeeded and changed nothing; env_write commits nothing and returns 0 */
+/* `work` returns this if it succeeded and changed nothing; env_write then commits nothing and returns 0 */
 enum { ENV_ONLY_LOOKED = -1 };
 typedef int env_work(MDB_txn *txn, struct env *env, void *context);
 int env_write(struct env *env, env_work *work, void *context, struct err *err);
@@ -63,7 +63,7 @@ void env_expect(struct env *env, uint64_t bytes);
  * the new size. */
 int env_compact(struct env *env, int64_t *bytes, struct err *err);
 
-/* Writes a message about an error of LMDB or errno to `err`. Always returns -1. */
+/* Writes to `err` a message about an error of LMDB or errno. Always returns -1. */
 int env_fail(const struct env *env, int rc, const char *what, struct err *err);
 
 /* The size of the data file in bytes. Returns 0, or -1. */

@@ -1,5 +1,4 @@
-/* lmdb_rows - builds the keys and rows of the table of verdicts and of the table of last states of cases
- * (`latest`). */
+/* lmdb_rows - builds the keys and rows of two tables: the verdicts, and the last states of cases (`latest`). */
 #ifndef REFTEST_CACHE_LMDB_ROWS_H
 #define REFTEST_CACHE_LMDB_ROWS_H
 

@@ -38,7 +38,7 @@ enum { BRACKETS_MAX = 200, INDENTS_MAX = 100 };
 enum {
 	MARK_INDENT = 1,
 	MARK_DEDENT = 2,
-	MARK_FIRST = 3, /* the end of a line of strings at the position of a docstring that is kept */
+	MARK_FIRST = 3, /* ends a line of strings that stands where a docstring can stand and is kept */
 	MARK_LINE = '\n',
 };
 

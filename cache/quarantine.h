@@ -12,7 +12,7 @@
  * message. */
 int quarantine_put(const char *path, const struct err *why, struct err *note, struct err *err);
 
-/* Counts the existing folders to which stores at `path` were renamed, and the bytes of the files in them. */
+/* Counts the stores that were set aside from `path` and still exist, and the bytes of their files. */
 void quarantine_count(const char *path, int64_t *count, int64_t *bytes);
 
 #endif

@@ -1,5 +1,5 @@
-/* tolerance - prints the bound that each output of a definition must meet, and where each of its numbers comes from. No
- * case runs. */
+/* tolerance - prints the bound that each output of a definition must meet, and the source of each number in the bound.
+ * No case runs. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 

@@ -320,7 +320,7 @@ static void add_parameter(struct python_parser *p, struct parameter_list *list, 
 	    (struct python_parameter){arena_copy(p->arena, name->at, name->length), kind, has_default};
 }
 
-/* Reads a parameter: its name, in `def` its annotation, and its default. */
+/* Reads a parameter: its name, its annotation (only in `def`) and its default. */
 static void parameter(struct python_parser *p, struct parameter_list *list, enum python_parameter_kind kind, bool annotated,
 		      bool recorded)
 {

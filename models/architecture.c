@@ -25,7 +25,7 @@ static enum rule_pages pages_of(const char *text)
 	return strcmp(text, "one") == 0 ? PAGES_ONE : PAGES_MORE;
 }
 
-/* Returns whether the model has the module: it states no field that the module excludes. */
+/* Returns whether the model has the module. A model that states a field that the module excludes does not have it. */
 static bool is_for_model(const cJSON *rule, const struct model *model)
 {
 	const cJSON *item;

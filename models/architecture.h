@@ -33,7 +33,7 @@ struct rule {
 };
 
 struct architecture {
-	const cJSON *root; /* of the struct architectures, which must live as long as this */
+	const cJSON *root; /* owned by the struct architectures, which must live as long as this struct */
 	const cJSON *own; /* the architecture's member of "architectures" */
 	struct rule *rules;
 	int rule_count;

@@ -46,7 +46,7 @@ static const struct axis *const_axis(const struct definition *d, const char *nam
 	return i >= 0 && !d->axes[i].var ? &d->axes[i] : NULL;
 }
 
-/* The axes that letters before a number in a name stand for. */
+/* In a name, letters before a number stand for one of these axes. */
 static const struct token {
 	const char *letters;
 	const char *axes[10];

@@ -46,7 +46,7 @@ int model_read(const char *path, const char *name, struct model *model, struct a
 
 void model_close(struct model *model);
 
-/* Finds a member, which is NULL if absent. `part` gets the part that contains it, and may be NULL. */
+/* Returns a member, or NULL if it is absent. `part` gets the part that contains it, and may be NULL. */
 const cJSON *model_member(const struct model *model, const char *field, const struct model_part **part);
 
 /* Writes the value of a member that is an integer above 0, and its source. Returns false for any other member. */

@@ -1,5 +1,5 @@
-/* models_file - replaces the modules in the entry of one model in a TypeScript file like flashinfer-bench's
- * web/apps/web/data/models.ts, or adds an entry, and changes no other byte.
+/* models_file - updates the entry of one model in a TypeScript file like flashinfer-bench's
+ * web/apps/web/data/models.ts: replaces the modules in the entry, or adds an entry. No other byte changes.
  *
  * The parser accepts only literals: `const models` with an optional type, `=`, and an array of objects. Keys are names
  * or strings. Values are strings, numbers, true, false, null, arrays and objects. Comments may be anywhere. Every
