@@ -73,8 +73,8 @@ int main(int argc, char **argv)
 {
 	struct program program = {.argv = argv, .signals = -1};
 
-	/* Otherwise a debugger of this user could change the decisions of this process. No child of this process needs
-	 * its secrets. */
+	/* If this process were dumpable, a debugger of this user could change its decisions. No child of this process
+	 * needs its secrets. */
 	prctl(PR_SET_DUMPABLE, 0);
 	secrets_take(&program.secrets);
 	signal(SIGPIPE, SIG_IGN);

@@ -110,8 +110,8 @@ static void json_escape(struct buf *buf, uint32_t code)
 		buf_printf(buf, "\\u%04x", (unsigned)code);
 }
 
-/* Counts the characters at the beginning of a text that need no escape in JSON. Only printable ASCII is counted, without
- * the characters that may need an escape or begin a command of a CI system. */
+/* Counts the characters at the beginning of a text that need no escape in JSON. Only printable ASCII is counted,
+ * without the characters that may need an escape or begin a command of a CI system. */
 static size_t plain_length(const char *text, size_t length)
 {
 	size_t i = 0;

@@ -3,8 +3,8 @@
  * References, definitions, file names, libraries and remotes supply text that reftest shows. A terminal obeys escape
  * sequences. Bidirectional controls change the order in which characters appear. Invisible characters hide differences.
  * CI systems obey the lines of a log that begin with a command. This module has the only list of these characters and
- * commands. They are shown as the escapes of a Python string: \x1b, \u202e, \U000e0041. A byte that is not UTF-8 is
- * shown as \xff, and a surrogate as \ud800. base/show.h prints whole texts. */
+ * commands. Unsafe characters are shown as the escapes of a Python string: \x1b, \u202e, \U000e0041. A byte that is not
+ * UTF-8 is shown as \xff, and a surrogate as \ud800. base/show.h prints whole texts. */
 #ifndef REFTEST_BASE_UNSAFE_CHARACTER_H
 #define REFTEST_BASE_UNSAFE_CHARACTER_H
 

@@ -648,7 +648,7 @@ static int compact_in_turn(struct env *env, int turn, int64_t *bytes, int *rc)
 	int answer = 0;
 
 	snprintf(fresh, sizeof fresh, "%s.compact", env->path);
-	/* A `gc` that was killed may have left this folder behind. If it was killed after the exchange, the folder
+	/* A `gc` that was killed may have left this folder behind. If a `gc` was killed after the exchange, the folder
 	 * contains the old, large store. */
 	remove_folder(fresh);
 	if (*bytes < COMPACT_LEAST)

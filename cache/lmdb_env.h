@@ -3,8 +3,8 @@
  * LMDB opens a file only after this module has checked it (cache/integrity.h). Processes that open the store wait for
  * each other (flock on .reftest). Descriptors are close-on-exec. A handle must not be used after a fork, and a process
  * must not open the store of one root twice. While the store is open, other processes may write to the file, enlarge
- * it, remove it, or replace it. They must not truncate the file: LMDB maps it, so a read behind the new end kills this
- * process with SIGBUS. */
+ * it, remove it, or replace it. Other processes must not truncate the file: LMDB maps it, so a read behind the new end
+ * kills this process with SIGBUS. */
 #ifndef REFTEST_CACHE_LMDB_ENV_H
 #define REFTEST_CACHE_LMDB_ENV_H
 

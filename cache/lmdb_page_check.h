@@ -5,13 +5,13 @@
  * reachable page with its own code and with bounds checks, before LMDB maps a file that may have changed since LMDB
  * wrote it.
  *
- * The check detects truncated files, garbage, pages of zeros or of other files, and pages that are used twice. It does
- * not detect changed bytes in keys and values: those cannot crash LMDB, and the checksums of the records reveal them.
- * The check is no protection against an attacker, who can construct a file that passes it.
+ * The check detects truncated files, garbage, pages of zeros or of other files, and pages that are used twice. The
+ * check does not detect changed bytes in keys and values: those cannot crash LMDB, and the checksums of the records
+ * reveal them. The check is no protection against an attacker, who can construct a file that passes it.
  *
- * A copy that LMDB makes in a child process (mdb_env_copy2 with MDB_CP_COMPACT) cannot replace this check. It copies
- * the inside of leaf pages unchanged and does not read the free list, so it accepts files on which a later read or
- * write crashes. Making the copy takes as long as this check. */
+ * A copy that LMDB makes in a child process (mdb_env_copy2 with MDB_CP_COMPACT) cannot replace this check.
+ * mdb_env_copy2 copies the inside of leaf pages unchanged and does not read the free list, so it accepts files on which
+ * a later read or write crashes. Making the copy takes as long as this check. */
 #ifndef REFTEST_CACHE_LMDB_PAGE_CHECK_H
 #define REFTEST_CACHE_LMDB_PAGE_CHECK_H
 

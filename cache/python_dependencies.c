@@ -8,11 +8,11 @@
  *     assigned or passed. Therefore no chain of attributes leads through a module to another module (random._os,
  *     torch.overrides, functools.sys);
  *   - functions that compute names at run time (getattr, vars, eval, str.format with paths) are not allowed.
- * A reference may use a listed name for something harmless, for example as a local variable. Even then, its verdict is
- * not stored, so the reference runs again each time.
+ * A reference may use a listed name for something harmless, for example as a local variable. The verdict on such a
+ * reference is not stored, so the reference runs again each time.
  *
  * The tokeniser is more lenient than that of python_normal_form: it need not find the same tokens as every Python, but
- * it must find every name that some version of Python would find. If it cannot do that, the result is
+ * it must find every name that some version of Python would find. If the tokeniser cannot find them, the result is
  * ACCESS_OUTSIDE. */
 #include "cache/python_dependencies.h"
 

@@ -5,8 +5,8 @@
  * one way.
  *
  * Two sources with one form mean the same, because Python's compiler sees the tokens, not the space between them. This
- * tokeniser accepts a text only if every Python from 3.8 on finds the same tokens in it. It gives up on every other
- * text; for such a text, the form is the text itself ("raw"). In particular:
+ * tokeniser accepts a text only if every Python from 3.8 on finds the same tokens in it. The tokeniser gives up on
+ * every other text; for such a text, the form is the text itself ("raw"). In particular:
  *   - a name directly before a quote must be a string prefix; a number must not be followed directly by a letter, a
  *     digit or a quote;
  *   - bytes above 127 are accepted only in strings and comments (valid UTF-8; Python refuses other files);

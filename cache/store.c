@@ -97,7 +97,7 @@ bool store_writable(const struct store *store)
 
 /* --- Rows -------------------------------------------------------------------------------------------------------- */
 
-/* Returns true if the checksum of the row is right. If it is wrong, counts the row as damaged. */
+/* Returns true if the checksum of the row is right. If the checksum is wrong, counts the row as damaged. */
 static bool row_read(struct store *store, enum record_kind kind, const MDB_val *key, const MDB_val *value,
                      struct reader *body)
 {

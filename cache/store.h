@@ -94,10 +94,10 @@ int store_each_verdict(struct store *store, store_verdict_visit *visit, void *co
                        struct err *err);
 
 /* Stores checked records in one transaction. If a verdict with the same subject and witness is stored already, one of
- * the two is kept. If the reference was fully contained for only one of them, that one is kept. Otherwise the newer one
- * is kept, or the stored one if both have the same time. A time in the future counts as the present. If the last state
- * of a case is stored already, it stays unchanged. Adds the counts to `merged`. Returns 0, or -1 with a message if none
- * of the records was stored. */
+ * the two is kept. If the reference was fully contained for only one of them, this verdict is kept. Otherwise the newer
+ * verdict is kept, or the stored verdict if both have the same time. A time in the future counts as the present. If the
+ * last state of a case is stored already, it stays unchanged. Adds the counts to `merged`. Returns 0, or -1 with a
+ * message if none of the records was stored. */
 struct store_merged {
 	/* kept: number of records whose verdict was already stored with the same or a later time, or with fuller
 	 * containment */
@@ -137,8 +137,8 @@ int store_inspect(struct store *store, store_complaint *tell, void *context, str
 
 /* The stored result of a definition. While `context` and `inputs` are unchanged, `verify` and `status` report this
  * result without parsing the definition. A new member must also be added to put_summary and get_summary
- * (cache/store_files.c), to count_case (engine/definition_status.c) and to take_summary (engine/definition_files.c). It
- * also needs a new RECORD_FORMAT (cache/checksummed_record.h). */
+ * (cache/store_files.c), to count_case (engine/definition_status.c) and to take_summary (engine/definition_files.c). A
+ * new member also needs a new RECORD_FORMAT (cache/checksummed_record.h). */
 struct summary {
 	/* Digest of everything that is common to all definitions of a run (context_digest in engine/run_open.c). */
 	struct digest context;

@@ -10,9 +10,9 @@
  *   verdict   = verdict_write's JSON
  *
  * Subject and witness are the two digests of a fingerprint (cache/fingerprint.h). A line contains everything about a
- * verdict, but no data of one machine, such as absolute paths or file timestamps. It omits values that the reader can
- * compute: the witness and the time from the verdict, and the subject from the fields. The checksum detects accidents.
- * A signature, if one is required, proves who wrote the record. */
+ * verdict, but no data of one machine, such as absolute paths or file timestamps. The line omits values that the reader
+ * can compute: the witness and the time from the verdict, and the subject from the fields. The checksum detects
+ * accidents. A signature, if one is required, proves who wrote the record. */
 #ifndef REFTEST_CACHE_VERDICT_LINE_H
 #define REFTEST_CACHE_VERDICT_LINE_H
 

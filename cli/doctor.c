@@ -66,8 +66,8 @@ static void add(struct doctor *d, const char *name, bool needed, bool ok, const 
 	d->lines[d->count++] = (struct line){name, needed, ok, found, ok ? NULL : mend};
 }
 
-/* Returns how to repair a part of reftest itself. If this program runs from a checkout, this is `command`, a make
- * command. Otherwise it is the advice to install reftest again. */
+/* Returns how to repair a part of reftest itself. If this program runs from a checkout, the result is `command`, a make
+ * command. Otherwise the result is the advice to install reftest again. */
 static const char *mend_by_make(const struct doctor *d, const char *command)
 {
 	return d->installed ? "install reftest again: with `pip install --force-reinstall` and the wheel, or with "

@@ -62,9 +62,9 @@ static int asked_then(struct store *store, const struct latest *latest, struct a
 	return 0;
 }
 
-/* Returns a verdict with the ground truths that a run would use now. It is not known how many of these ground truths
- * the run would try. This function assumes that the run tries the first `asked` (all of them with --ground-truth all),
- * and that the ground truth of the stored verdict decides the case again. */
+/* Returns a verdict with the ground truths that a run would use now. It is unknown how many of these ground truths a
+ * run would try. This function assumes that the run tries the first `asked` (all of them with --ground-truth all), and
+ * that the ground truth of the stored verdict decides the case again. */
 static struct verdict verdict_now(const struct truths *truths, const struct fields *then, int asked, struct arena *arena)
 {
 	const char *decider = value_then(then, "witness.ground_truth");

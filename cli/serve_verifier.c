@@ -18,7 +18,7 @@
 #include "report/run_json.h"
 #include "report/text.h"
 
-/* The options of a request. They are the options of `reftest verify` that serve/tools.c names. */
+/* The options of a request. A request may have the options of `reftest verify` that serve/tools.c names. */
 struct request_options {
 	struct shared_options shared; /* if the request lacks an option, the value given to `reftest serve` applies */
 	bool force;

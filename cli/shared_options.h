@@ -40,7 +40,7 @@ const char *shared_options_repeat(const struct shared_options *o, struct arena *
 
 #define DEVICES "auto|cpu|cuda|cuda:N"
 #define SIZES "small|medium|large"
-/* The names that --help and the completions of --ground-truth offer. They include the names of the tables in
+/* The names that --help and the completions of --ground-truth offer. These names include the names of the tables in
  * python/libraries/; the name of a new table must be added here. Which ground truths are available is determined at run
  * time. */
 #define GROUND_TRUTHS \

@@ -680,7 +680,8 @@ enum constraint_answer constraint_evaluate(const struct definition *definition, 
 	return CONSTRAINT_BROKEN;
 }
 
-/* Returns whether a number can be the length of an axis. If it can, writes it as an integer. */
+/* Returns whether a number can be the length of an axis. For a possible length, also writes the number as an
+ * integer. */
 static bool is_length(struct value v, int64_t *out)
 {
 	const int64_t most = (int64_t)1 << 53;

@@ -75,8 +75,8 @@ int64_t value_size(const struct known *k, struct value v, int i);
 const struct constraint_tensor *value_contents(const struct known *k, int input);
 int64_t value_elements(const struct known *k, struct value v);
 
-/* Returns true if a constraint can read values of this dtype. It can read integers and, if `scalar` is true (a Python
- * scalar), floats. */
+/* Returns true if a constraint can read values of this dtype. A constraint can read integers and, if `scalar` is true
+ * (a Python scalar), floats. */
 bool value_readable(enum dtype dtype, bool scalar);
 
 /* The next four functions return a number of a view: value_element its first element; value_item its only element;

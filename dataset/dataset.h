@@ -64,8 +64,8 @@ const char *dataset_around(const char *full, const char **below, struct arena *a
 
 /* Scans definitions/, workloads/, truths/ and approved/ two levels deep (op_type/name). Follows links to directories.
  * Ignores hidden names, other suffixes and files that editors leave behind ("x.json~", ".x.json.swp"). One thread scans
- * definitions/, and another thread scans the other folders. Both end before the function returns. Two threads are used
- * because a run without changes spends most of its time in the kernel, in about 20 000 calls of stat. */
+ * definitions/, and another thread scans the other folders. Both threads end before the function returns. Two threads
+ * are used because a run without changes spends most of its time in the kernel, in about 20 000 calls of stat. */
 int dataset_scan(const char *root, struct arena *arena, struct dataset *out, struct err *err);
 
 /* Finds selected definitions: those at the given paths (relative to the root, sorted, without duplicates), with their

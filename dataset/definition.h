@@ -49,7 +49,7 @@ struct tolerance {
 
 enum input_code_kind { INPUT_CODE_NONE, INPUT_CODE_INIT, INPUT_CODE_ENTRYPOINT };
 
-/* The function of a definition that makes inputs. It is in `init` or in the reference. */
+/* The function of a definition that makes inputs. This function is in `init` or in the reference. */
 struct input_code {
 	enum input_code_kind kind;
 	const char *function; /* the function that is called; NULL: none */
@@ -69,8 +69,8 @@ struct definition {
 	int tag_count;
 	const struct axis *axes; /* in file order */
 	const char *const *axis_descriptions; /* one for each axis; "" when absent */
-	/* NULL: no axis has an expression. Otherwise one text for each axis, which is NULL for an axis without an
-	 * expression. The length of an axis is the value of its expression over other axes
+	/* NULL: no axis has an expression. If not NULL, the array has one text for each axis; the text is NULL for an
+	 * axis without an expression. The length of an axis is the value of its expression over other axes
 	 * (dataset/axis_expressions.h). Such an axis is var if it depends on var axes. A size or an expression in a
 	 * "shape" is also an axis, and its text is the name of this axis. */
 	const char *const *axis_expressions;

@@ -54,8 +54,8 @@ int read_constraints(struct reader *r, const cJSON *json);
 /* definition_load_code.c */
 
 int read_reference(struct reader *r, const cJSON *json);
-/* Finds the code that makes inputs. If it has no function to call, adds a note; only the cases that need the function
- * fail. */
+/* Finds the code that makes inputs. If that code has no function to call, adds a note; only the cases that need the
+ * function fail. */
 void find_input_code(struct reader *r);
 /* Copies a source that may be absent. Returns "" if there is none. */
 const char *read_source(struct reader *r, const cJSON *json, const char *key);

@@ -22,7 +22,7 @@ enum { LINKED_FILES = 100000 }; /* the most definitions of one linked dataset */
  * is an error, and so are two definitions with the same op_type and name. */
 int linked_dataset_make(const char *const *paths, int count, char *root, size_t size, struct err *err);
 
-/* Returns whether this is the root of a linked dataset. Its files are links to files outside of it. */
+/* Returns whether this is the root of a linked dataset. The files of such a dataset are links to files elsewhere. */
 bool linked_dataset_is_root(const char *root);
 
 /* Returns whether a folder is a problem: whether it has a file definition.json. The next function also returns true if

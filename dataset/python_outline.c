@@ -423,7 +423,7 @@ static bool at_soft_keyword(const struct python_parser *p)
 }
 
 /* Skips a line that begins with `match`, `case` or `type`, and its block. This parser does not know the grammar of
- * these statements. It treats a line in which the word is only a name in the same way, because such lines are rare. */
+ * these statements. The parser also skips a line in which that word is only a name, because such lines are rare. */
 static void soft_statement(struct python_parser *p)
 {
 	bool colon = false;

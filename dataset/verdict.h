@@ -188,7 +188,7 @@ struct latency_spread {
 	int runs;
 };
 
-/* The latency of the reference or of a ground truth. It does not affect the status. */
+/* The latency of the reference or of a ground truth. A latency does not affect the status. */
 struct latency {
 	const char *name; /* "reference", "builtin", "flashinfer" */
 	bool cuda_events; /* true: measured with CUDA events; false: with the wall clock */

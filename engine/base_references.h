@@ -1,9 +1,9 @@
 /* base_references - the references that the definitions have in a commit of git, for `reftest diff`.
  *
  * If the member `base` of a run's options is set, the run compares each reference with its version in the commit. The
- * version in the commit is the only ground truth of the run (BASE_NAME). It runs in a separate runner, as the dataset's
- * own truths do (engine/dataset_truth.h). The run neither reads nor stores verdicts, because agreement with an earlier
- * version verifies nothing. */
+ * version in the commit is the only ground truth of the run (BASE_NAME). This version runs in a separate runner, as the
+ * dataset's own truths do (engine/dataset_truth.h). The run neither reads nor stores verdicts, because agreement with
+ * an earlier version verifies nothing. */
 #ifndef REFTEST_ENGINE_BASE_REFERENCES_H
 #define REFTEST_ENGINE_BASE_REFERENCES_H
 

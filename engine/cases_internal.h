@@ -35,8 +35,8 @@ struct maker {
 const struct op *maker_op(const struct maker *m);
 /* Finds a blob by its path. Returns NULL if there is none. */
 const struct blob *maker_blob(const struct maker *m, enum blob_use use, const char *path);
-/* Returns whether the case sets the value of this axis. If it does not, the value follows from the inputs that the
- * definition's code makes. */
+/* Returns whether the case sets the value of this axis. If the case does not set the value, the value follows from the
+ * inputs that the definition's code makes. */
 bool maker_gives_axis(const struct maker *m, const struct input_source *inputs, int axis);
 
 /* Returns the tolerance rules of a case. Without a family, each output has the default rule of its dtype, or the
@@ -45,8 +45,8 @@ bool maker_gives_axis(const struct maker *m, const struct input_source *inputs, 
  * definition's tolerances apply to its outputs and not to gradients. */
 const struct rule *make_rules(const struct maker *m, const struct op_case *c);
 
-/* Adds the defaults that the descriptions of Python scalars state. They matter because a description may say that a
- * number stands for the default. Nothing else in a description changes a result. */
+/* Adds the defaults that the descriptions of Python scalars state. These defaults matter because a description may say
+ * that a number stands for the default. Nothing else in a description changes a result. */
 void described_default_fields(struct maker *m, struct fields *fields);
 /* Sets the fields of everything that the verdict of a case depends on, except the fields about what verifies it. Also
  * sets the digest of these fields. The job of the case must be set. */

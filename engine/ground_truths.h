@@ -1,9 +1,9 @@
 /* ground_truths - finds the ground truths that this machine has for an op family (builtin and libraries), and chooses
  * the ones that a run uses (--ground-truth).
  *
- * The list of libraries that a Python interpreter has is stored in the cache. It is queried again only if installed
- * packages or the tables of library calls may have changed. If the list is in the cache, no Python process is started
- * to query it. */
+ * The list of libraries that a Python interpreter has is stored in the cache. The list is queried again only if
+ * installed packages or the tables of library calls may have changed. If the list is in the cache, no Python process is
+ * started to query it. */
 #ifndef REFTEST_ENGINE_GROUND_TRUTHS_H
 #define REFTEST_ENGINE_GROUND_TRUTHS_H
 

@@ -44,8 +44,8 @@ static void add(struct collector *all, const struct margin_drift *drift)
 	all->items[all->count++] = *drift;
 }
 
-/* Returns whether two margins have the same device class and ground truth. If not, their difference may have reasons
- * other than a version. */
+/* Returns whether two margins have the same device class and ground truth. If one of the two differs, a version need
+ * not be the reason for the difference of the margins. */
 static bool same_kind(const struct margin_point *a, const struct margin_point *b)
 {
 	return strcmp(a->device_class, b->device_class) == 0 && strcmp(a->ground_truth, b->ground_truth) == 0;

@@ -15,7 +15,7 @@
 #include "engine/remembered_libraries.h"
 #include "engine/settings.h"
 
-/* Returns whether a folder exists and is not a dataset. It may contain definitions in another layout. */
+/* Returns whether a folder exists and is not a dataset. Such a folder may contain definitions in another layout. */
 static bool holds_definitions_elsewhere(const char *folder)
 {
 	char definitions[PATH_MAX];

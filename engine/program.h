@@ -40,7 +40,8 @@ struct program {
 	bool progress;          /* stderr is a terminal on which lines can be drawn and erased */
 };
 
-/* Each of the following functions opens a resource unless it is already open. They return 0, or -1 and set `err`. */
+/* Each of the following functions opens a resource unless it is already open. These functions return 0, or -1 and set
+ * `err`. */
 int program_root(struct program *program, struct err *err);
 /* Reads the settings of the root, which must be known, and prints their note on stderr. */
 int program_settings(struct program *program, struct err *err);

@@ -75,7 +75,7 @@ struct remote_cache *remote_cache_open(const struct program *program)
 	return NULL;
 }
 
-/* The body of the helper process. It handles untrusted data, so it first forgets the signing key. */
+/* The body of the helper process. The helper handles untrusted data, so it first forgets the signing key. */
 static int run_helper(void *context)
 {
 	struct remote_cache *cache = context;

@@ -68,8 +68,8 @@ struct run_options {
 	bool ask_verified, ask_rows;
 	const char *const *ask_names;
 	int ask_count;
-	/* NULL: an ordinary run. Otherwise the references in a commit: each is the only ground truth of its definition,
-	 * and verdicts are neither read nor stored. */
+	/* NULL: an ordinary run. Otherwise `base` has the references in a commit: each is the only ground truth of its
+	 * definition, and verdicts are neither read nor stored. */
 	const struct base_references *base;
 	/* NULL: an ordinary run. Otherwise the run verifies the solutions of each definition instead of its reference,
 	 * and verdicts are neither read nor stored. */

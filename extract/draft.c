@@ -64,8 +64,8 @@ static const char *filled(struct making *m, const char *text, size_t length)
 	return copy;
 }
 
-/* Sets the message about a degree that does not divide a field of the configuration. This is the field that the
- * expression read last. */
+/* Sets the message about a degree that does not divide a field of the configuration. The expression read this field
+ * last. */
 static void degree_does_not_divide(struct making *m, const char *expression)
 {
 	struct degrees *d = m->degrees;

@@ -3,9 +3,9 @@
  * configuration these layers read.
  *
  * The module searches the text of this file, and of the files that it imports from sglang.srt.models; it runs no code.
- * A layer is an assignment to `self.NAME`. It belongs to a module if NAME begins with the last part of the module's
- * path: SGLang's `attn_mqa` belongs to `attn`. Under "sglang", an architecture in architectures.json lists the layers
- * to which SGLang gives other names, and the classes in other files that contain layers of the model. */
+ * A layer is an assignment to `self.NAME`. A layer belongs to a module if NAME begins with the last part of the
+ * module's path: SGLang's `attn_mqa` belongs to `attn`. Under "sglang", an architecture in architectures.json lists the
+ * layers to which SGLang gives other names, and the classes in other files that contain layers of the model. */
 #ifndef REFTEST_EXTRACT_SGLANG_WITNESS_H
 #define REFTEST_EXTRACT_SGLANG_WITNESS_H
 

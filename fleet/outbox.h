@@ -1,6 +1,6 @@
-/* outbox - the store of a worker's run. It contains no verdicts, and turns each verdict that is stored into a signed
- * line (cache/verdict_line.h). Therefore the same code decides which verdicts are stored in caches and which are sent
- * in answers. */
+/* outbox - the store of a worker's run. The outbox contains no verdicts, and turns each verdict that is stored into a
+ * signed line (cache/verdict_line.h). Therefore the same code decides which verdicts are stored in caches and which are
+ * sent in answers. */
 #ifndef REFTEST_FLEET_OUTBOX_H
 #define REFTEST_FLEET_OUTBOX_H
 

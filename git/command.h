@@ -1,8 +1,8 @@
 /* command - runs a git command that may change a repository or contact a server, and keeps its output.
  *
- * git runs as a child process, never through a shell. When this process ends, git gets the signal SIGKILL. It runs no
- * hooks, starts no work in the background and asks no questions. Variables of the environment that name another
- * repository are removed. */
+ * git runs as a child process, never through a shell. When this process ends, git gets the signal SIGKILL. The git
+ * process runs no hooks, starts no work in the background and asks no questions. Variables of the environment that name
+ * another repository are removed. */
 #ifndef REFTEST_GIT_COMMAND_H
 #define REFTEST_GIT_COMMAND_H
 

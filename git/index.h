@@ -2,7 +2,7 @@
  *
  * The checksum of the file is not verified, because git replaces the index file atomically, and because object ids
  * protect the contents. Some index files do not describe all entries: split indexes, sparse indexes, and indexes with
- * unknown mandatory extensions. For these, git/objects.h runs `git ls-files` instead. */
+ * unknown mandatory extensions. For such index files, git/objects.h runs `git ls-files` instead. */
 #ifndef REFTEST_GIT_INDEX_H
 #define REFTEST_GIT_INDEX_H
 

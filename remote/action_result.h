@@ -2,10 +2,10 @@
  * Remote Execution API (build.bazel.remote.execution.v2) with one output file. The message identifies this file by the
  * SHA-256 and the size of the value.
  *
- * A server such as bazel-remote accepts only valid messages. It returns a message only while it has the output file in
- * /cas. The message also contains the value itself (OutputFile.contents), so one request is enough to get the value. A
- * server may remove this field. Field numbers: ActionResult.output_files = 2; OutputFile.path = 1, .digest = 2,
- * .contents = 5; Digest.hash = 1, .size_bytes = 2 (remote_execution.proto). */
+ * A server such as bazel-remote accepts only valid messages. Such a server returns a message only while the server has
+ * the output file in /cas. The message also contains the value itself (OutputFile.contents), so one request is enough
+ * to get the value. A server may remove this field. Field numbers: ActionResult.output_files = 2; OutputFile.path = 1,
+ * .digest = 2, .contents = 5; Digest.hash = 1, .size_bytes = 2 (remote_execution.proto). */
 #ifndef REFTEST_REMOTE_ACTION_RESULT_H
 #define REFTEST_REMOTE_ACTION_RESULT_H
 

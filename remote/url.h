@@ -1,8 +1,8 @@
 /* url - parses the address of a remote cache, as in $REFTEST_REMOTE. A new protocol needs a value of enum
- * remote_url_kind, and a row of `schemes` in url.c. It also needs a file like remote/helper/redis.c with a struct
- * transport, its declaration in remote/helper/transport.h, and its row of `transports` in remote/helper/helper.c.
- * cli/manual_page.c and docs/shared-cache.md describe the addresses. If the protocol needs a new library, also change
- * the Makefile, tools/setup.sh and cli/doctor.c.
+ * remote_url_kind, and a row of `schemes` in url.c. The protocol also needs a file like remote/helper/redis.c with a
+ * struct transport, its declaration in remote/helper/transport.h, and its row of `transports` in
+ * remote/helper/helper.c. cli/manual_page.c and docs/shared-cache.md describe the addresses. If the protocol needs a
+ * new library, also change the Makefile, tools/setup.sh and cli/doctor.c.
  *
  *   redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE][?OPTION&…]
  *   redis+unix:///PATH/TO/SOCKET[?db=DATABASE&…], unix:///…
@@ -24,8 +24,8 @@ enum remote_url_kind { REMOTE_URL_REDIS, REMOTE_URL_HTTP, REMOTE_URL_KINDS };
 
 struct remote_url {
 	enum remote_url_kind kind;
-	/* The address without user, password, options and final '/'. It is shown in messages, and the URL of every HTTP
-	 * request begins with it. */
+	/* The address without user, password, options and final '/'. This address is shown in messages, and the URL of
+	 * every HTTP request begins with it. */
 	char shown[REMOTE_URL_TEXT_MAX];
 	char host[256];		    /* for redis; "" if `socket` is set. An IPv6 address has no brackets here */
 	int port;		    /* for redis */

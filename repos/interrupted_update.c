@@ -107,8 +107,7 @@ static bool is_foreign(struct git_command *git, const char *path, const char *ol
 	return foreign;
 }
 
-/* Returns the first path that somebody else changed. It is one of the paths at which the working tree differs from both
- * commits. */
+/* Returns the first path that somebody else changed. At such a path, the working tree differs from both commits. */
 static const char *find_foreign(struct git_command *git, const struct side *here, const struct side *other,
 				const char *old, const char *new, struct arena *arena)
 {

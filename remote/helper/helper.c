@@ -1,6 +1,6 @@
-/* helper - the process that accesses a remote cache for the program. It receives messages from the program, collects
- * them in batches, and sends each batch to the cache with a transport (redis or HTTP). After the first failure, it
- * sends no more requests, and answers each batch with the message of that failure. */
+/* helper - the process that accesses a remote cache for the program. The helper receives messages from the program,
+ * collects them in batches, and sends each batch to the cache with a transport (redis or HTTP). After the first
+ * failure, it sends no more requests, and answers each batch with the message of that failure. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>

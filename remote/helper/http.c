@@ -4,9 +4,9 @@
  *
  * One curl multi handle performs all requests: connections are reused, and with HTTP/2 many requests share a
  * connection. Redirects and other protocols are rejected; a transfer is aborted if its body is longer than the largest
- * value. The certificate of a server must match the server's name. It must be signed by an authority that the system
- * trusts, or by an authority in the file that $CURL_CA_BUNDLE or $SSL_CERT_FILE names. (The curl program reads these
- * variables; libcurl itself does not.) */
+ * value. The certificate of a server must match the server's name. The certificate must be signed by an authority that
+ * the system trusts, or by an authority in the file that $CURL_CA_BUNDLE or $SSL_CERT_FILE names. (The curl program
+ * reads these variables; libcurl itself does not.) */
 #include "remote/helper/transport.h"
 
 #include <stdio.h>
