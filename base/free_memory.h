@@ -1,5 +1,5 @@
-/* free_memory - reads how much memory this process may still allocate: the memory that the kernel reports as available,
- * or less if a control group of the process has a lower limit. */
+/* free_memory - reads how much memory this process may still allocate: as much as the kernel reports to be available,
+ * or less if the limit of a control group is lower. */
 #ifndef REFTEST_BASE_FREE_MEMORY_H
 #define REFTEST_BASE_FREE_MEMORY_H
 

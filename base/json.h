@@ -1,9 +1,9 @@
 /* json - strict JSON for untrusted text, with the position of each value for errors.
  *
- * cJSON builds the tree. Before cJSON parses a text, a scanner in this module checks it: RFC 8259, UTF-8, no NUL, no
- * duplicate keys, bounded depth and size, nothing after the value. cJSON itself accepts some texts that break these
- * rules, and does not store the positions of values. A message has the form "FILE:LINE:COLUMN: expected this, found
- * that"; columns count characters from 1. */
+ * cJSON builds the tree. Before cJSON parses a text, a scanner in this module checks that the text follows RFC 8259, is
+ * UTF-8, contains no NUL and no duplicate keys, has a bounded depth and size, and ends after the value. cJSON itself
+ * accepts some texts that break these rules, and does not store the positions of values. A message has the form
+ * "FILE:LINE:COLUMN: expected this, found that"; columns count characters from 1. */
 #ifndef REFTEST_BASE_JSON_H
 #define REFTEST_BASE_JSON_H
 

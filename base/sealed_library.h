@@ -1,10 +1,10 @@
 /* sealed_library - copies a shared library to memory that no process can change, checks the copy's digest, and loads
  * the copy. The digest shows that `make` built the library together with the program.
  *
- * A library that is loaded from its file can be changed while it is used: the kernel shares its pages with every
- * process that writes to the file. (The file of a running program cannot be written to, but the file of a library can.)
- * A reference could thus replace the code that judges it. The copy is therefore sealed against writing before it is
- * loaded.
+ * If a library is loaded from its file, other processes can change the library while it is used: the kernel shares its
+ * pages with every process that writes to the file. (The file of a running program cannot be written to, but the file
+ * of a library can.) A reference could thus replace the code that judges it. The copy is therefore sealed against
+ * writing before it is loaded.
  *
  * The copy has only the part of the file that a loader maps. Debug information follows that part and is left out,
  * because copying would take several times as long with it. */

@@ -93,9 +93,9 @@ static size_t continuation_indent(const char *line, size_t length, size_t indent
 	return hang > 0 ? hang : indent + 2;
 }
 
-/* Returns the number of bytes before the line break: the whole line if it fits, otherwise the bytes up to the last
- * blank before `width`, or up to the last column of a table if this column fits into one line. If there is no such
- * blank, the line breaks at the first blank after `width`. Blanks between backticks and before `indent` do not
+/* Returns the number of bytes before the line break. If the whole line fits, these are all its bytes. Otherwise they
+ * end at the last blank before `width`, or at the last column of a table if this column fits into one line. If there is
+ * no such blank, the line breaks at the first blank after `width`. Blanks between backticks and before `indent` do not
  * count. */
 static size_t fitting(const char *line, size_t length, size_t skip, size_t width, size_t indent)
 {

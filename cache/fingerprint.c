@@ -201,8 +201,8 @@ static void axis_field(const struct axis *axis, const char *expression, struct a
 }
 
 /* Returns the position of an input (from 0) among the inputs with the same dtype and shape. run() gets inputs by name.
- * But if inputs have the same dtype and shape, such as the K cache and the V cache, an op family may distinguish them
- * by their order. */
+ * But if inputs have the same dtype and shape, such as the K cache and the V cache, their order may show an op family
+ * which input is which. */
 static int place_among_alike(const struct definition *definition, int input)
 {
 	const struct tensor_spec *spec = &definition->inputs[input];

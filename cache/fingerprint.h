@@ -1,6 +1,6 @@
-/* fingerprint - computes two digests of everything that a verdict depends on: the subject (what was verified) and the
- * witness (what verified it: ground truth, its version, device class, versions of torch and CUDA). Both digests are
- * computed from tagged fields.
+/* fingerprint - computes two digests, which together cover everything that a verdict depends on: the subject (what was
+ * verified) and the witness (what verified it: ground truth, its version, device class, versions of torch and CUDA).
+ * Both digests are computed from tagged fields.
  *
  * A field is a tag ("axes.hidden_size") and bytes. The digest of a field covers the length of the tag, the tag, the
  * length of the bytes, and the bytes. The digest of a list covers FINGERPRINT_FORMAT, the number of fields and the

@@ -1,7 +1,7 @@
-/* integrity - reads and writes the file `clean`, which is one record: inode u64 . size u64 . mtime u64 . ctime u64 of
- * data.mdb.
+/* integrity - reads and writes the file `clean`. Its only record describes data.mdb: inode u64 . size u64 . mtime u64 .
+ * ctime u64.
  *
- * `clean` is trusted only if data.mdb had been unchanged for CLEAN_STILL_MS when `clean` was written, because two
+ * `clean` is trusted only if data.mdb did not change in the CLEAN_STILL_MS before `clean` was written, because two
  * changes within one tick of the filesystem's clock give the same timestamps. If a process ends right after a commit,
  * the next process therefore does not trust `clean`: it checks the pages and writes a new `clean`. */
 #include "cache/integrity.h"

@@ -10,7 +10,7 @@
  * of the main tree has an entry for each table; its 48 bytes of data describe the root of the table's tree. Data that
  * is too large for a page is in a run of overflow pages.
  *
- * A bitmap marks every page in use and every free page. A page to which two pages refer is reported as damaged, which
+ * A bitmap marks every page in use and every free page. A page to which two pages refer is reported as damaged; this
  * also detects loops. The trees are traversed recursively, at most DEPTH_MAX deep, with one page buffer for each level.
  * */
 #include "cache/lmdb_page_check.h"

@@ -1,8 +1,9 @@
 /* python_dependencies - divides Python text into words, and looks up each name in lists of known names.
  *
  * Code can reach a value only by a name, by an attribute, by an import, or by a name computed at run time. Therefore:
- *   - a name that the text does not bind can only be one of Python's builtins; names_outside lists the builtins that
- *     open files or reach objects by a computed name, and these builtins are rejected;
+ *   - a name that the text does not bind must be one of Python's builtins; names_outside lists the builtins that open
+ *     files or reach objects by a computed name, and these builtins are
+ *     rejected;
  *   - an attribute must be in names_plain, or the text itself must bind a name with the same spelling;
  *   - a module's name must be followed by a dot and a name in names_plain, so the module object itself cannot be
  *     assigned or passed. Therefore no chain of attributes leads through a module to another module (random._os,

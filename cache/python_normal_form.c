@@ -10,8 +10,8 @@
  *   - a name directly before a quote must be a string prefix; a number must not be followed directly by a letter, a
  *     digit or a quote;
  *   - bytes above 127 are accepted only in strings and comments (valid UTF-8; Python refuses other files);
- *   - an f-string ends at the same quote for old (until 3.11) and new tokenisers only if its braces balance and contain no
- *     quote, backslash, or '#'; otherwise the form is raw;
+ *   - old (until 3.11) and new tokenisers agree where an f-string ends only if its braces balance and contain no quote,
+ *     backslash, or '#'; otherwise the form is raw;
  *   - a line that continues after a backslash must not be empty, and no line may begin with a backslash;
  *   - a coding declaration is not treated as a comment.
  *

@@ -246,8 +246,8 @@ static int named_order(const void *a, const void *b)
 	return order != 0 ? order : one->place < two->place ? -1 : one->place > two->place;
 }
 
-/* Returns `made`, or the present time if `made` is in the future: a verdict from a machine whose clock is ahead must
- * not remain the newest one forever. */
+/* Returns `made`, or the present time if `made` is in the future. Otherwise a verdict from a machine with a clock that
+ * is ahead would remain the newest verdict. */
 static int64_t not_in_future(const struct in *in, int64_t made)
 {
 	return made < in->now ? made : in->now;

@@ -60,8 +60,8 @@ void findings_keep(struct findings *findings, int from, const char *const *paths
 /* Puts a folder before the path of each finding from number `from` on. */
 void findings_prefix(struct findings *findings, int from, const char *folder);
 
-/* If the path of a finding from number `from` on is a symbolic link below `root`, replaces it by the path of the link's
- * target. */
+/* A finding from number `from` on may have a path that is a symbolic link below `root`. Replaces such a path by that of
+ * the link's target. */
 void findings_follow_links(struct findings *findings, int from, const char *root);
 
 /* Sorts by severity, path, line, column and message. */

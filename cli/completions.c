@@ -1,5 +1,5 @@
-/* completions - lists the words that can complete a command line (`reftest complete`), and contains the scripts with
- * which bash, zsh and fish request them.
+/* completions - lists the words that can complete a command line (`reftest complete`), and contains the scripts by
+ * which bash, zsh and fish ask for these words.
  *
  * `reftest complete WORD…` gets the words after "reftest" up to the cursor; the last word is to be completed and may be
  * empty. It prints one line for each possible word; a TAB and a description may follow the word. If the only line is

@@ -2,8 +2,8 @@
  * runs hooks (core.hooksPath; the folder that worktrees share). Uninstalling restores the previous hooks.
  *
  * An existing hook is renamed and runs first; if it fails, nothing is verified. A hook of reftest is recognized by its
- * second line and by the digest in its third line, which covers the rest of the file. With this digest, the command
- * detects a hook that a user edited or another program wrote; it leaves such a hook unchanged and reports it. */
+ * second line and by its third line, a digest of the rest of the file. With this digest, the command detects a hook
+ * that a user edited or another program wrote; it leaves such a hook unchanged and reports it. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 

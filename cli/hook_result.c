@@ -82,7 +82,8 @@ bool hook_result_counts(struct commit *commit, const struct result *result)
 
 /* ---- the definitions that the commit does not change ------------------------------------------------------------- */
 
-/* Removes the definitions that `run` selected. Both selections have the order of the dataset. */
+/* Removes from `rest` the definitions that `run` selected. Both runs list their definitions in the order of the
+ * dataset. */
 static void deselect(struct run *rest, const struct run *run)
 {
 	int kept = 0, at = 0;

@@ -156,8 +156,8 @@ static struct call *find_call(const struct server *server, const char *id)
 	return call;
 }
 
-/* Returns the call on which the verifier works or, if the verifier is idle, the next call for the verifier; NULL if
- * there is none. */
+/* Returns the call that the verifier handles now or, if the verifier is idle, the call that it gets next. Returns NULL
+ * if there is none. */
 static struct call *verifier_call(const struct server *server)
 {
 	struct call *call = server->calls;

@@ -5,8 +5,8 @@
 #include "dataset/definition.h"
 
 /* Computes each axis with an expression from the other axes, in any order. In `axis`, a negative value means unknown.
- * An axis whose expression needs an unknown axis stays unknown. If an expression cannot be evaluated, or if its value
- * differs from a known value of its axis, returns -1 with a message and sets *at to the index of this axis. */
+ * An axis whose expression needs an unknown axis stays unknown. If an expression cannot be evaluated, or contradicts a
+ * known value of its axis, returns -1 with a message and sets *at to the index of this axis. */
 int axis_expressions_compute(const struct definition *definition, int64_t *axis, int *at, struct err *why);
 
 /* Returns the index of an axis whose expression needs the axis itself, or -1 if there is none. */

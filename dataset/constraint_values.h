@@ -40,8 +40,8 @@ struct known {
 	const int64_t *axis;			 /* values of the axes; NULL if no value is known */
 	const struct constraint_tensor *tensors; /* contents of the inputs; NULL if no contents are known */
 	const char *text;			 /* text of the constraint, for messages; NULL: the caller names it */
-	/* False inside an operand that cannot change the result, as after a true left operand of `or`: such an operand
-	 * is parsed, but not evaluated. */
+	/* false while the parser is in an operand that cannot change the result, such as the one after a true left
+	 * operand of `or`: the operand is parsed, but not evaluated. */
 	bool live;
 	struct err wrong;			 /* message about the first error of the evaluation */
 	const char *unknown;			 /* name of the first value that was missing, or NULL */

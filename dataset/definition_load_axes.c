@@ -264,8 +264,8 @@ static void fix_axes(struct reader *r, int64_t *axis)
 			r->axes[i] = (struct axis){.name = r->axes[i].name, .value = axis[i]};
 }
 
-/* Returns the texts of the constraints, followed by "axis == expression" for each var axis that has an expression and a
- * name that constraints can contain. */
+/* Returns the texts of the constraints, followed by "axis == expression" for var axes. Left out are axes without an
+ * expression, and axes with names that constraints cannot contain. */
 static const char *const *add_equations(struct reader *r, const char *const *texts, int *count)
 {
 	const struct definition *d = r->out;

@@ -1,8 +1,8 @@
 /* verdict - the result of one case, and its JSON form. The judge (the process that compares) sends verdicts in this
- * form, and the store keeps them. verdict.c has the names of statuses; verdict_write.c and verdict_parse.c write and
- * read the JSON. A new field of a verdict must be added to verdict_write, to verdict_parse and to docs/json.md. If
- * passed verdicts have the field, it must also be added to verdict_head (dataset/verdict_head.c). docs/architecture.md
- * ("Another status") lists the places that a new status or a new reason changes. */
+ * JSON form, and the store keeps this form. verdict.c has the names of statuses; verdict_write.c and verdict_parse.c
+ * write and read the JSON. A new field of a verdict must be added to verdict_write, to verdict_parse and to
+ * docs/json.md. If passed verdicts have the field, it must also be added to verdict_head (dataset/verdict_head.c).
+ * docs/architecture.md ("Another status") lists the places that a new status or a new reason changes. */
 #ifndef REFTEST_DATASET_VERDICT_H
 #define REFTEST_DATASET_VERDICT_H
 
@@ -291,7 +291,7 @@ const struct verdict *verdict_parse(const char *text, size_t length, struct aren
 /* Returns the time in a verdict's text without parsing the rest, or 0 if the text has no time. */
 int64_t verdict_time(const char *text, size_t length);
 
-/* Reads only the beginning of a verdict that passed, is not weak and has no findings; outputs and constants may be
+/* Reads only the beginning of a passed verdict that is not weak and has no findings; outputs and constants may be
  * missing from the result. This is for callers that need only the status and the versions. Returns NULL for any other
  * verdict, or for a text that verdict_write did not write. In these cases, call verdict_parse. The result is allocated
  * in `arena`.

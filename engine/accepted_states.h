@@ -5,8 +5,8 @@
 
 #include "base/err.h"
 
-/* Converts the value of --accept (NULL: not given) to bits: bit 1 << kind is set if checked definitions of this kind
- * count like passed definitions. */
+/* Converts the value of --accept (NULL: not given) to bits. If checked definitions of a kind count like passed
+ * definitions, the bit 1 << kind is set. */
 unsigned accepted_states_read(const char *words);
 
 /* Returns 0 if every word of the list is a valid word for --accept, otherwise -1 with a message. */

@@ -81,8 +81,8 @@ static const struct verdict *decided_by_blob(struct maker *m, const struct blob 
 	return blob->missing != NULL ? decided(m, STATUS_SKIPPED, REASON_MISSING_BLOB, blob->missing) : NULL;
 }
 
-/* If a tensor file of an input, or a file that the reference reads, is missing or unusable, the case cannot run:
- * returns its verdict (skipped or invalid). Otherwise returns NULL. */
+/* Returns the verdict (skipped or invalid) of a case that cannot run, because a tensor file of an input or a file that
+ * the reference reads is missing or unusable. Otherwise returns NULL. */
 static const struct verdict *decided_by_blobs(struct maker *m, const struct input_source *inputs)
 {
 	const struct definition *d = m->definition;
@@ -163,8 +163,8 @@ static struct test_case *add_case(struct maker *m, const char *id)
 }
 
 /* Adds the texts of the constraints on tensor values to the job, because only the judge can check these constraints.
- * Inputs that the definition's code makes have to satisfy all constraints of the definition, even those on axes that
- * get their values from these inputs. */
+ * Inputs that the definition's code makes have to satisfy all constraints of the definition, even if these inputs
+ * determine the values of the axes in a constraint. */
 static void data_constraints(struct maker *m, struct job *job)
 {
 	const struct definition *d = m->definition;

@@ -231,8 +231,8 @@ bool result_from_summary(struct result *result)
 	return true;
 }
 
-/* Remembers only the summaries of passed definitions without blobs: their result depends on two files alone (definition
- * and workload), and only their status is reported. */
+/* Remembers only the summaries of passed definitions without blobs. The result of such a definition depends on two
+ * files alone (definition and workload), and only its status is reported. */
 bool result_from_lru(struct result *result)
 {
 	struct run *run = result->run;

@@ -1,5 +1,5 @@
 /* equal_cases - lets equal cases of one run share one execution. Two cases are equal if they have the same subject (the
- * digest of everything that is verified): for example, the cases of a definition and of its copy under another name.
+ * digest of everything that is verified). For example, a definition and its copy under another name have equal cases.
  * While one case runs, the cases equal to it wait for its verdict. */
 #ifndef REFTEST_ENGINE_EQUAL_CASES_H
 #define REFTEST_ENGINE_EQUAL_CASES_H

@@ -32,9 +32,9 @@ const char *storable_reached(const char *reached, struct arena *arena);
  * result->changed, and no verdict from this run of the definition is stored. */
 void storable_after_run(struct result *result, bool unchanged);
 
-/* Returns whether other cases with the same subject may share the verdict. If the judge rejected a tensor file because
- * the file was removed or changed after it was hashed, returns false: the other cases may name another file with the
- * same content. */
+/* Returns whether other cases with the same subject may share the verdict. If the judge rejected a tensor file that was
+ * removed or changed after it was hashed, returns false: the other cases may name another file with the same
+ * content. */
 bool storable_for_subject(const struct verdict *verdict);
 
 #endif

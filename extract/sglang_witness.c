@@ -200,8 +200,8 @@ static const char *assigned(const char *at, size_t *length)
 }
 
 
-/* Returns the name of the class that the value calls, if it ends with Linear or Norm: "RMSNorm" in "RMSNorm(x)" and in
- * "(RMSNorm(x) if y". */
+/* Returns the name of the class that the value calls, if this name ends with Linear or Norm: "RMSNorm" in "RMSNorm(x)"
+ * and in "(RMSNorm(x) if y". */
 static const char *layer_class(const char *value, struct arena *arena)
 {
 	size_t length = 0;

@@ -33,9 +33,8 @@ struct work_request {
 	const char *const *cases; /* ids, the last one followed by NULL; `cases` NULL: every case */
 };
 
-/* Reads line `number` of the requests. Returns 0, and the request in `arena`. Returns -1 and sets `err` if the line
- * is not a request; even for an invalid request, sets `out->id` if it can be read, so that the answer can name the
- * request. */
+/* Reads line `number` of the requests. Returns 0, and the request in `arena`. If the line is not a request, returns -1
+ * and sets `err`. Even then, sets `out->id` if it can be read, so that the answer can name the request. */
 int request_read(const char *line, size_t length, int64_t number, struct arena *arena, struct work_request *out,
 		 struct err *err);
 

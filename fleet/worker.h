@@ -1,5 +1,5 @@
-/* worker - the loop of `reftest work`: reads requests (fleet/request.h) from standard input, verifies them on one
- * device with processes that stay warm, and writes an answer for each to standard output (fleet/answer.h).
+/* worker - the loop of `reftest work`. It reads requests (fleet/request.h) from standard input, verifies them on one
+ * device with processes that stay warm, and writes an answer to each request to standard output (fleet/answer.h).
  *
  * Each request is a separate run over one definition, and all runs share one pool. A worker neither reads nor writes a
  * cache: the sender of the requests knows which verdicts are missing, and stores the answers. */

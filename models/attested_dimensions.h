@@ -6,11 +6,11 @@
  *   definition has axes for these letters, and none of them has the stated length.
  * - The description contradicts an axis if it states another length: "page_size=64".
  * - A `model:` tag, or hf_id, names a model. The modules of the model that have the definition's op_type are compared
- *   with the axes, at each degree of tensor and expert parallelism that the tags `tp:` and `ep:` allow. The model
- *   contradicts the axes if no module has the lengths of the axes at any of these degrees.
+ *   with the axes. All degrees of tensor and expert parallelism that the tags `tp:` and `ep:` allow are tried. The
+ *   model contradicts the axes if no module has the lengths of the axes at any of these degrees.
  *
- * The check against the models leaves out models that are not in models/models.json, op_types that no module of the
- * model has, and definitions of parts that the mapping does not describe, such as a vision tower. */
+ * The check against the models leaves out three kinds of things: models that are not in models/models.json, op_types
+ * that no module of the model has, and parts that the mapping does not describe, such as a vision tower. */
 #ifndef REFTEST_MODELS_ATTESTED_DIMENSIONS_H
 #define REFTEST_MODELS_ATTESTED_DIMENSIONS_H
 
@@ -22,8 +22,8 @@ struct architectures;
 struct model;
 
 /* Returns NULL if nothing contradicts the axes. Otherwise returns a sentence with the axis, its length, and the stated
- * length. The sentence also says what states the length: the name, the description, or a model with the field of its
- * configuration, the field's source, and the degrees that were tried. */
+ * length. The sentence also says what states the length: the name, the description, or a model. For a model, the
+ * sentence names the field of its configuration, the source of that field, and the degrees that were tried. */
 const char *attest_definition(const struct definition *definition, struct architectures *all, struct arena *arena);
 
 /* Sets explains[i] to true if rule i of the architecture gives the axes of the definition, otherwise to false. Returns

@@ -1,9 +1,9 @@
 /* model - the configuration of a model: a model of models/models.json, or a config.json of the user.
  *
  * Fields have the names of config.json. A model of the table may have several rows, each with its own source. In a
- * config.json, the members of "text_config" take precedence over those of the whole file, because they describe the
- * language model of a model that also reads images. The members of "rope_parameters" are used last. A member that is
- * null counts as absent. */
+ * config.json, a member of "text_config" takes precedence over the same member of the whole file: "text_config"
+ * describes the language model, even if the model also reads images. The members of "rope_parameters" are used last. A
+ * member that is null counts as absent. */
 #ifndef REFTEST_MODELS_MODEL_H
 #define REFTEST_MODELS_MODEL_H
 
