@@ -28,11 +28,13 @@ struct digest_memory {
 	void *self;
 };
 
-/* Returns a close-on-exec descriptor of a sealed copy of the library at `path`, or -1 with a message. `digest` is the
- * SHA-256 that the copy must have, in hexadecimal digits. `memory` may be NULL. The caller closes the descriptor. */
+/* Makes a sealed copy of the library at `path`. Returns a close-on-exec descriptor of the copy, or -1 with a message.
+ * `digest` is the SHA-256 that the copy must have, in hexadecimal digits. `memory` may be NULL. The caller closes the
+ * descriptor. */
 int sealed_library_copy(const char *path, const char *digest, const struct digest_memory *memory, struct err *err);
 
-/* Returns a close-on-exec descriptor of a sealed copy of the first `length` bytes of an open file, or -1 with errno. */
+/* Makes a sealed copy of the first `length` bytes of an open file. Returns a close-on-exec descriptor of the copy, or
+ * -1 with errno. */
 int sealed_copy(const char *name, int from, int64_t length);
 
 /* Loads a sealed copy; `path` is the library's name in messages. Returns a handle of dlopen, or NULL with a message. */

@@ -6,7 +6,7 @@
 
 #include "dataset/verdict.h"
 
-/* Room for the lists of margins of two verdicts, and for the replaced verdict's own margin. */
+/* Room for the lists of margins in two verdicts, and for one more margin, that of the replaced verdict. */
 enum { ROOM = 2 * DRIVER_MARGINS_MAX + 1 };
 
 struct list {

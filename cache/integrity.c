@@ -53,7 +53,7 @@ static void clean_record(const struct file_stat *now, struct buf *out)
 	buf_free(&body);
 }
 
-/* Returns true if data.mdb (stat `data`) had been unchanged for CLEAN_STILL_MS when `clean` (stat `written`) was
+/* Returns true if data.mdb (stat `data`) did not change in the CLEAN_STILL_MS before `clean` (stat `written`) was
  * written. */
 static bool had_been_still(const struct file_stat *data, const struct file_stat *written)
 {

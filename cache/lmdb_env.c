@@ -327,8 +327,8 @@ static enum env_answer open_read_only(struct env *env, struct err *err)
 	return open_for_reading(env, err);
 }
 
-/* Opens the existing store for reading after LMDB failed to open it for writing with the error `rc`, and writes a
- * note. */
+/* LMDB could not open the existing store for writing and returned the error `rc`: opens the store for reading, and
+ * writes a note. */
 static enum env_answer fall_back(struct env *env, int rc, bool nothing, struct err *note, struct err *err)
 {
 	env_fail(env, rc, "written", &env->why_not);

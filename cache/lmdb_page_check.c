@@ -217,7 +217,8 @@ static size_t node_size(const struct check *c, const unsigned char *bytes, size_
 	return (NODE + key + data + 1) & ~(size_t)1;
 }
 
-/* Checks a tree page: its header, and that its nodes are in the page and fill the space that the header states. */
+/* Checks the header of a tree page, and whether the nodes of the page lie in it and fill the space that the header
+ * states. */
 static bool page_is_whole(const struct check *c, const unsigned char *bytes, uint64_t page, bool leaf)
 {
 	size_t lower = get16(bytes + 12), upper = get16(bytes + 14), filled = 0;

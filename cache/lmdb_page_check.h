@@ -1,9 +1,9 @@
 /* lmdb_page_check - checks whether data.mdb is intact enough for LMDB to open it.
  *
- * LMDB trusts its file: a page that LMDB did not write can make it abort the program or follow a wild pointer. A cache
- * may have been restored from CI storage or from a backup, or written to a full disk. Before LMDB maps a file that may
- * have changed since LMDB last wrote to it, this module therefore reads every reachable page with its own code, which
- * checks bounds.
+ * LMDB trusts its file: a page that LMDB did not write can make LMDB abort the program or follow a wild pointer. A
+ * cache may have been restored from CI storage or from a backup, or written to a full disk. Before LMDB maps a file
+ * that may have changed since LMDB last wrote to it, this module therefore reads every reachable page with its own
+ * code, which checks bounds.
  *
  * The check detects truncated files, garbage, pages of zeros or of other files, and pages that are used twice. The
  * check does not detect changed bytes in keys and values: those cannot crash LMDB, and the checksums of the records

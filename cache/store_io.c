@@ -382,7 +382,8 @@ static int take_all(MDB_txn *txn, struct env *env, void *context)
 	return rc;
 }
 
-/* Sorts by key the cases that the records name; if several records name a case, keeps the newest record. */
+/* Sorts the cases that the records name by the keys of these cases; if several records name a case, keeps the newest
+ * record. */
 static void sort_names(struct in *in)
 {
 	size_t room = 0;

@@ -12,8 +12,8 @@ struct open_blob {
 	struct safetensors file;
 	bool reported; /* the file cannot be used, and a finding says so */
 	struct err err;
-	/* missing: how many tensor files of the workload file are missing, and how many are not fetched; line: the
-	 * first line that names such a file */
+	/* `missing` counts the tensor files of the workload file in two groups, the missing ones and those that are not
+	 * fetched; `line` has the first line that names a file of the group */
 	int missing[2], line[2];
 	const char *first[2];
 };

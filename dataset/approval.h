@@ -1,4 +1,4 @@
-/* approval - reads and writes the file approved/{op_type}/{name}.json, which contains the reference of a definition
+/* approval - reads and writes the file approved/{op_type}/{name}.json, which contains a definition with a reference
  * that a person accepted. `reftest approve` writes this file, and it is committed with the definition.
  *
  *   {"approval": 1, "date": "2026-11-27", "note": text, "device_class": "cpu", "cases": [id],

@@ -4,7 +4,7 @@
 
 #include "dataset/constraint.h"
 
-/* The length that the search for a cycle assumes for an axis whose length is unknown. */
+/* The search for a cycle assumes this length for an axis of unknown length. */
 enum { SAMPLE = 1 };
 
 static const char *expression_of(const struct definition *d, int axis)

@@ -111,7 +111,7 @@ static struct value spot(struct parser *p, const char *from, struct value v)
 	return v;
 }
 
-/* Does the same as spot(), and also drops the values that were recorded for smaller parts of this part. */
+/* Does the same as spot(), and also drops the values that were recorded for parts inside this part. */
 static struct value spot_whole(struct parser *p, const char *from, int spots_before, struct value v)
 {
 	if (v.state == KNOWN && v.kind != TENSOR)
@@ -302,7 +302,7 @@ static const struct {
 	char which;		   /* for value_rounded */
 } functions[] = {{"math", "ceil", 'c'}, {"math", "floor", 'f'}, {NULL, "int", 't'}, {NULL, "abs", 'a'}};
 
-/* If the text begins with this name, returns the text behind the name and blanks, otherwise NULL. */
+/* If the text begins with this name, returns what follows the name and the blanks after it, otherwise NULL. */
 static const char *behind_name(const char *text, const char *name)
 {
 	size_t length = strlen(name);
@@ -797,8 +797,8 @@ static bool is_linear(const struct definition *definition, const char *text, int
 	return ends[0] != ends[1];
 }
 
-/* Solves a constraint such as `hidden == 2 * half` for its only unknown axis, in which it must be linear. Returns the
- * axis and writes its value, or returns -1. */
+/* Solves a constraint such as `hidden == 2 * half`, which must be linear in its only unknown axis, for this axis.
+ * Returns the axis and writes its value, or returns -1. */
 static int solve_linear(const struct definition *definition, const char *text, const int64_t *axis, int64_t *value)
 {
 	int64_t tried[DEFINITION_AXES], ends[2];

@@ -490,8 +490,8 @@ static const struct dataset_file *find_workload(const struct dataset *dataset, c
 }
 
 /* Pairs definitions with workload files. Both lists have the same order, so one merge pairs them. A name that contains
- * ".json" is an exception, because the 'l' of ".jsonl" changes its place in the order. Therefore each definition that
- * the merge leaves without a workload file is looked up separately. */
+ * ".json" is an exception, because the 'l' of ".jsonl" changes the place of this name in the order. Therefore each
+ * definition that the merge leaves without a workload file is looked up separately. */
 static void pair_files(struct dataset *out, struct arena *arena)
 {
 	const struct dataset_file **pairs = arena_array(arena, (size_t)out->definition_count, sizeof *pairs);

@@ -96,8 +96,8 @@ struct definition {
 	int read_count;
 	const char *fi_api; /* the function of FlashInfer that the tag "fi_api:…" names: "flashinfer.norm.rmsnorm"; or NULL */
 	const char *hf_id; /* the model that the operation comes from: "Qwen/Qwen3-8B"; or NULL */
-	/* The name of the function of the reference that makes the inputs of kind SOURCE_CUSTOM (dataset/workload.h);
-	 * or NULL. The reference may lack this function. */
+	/* The inputs of kind SOURCE_CUSTOM (dataset/workload.h) come from the function with this name in the reference;
+	 * may be NULL. The reference may lack this function. */
 	const char *custom_inputs_entrypoint;
 	const char *init;   /* Python source of a function that makes inputs; "" when absent */
 	struct input_code input_code; /* the code of custom_inputs_entrypoint or, without it, of `init` */
@@ -106,8 +106,8 @@ struct definition {
 	 * definition with `fi_api` may lack a reference. Without a reference, `unverifiable` is set. */
 	const char *reference;
 	size_t reference_length;
-	const char *entry_point; /* the function of the reference that is called: "run", or a name that ends with
-				  * "_reference"; NULL without a reference */
+	const char *entry_point; /* the name of the function that is called in the reference: "run", or a name that ends
+				  * with "_reference"; NULL without a reference */
 	int reference_line;                   /* number of the line in the JSON file on which the reference string is */
 	/* The object "tolerance" {"atol", "rtol", "hit_ratio"} at top level. The upstream schema has no such object, so
 	 * most definitions have only negative values here. */

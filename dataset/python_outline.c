@@ -411,7 +411,7 @@ static const struct {
     {"@", decorated_statement, 0, 0},
 };
 
-/* Returns whether the line begins with a word that is a keyword at this place only in some versions of Python. */
+/* Returns whether the line begins with a word that only some versions of Python treat as a keyword here. */
 static bool at_soft_keyword(const struct python_parser *p)
 {
 	static const char *const words[] = {"match", "case", "type", "lazy"};

@@ -103,7 +103,8 @@ static inline void expect(struct python_parser *p, const char *text)
 	expected(p, what);
 }
 
-/* Marks the names that a statement binds: those from the last call of `bind_nothing` to this call. */
+/* Marks the names that a statement binds: those that were read between the last call of `bind_nothing` and this
+ * call. */
 static inline void bind_mentioned(struct python_parser *p)
 {
 	if (p->mentioned && !p->in_namespace)

@@ -111,8 +111,8 @@ struct truth {
 	bool program; /* Python source in the dataset, which the pool runs in a separate runner */
 	const char *place; /* its file, for messages; NULL: it has none */
 	bool chain;   /* the chain of operations of the definition, which the judge computes */
-	/* Why it may share a mistake with the reference, as the end of a sentence: "ada wrote both". A case that only
-	 * such ground truths decide is `checked` and not passed. NULL: it is independent. */
+	/* Why this ground truth may share a mistake with the reference, as the end of a sentence: "ada wrote both". A
+	 * case that only such ground truths decide is `checked` and not passed. NULL: it is independent. */
 	const char *related;
 };
 
@@ -135,19 +135,19 @@ struct tried_truth {
 	/* NULL if the ground truth computed the outputs; otherwise the message that says why it did not decide the
 	 * case. */
 	const char *passed_over;
-	/* it did not decide the case for a transient reason: a dead process, a timeout, no memory */
+	/* a transient reason kept the ground truth from deciding the case: a dead process, a timeout, no memory */
 	bool accident;
 	bool not_asked;          /* it was not called, because the case was decided before its turn */
-	/* The arithmetic of this ground truth is less precise than the tolerance rules of the case require, so it
-	 * cannot decide alone. */
+	/* The arithmetic of this ground truth is less precise than the tolerance rules of the case require, so this
+	 * ground truth cannot decide alone. */
 	bool coarse;
 	/* seconds: time to compute the outputs; prepared: time for the import and the compilation, which happen only
 	 * once, before the computation. */
 	double seconds;
 	double prepared;
 	/* The largest margin of the difference between this ground truth and builtin (see metrics.margin), if all
-	 * ground truths were tried. NaN, and absent from the JSON, if this ground truth was not compared with builtin,
-	 * and for builtin itself. */
+	 * ground truths were tried. If this ground truth was not compared with builtin, or is builtin itself, the value
+	 * is NaN and is absent from the JSON. */
 	double margin;
 };
 
@@ -169,7 +169,7 @@ struct check {
 	int axis_count;
 };
 
-/* A small picture of where and by how much an output of a failed case differs (kernels/core/miss_map.h). */
+/* A small picture that shows where, and by how much, an output of a failed case differs (kernels/core/miss_map.h). */
 enum { DIFFERENCE_SIDE = 32, DIFFERENCE_LEVELS = 32 };
 struct difference_map {
 	const char *output;

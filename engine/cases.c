@@ -259,7 +259,7 @@ static void name_arguments(const struct maker *m, struct job *job)
 	job->arguments = arguments;
 }
 
-/* Returns the limit of the workload line on the difference of a single element, or 0 if there is no limit. A limit of 0
+/* Returns the workload line's limit for the difference of a single element, or 0 if there is no limit. A limit of 0
  * becomes the smallest number above 0. */
 static double error_cap_of(const struct maker *m)
 {

@@ -6,7 +6,7 @@
  * A checkout is in the folder that --repos names, or in a folder that repos_config.json in the root names (`reftest
  * clone`). A checkout is preferred to an installed library only with --repos. "why" is the reason why the checkout
  * cannot be used; for example, it has local changes, so its commit does not identify its code. The provider puts the
- * commit into the version of the ground truth, so it is part of the witness of each verdict. */
+ * commit into the version of the ground truth, so the commit is part of the witness of each verdict. */
 #ifndef REFTEST_ENGINE_LIBRARY_CHECKOUTS_H
 #define REFTEST_ENGINE_LIBRARY_CHECKOUTS_H
 

@@ -21,7 +21,7 @@ static bool is_path(const char *name, bool in_dataset)
 	return (looks || !in_dataset) && stat(name, &st) == 0;
 }
 
-/* If an existing file belongs to a definition of a dataset, returns the dataset, else NULL. */
+/* Returns the dataset if an existing file belongs to one of its definitions, otherwise NULL. */
 static const char *dataset_of(const char *path, const char **below, struct arena *arena)
 {
 	char full[PATH_MAX], unused[PATH_MAX];

@@ -87,7 +87,7 @@ static int run_helper(void *context)
 }
 
 /* The helper is a fork, and not a separate program. If the helper were exec'd, every process of the same user,
- * including references, could access its memory until its first instructions ran. */
+ * including references, could access the helper's memory until the helper had run its first instructions. */
 static int start_helper(struct remote_cache *cache, struct err *err)
 {
 	int pair[2];

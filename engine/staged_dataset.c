@@ -487,7 +487,8 @@ void staged_blob_free(struct staged_blob *blob)
 
 /* ---- extracting blobs to files for the judge --------------------------------------------------------------------- */
 
-/* Removes a folder of extracted blobs that is at least a day old, because a run that was killed did not remove it. */
+/* Removes a folder of extracted blobs that is at least a day old: the run that made it was killed and did not remove
+ * it. */
 static void sweep_folder(int reftest_fd, const char *name)
 {
 	int fd = openat(reftest_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -1,7 +1,7 @@
 /* storable_verdicts - decides whether the verdicts of a definition may be stored.
  *
- * A verdict may be stored only if it depends only on its subject and its witness (cache/fingerprint.h). Each condition
- * has its function:
+ * A verdict may be stored only if it depends on nothing but its subject and its witness (cache/fingerprint.h). Each
+ * condition has its function:
  *
  *   - the reference's text uses nothing outside the text, its inputs and torch:  storable_reference, before the run
  *   - the reference accessed nothing else while it ran:                          storable_reached

@@ -487,7 +487,7 @@ static const char *folder_of(const char *path, struct arena *arena)
 	return arena_copy(arena, path, (size_t)(strrchr(path, '/') - path));
 }
 
-/* Restores what was written, after a write failed, and removes the folders that were made for it. */
+/* After a failed write, restores what was written, and removes the folders that were made for it. */
 static void roll_back(const struct extract_result *result, int count, struct arena *arena)
 {
 	struct err ignored;

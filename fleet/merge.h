@@ -8,8 +8,8 @@
  *
  * A verdict is accepted under the same conditions as one in an imported file: its checksum is valid, its fields are
  * consistent, its signature is valid if a key is set, and its reference could reach no more than is allowed. In
- * addition, the checker of the worker and of the verdict must be that of this build. If one verdict of a line is
- * refused, none of the line is stored, and "refused" says why. */
+ * addition, the worker and the verdict must have the checker digest of this build. If one verdict of a line is refused,
+ * none of the line is stored, and "refused" says why. */
 #ifndef REFTEST_FLEET_MERGE_H
 #define REFTEST_FLEET_MERGE_H
 

@@ -39,9 +39,9 @@ bool model_find(const char *name, struct model *model, struct arena *arena);
 /* Returns the name or alias of the table that is nearest to `name`, or NULL if no name is near. */
 const char *model_near(const char *name, struct arena *arena);
 
-/* Reads a config.json. The model's name is `name`. If `name` is NULL, it is the name of the file or, for a file
- * "config.json", of its folder. Returns -1 with a message that names the place in the file. Call model_close in both
- * cases. */
+/* Reads a config.json. The model's name is `name`. If `name` is NULL, the model has the name of the file or, for a file
+ * "config.json", the name of the folder. Returns -1 with a message that names the place in the file. Call model_close
+ * in both cases. */
 int model_read(const char *path, const char *name, struct model *model, struct arena *arena, struct err *err);
 
 void model_close(struct model *model);

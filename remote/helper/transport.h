@@ -1,5 +1,5 @@
 /* transport - the interface of a protocol for remote caches, which redis.c and http.c implement. Every function blocks
- * until it is done, or until the time limit that the caller passes. remote/url.h lists what a new protocol needs. */
+ * until it is done, or until the time limit of the caller has passed. remote/url.h lists what a new protocol needs. */
 #ifndef REFTEST_REMOTE_TRANSPORT_H
 #define REFTEST_REMOTE_TRANSPORT_H
 
