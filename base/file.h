@@ -60,8 +60,8 @@ enum file_answer file_open_without_links(int root, const char *path, int *fd, st
 
 /* Reads the file chunk by chunk and computes the digest of its bytes. Also returns FILE_ERROR if the file is truncated
  * during the call. */
-bool file_digest_open(int fd, int64_t size, struct digest *out); /* `fd` is an open file; returns false in the same cases
-								  * as file_read_at */
+bool file_digest_open(int fd, int64_t size, struct digest *out); /* `fd` is an open file; returns false in the same
+								  * cases as file_read_at */
 enum file_answer file_digest_beneath(int root, const char *path, struct digest *out, struct stat *st, struct err *err);
 
 /* Reads exactly `length` bytes at `offset`. Returns false after a read error, or if the file ends before `offset +
