@@ -1,4 +1,4 @@
-/* dtype - the element types of tensors. The names are those of the FlashInfer-Trace schema.
+/* dtype - the element types of tensors. The names come from the FlashInfer-Trace schema.
  *
  * A new element type must also be added to: base/dtype.c, dataset/definition_load.c (the list of dtypes in a message),
  * dataset/safetensors.c, kernels/core/dtype_convert.{h,c}, kernels/core/compare.cu, kernels/core/compare_by_dtype.cuh,

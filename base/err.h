@@ -26,7 +26,7 @@ struct err_shown {
 };
 struct err_shown err_show(const char *text);
 
-/* Prints a message on stderr and exits with 4. The program uses this exit only if it runs out of memory. */
+/* Prints a message on stderr and exits with 4. The program exits in this way only if it runs out of memory. */
 void die_no_memory(void) __attribute__((noreturn));
 
 #endif

@@ -10,7 +10,7 @@ struct sigtstp_mask {
 };
 
 struct sigtstp_mask sigtstp_block(void);
-/* if Ctrl-Z was pressed while it was blocked, this call stops the process */
+/* if Ctrl-Z was pressed while the signal was blocked, this call stops the process */
 void sigtstp_unblock(const struct sigtstp_mask *mask);
 
 #endif

@@ -158,7 +158,8 @@ void fields_digests(const struct fields *fields, struct digest *subject, struct 
 
 	if (items == NULL)
 		die_no_memory();
-	/* Writes the fields of the subject from the front of the array, and those of the witness from its back. */
+	/* Fills the array with the fields of the subject from the front, and with the fields of the witness from the
+	 * back. */
 	for (int i = 0; i < fields->count; i++)
 		if (strncmp(fields->items[i].tag, "witness.", strlen("witness.")) != 0)
 			items[part[0].count++] = fields->items[i];

@@ -58,8 +58,8 @@ struct digest fields_digest(const struct fields *fields);
  * fields. Tolerances are not included: the caller adds the tolerance rule that applies. */
 void definition_fields(const struct definition *definition, struct arena *arena, struct fields *out);
 
-/* Adds the fields of the witness. The ground truth is that of a stored verdict, or the one with which a run would
- * verify a case now. A text that is NULL is hashed as absent. */
+/* Adds the fields of the witness. The ground truth comes from a stored verdict, or is the ground truth with which a run
+ * would verify a case now. A text that is NULL is hashed as absent. */
 void witness_fields(const char *ground_truth, const char *ground_truth_version, const char *device_class,
                     const char *torch, const char *cuda, struct arena *arena, struct fields *out);
 

@@ -12,9 +12,9 @@
  * A reference may use a listed name for something harmless, for example as a local variable. The verdict on such a
  * reference is not stored, so the reference runs again each time.
  *
- * The tokeniser is more lenient than that of python_normal_form: it need not find the same tokens as every Python, but
- * it must find every name that some version of Python would find. If the tokeniser cannot find them, the result is
- * ACCESS_OUTSIDE. */
+ * The tokeniser is more lenient than the tokeniser of python_normal_form: it need not find the same tokens as every
+ * Python, but it must find every name that some version of Python would find. If the tokeniser cannot find them, the
+ * result is ACCESS_OUTSIDE. */
 #include "cache/python_dependencies.h"
 
 #include <stdbool.h>
@@ -81,7 +81,7 @@ static const char *const submodules[] = {
     "special",
 };
 
-/* Builtins that open a file, or reach an object by a name computed at run time. The list is that of Python 3.14; new
+/* Builtins that open a file, or reach an object by a name computed at run time. The list is for Python 3.14; new
  * versions of Python add few such builtins. */
 static const char *const names_outside[] = {
     "breakpoint", "compile", "dir", "eval", "exec", "getattr", "globals", "help", "locals", "open", "vars",
@@ -113,7 +113,7 @@ static const char *const parts_itself[] = {
     "_code", "co_", "compile", "frame", "getsource", "importlib", "inspect", "jit", "linecache", "lineno", "traceback", "triton",
 };
 
-/* Names with two underscores on each side. Names in the first list do not reveal the source; those in the second list
+/* Names with two underscores on each side. Names in the first list do not reveal the source; names in the second list
  * do. A name of this form that is in neither list is not allowed. */
 static const char *const dunders_plain[] = {
     "__add__",  "__all__",  "__call__", "__contains__", "__eq__", "__future__", "__getitem__",  "__init__",    "__iter__",

@@ -16,7 +16,8 @@ struct checked_definition {
 	/* The uuids of the valid workloads, sorted. */
 	const char **uuids;
 	int uuid_count;
-	struct string_list solutions, baselines; /* names of all solutions, and of those in solutions/baseline/ */
+	struct string_list solutions, baselines; /* the names of all solutions, and the names of the solutions in
+						  * solutions/baseline/ */
 	bool others;				 /* an author other than "baseline" has solutions or traces */
 	int baseline_traces;			 /* the number of trace files of the author "baseline" */
 };

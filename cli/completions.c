@@ -137,7 +137,7 @@ static void list_definitions(const struct line *line, bool op_types)
 	arena_free(&arena);
 }
 
-/* Lists the choices of the option, except those with a placeholder ("cuda:N"). If the word is a list, completes its
+/* Lists the choices of the option, but no choice with a placeholder ("cuda:N"). If the word is a list, completes its
  * last item. */
 static void list_choices(const struct line *line)
 {

@@ -45,7 +45,7 @@ static int compare_paths(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Removes all paths except those of definitions. Sorts the paths and removes duplicates. */
+/* Removes all paths except the paths of definitions. Sorts the paths and removes duplicates. */
 static void keep_definitions(struct git_files *files)
 {
 	int count = 0, kept = 0;

@@ -1,5 +1,5 @@
-/* doctor - lists the programs, libraries and devices that reftest found on this machine, and those that are missing.
- * For each missing one, the list has the command that installs or repairs it.
+/* doctor - lists the programs, libraries and devices that reftest found on this machine, and the missing ones. For each
+ * missing one, the list has the command that installs or repairs it.
  *
  * Each check adds one line to the output. If something is missing that verification on the CPU needs, the exit status
  * is 3. Other missing things do not change the exit status. The command changes no file and runs no reference. */

@@ -103,7 +103,7 @@ static int asked_if_unchanged(const struct truths *truths, const struct fields *
 	return 1;
 }
 
-/* Returns the fields that would be stored with a new verdict: the fields of the subject and those of the witness. */
+/* Returns the fields that would be stored with a new verdict: the fields of the subject and of the witness. */
 static struct fields fields_now(const struct result *result, const struct test_case *test, const struct latest *latest,
 				const struct fields *then, struct arena *arena)
 {

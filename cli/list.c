@@ -1,4 +1,4 @@
-/* list - prints the names of the dataset's definitions. The names and op_types are those of the paths, so the command
+/* list - prints the names of the dataset's definitions. The names and op_types come from the paths, so the command
  * reads no file of a definition. If a field of the definition is to be shown, the command must read the files. */
 #include "cli/command.h"
 #include "cli/command_line.h"

@@ -1,5 +1,5 @@
 /* approval - reads and writes the file approved/{op_type}/{name}.json, which contains a definition with a reference
- * that a person accepted. `reftest approve` writes this file, and it is committed with the definition.
+ * that a person accepted. `reftest approve` writes this file, which is committed with the definition.
  *
  *   {"approval": 1, "date": "2026-11-27", "note": text, "device_class": "cpu", "cases": [id],
  *    "digest": hex, "definition": the approved definition}

@@ -227,8 +227,8 @@ static bool search_with(struct search *s, int changing, int64_t *row)
 	return found;
 }
 
-/* Lists the axes that may change, which are those that constraints name. The axis that constraints name most often is
- * last, because the values of the other axes often follow from it. */
+/* Lists the axes that constraints name, because only these axes may change. The axis that constraints name most often
+ * is last, because the values of the other axes often follow from it. */
 static void order_axes(struct search *s)
 {
 	const struct definition *d = s->definition;

@@ -137,7 +137,7 @@ static struct value take_element(struct parser *p, struct value view, struct val
 	return view;
 }
 
-/* Parses an index; the current token is the one after the '['. */
+/* Parses an index; the current token follows the '['. */
 static struct value subscript(struct parser *p, struct value view, const char *at)
 {
 	do {
@@ -171,7 +171,7 @@ static struct value shape(struct parser *p, struct value view)
 		   : value_integer(size);
 }
 
-/* Parses the name of a member; the current token is the one after the '.'. */
+/* Parses the name of a member; the current token follows the '.'. */
 static struct value member(struct parser *p, struct value view, const char *at)
 {
 	const struct tensor_spec *spec = value_spec(&p->known, view);

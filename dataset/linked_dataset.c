@@ -80,7 +80,7 @@ static const char *folder_of(struct maker *maker, const char *path)
 	return arena_copy(&maker->arena, path, (size_t)(strrchr(path, '/') - path));
 }
 
-/* Reads a file as JSON. Returns NULL if it is not JSON; the loader later reports this with the position. */
+/* Reads a file as JSON. Returns NULL if the file is not JSON; the loader later reports this with the position. */
 static cJSON *read_json(const char *path)
 {
 	struct buf bytes = {0};

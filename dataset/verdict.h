@@ -109,7 +109,7 @@ struct truth {
 	const char *name, *version; /* "builtin" and the digest of the family's sources; "flashinfer", "0.7.2 (table …)" */
 	const char *refused; /* the reason why this ground truth cannot be used; NULL: it can be tried */
 	bool program; /* Python source in the dataset, which the pool runs in a separate runner */
-	const char *place; /* its file, for messages; NULL: it has none */
+	const char *place; /* the file of the ground truth, for messages; NULL: there is none */
 	bool chain;   /* the chain of operations of the definition, which the judge computes */
 	/* Why this ground truth may share a mistake with the reference, as the end of a sentence: "ada wrote both". A
 	 * case that only such ground truths decide is `checked` and not passed. NULL: it is independent. */
@@ -137,7 +137,7 @@ struct tried_truth {
 	const char *passed_over;
 	/* a transient reason kept the ground truth from deciding the case: a dead process, a timeout, no memory */
 	bool accident;
-	bool not_asked;          /* it was not called, because the case was decided before its turn */
+	bool not_asked;          /* the ground truth was not called, because the case was decided before its turn */
 	/* The arithmetic of this ground truth is less precise than the tolerance rules of the case require, so this
 	 * ground truth cannot decide alone. */
 	bool coarse;

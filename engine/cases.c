@@ -268,7 +268,7 @@ static double error_cap_of(const struct maker *m)
 	return fmax(m->line->tolerance.error_cap, DBL_TRUE_MIN);
 }
 
-/* Builds one case and adds it to the list, unless --case excludes it. `edge`: the value for op_case.edge. */
+/* Builds one case and, unless --case excludes this case, adds it to the list. `edge`: the value for op_case.edge. */
 static void make_case(struct maker *m, const char *id, const int64_t *axis, const struct input_source *inputs, int edge)
 {
 	struct test_case *c = add_case(m, id);
@@ -471,8 +471,8 @@ static void make_edge_cases(struct maker *m)
 /* The most bytes of the inputs of a medium case that has checks. */
 enum { CHECKED_BYTES = 4 << 20 };
 
-/* Returns whether a medium case is cheap enough for the checks, and whether its rows can be compared with those of the
- * small case. Returns false if an input contains integers such as indices, because the rows may then be independent
+/* Returns whether a medium case is cheap enough for the checks, and whether its rows can be compared with the rows of
+ * the small case. Returns false if an input contains integers such as indices, because the rows may then be independent
  * only by chance. */
 static bool can_be_held_to_rows(const struct definition *d, const int64_t *axis)
 {

@@ -127,7 +127,7 @@ const char *cases_matched(const struct cases *cases);
 /* Returns whether a bound of an output comes from the settings of the dataset. */
 bool cases_have_dataset_bound(const struct case_options *options, const struct definition *definition);
 
-/* Returns the tolerance rule of an output. The rule is that of the op family, except for bounds that `dataset`
+/* Returns the tolerance rule of an output. The rule comes from the op family, except for bounds that `dataset`
  * (case_options.dataset_by_dtype; NULL: none) or the `tolerance` in the definition sets. */
 struct rule definition_rule(const struct definition *definition, int output, const struct tolerance *dataset,
 			    struct rule family);

@@ -409,8 +409,8 @@ static const char *why_outside(const struct result *result, const struct truth *
 	return strcmp(truth->name, APPROVED_TRUTH) == 0 ? result->approved.truth.outside : NULL;
 }
 
-/* Returns the ground truths of a solution: those of its definition without the solution itself, and then the
- * reference. */
+/* Returns the ground truths of a solution: the ground truths of its definition without the solution itself, and then
+ * the reference. */
 static struct truths truths_of_candidate(const struct result *result, const struct truths *all, struct arena *arena)
 {
 	struct truth *items = arena_array(arena, GROUND_TRUTHS_MAX, sizeof *items);

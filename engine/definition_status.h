@@ -26,7 +26,7 @@ const struct verdict *resolve_not_run(struct result *result, enum reason reason,
  * everything that verified the case: the ground truths and their versions, the device class, torch and CUDA. */
 struct digest resolve_witness(const struct verdict *v, struct arena *arena);
 
-/* Counts the cases and sets the definition's status to that of its worst case. */
+/* Counts the cases, and gives the definition the status of its worst case. */
 void resolve_definition(struct result *result);
 
 /* Returns whether the case has no verdict in this run, because no stored verdict counts and the case did not run. */

@@ -1,4 +1,5 @@
-/* learnt_rows - checks whether the rows of a definition's later cases are as independent as those of its first cases.
+/* learnt_rows - checks whether the rows of a definition's later cases are as independent as the rows of its first
+ * cases.
  *
  * For each case, the check `rows` finds the axes along which the rows are independent of each other. If rows depend on
  * each other in all cases, that is a property of the operation. If the rows along an axis are independent in one case

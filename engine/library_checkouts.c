@@ -31,7 +31,7 @@ static const char *find_path(const struct program *program, const struct repos_c
 	return path != NULL && is_checkout(path, arena) ? path : NULL;
 }
 
-/* Runs git in a checkout. Returns its exit status, or -1; `out` is what it printed, without the last newline. */
+/* Runs git in a checkout. Returns git's exit status, or -1; `out` is what git printed, without the last newline. */
 static int ask_git(const char *path, const char *const *words, struct arena *arena, const char **out)
 {
 	struct git_command git = {.folder = path, .inherited = -1};

@@ -14,8 +14,8 @@
 struct margin_drift {
 	const struct result *result;
 	const struct case_result *c;
-	/* to: the newest verdict of this device class and ground truth; from: the older verdict whose margin differs
-	 * most from that of `to` */
+	/* to: the newest verdict of this device class and ground truth; from: the older verdict with the margin that
+	 * differs most from the margin of `to` */
 	struct margin_point from, to;
 	double factor; /* to.margin / from.margin; 1 if both are infinite */
 };

@@ -82,7 +82,7 @@ struct case_result {
 	const struct test_case *test;
 	const struct verdict *verdict; /* NULL if there is no verdict, because of a dry run or an interrupt */
 	bool cached;                   /* an earlier run stored the verdict */
-	bool shared;                   /* the verdict is that of an equal case of this run */
+	bool shared;                   /* the verdict comes from an equal case of this run */
 	bool fetched;                  /* the verdict was found in the remote cache and not in the local store */
 	bool in_store;                 /* the verdict is in the store */
 	bool executes;                 /* the case was submitted to the runner, and does not wait for an equal case */

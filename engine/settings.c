@@ -35,7 +35,7 @@ static int read_device(struct settings *settings, const char *text, struct err *
 	return devices_read(text, &choice, err);
 }
 
-/* A dataset can add ground truths to those of reftest, but it cannot replace them. */
+/* A dataset can add ground truths, but it cannot replace the ground truths of reftest. */
 static int read_truth(struct settings *settings, const char *text, struct err *err)
 {
 	size_t first = strcspn(text, ",");

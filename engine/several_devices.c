@@ -347,7 +347,7 @@ static int pending(const void *self)
 	return ((const struct several *)self)->pending;
 }
 
-/* The lanes of a device are numbered after those of the devices before it. */
+/* The lanes of a device get the numbers after the lanes of the devices before it. */
 static int running(const void *self, struct pool_running *out, int most)
 {
 	const struct several *s = self;

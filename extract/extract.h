@@ -33,7 +33,7 @@ struct extract_file {
 	const char *path;	    /* the file to write: ROOT/definitions/…, after symbolic links are resolved */
 	const char *below;	    /* the path below the root: "definitions/gemm/gemm_n4096_k4096.json" */
 	const char *text, *old_text; /* old_text: NULL for a new definition */
-	bool keep;		    /* false: it is not written; extract_plan sets it to true */
+	bool keep;		    /* false: the file is not written; extract_plan sets this member to true */
 	bool in_new_folder;	    /* extract_write made the folder for it */
 	const char *status, *why;   /* if the caller removed the definition: its status, and a sentence that says why */
 };

@@ -22,7 +22,8 @@ struct asking {
 	const struct architecture *architecture;
 	struct sglang_witness *out;
 	struct string_list read; /* names of files whose text is in `all`, without ".py" */
-	struct buf own, all;	 /* own: the text of the file; all: this text and those of the files that it imports */
+	struct buf own, all;	 /* own: the text of the file; all: this text and the texts of the files that it
+				  * imports */
 	struct arena *arena;
 };
 

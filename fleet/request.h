@@ -38,8 +38,8 @@ struct work_request {
 int request_read(const char *line, size_t length, int64_t number, struct arena *arena, struct work_request *out,
 		 struct err *err);
 
-/* `result` is from a dry run. Appends a request for those of its cases that would run. Appends nothing, and returns
- * false, if there are none. */
+/* `result` is from a dry run. Appends a request for the cases of the result that would run. Appends nothing, and
+ * returns false, if there are none. */
 bool request_write(struct result *result, struct buf *out);
 
 #endif

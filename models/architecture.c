@@ -90,7 +90,7 @@ static const char *nearest_stem(const char *stem, const char *const *stems, int 
 	return near != NULL ? near : beginning_of(stem, stems, count);
 }
 
-/* Returns the known architecture whose stem is nearest to that of `name`. If several architectures have this stem,
+/* Returns the known architecture whose stem is nearest to the stem of `name`. If several architectures have this stem,
  * returns the one whose whole name is nearest. */
 static const char *nearest_architecture(const char *name, const cJSON *known, struct arena *arena)
 {

@@ -22,7 +22,7 @@
 enum checkout_status {
 	CHECKOUT_INCOMPLETE, /* not finished yet, or the process was killed */
 	CHECKOUT_CLONED,
-	CHECKOUT_UPDATED, /* the files are those of a newer commit */
+	CHECKOUT_UPDATED, /* the files come from a newer commit */
 	CHECKOUT_CURRENT, /* there was nothing newer */
 	CHECKOUT_KEPT,	  /* left as it is: local changes, another branch, or a clone that reftest did not make */
 	CHECKOUT_FAILED	  /* nothing was cloned or updated; if there is an older checkout, `commit` is its commit */

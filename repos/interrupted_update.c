@@ -82,8 +82,8 @@ static bool read_working_file(const char *path, struct buf *out)
 	return file_read(AT_FDCWD, path, CONTENT_MOST, out, NULL, NULL) == FILE_OK;
 }
 
-/* Returns whether the contents equal those of the file in the commit. If `beginning` is true, the contents may also be
- * only the beginning of that file. */
+/* Returns whether the contents equal the contents of the file in the commit. If `beginning` is true, the contents may
+ * also be only the beginning of that file. */
 static bool has_content(struct git_command *git, const char *commit, const char *path, const struct buf *content,
 			bool beginning, struct arena *arena)
 {

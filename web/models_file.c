@@ -137,8 +137,8 @@ static int fail(struct parser *p, const char *wanted)
 
 static int skip_value(struct parser *p, int depth);
 
-/* Skips the elements up to `close`: members if `keys` is true, otherwise values. The current token is the one after the
- * opening bracket. */
+/* Skips the elements up to `close`: members if `keys` is true, otherwise values. The current token follows the opening
+ * bracket. */
 static int skip_list(struct parser *p, const char *close, bool keys, int depth)
 {
 	while (!is_token(p, close)) {
@@ -279,7 +279,7 @@ static int read_entry(struct parser *p, struct entry *entry)
 	return fail(p, "an entry with an id");
 }
 
-/* Reads the array. Before the call, the current token is the one after '['; after the call, it is ']'. */
+/* Reads the array. Before the call, the current token follows '['; after the call, it is ']'. */
 static int read_entries(struct parser *p, const char *wanted, struct place *out)
 {
 	struct entry entry;

@@ -199,7 +199,7 @@ static bool has_children(const struct builder *b, int node)
 	return false;
 }
 
-/* Adds a node and those below it, from the outside to the inside. */
+/* Adds a node and the nodes below it, from the outside to the inside. */
 static void write_node(const struct builder *b, int at, struct web_module *modules, int *count)
 {
 	const struct node *node = &b->nodes[at];
