@@ -17,8 +17,8 @@ void buf_text(struct buf *buf, const char *text);
 void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void buf_vprintf(struct buf *buf, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 
-/* Appends `text` as a quoted JSON string. Bytes that are not UTF-8 become U+FFFD. The characters and commands that
- * base/unsafe_character.h lists become \u escapes, which a JSON parser decodes. */
+/* Appends `text` as a quoted JSON string. Bytes that are not UTF-8 become U+FFFD. Characters and commands from the list
+ * in base/unsafe_character.h become \u escapes, which a JSON parser decodes. */
 void buf_json_string(struct buf *buf, const char *text);
 
 /* Appends a member of a JSON object, "key": "text", or "key": null if `text` is NULL. */

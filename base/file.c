@@ -173,9 +173,9 @@ static int temporary_name(const char *path, bool first, struct buf *out, struct 
 	return 0;
 }
 
-/* Locks the temporary file, which marks the file as in use. Returns false if another process has the lock, or if `name`
- * no longer refers to this file. Returns true on a filesystem without locks, because no process can have locked the
- * file.
+/* Locks the temporary file. The lock marks the file as in use. Returns false if another process has the lock, or if
+ * `name` no longer refers to this file. Returns true on a filesystem without locks, because no process can have locked
+ * the file.
  * */
 static bool hold(int fd, const char *name)
 {

@@ -193,7 +193,7 @@ int json_error(const struct json_text *text, const char *path, struct err *err, 
 	return -1;
 }
 
-/* Writes the path of a step, which is empty for the whole text. */
+/* Writes the path of a step; the path is empty for the whole text. */
 static void write_path(const struct json_step *step, struct buf *path)
 {
 	if (step == NULL) {

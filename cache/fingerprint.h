@@ -48,8 +48,8 @@ void field_printf(struct fields *fields, struct arena *arena, const char *tag, c
 /* Returns a copy of the list. A field that is later added to one of the two lists does not appear in the other. */
 struct fields fields_copy(const struct fields *fields, struct arena *arena);
 
-/* Returns the digest of a list of fields in the bytewise order of their tags. The order in which they were added does
- * not matter. */
+/* Returns the digest of a list of fields. The fields are hashed in the bytewise order of their tags. The order in which
+ * they were added does not matter. */
 struct digest fields_digest(const struct fields *fields);
 
 /* Adds the fields of a definition's canonical schema and code: one for the op type; one for each axis, input and

@@ -468,8 +468,8 @@ static void note_unsteady(struct look *look, const struct word *word, const char
 		 (int)(word->span.length < 60 ? word->span.length : 60), word->span.text);
 }
 
-/* Checks the module name a.b.c after `import` or `from`, which must be a known module. Returns the word that follows
- * the name. */
+/* Checks the module name a.b.c after `import` or `from`; it must name a known module. Returns the word that follows the
+ * name. */
 static const struct word *look_module(struct look *look, const struct word *word)
 {
 	if (word->kind == WORD_NAME && AMONG(word->span, modules_unsteady))

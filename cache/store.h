@@ -87,8 +87,8 @@ int store_put(struct store *store, const struct store_put *puts, int count, stru
 
 /* Calls `visit` for every stored verdict; the verdicts of one definition follow each other. The record becomes invalid
  * when `visit` returns, and `visit` must not use the store. `left` is the number of records still to visit, including
- * this one. `damaged` gets the number of rows with wrong checksums, which are left unchanged. Returns 0, or -1 with a
- * message. */
+ * this one. `damaged` gets the number of rows with wrong checksums; such rows are left unchanged. Returns 0, or -1 with
+ * a message. */
 typedef void store_verdict_visit(const struct verdict_line *record, int64_t left, void *context);
 int store_each_verdict(struct store *store, store_verdict_visit *visit, void *context, int64_t *damaged,
                        struct err *err);
@@ -106,7 +106,7 @@ struct store_merged {
 int store_merge(struct store *store, const struct verdict_line *records, int count, struct store_merged *merged,
                 struct err *err);
 
-/* The subjects and definitions of the current dataset, whose rows store_gc keeps. */
+/* The subjects and definitions of the current dataset. store_gc keeps their rows. */
 struct store_needs {
 	const struct digest *subjects;    /* the subjects of all cases, sorted bytewise */
 	int subject_count;
@@ -163,7 +163,7 @@ struct file_entry {
 typedef void store_visit(const struct file_entry *entry, void *context);
 int store_each_file(struct store *store, const char *prefix, store_visit *visit, void *context, struct err *err);
 
-/* Copies the entries whose path starts with `prefix` to an array in `arena`, which takes several times as long as
+/* Copies the entries whose path starts with `prefix` to an array in `arena`. This takes several times as long as
  * store_each_file. Returns the number of entries, or -1 on error. */
 int store_files(struct store *store, const char *prefix, struct arena *arena, const struct file_entry **out,
                 struct err *err);

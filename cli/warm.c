@@ -2,8 +2,9 @@
  * dataset is verified.
  *
  * The command runs the smallest cases of each definition once with every ground truth, even if their verdicts are
- * stored. The small cases suffice, because libraries compile a kernel for each dtype and head size, which are the same
- * at every size. Each library stores compiled kernels in its own cache. The new verdicts are stored as usual. */
+ * stored. The small cases suffice: libraries compile a kernel for each dtype and head size, and cases of every size
+ * have the same dtypes and head sizes. Each library stores compiled kernels in its own cache. The new verdicts are
+ * stored as usual. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 
@@ -114,7 +115,7 @@ static void on_result(struct run *run, struct result *result)
 	fflush(stdout);
 }
 
-/* Returns whether any verdict names a ground truth besides builtin, which needs no preparation. */
+/* Returns whether any verdict names a ground truth other than builtin. (builtin needs no preparation.) */
 static bool used_library(const struct run *run)
 {
 	for (int i = 0; i < run->count; i++)

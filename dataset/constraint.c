@@ -119,8 +119,8 @@ static struct value spot_whole(struct parser *p, const char *from, int spots_bef
 	return spot(p, from, v);
 }
 
-/* Applies one index to a view, which removes the view's first dimension. `at` is the position of the tensor's name in
- * the text. */
+/* Applies one index to a view. The index removes the view's first dimension. `at` is the position of the tensor's name
+ * in the text. */
 static struct value take_element(struct parser *p, struct value view, struct value index, const char *at)
 {
 	const struct tensor_spec *spec = value_spec(&p->known, view);

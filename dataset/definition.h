@@ -101,14 +101,14 @@ struct definition {
 	const char *custom_inputs_entrypoint;
 	const char *init;   /* Python source of a function that makes inputs; "" when absent */
 	struct input_code input_code; /* the code of custom_inputs_entrypoint or, without it, of `init` */
-	const char *check;  /* Python source of a comparison, which reftest does not run; "" when absent */
+	const char *check;  /* Python source of a comparison; reftest does not run this source; "" when absent */
 	/* Python source, NUL-terminated, as decoded from the JSON string; "" if the file has no reference. Only a
 	 * definition with `fi_api` may lack a reference. Without a reference, `unverifiable` is set. */
 	const char *reference;
 	size_t reference_length;
 	const char *entry_point; /* the name of the function that is called in the reference: "run", or a name that ends
 				  * with "_reference"; NULL without a reference */
-	int reference_line;                   /* number of the line in the JSON file on which the reference string is */
+	int reference_line;                   /* number of the line of the JSON file that has the reference string */
 	/* The object "tolerance" {"atol", "rtol", "hit_ratio"} at top level. The upstream schema has no such object, so
 	 * most definitions have only negative values here. */
 	struct tolerance tolerance;

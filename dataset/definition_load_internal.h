@@ -36,7 +36,7 @@ int reader_check_printable(struct reader *r, const struct json_step *at, const c
 int reader_text(struct reader *r, const cJSON *object, const char *key, bool required, const char **out);
 /* Reads the member "description" of an object. If present, it must be a string or null. */
 int reader_description(struct reader *r, const struct json_step *up, const cJSON *object, const char **out);
-/* Reads a list of non-empty strings, which may be absent. */
+/* Reads a list of non-empty strings; the list may be absent. */
 int reader_strings(struct reader *r, const cJSON *json, const char *key, int most, const char *const **out,
 		   int *count);
 /* Finds the object under `key`. Returns its number of members, at most `most`, or -1 with a message on error. */

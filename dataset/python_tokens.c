@@ -505,7 +505,8 @@ static bool set_level(struct python_tokens *t, struct python_indent width)
 	return width.bytes == t->indent[t->wanted].bytes || inconsistent(t);
 }
 
-/* Skips blank lines and the indentation of the next line, whose level becomes t->wanted. Returns false at an error. */
+/* Skips blank lines and the indentation of the next line; the level of this indentation becomes t->wanted. Returns
+ * false at an error. */
 static bool begin_line(struct python_tokens *t)
 {
 	for (;;) {

@@ -297,7 +297,8 @@ static bool read_head(const struct safetensors *file, size_t length, struct buf 
 	return file_read_at(file->fd, head->data + there, length - there, (int64_t)there);
 }
 
-/* Reads and parses the header. The length field and the header come from the same read, whose bytes stay in `head`. */
+/* Reads and parses the header. The length field and the header come from the same read; the bytes of this read stay in
+ * `head`. */
 static enum safetensors_answer parse_open(const char *path, struct arena *arena, struct safetensors *out, struct err *err)
 {
 	size_t length = (size_t)out->st.st_size, first = sizeof pointer_line - 1;

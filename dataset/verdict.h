@@ -110,7 +110,7 @@ struct truth {
 	const char *refused; /* the reason why this ground truth cannot be used; NULL: it can be tried */
 	bool program; /* Python source in the dataset, which the pool runs in a separate runner */
 	const char *place; /* the file of the ground truth, for messages; NULL: there is none */
-	bool chain;   /* the chain of operations of the definition, which the judge computes */
+	bool chain;   /* the definition's chain of operations; the judge computes this chain */
 	/* Why this ground truth may share a mistake with the reference, as the end of a sentence: "ada wrote both". A
 	 * case that only such ground truths decide is `checked` and not passed. NULL: it is independent. */
 	const char *related;

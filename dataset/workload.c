@@ -316,7 +316,7 @@ static int read_bound(struct reader *r, const struct json_step *tolerance, const
 	return 0;
 }
 
-/* Reads the tolerance of a line, which may be absent. An unknown member is an error: a misspelt member would silently
+/* Reads the tolerance of a line, if the line has one. An unknown member is an error: a misspelt member would silently
  * change how strictly the outputs are checked. */
 static int read_tolerance(struct reader *r, const cJSON *workload, struct workload_tolerance *out)
 {

@@ -4,8 +4,9 @@
 
 #include "engine/run_files.h"
 
-/* Returns the files of `dataset`, which must outlive the result. If the dataset was built by dataset_some, every file
- * is read, even if its stat is unchanged, because the caller of dataset_some lists only files that have changed. */
+/* Returns the files of `dataset`; this dataset must outlive the result. If the dataset was built by dataset_some, every
+ * file is read, even if its stat is unchanged, because the caller of dataset_some lists only files that have
+ * changed. */
 struct run_files disk_files(const struct dataset *dataset);
 
 /* These functions are also used by engine/git_index_files.c, because the working tree may have the same bytes as git's

@@ -6,7 +6,7 @@
 #include "engine/run_files.h"
 #include "engine/staged_dataset.h"
 
-/* Returns the files of `dataset`, which must come from staged_open. The result is allocated in `arena`; `staged` and
+/* Returns the files of `dataset`, a dataset that staged_open made. The result is allocated in `arena`; `staged` and
  * `dataset` must outlive it. */
 struct run_files git_index_files(struct staged *staged, const struct dataset *dataset, struct arena *arena);
 

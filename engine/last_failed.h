@@ -10,7 +10,7 @@
  * that stay selected. If no definition failed, leaves the selection unchanged and returns 0. */
 int last_failed_select(struct run *run);
 
-/* Writes to the store which definitions failed in `run`, which must have ended. For a definition without a status in
+/* Writes to the store which definitions of `run` failed; the run must have ended. For a definition without a status in
  * this run, the store keeps what it knew before. */
 void last_failed_write(const struct run *run);
 

@@ -14,7 +14,7 @@
 
 struct up_to_date_row {
 	const char *path; /* the path of a verified definition */
-	int cases;	  /* the number of cases of this definition, which all passed */
+	int cases;	  /* the number of cases of this definition; all of them passed */
 };
 
 struct up_to_date {
@@ -22,7 +22,8 @@ struct up_to_date {
 			  * the query */
 	int64_t cases;
 	uint64_t elements;
-	const char **paths; /* the paths of the definitions that are not verified, which the run must check; sorted */
+	const char **paths; /* the sorted paths of the definitions that are not verified; the run must check these
+			     * definitions */
 	int path_count;
 	struct up_to_date_row *rows; /* one element per verified definition, sorted by path; NULL unless requested */
 	int row_count;

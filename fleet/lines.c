@@ -32,7 +32,7 @@ int lines_fill(struct lines *lines, int fd)
 	return 0;
 }
 
-/* Returns the kind of the line of `length` bytes at `at`, which is complete. */
+/* Returns the kind of the complete line at `at`, which has `length` bytes. */
 static enum line_kind take(struct lines *lines, size_t length, const char **line, size_t *out)
 {
 	bool fits = !lines->skipping && length <= lines->most;

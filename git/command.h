@@ -26,7 +26,7 @@ int git_run(struct git_command *git, const char *const *words, struct err *err);
 
 /* Returns the most informative line that git printed on standard error: the first line that begins with "fatal: " or
  * "error: ", else the last line. The word "fatal: " or "error: " and the end of the line are removed. The result points
- * into `said`, which is changed. Returns "" if git printed nothing on standard error. */
+ * into `said`; the function changes that text. Returns "" if git printed nothing on standard error. */
 const char *git_said(struct git_command *git);
 
 void git_command_free(struct git_command *git);

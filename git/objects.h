@@ -1,6 +1,6 @@
 /* objects - runs git to read contents by object id, to list the entries of an index that git/index.h cannot parse, and
- * to get the output of other git commands. One process of `git cat-file --batch`, which starts with the first request,
- * reads all contents of a run. Git may not fetch missing contents from a git remote. */
+ * to get the output of other git commands. One process of `git cat-file --batch` reads all contents of a run; this
+ * process starts with the first request. Git may not fetch missing contents from a git remote. */
 #ifndef REFTEST_GIT_OBJECTS_H
 #define REFTEST_GIT_OBJECTS_H
 

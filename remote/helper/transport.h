@@ -11,7 +11,7 @@
 #include "remote/message.h"
 #include "remote/url.h"
 
-/* The SHA-256 of a key as hexadecimal digits, which names the key's value in the remote cache. */
+/* The SHA-256 of a key as hexadecimal digits. These digits name the key's value in the remote cache. */
 struct hashed {
 	char hex[SHA256_HEX];
 };
