@@ -24,7 +24,7 @@ enum {
 	LEVEL = 9,
 	WORKERS = 2, /* number of threads that compress */
 	STEP = 1 << 20,		 /* bytes that are read or unpacked at a time */
-	BATCH = 128 << 20,	 /* one transaction stores the records of about this many bytes of lines */
+	BATCH = 128 << 20,	 /* one transaction stores the records from about this many bytes of lines */
 	THREADS_MAX = 16,
 	CHUNK = 64,		 /* number of lines that a thread takes from the shared list at a time */
 	SLICE = 1 << 14,	 /* the most lines that are found before they are parsed in parallel */

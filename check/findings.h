@@ -6,7 +6,7 @@
 
 enum severity {
 	SEVERITY_ERROR, /* the dataset is invalid */
-	SEVERITY_NOTE	/* worth knowing; the dataset is valid */
+	SEVERITY_NOTE	/* worth knowing, although the dataset is valid */
 };
 
 /* What a finding is about. */

@@ -63,7 +63,7 @@ struct server {
 	struct program *program;
 	const struct shared_options *options;
 	struct buf input;
-	bool skipping; /* the message was too long; its rest is skipped */
+	bool skipping; /* the message was too long, and the rest of it is skipped */
 	bool ended;    /* the client has closed its end */
 	bool broken;   /* nobody reads answers */
 	struct call *calls; /* in the order of their arrival */

@@ -31,7 +31,7 @@ struct link {
 
 struct maker {
 	struct arena arena;
-	struct link *links; /* sorted by path once all are known */
+	struct link *links; /* sorted by path when all links are known */
 	size_t count, room;
 	int definitions;
 	struct err *err;

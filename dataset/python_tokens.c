@@ -7,7 +7,7 @@
 
 #include "base/utf8.h"
 
-enum { TAB = 8, STRINGS = 100 /* nested f-strings; CPython's limit is 150 */ };
+enum { TAB = 8, STRINGS = 100 /* the most nested f-strings; CPython's limit is 150 */ };
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 

@@ -38,7 +38,8 @@ enum safetensors_answer {
 	SAFETENSORS_OK = 0,
 	SAFETENSORS_MISSING =
 	    1, /* no such file; the message contains the command `git lfs pull --include "PATH"`, which may fix this */
-	SAFETENSORS_POINTER = 2 /* the file is a Git LFS pointer; the message has the same command */
+	SAFETENSORS_POINTER = 2 /* the file is a Git LFS pointer; the message has the same command as for a missing
+				 * file */
 };
 
 /* Opens the file `path`, as the workload names it (a leading "./" is allowed). `root` is a descriptor of the dataset's

@@ -1,5 +1,5 @@
-/* solution - reads a solution from its JSON text. A solution is an implementation of a definition for flashinfer-bench,
- * with its sources. `reftest check` reports what is wrong with the file; engine/solution_truth.h runs solutions. */
+/* solution - reads a solution from its JSON text. A solution implements a definition for flashinfer-bench; the file
+ * contains its sources. `reftest check` reports what is wrong with the file; engine/solution_truth.h runs solutions. */
 #ifndef REFTEST_DATASET_SOLUTION_H
 #define REFTEST_DATASET_SOLUTION_H
 
@@ -15,7 +15,7 @@ enum {
 enum solution_outputs {
 	SOLUTION_UNSAID,  /* the file does not say how: by default, a solution gets its outputs as arguments */
 	SOLUTION_RETURNS, /* it returns them */
-	SOLUTION_WRITES	  /* it writes them to tensors that it gets after the inputs */
+	SOLUTION_WRITES	  /* a solution writes its outputs to tensors that it gets after the inputs */
 };
 
 struct solution_source {

@@ -60,9 +60,10 @@ enum reason {
 	REASON_MEMORY_LIMIT = 21, REASON_PROCESS_LIMIT = 22, REASON_FILE_LIMIT = 23,
 	/* skipped: the definition does not say what a case needs */
 	REASON_UNKNOWN_DTYPE = 24, REASON_NO_REFERENCE = 25,
-	/* error, or skipped if reftest chose the axis values: the definition's code that makes inputs failed */
+	/* the definition's code that makes inputs failed; the case is an error, or skipped if reftest chose the axis
+	 * values */
 	REASON_INPUTS = 26,
-	/* failed: the name, the description or the models of the definition contradict its axes */
+	/* failed: the name, the description or the models of the definition contradict the axes of the definition */
 	REASON_CONSTANTS = 27,
 	/* checked: a ground truth agrees, but the reference may read the clock or the name of the machine */
 	REASON_UNSTEADY = 28,
@@ -94,8 +95,8 @@ struct output_verdict {
 		        * "hit_ratio" is the measured value */
 	int rank;
 	int64_t shape[RANK_MAX];         /* needed to write the worst elements with one index for each dimension */
-	bool other_bits; /* the values are equal, but not all bits (0 and -0, or two kinds of NaN); false if this was
-			  * not examined */
+	bool other_bits; /* the values are equal, but not all their bits are (0 and -0, or two kinds of NaN); false if
+			  * this was not examined */
 	struct metrics metrics;
 };
 
@@ -247,7 +248,7 @@ struct verdict {
 	double seconds;            /* wall-clock time of the case */
 	int64_t time;              /* time of the verdict in Unix seconds */
 	int64_t elements;          /* number of output elements that were compared */
-	int reference_line;        /* line inside the reference at which it raised an exception; 0: unknown */
+	int reference_line;        /* the line that raised an exception, counted inside the reference; 0: unknown */
 	const struct output_verdict *outputs;
 	int output_count;
 	const struct named_value *constants;

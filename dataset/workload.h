@@ -35,7 +35,7 @@ struct input_source {
 	const char *tensor_key;
 	/* for SOURCE_CUSTOM, once the code has run: the values, in the judge's device memory */
 	const void *values;
-	struct digest content; /* digest of the whole file; zeros until the file has been read */
+	struct digest content; /* digest of the whole file; all zeros until the file has been read */
 };
 
 /* The tolerance of a line. If `given` is true, all members except error_cap have a value. */

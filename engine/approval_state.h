@@ -16,7 +16,7 @@ bool approval_has_run(const struct result *result, const char *id);
 /* What a result shows about the approved reference. */
 enum approval_state {
 	APPROVAL_ABSENT,       /* nothing was approved, or the definition has another ground truth */
-	APPROVAL_SAME,         /* the reference is the approved one */
+	APPROVAL_SAME,         /* the reference is the one that was approved */
 	APPROVAL_AGREES,       /* every case agrees with the approved reference */
 	APPROVAL_DIFFERS,      /* a case differs from the approved reference */
 	APPROVAL_NOT_COMPARED, /* some case could not be compared with the approved reference */

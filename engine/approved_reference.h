@@ -15,7 +15,7 @@
 enum approved_code {
 	APPROVED_NONE,         /* nothing was approved */
 	APPROVED_SAME_CODE,    /* the definition has the schema and the code that were approved */
-	APPROVED_OTHER_CODE,   /* the schema is the same, but the code differs */
+	APPROVED_OTHER_CODE,   /* the schema is the approved one, but the code differs */
 	APPROVED_OTHER_SCHEMA, /* inputs, outputs, axes or constraints changed, so nothing can be compared */
 	APPROVED_UNREADABLE    /* the file is damaged, or cannot be read */
 };

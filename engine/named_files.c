@@ -41,7 +41,7 @@ static bool is_same_folder(const char *root, const char *full)
 	return realpath(root, whole) != NULL && strcmp(whole, full) == 0;
 }
 
-/* Makes `root` the dataset, which contains every named file. */
+/* Sets program->root to `root`, a dataset that contains every named file. */
 static int take_dataset(struct program *program, const char *root, const char **names, const char *const *below, int count,
 			struct err *err)
 {

@@ -180,7 +180,7 @@ struct run {
 	struct staged *staged;	 /* git's index, for --staged; NULL: files are read from disk */
 	struct equal_cases *equal_cases; /* either `own_equal_cases` or a table that several runs share */
 	struct equal_cases own_equal_cases;
-	struct architectures architectures; /* of the models that the definitions name */
+	struct architectures architectures; /* the architectures of the models that the definitions name */
 	struct later later;
 	struct remote_cache *remote_cache; /* NULL: not used */
 	struct summary_lru *summary_lru;   /* summaries that a watcher remembers; NULL: none */

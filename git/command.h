@@ -13,7 +13,7 @@
 
 struct git_command {
 	const char *folder; /* the working tree, whose repository is folder/.git; NULL: the command has no repository */
-	const char *index;  /* the file of the index; NULL: the repository's own */
+	const char *index;  /* the file of the index; NULL: the index of the repository itself */
 	bool lfs;	    /* true for a command of Git LFS; other commands leave LFS pointers unchanged */
 	int inherited;	    /* a descriptor that git and its children keep open, such as a lock; -1: none */
 	struct buf out;	    /* what git printed on standard output, NUL-terminated; git_command_free frees it */

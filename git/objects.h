@@ -13,7 +13,7 @@
 /* A git process and the pipes to it. */
 struct git {
 	pid_t process; /* 0: no process was started */
-	int in, out;   /* ends of the pipes to git's standard input and from its standard output; owned */
+	int in, out;   /* the ends of two pipes, to git's standard input and from git's standard output; owned */
 };
 
 /* Starts git in the repository with these arguments, which end with NULL. Returns 0, or -1 and sets `err` if git cannot

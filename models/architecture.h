@@ -25,9 +25,9 @@ struct rule {
 	const char *module, *op_type;
 	const char *template_name; /* NULL: none */
 	enum rule_pages pages;
-	bool all_experts;	/* its definition needs all experts on one device */
+	bool all_experts;	/* the definition of this rule needs all experts on one device */
 	const cJSON *when;	/* an object {field: value} of the models that the template is for; NULL: all models */
-	const cJSON *needs;	/* expressions that must have a value, or there is no such definition; NULL: none */
+	const cJSON *needs;	/* expressions; if one of them has no value, there is no such definition; NULL: none */
 	const cJSON *axes;      /* name of an axis: expression */
 	const cJSON *constants; /* name of a constant in the template: expression; NULL: none */
 };

@@ -184,7 +184,8 @@ static int skip_value(struct parser *p, int depth)
 struct place {
 	bool found;	      /* the model has an entry */
 	size_t begin, end;    /* of this entry */
-	size_t modules, modules_end; /* position of the value of its member "modules"; both are 0 without this member */
+	size_t modules, modules_end; /* position of the value of the entry's member "modules"; both are 0 without this
+				      * member */
 	bool empty;	      /* the array has no entry */
 	size_t last;	      /* the end of the last entry */
 	bool comma;	      /* a comma follows the last entry */

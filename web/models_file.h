@@ -18,7 +18,7 @@ enum { MODELS_FILE_BYTES = 16 << 20 };
 enum models_file_change {
 	MODELS_FILE_ERROR = -1, /* the file does not have this form; `err` says where */
 	MODELS_FILE_SAME,	/* the entry has these modules already, byte for byte */
-	MODELS_FILE_REPLACED,	/* the entry was replaced, or only its modules if it had any */
+	MODELS_FILE_REPLACED,	/* the entry was replaced, or only its modules if the entry had modules */
 	MODELS_FILE_ADDED /* the entry was added after the last one */
 };
 

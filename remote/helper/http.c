@@ -21,7 +21,8 @@ struct http {
 	struct remote_url url;
 	CURLM *multi;
 	struct curl_slist *headers;
-	const char *authorities; /* file with the certificates of trusted authorities; NULL if the system's are used */
+	const char *authorities; /* file with the certificates of trusted authorities; NULL: the certificates of the
+				  * system are used */
 };
 
 /* One request in progress. */

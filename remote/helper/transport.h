@@ -30,7 +30,8 @@ struct put_request {
 /* If a function fails, it writes to `err` the rest of a sentence that begins with "the remote cache URL ". */
 struct transport {
 	void *(*open)(const struct remote_url *url,
-		      struct err *err); /* does not connect yet; returns NULL if the transport is unusable */
+		      struct err *err); /* the call does not connect yet; it returns NULL if the transport is
+					 * unusable */
 	int (*get)(void *self, const struct hashed *keys, int count, int64_t deadline_ms, answer_taker *taker,
 		   void *context, struct err *err);
 	/* Stores values. `kept` is incremented for each request that was stored under all its keys. The total time of
