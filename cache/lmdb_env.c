@@ -264,7 +264,7 @@ static int make_tables(struct env *env)
 /* --- Opening ----------------------------------------------------------------------------------------------------- */
 
 /* Opens the store without retrying. Returns 0; on failure, closes everything and returns the error of LMDB or errno.
- * MDB_NOTFOUND means that the store is empty. It was then not created, because `write` is false. */
+ * MDB_NOTFOUND means that the store is empty: without `write`, no tables are created. */
 static int attempt(struct env *env, bool write)
 {
 	int rc = write ? reserve_lock(env) : 0;
