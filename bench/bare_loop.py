@@ -86,7 +86,7 @@ def smallest_line(problem, definition):
 
 def copy_problems(directory, root):
     """Writes the problems as definitions/sol/NAME.json, each with the workload line whose inputs have the fewest bytes.
-    Skips problems of which every line needs tensor files."""
+    Skips a problem if each of its workload lines needs tensor files."""
     for folder in (root / "definitions" / "sol", root / "workloads" / "sol"):
         folder.mkdir(parents=True)
     for path in sorted(Path(directory).glob("*/definition.json")):
@@ -188,7 +188,7 @@ def loop_cases(path, device):
 
 
 def sums(pattern, trace):
-    """Adds up the figures of all lines of the trace that match the pattern and have the form "NAME FIGURE, NAME
+    """Adds up the figures in those lines of the trace that match the pattern and have the form "NAME FIGURE, NAME
     FIGURE…"."""
     total = collections.Counter()
     for line in re.findall(pattern + "(.*)", trace):
@@ -199,7 +199,7 @@ def sums(pattern, trace):
 
 
 def where_seconds_went(trace):
-    """Returns the columns of the tables, from the lines of the trace."""
+    """Computes the columns of the tables from the lines of the trace."""
     ready = [float(seconds) for seconds in re.findall(r'child \d+: \{"ready": true, "seconds": ([0-9.e-]+)\}', trace)]
     new = [seconds for seconds in ready if seconds > 0]
     lanes, judges = sums(r"pool: seconds of \d+ lanes: ", trace), sums(r"judge: seconds: ", trace)

@@ -1,5 +1,5 @@
-/* compare - measures how fast compare_host compares two tensors. For comparison, the same number of threads only reads
- * the tensors. Read the ratios: the times depend on this machine and its load. */
+/* compare - measures how fast compare_host compares two tensors. For comparison, it also measures how fast the same
+ * number of threads reads the tensors. Read the ratios: the times depend on this machine and its load. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -33,8 +33,8 @@ static uint64_t read_both(const uint64_t *a, const uint64_t *b, int64_t words)
 	return sum;
 }
 
-/* Fills `a` with uniform values, and `b` with the same values, but changes one value in 1024 by one ULP, as in a case
- * that passes. */
+/* Fills `a` with uniform values. `b` gets the same values, except that one value in 1024 differs by one ULP, as in a
+ * case that passes. */
 static void fill(void *a, void *b, enum dtype dtype, int64_t elements)
 {
 #pragma omp parallel for

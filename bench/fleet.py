@@ -46,7 +46,7 @@ os.environ.setdefault("REFTEST_PYTHON", str(TOP / ".venv/bin/python"))
 
 
 def write_dataset(root, count):
-    """Writes `count` RMS norms of different lengths, whose cases are small."""
+    """Writes `count` definitions of RMS norms of different lengths. Their cases are small."""
     folder = root / "definitions/rmsnorm"
     folder.mkdir(parents=True)
     for i in range(count):

@@ -214,7 +214,7 @@ static void row(struct bench *bench, enum dtype dtype, int power, enum content c
 	fflush(stdout);
 }
 
-/* Measures the speed of the fastest memory copy, of sizes from 512 MiB to 4 GiB. The output relates the speed of
+/* Measures memory copies of 512 MiB to 4 GiB, and keeps the speed of the fastest copy. The output relates the speed of
  * comparisons to it. */
 static void measure_copy(struct bench *bench)
 {

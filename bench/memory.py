@@ -4,8 +4,8 @@ ROOT [VERIFY OPTIONS…]; it runs `reftest verify --force` on the dataset with a
 
 Prints three figures for the case that needs the most: the address space that the reference added while it was loaded
 and ran (never less than what the memory limit counts), the bytes of the case's tensors, and the ratio of the two. The
-first line has the largest need of cases with small tensors, which is the need of Python, torch and its libraries. The
-rule that these figures support is memory_limit_of in workers/pool/memory_limit.c."""
+first line gives the largest need among the cases with small tensors: it shows what Python, torch and its libraries
+need. The function memory_limit_of in workers/pool/memory_limit.c is based on these figures."""
 
 import os
 import subprocess

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""sandbox - measures the cost of the sandbox of references, in pairs: a child is forked from a process that has
-imported torch, and ends, alternately in the sandbox and without it. Usage: bench/sandbox.py [BUILD [PAIRS]]; the
-interpreter must have torch.
+"""sandbox - measures the cost of the sandbox of references, in pairs: a process that has imported torch forks children
+that only end, alternately in the sandbox and without it. Usage: bench/sandbox.py [BUILD [PAIRS]]; the interpreter must
+have torch.
 
 Prints the time that sandbox_open takes, and the medians over all pairs: processor time without the sandbox, processor
 time in the sandbox, and their difference. The processor time of parent and child is measured, because elapsed time

@@ -14,7 +14,7 @@ class Mistake(Exception):
 
 
 class WrongCount(Mistake):
-    """The function returned another number of outputs than the definition declares, or other names."""
+    """The function returned a number or names of outputs that differ from the definition's."""
 
 
 class Lacking(Mistake):

@@ -1,21 +1,21 @@
 """isolation - decides from the source code of a reference whether its runner may run other references afterwards.
 
 `needs_own(source)` returns None if nothing in the source code can outlive a call, or reach beyond the inputs and
-outputs of the reference. Otherwise it returns a phrase that says why the reference needs a process of its own. A
-reason is each import, each builtin, each attribute and each kind of syntax node that the lists below do not contain. The
+outputs of the reference. Otherwise it returns a phrase that says why the reference needs a process of its own. It needs
+one if it contains an import, a builtin, an attribute or a kind of syntax node that is not in the lists below. The
 source code is only parsed, never executed. runner.py calls `needs_own` in a process that runs no reference.
 
 What the lists keep out, and why:
 
 - Stores to attributes. A reference can therefore not replace a function of torch, of Python or of the runner.
 - Attributes that are not in the list ATTRIBUTES. The source code does not show which object a variable holds, so an
-  attribute in the list is allowed on every object. It must be harmless on tensors, on Python's own values, and on each
-  module that the source code can reach (torch, torch.nn, torch.nn.functional, torch.linalg, torch.special, math).
-  tests/isolation.py checks this with torch.
+  attribute in the list is allowed on every object. Each of these attributes must therefore be harmless on tensors, on
+  Python's own values, and on each module that the source code can reach (torch, torch.nn, torch.nn.functional,
+  torch.linalg, torch.special, math). tests/isolation.py checks this with torch.
 - Names that begin with two underscores, global, nonlocal, classes, try, and generators that can stay suspended inside a
   with. A reference can therefore change only its own module, which is removed after the reference's last case.
-- Memory without values (empty, new_empty, resize_, Tensor(…)). It could still hold what an earlier reference
-  computed, and a reference could return that as its own result.
+- Memory without values (empty, new_empty, resize_, Tensor(…)). Such memory could still hold what an earlier reference
+  computed, and the next reference could return this as its own result.
 - Strings that name an attribute at run time (format, getattr).
 - Builtins that are not in BUILTINS, and new meanings for the names of builtins.
 - autograd, streams, modules of devices such as torch.cuda, files, threads, the environment, and random number

@@ -5,8 +5,8 @@ never decide a verdict.
 
 On a GPU, CUDA events measure the time. "cold" is the time with a flushed L2 cache; "warm" is the time directly after a
 call with the same inputs. Work that is queued before the first event keeps the GPU busy while the CPU launches the
-call, so that even for short calls the time is that of their kernels. On a CPU, the wall clock measures the time, and
-there is no "cold"."""
+call, so that the events measure only the kernels, even if the call is short. On a CPU, the wall clock measures the
+time, and there is no "cold"."""
 
 import time
 

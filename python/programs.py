@@ -3,8 +3,8 @@
 A message {"load"} with "files" has these fields:
 - "files": [[path, content]] and "entry_file", one of these paths
 - "build": "none" for Python, "cpp" or "cuda" for code that must be compiled first
-- "outputs": "returned"; "written", to tensors that the function gets after its inputs; or "guessed", from its
-  signature"""
+- "outputs": "returned"; "written" (to tensors that the function gets after its inputs); or "guessed" (from the
+  function's signature)"""
 
 import inspect
 import os

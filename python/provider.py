@@ -57,10 +57,12 @@ GRADIENT_RATIO = 0.02
 SIGN_DRAWS = 4  # number of draws of random signs; one draw is too few for a gradient of two elements
 MESSAGE_MAX = 2000  # the maximum length of an exception's message
 
-# Texts in exceptions that show a transient problem of this machine, and not an error of the library.
+# An exception that contains one of these texts shows a transient problem of this machine, and not an error of the
+# library.
 TROUBLE = ("No space left on device", "Disk quota exceeded", "Read-only file system", "Input/output error", "Could not find nvcc",
            "nvcc not found", "nvcc: not found", "Failed to find C compiler")
-# Texts in a compiler's output that show a transient problem: missing files, processes killed for lack of memory.
+# A compiler's output that contains one of these texts shows a transient problem: files are missing, or processes were
+# killed for lack of memory.
 BUILD_TROUBLE = (*TROUBLE, "No such file or directory", "Permission denied", "annot allocate memory", "memory exhausted",
                  "Killed", "signal 9")
 DIAGNOSED = re.compile(r"\berror ?[:#(]|static assertion|ptxas (error|fatal)")  # a compiler's error
@@ -308,9 +310,9 @@ class Server:
 
     def coarse_gradients(self, row, request, inputs, results):
         """Returns the precision of the gradients of a row with coarse arithmetic, as a list with one {"atol", "rtol"}
-        per output. The error of a gradient is at most GRADIENT_RATIO times its size if the terms of its sums do not
-        cancel. If the terms cancel, their small sum still has the rounding errors of all terms. The size of the terms
-        is estimated by giving random signs to the inputs grad:Y."""
+        per output. If the terms of a gradient's sums do not cancel, the error of the gradient is at most GRADIENT_RATIO
+        times its size. If the terms cancel, their small sum still has the rounding errors of all terms. The size of the
+        terms is estimated by giving random signs to the inputs grad:Y."""
         if row.coarse is None:
             return None
         squares = [0.0] * len(results)

@@ -56,8 +56,8 @@ The fields of these messages:
 - "limit" is "memory_limit", "process_limit" or "file_limit" if the reference reached a limit of the sandbox, else null.
 - "fatal" is true if this process cannot be used again.
 - "raised" is true if the code raised an exception; it is sent only by a child that makes inputs.
-- "certain" is true if the reference would fail with other inputs, too; "needs_gpu" if it would not fail on a GPU;
-  "needs_module" if a module is not installed.
+- "certain" is true if the reference would fail with other inputs, too; "needs_gpu" is true if it would not fail on a
+  GPU, and "needs_module" if it failed because a module is not installed.
 - "makes_inputs", which may be absent, says that the source is loaded to make inputs, and where the code that makes them
   is: in "init" or in "reference".
 - "taken" gives the inputs that the code returned under another name, each with this name and the reason why it is
@@ -69,7 +69,8 @@ The fields of these messages:
 - "memory" is the number of bytes that the reference may use besides the tensors in the arena.
 - "processor_time" is the number of seconds that each process of the reference may compute in all; 0: no limit.
 - "none" is true if autograd returned no gradient for an input, and zeros replace the gradient.
-- "grad" is true if the output requires a gradient, and "overwrites" if it uses the memory of an earlier call's output.
+- "grad" is true if the output requires a gradient, and "overwrites" is true if the output uses the memory of an earlier
+  call's output.
 - "list" is true if run() returned its outputs in a list and not in a tuple.
 - "touched" lists the inputs to which torch counted a write, even if their values are the old ones again.
 - "effects" says for each input whether some output has a nonzero gradient with respect to it; null if there are no
@@ -876,8 +877,8 @@ def fitted(run, fitting):
     - A parameter in "left_out" that has no default gets None.
     - An optional input for which `run` has no parameter is not passed.
     - An input whose name cannot be the name of a parameter is passed as the next parameter that has no input.
-    - If only one input has no parameter, and only one parameter without a default has no input, and both have the same
-      position, the input is passed as this parameter.
+    - Suppose that exactly one input has no parameter, and exactly one parameter without a default has no input. If both
+      have the same position, the input is passed as this parameter.
 
     The copy of this function in python/testing/conftest.py must do the same."""
     if fitting is None:
@@ -956,8 +957,8 @@ def run(x, weight):
 
 def rehearse():
     """Loads a small reference and runs it on the CPU, as a child does with a reference of its own. Before the zygote
-    forks, this imports the modules that torch imports late. In a child that waits, it copies the pages that a child
-    shares with the zygote and writes to. Nothing of the rehearsal stays but these."""
+    forks, this imports the modules that torch imports late. In a child that waits, it makes the child write early to
+    pages that it shares with the zygote, so that these pages are copied now. Nothing else of the rehearsal stays."""
     names, size = {}, 4096
     before = process_defaults()
     interpreter_folders()

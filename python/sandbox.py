@@ -28,7 +28,7 @@ class Sandbox:
                                            message, len(message))
         if not handle:
             raise OSError(message.value.decode(errors="replace"))
-        self.place = place  # has the temporary folders of runners without their own /tmp; reftest removes it at the end
+        self.place = place  # for the temporary files of runners without an own /tmp; reftest removes it at the end
         self.handle = ctypes.c_void_p(handle)
         self.layers = self.library.sandbox_layers(self.handle)
         self.folder = os.fsdecode(self.library.sandbox_folder(self.handle))

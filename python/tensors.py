@@ -49,8 +49,8 @@ def as_strided(value):
 
 
 def tuples_apart(values, known):
-    """Returns `values` with the elements of each tuple of tensors as values of their own, called "NAME[0]" and so on. The
-    names of `known` keep their values."""
+    """Returns `values`, in which each tuple of tensors is replaced by its elements, with the names "NAME[0]" and so on.
+    A tuple whose name is in `known` stays."""
     apart = {}
     for name, value in values.items():
         if name not in known and isinstance(value, (tuple, list)) and value and all(isinstance(v, torch.Tensor) for v in value):
@@ -80,10 +80,11 @@ def is_part(name, of):
 def taken_instead(specs, values, missing):
     """Returns {input: [name, why]} for inputs of `missing` that code returned by a name that no input has. `values` has
     the values of these names. The reasons, in this order:
-    - "name": one value has the input's form, and one of both names is a part of the other; it is so related to no other
-      input.
+    - "name": one of the two names is a part of the other, and the value has the input's form. No other value is related
+      to this input in this way, and no other input to this value.
     - "form": one other tensor has the input's form, and it has the form of no other input that is missing.
-    - "order": as many tensors have the form of several inputs as there are such inputs, so they correspond in their order."""
+    - "order": several inputs have the same form, and equally many tensors have this form, so they correspond in their
+      order."""
     wanted = [spec for spec in specs if spec["name"] in missing]
     related = {spec["name"]: [name for name, value in values.items()
                               if (is_part(name, spec["name"]) or is_part(spec["name"], name)) and fits(spec, value)] for spec in wanted}

@@ -138,7 +138,7 @@ class File:
     """The statements of a file, the block that contains each statement, and the functions that compare."""
 
     def __init__(self, tree):
-        self.above = {}  # maps each statement to the statement that contains it and the name of the block
+        self.above = {}  # maps each statement to a pair: the statement that contains it, and the name of the block
         self.unreached = set()
         self.uses = {}
         for node in ast.walk(tree):
@@ -323,9 +323,9 @@ def parse(source, name):
 
 
 def audit(source, reference=None, about=None, name="run"):
-    """Returns the findings about a file's text (bytes) as pairs (line, reason), sorted by line, whether no test of the
-    file can fail because of the definition, and the modules that the file imports unconditionally. `name` is the function
-    of `reference` that is called."""
+    """Returns three things about a file's text (bytes): the findings, as pairs (line, reason) sorted by line; whether
+    no test of the file can fail because of the definition; and the modules that the file imports unconditionally.
+    `name` is the function of `reference` that is called."""
     tree, finding = parse(source, "the file")
     if tree is None:
         return [finding], False, []

@@ -4,7 +4,7 @@
 
 #include "engine/definition_files.h"
 
-/* Returns whether the verdict rules a mistake out: every mistake was tried on the case, and this one does not explain
+/* Returns whether this mistake cannot be the cause: the verdict's case was diagnosed, and the mistake does not explain
  * it. */
 static bool contradicts(const struct verdict *v, const char *says)
 {

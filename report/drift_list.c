@@ -23,7 +23,7 @@ static void add_changes(const struct margin_drift *d, struct buf *out)
 
 	add_change("torch", d->from.torch, d->to.torch, &comma, out);
 	add_change("CUDA", d->from.cuda, d->to.cuda, &comma, out);
-	/* Verdicts of older versions of reftest contain no driver version, which does not count as a change. */
+	/* A verdict of an older version of reftest contains no driver version; that does not count as a change. */
 	if (*d->from.driver != '\0' && *d->to.driver != '\0')
 		add_change("driver", d->from.driver, d->to.driver, &comma, out);
 	add_change(d->to.ground_truth, d->from.version, d->to.version, &comma, out);

@@ -19,8 +19,8 @@ struct junit_case {
 struct junit_suite {
 	const char *op_type, *name;
 	const char *invalid; /* the error message if the definition cannot be read; else NULL */
-	bool weak;	     /* an output of all zeros would pass every passed case, so these cases are written as
-	                      * skipped */
+	bool weak;	     /* every passed case would pass with outputs of zeros, too, so these cases are written as
+			      * skipped */
 	const struct junit_case *cases;
 	int case_count;
 };

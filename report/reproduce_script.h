@@ -13,8 +13,8 @@
  * that was not written by reproduce_write. Returns NULL with a message on error. */
 const char *reproduce_prepare(const char *folder, struct arena *arena, struct err *err);
 
-/* Writes the script for the only case of the run's only result, and prints the command that starts it on stderr.
- * Returns 0, or -1 with a message if the case has no tensors or the script cannot be written. */
+/* The run must have one result with one case. Writes the script for this case, and prints on stderr the command that
+ * starts the script. Returns 0, or -1 with a message if the case has no tensors or the script cannot be written. */
 int reproduce_write(const struct run *run, const char *folder, struct err *err);
 
 #endif

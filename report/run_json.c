@@ -211,7 +211,7 @@ static void json_counts(struct buf *out, const struct summary *counts)
 	buf_text(out, "}");
 }
 
-/* Writes the members that are also known for a definition that was not read because nothing changed. */
+/* If nothing changed, a definition is not read. Writes the members that are known even then. */
 static void json_status(struct buf *out, const struct result *result)
 {
 	buf_json_member(out, "name", result->file->name);

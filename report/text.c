@@ -580,9 +580,9 @@ static size_t fitting_words(const char *line, size_t width)
 	return 0;
 }
 
-/* Appends a cause and the end of the line. end_folded folds the cause. Of a very long cause, such as the message of an
- * exception, only as many words are appended as fit into about CAUSE_LINES lines of `width` columns; 0: all. The report
- * above has the whole text. */
+/* Appends a cause and the end of the line. end_folded folds the cause. If the cause is very long, like the message of
+ * an exception, only the words that fit into about CAUSE_LINES lines of `width` columns are appended; `width` 0: all
+ * words. The report above has the whole text. */
 static void add_cause(struct buf *out, const struct buf *text, size_t width)
 {
 	size_t cut = fitting_words(text->data, CAUSE_LINES * width);

@@ -17,8 +17,8 @@ static bool same(const struct tolerance *a, const struct tolerance *b)
 	return a->atol == b->atol && a->rtol == b->rtol && a->hit_ratio == b->hit_ratio;
 }
 
-/* Writes one string of the tuple, which conftest.py's read_tolerance reads. If `dtype` is NULL, the bounds are for
- * every dtype. */
+/* Writes one string of the tuple; read_tolerance in conftest.py reads this string. If `dtype` is NULL, the bounds are
+ * for every dtype. */
 static void write_one(const char *dtype, const struct tolerance *t, struct buf *out)
 {
 	buf_printf(out, "    \"%s%s", dtype != NULL ? dtype : "", dtype != NULL ? "=" : "");

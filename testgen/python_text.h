@@ -12,8 +12,8 @@
 void python_string(struct buf *out, const char *text);
 
 /* Appends the text as a literal """\…""" that keeps the line breaks of the text, so that code stays readable. If a line
- * of the text starts with `guard` (which begins with '#'), its '#' is escaped, because the text must not contain a copy
- * of that line. If `guard` is NULL, no line is escaped. */
+ * of the text starts with `guard` (which begins with '#'), the '#' of that line is escaped, because no line of the
+ * literal may start with `guard`. If `guard` is NULL, no line is escaped. */
 void python_text(struct buf *out, const char *text, size_t length, const char *guard);
 
 /* Appends a number; NaN becomes None. */

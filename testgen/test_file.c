@@ -154,7 +154,7 @@ static void write_role_names(const char *attribute, const struct test_role *role
 	buf_text(out, "    )\n");
 }
 
-/* Writes names with `between` between them and `after` after them. */
+/* Writes the names as Python strings, with `between` between two names, and `after` at the end. */
 static void write_names(const char *const *names, int count, const char *between, const char *after, struct buf *out)
 {
 	for (int i = 0; i < count; i++) {
@@ -476,8 +476,8 @@ static void class_names(const struct test_class *classes, int count, struct buf 
 	}
 }
 
-/* Counts earlier classes with the same name. Two definitions can give the same class name ("a_b" and "a__b"); the
- * later class then gets a number at the end, which no other class name can have. */
+/* Counts earlier classes with the same name. Two definitions can give the same class name ("a_b" and "a__b"); the later
+ * class then gets a name with a number at the end, and no other class can have this name. */
 static int namesakes_before(const struct buf *names, const size_t *at, int index)
 {
 	int same = 0;

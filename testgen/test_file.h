@@ -87,8 +87,8 @@ void test_file_write(const char *about, const struct test_class *classes, int co
  * class for this definition. */
 bool test_file_class(const char *body, size_t length, const char *name, const char **text, size_t *text_length);
 
-/* Returns whether the body of a test file has a class that the body `other` lacks. Also returns true if test_file_write
- * did not write one of the bodies, or if their classes are in different orders. */
+/* Returns whether the body of a test file has a class that the body `other` lacks. Also returns true if one of the
+ * bodies was not written by test_file_write, or if the classes of both are in different orders. */
 bool test_file_drops(const char *body, size_t length, const char *other, size_t other_length);
 
 #endif

@@ -251,7 +251,7 @@ static int update(struct file_update *r, struct err *err)
 	r->out->invalid += r->dataset->problem_count;
 	for (int i = 0; i < r->dataset->problem_count && !o->quiet; i++)
 		update_file_report(r, r->dataset->problems[i]);
-	/* If a folder of definitions could not be read, no test file is removed, because the definitions that it tests
+	/* If a folder of definitions could not be read, no test file is removed, because the definitions in this folder
 	 * may still exist. */
 	if (o->print == NULL && o->selected == NULL && r->dataset->problem_count == 0 &&
 	    remove_orphans(r, files, count, err) < 0)

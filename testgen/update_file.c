@@ -118,7 +118,7 @@ static bool is_near(int64_t stamp_ns, int64_t now_ns)
 	return stamp_ns > now_ns - window;
 }
 
-/* Returns whether a definition of the group may have changed, without a change of its stat, since it was read. */
+/* Returns whether a definition of the group may have changed since it was read, although its stat is the same. */
 static bool any_near(const struct group *group)
 {
 	struct timespec now;

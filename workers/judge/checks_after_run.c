@@ -261,8 +261,8 @@ const char *trial_wrong_form(struct trial *trial, const struct round *round, int
 			    trial->job->problem.outputs[output].name, returned, declared);
 }
 
-/* Returns whether the length of this axis may be given by a Python integer for which reftest chose a generic value.
- * That is possible only if no input tensor has the axis. */
+/* Returns whether a Python integer may determine the length of this axis, although the integer has a generic value that
+ * reftest chose. That is possible only if no input tensor has the axis. */
 static bool may_be_a_scalar(const struct trial *trial, int axis)
 {
 	const struct op_problem *problem = &trial->job->problem;

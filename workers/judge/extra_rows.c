@@ -117,7 +117,7 @@ bool extra_rows_prepare(struct trial *trial, int item)
 struct staged_rows {
 	const struct tensor *all;
 	int64_t outer, rows, bytes;
-	int64_t from, count; /* of each block, `count` rows are staged: the first one is row `from`, then they go back */
+	int64_t from, count; /* of each block, `count` rows are staged: row `from`, and then the rows before it */
 };
 
 static struct staged_rows rows_of(const struct trial *trial, int input, int place)

@@ -7,11 +7,11 @@
  * operation. The check then reports that it did not run.
  *
  * To add a kind, add a value to enum extra_kind (trial_internal.h), a row to `kinds` and its purpose to enum
- * judge_purpose (judge_clock.h). If the kind has finish_once, add its check there. If the row has a new mode,
- * called_for_check in python/runner.py calls the reference for it, and python/tensors.py has the changes of arguments.
- * If `--edge` shall make the check for cases with an op family, the row names the check in `beside`. The field
- * case.checks (engine/cases_subject.c) then has another value, so these cases run again; docs/verify.md names the
- * checks of --edge. */
+ * judge_purpose (judge_clock.h). If the row has the function finish_once, add the kind's check to this function. If the
+ * row has a new mode, called_for_check in python/runner.py calls the reference for it, and python/tensors.py has the
+ * changes of arguments. If `--edge` shall make the check for cases with an op family, the row names the check in
+ * `beside`. The field case.checks (engine/cases_subject.c) then has another value, so these cases run again;
+ * docs/verify.md names the checks of --edge. */
 #include "workers/judge/extra_runs.h"
 
 #include <inttypes.h>
@@ -335,7 +335,8 @@ static void finish_inputs(struct trial *trial)
 
 /* ---- strided inputs ---- */
 
-/* Returns the largest distance between an output of this run and of the first run, and sets `worst` to this output. */
+/* Compares each output of this run with the same output of the first run. Returns the largest distance, and sets
+ * `worst` to the output that has it. */
 static double all_distances(struct trial *trial, int *worst)
 {
 	double largest = 0;
@@ -519,8 +520,8 @@ static const struct {
 	void (*read)(struct trial *trial, int item);
 	void (*finish)(struct trial *trial);
 	enum judge_purpose purpose;
-	/* The name of the check if a case with an op family also has these runs (--edge). NULL: it has not, because the
-	 * comparison with the ground truth finds the same mistakes. */
+	/* The name of the check if a case with an op family also has these runs (--edge). NULL: such a case does not
+	 * have them, because the comparison with the ground truth finds the same mistakes. */
 	const char *beside;
 } kinds[EXTRA_KINDS] = {
     [EXTRA_SEEDS] = {"plain", NULL, once_if_it_samples, prepare_nothing, read_seeds, finish_seeds, JUDGE_SEEDS, NULL},

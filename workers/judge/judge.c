@@ -41,7 +41,8 @@
 #include "workers/judge/trial.h"
 #include "workers/protocol/channel.h"
 
-enum { EXIT_BROKEN = 3, EXIT_PROTOCOL = 2, IDLE_MS = 5000 /* then freed memory is returned to the system */ };
+enum { EXIT_BROKEN = 3, EXIT_PROTOCOL = 2, IDLE_MS = 5000 /* after this time without work, freed memory is returned to
+							   * the system */ };
 
 struct judge {
 	struct channel channel;
@@ -285,7 +286,7 @@ static int judge_case_by_case(struct judge *judge, const struct judge_order *ord
 		shared_memory_open(&judge->context.shared, judge->context.device, judge->staged);
 		shared_memory_open(&judge->context.provider_memory, judge->context.device, judge->staged);
 		shared_memory_open(&judge->context.custom_memory, judge->context.device,
-				   strcmp(device_name, "cpu") != 0); /* staged: a memfd even on a GPU */
+				   strcmp(device_name, "cpu") != 0); /* on a GPU, copies through a memfd */
 		for (int i = 0; i < GROUND_TRUTHS_MAX; i++)
 			shared_memory_open(&judge->context.truth_memory[i], judge->context.device, judge->staged);
 		buf_text(&out, "{\"judge\":");

@@ -184,8 +184,8 @@ static void list_constants(struct trial *trial)
 }
 
 /* Adds to the verdict the ground truth that decided, and the ground truths that were skipped. If no ground truth was
- * computed, names the first one to try instead. If the user requested all ground truths, those that were not computed
- * because the case was already decided count as skipped. If builtin is the only ground truth to try, the verdict
+ * computed, names the first one to try instead. If the user requested all ground truths, but the case was decided
+ * before all of them were computed, the rest count as skipped. If builtin is the only ground truth to try, the verdict
  * contains just its name and version. */
 static void list_ground_truths(struct trial *trial)
 {

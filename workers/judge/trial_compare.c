@@ -171,9 +171,8 @@ int trial_compare_tensors(struct trial *trial, const struct round *round, int ou
 	return judged;
 }
 
-/* Sets `missed` to the reason why the outputs fail: the first that applies of non-finite values, wrong outputs, and
- * wrong values of inputs. Sets `weak` to true if zeros would pass for every output; inputs that the reference wrote to
- * do not count. */
+/* Sets `missed` to the reason why the outputs fail: non-finite values, else wrong outputs, else wrong values of inputs.
+ * Sets `weak` to true if zeros would pass for every output; inputs that the reference wrote to do not count. */
 static void sum_up_outputs(struct round *round)
 {
 	enum reason reason = REASON_NONE;

@@ -76,8 +76,8 @@ static const struct rule *read_coarse(struct trial *trial, const cJSON *message)
 	return rules;
 }
 
-/* Copies the outputs `said` of a ground truth, which the answer `message` describes, and compares the reference's
- * outputs with them. If the answer does not match the request, this ground truth is skipped. */
+/* The answer `message` describes the outputs `said` of a ground truth. Copies these outputs, and compares the
+ * reference's outputs with them. If the answer does not match the request, this ground truth is skipped. */
 void trial_take_provided(struct trial *trial, struct round *round, int at, const cJSON *said, const cJSON *message)
 {
 	const cJSON *item;

@@ -108,7 +108,7 @@ struct extra {
 	uint64_t by_gradient;	   /* bit i is set if the gradient of the outputs with respect to input i is not zero */
 	int examined, gradients;   /* number of inputs whose effect was examined, and number of inputs that were
 				    * examined by gradients */
-	bool all_examined;	   /* no input was left out */
+	bool all_examined;	   /* the effect of every input was examined */
 	bool tensor_left_out;	   /* a tensor has no second set of values, which may hide the effect of other inputs */
 };
 
@@ -206,8 +206,8 @@ int trial_stage(struct trial *trial, const struct round *round, enum trial_run r
 /* workers/judge/checks_after_run.c */
 const char *trial_overwritten_canary(struct trial *trial, struct err *err, int *rc);
 void trial_check_canaries(struct trial *trial);
-/* How a tensor in the shared arena differs from its private copy, as far as the first different element shows. It does
- * not show it if the values of this element are equal (0 and -0), or if one of them is NaN. */
+/* How a tensor in the shared arena differs from its private copy, judged by the first element whose bits differ.
+ * DIFFERS_UNKNOWN: the two values of this element are equal (0 and -0), or one of them is NaN. */
 enum trial_difference { DIFFERS_NOT, DIFFERS_IN_VALUE, DIFFERS_UNKNOWN };
 enum trial_difference trial_first_difference(struct trial *trial, int tensor_index, const struct tensor *copy);
 void trial_check_inputs(struct trial *trial, const struct round *round);
@@ -299,8 +299,8 @@ void extra_runs_end(struct trial *trial, const char *message);
 /* The largest distance of outputs that count as the same, in units of the declared dtype. Reordering a sum moves a
  * result by a few units. */
 enum { EXTRA_SAME_UNITS = 16 };
-/* Returns the largest distance between output number `output` of this run and of the first run, in units of the
- * declared dtype, or NaN if the output cannot be read. If `order` is NULL, both have the same elements. */
+/* Compares output number `output` of this run with the same output of the first run. Returns the largest distance, in
+ * units of the declared dtype, or NaN if the output cannot be read. If `order` is NULL, both have the same elements. */
 double extra_output_distance(struct trial *trial, int output, const struct row_order *order);
 /* Returns how the runner must call the reference: the field "extra" of the message to it. Returns NULL if the current
  * run is not an extra run. */

@@ -31,9 +31,9 @@ struct op_in_place trial_in_place(const struct trial *trial, const struct round 
 	return out;
 }
 
-/* Does this ground truth compute the values that this input should have after the call, although no output has the same
- * values? Builtin does. A ground truth that is Python source leaves these values in the input; it is used for this
- * purpose if builtin is not among the ground truths. Other ground truths compute only outputs. */
+/* For an input whose values after the call equal no output: does this ground truth compute these values? Builtin does.
+ * A ground truth that is Python source leaves these values in the input; it is used for this purpose if builtin is not
+ * among the ground truths. Other ground truths compute only outputs. */
 static bool trial_has_own_truth(const struct trial *trial, const struct round *round, int input, int slot)
 {
 	const int builtin = trial_builtin_at(trial);
@@ -58,10 +58,10 @@ static const int64_t *tensor_bytes(struct trial *trial)
 	return bytes;
 }
 
-/* Returns the number of private copies of a tensor that the judge needs, not counting the inputs as filled. An output
- * needs a copy of the reference's result and one for each ground truth. An input that the reference may write to needs
- * a copy of its values after the run. If no output has the input's expected values, the input also needs a copy for
- * builtin's values. */
+/* Returns how many private copies of a tensor the judge needs, besides the inputs that it filled. An output needs a
+ * copy of the reference's result and one for each ground truth. An input that the reference may write to needs a copy
+ * of its values after the run. If no output has the input's expected values, the input also needs a copy for builtin's
+ * values. */
 static int private_copies(const struct trial *trial, const struct round *round, int tensor)
 {
 	if (tensor >= trial->job->problem.input_count)

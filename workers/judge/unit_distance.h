@@ -1,6 +1,6 @@
 /* unit_distance - compares two tensors in host memory, in units of a dtype. A unit is the distance between 1 and the
- * next larger number of the dtype, multiplied by the magnitude of the value. If the root mean square of the finite
- * elements of the expected tensor is larger than this magnitude, it replaces the magnitude. */
+ * next larger number of the dtype, multiplied by the magnitude of the value. The magnitude is at least the root mean
+ * square of the expected tensor, of which only the finite elements count. */
 #ifndef REFTEST_WORKERS_JUDGE_UNIT_DISTANCE_H
 #define REFTEST_WORKERS_JUDGE_UNIT_DISTANCE_H
 

@@ -10,8 +10,8 @@
  * because any other variable of the user could change a result. The returned array ends with NULL. */
 char **environment_of_references(struct arena *arena);
 
-/* Of the variables that environment_of_references returns, returns those whose values may change what a reference
- * computes, as lines "NAME=value", or NULL if none is set. These variables are part of the subject of a verdict. */
+/* Returns those variables of environment_of_references whose values may change what a reference computes, as lines
+ * "NAME=value"; NULL: none of them is set. These variables are part of the subject of a verdict. */
 const char *environment_that_counts(struct arena *arena);
 
 #endif

@@ -154,7 +154,8 @@ struct pool *pool_open(const struct pool_options *options, struct err *err)
 	lay_out(pool, options);
 	if (open_loop(pool, err) != 0 ||
 	    zygote_open(&shared->runners, pool->python, shared->device, pool->root,
-			3 * shared->lane_count + pool->spares, /* for a reference, for inputs and for a ground truth */
+			3 * shared->lane_count + pool->spares, /* for each lane: a reference, a maker of inputs and a
+							        * ground truth */
 			shared->threads, shared->epoll, err) != 0) {
 		free_pool(pool);
 		return NULL;
@@ -253,7 +254,8 @@ static struct lane *idle_lane(struct pool *pool)
 #define SEPARATE_CPU_S 0.2
 #define SEPARATE_GPU_S 1.0
 
-/* Of the work of which an idle lane could take cases, returns the work with the longest remaining time, or NULL. */
+/* Returns the work from which an idle lane can take cases; if there is more than one, the one with the longest
+ * remaining time; if there is none, NULL. */
 static struct queued *separable_work(const struct pool *pool)
 {
 	double most = strcmp(pool->shared.device, "cpu") == 0 ? SEPARATE_CPU_S : SEPARATE_GPU_S;

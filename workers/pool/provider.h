@@ -8,7 +8,7 @@
  * the answer is {"failed"} with a message.
  *
  * All processes of the same user can change the memory of a process that was just exec'd. The pool therefore calls
- * provider_start_no_more as soon as a reference may have run that could do this to the provider. */
+ * provider_start_no_more as soon as a reference that could do this to the provider may have run. */
 #ifndef REFTEST_WORKERS_POOL_PROVIDER_H
 #define REFTEST_WORKERS_POOL_PROVIDER_H
 

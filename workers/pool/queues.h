@@ -15,7 +15,7 @@ enum isolation { ISOLATION_UNKNOWN, ISOLATION_OWN, ISOLATION_KEPT };
 /* Whether cases of a task may run in several runners at the same time (workers/pool/separation.h). */
 enum separable { SEPARABLE_UNKNOWN, SEPARABLE_NO, SEPARABLE_YES };
 
-/* An element of a queue: a task, or one case of a task, which is retried. */
+/* An element of a queue: a task, or a single case that is retried. */
 struct queued {
 	struct queued *next;
 	struct task task;

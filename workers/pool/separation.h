@@ -9,9 +9,9 @@
 
 #include "workers/pool/queues.h"
 
-/* Returns whether the task itself allows its cases to be separated. It does not if the times of the cases are unknown,
- * if a constant must be recovered, or if a ground truth is Python source in the dataset. Such a ground truth could also
- * keep something from case to case. */
+/* Returns whether the task itself allows its cases to be separated. The task does not allow it if the times of the
+ * cases are unknown, if a constant must be recovered, or if a ground truth is Python source in the dataset. Such a
+ * ground truth could also keep something from case to case. */
 bool separation_by_task(const struct task *task);
 
 /* Returns how long the cases after the current one are expected to take, or 0 if they must not be separated. Cases

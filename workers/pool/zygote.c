@@ -747,10 +747,11 @@ static void watch_memory(struct zygote *runners)
 		child->out_of_memory = much || alone;
 		kill_child(child);
 	}
-	runners->watch_ms = clock_ms() + MEMORY_WATCH_MS; /* from now on, because the sums may have taken long */
+	runners->watch_ms = clock_ms() + MEMORY_WATCH_MS; /* counted from now, because the sums may have taken long */
 }
 
-/* Returns whether a runner is starting or ending in a sandbox that allows references to stop it and the zygote. */
+/* Returns whether a runner is starting or ending while references may be able to stop it and the zygote, because the
+ * sandbox does not prevent this. */
 static bool may_be_stopped(const struct zygote *runners)
 {
 	return runners->up && sandbox_gap_is_open(sandbox_gap_named("signals"), runners->layers) &&

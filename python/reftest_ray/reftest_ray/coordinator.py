@@ -17,7 +17,7 @@ import subprocess
 import sys
 import threading
 
-STARTS_MOST = 3  # failed starts per worker of the fleet, after which the run ends if no worker was ever ready
+STARTS_MOST = 3  # the run ends after this many failed starts for each worker, if no worker was ever ready
 
 
 class FleetError(Exception):
@@ -29,8 +29,8 @@ class FleetError(Exception):
 
 
 class Merger:
-    """Stores the verdicts of answers, with a child process `reftest cache merge`, which decides which verdicts are
-    believed."""
+    """Passes the verdicts of answers to a child process `reftest cache merge`, which decides which of them are
+    believed, and stores those."""
 
     def __init__(self, command):
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

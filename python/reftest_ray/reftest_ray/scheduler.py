@@ -97,8 +97,8 @@ class Scheduler:
         return request
 
     def _take(self, queue, name):
-        """Takes the first request for this worker. A request that the worker could not answer is skipped, unless every
-        other worker could not answer it either."""
+        """Takes the first request for this worker. A request that this worker could not answer is skipped, unless no
+        other worker could answer it either."""
         kept, request = [], None
         while queue and request is None:
             entry = heapq.heappop(queue)

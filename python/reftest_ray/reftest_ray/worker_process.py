@@ -20,7 +20,7 @@ def id_of(line):
 
 
 class WorkerProcess:
-    """`command` is the list of words of a command line that starts `reftest work`."""
+    """`command`: the words of the command line that starts `reftest work`."""
 
     def __init__(self, command):
         self.process = subprocess.Popen(
