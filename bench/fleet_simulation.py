@@ -18,7 +18,7 @@ import random
 
 
 def measured(path):
-    """Returns the seconds of the cases of each definition that ran."""
+    """Returns, for each definition that ran, the seconds that its cases took."""
     with open(path, encoding="utf-8") as file:
         run = json.load(file)
     found = [[case["seconds"] for case in d["cases"] if case["device"]] for d in run["definitions"]]

@@ -76,7 +76,8 @@ def working(inside):
 
 
 def worked(before, inside, after, end):
-    """Returns the milliseconds of processor time of a child that computes, and of a warm case in it."""
+    """Returns two processor times in milliseconds: that of a child that computes, and that of a warm case in this
+    child."""
     work, here, there = working(inside)
     took = child(before, work, after, end)
     case = struct.unpack("d", os.read(here, 8))[0]

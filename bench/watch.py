@@ -112,7 +112,7 @@ def saves(watch, path, count, pause, text):
 
 
 def paces(device, parts):
-    """Yields the ways of saving, as pairs of a name and a function that returns the pause before a save, given the
+    """Yields a pair for each way of saving: its name, and a function that returns the pause before a save, given the
     save's number."""
     kind = "cpu" if device == "cpu" else "gpu"
     pauses = [float(part[6:]) for part in parts if part.startswith("saves@")] + list(PAUSES[kind] if "saves" in parts else ())

@@ -107,7 +107,7 @@ class Module(int):
 
 
 def ids(space):
-    """Returns the identity of each value, and of the code of each function of a module."""
+    """Returns, for a module, the identity of each value and of each function's code."""
     return {name: (id(value), id(value.__code__)) if type(value) is types.FunctionType else
             Module(id(value)) if type(value) is types.ModuleType else id(value)
             for name, value in list(vars(space).items()) if name not in ("__builtins__", "__warningregistry__")}

@@ -260,8 +260,8 @@ class Server:
         return reply
 
     def measure(self, row, request, kept):
-        """Measures the call of a table, including the table's own conversions. The results of the call are stored
-        before, so if an exception is raised here, only the latencies are missing."""
+        """Measures the call of a table, including the table's own conversions. The results of the call are already
+        stored, so if an exception is raised here, only the latencies are missing."""
         torch = self.runner.torch
         try:
             with torch.no_grad():

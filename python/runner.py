@@ -620,7 +620,7 @@ class Child:
         return answer
 
     def measure(self, kept):
-        """Measures the reference on copies of the inputs. The outputs are stored before, so if an exception is raised
+        """Measures the reference on copies of the inputs. The outputs are already stored, so if an exception is raised
         here, only the latencies are missing."""
         try:
             return latency.measure(torch, self.device, fitted(self.run, self.fitting), kept)

@@ -14,7 +14,7 @@
 #include "base/shell_word.h"
 #include "base/show.h"
 
-/* The first line of each script. reftest did not write a file without this line. */
+/* The first line of each script. A file without this line was not written by reftest. */
 static const char mark[] = "# Written by `reftest verify --save`: ";
 enum { SCRIPT_MAX = 16 << 20 };
 

@@ -8,9 +8,9 @@
 #define REPRODUCE_SCRIPT "reproduce.py"
 #define REPRODUCE_TENSORS "tensors.safetensors"
 
-/* Creates the folder if it does not exist, removes an old file with tensors from it, and returns the absolute path of
- * the file for the new tensors. Refuses the folder if the folder has a file named REPRODUCE_SCRIPT or REPRODUCE_TENSORS
- * that was not written by reproduce_write. Returns NULL with a message on error. */
+/* Creates the folder if it does not exist, and removes the file with old tensors that the folder may contain. Returns
+ * the absolute path of the file for the new tensors. Refuses the folder if the folder has a file named REPRODUCE_SCRIPT
+ * or REPRODUCE_TENSORS that was not written by reproduce_write. Returns NULL with a message on error. */
 const char *reproduce_prepare(const char *folder, struct arena *arena, struct err *err);
 
 /* The run must have one result with one case. Writes the script for this case, and prints on stderr the command that

@@ -91,7 +91,7 @@ static double element_found(struct trial *trial, int tensor_index, enum dtype dt
 	return element(trial, trial->spare, dtype, index);
 }
 
-/* The first element of a tensor in the shared arena whose bits differ from those of its private copy. */
+/* The first element of a tensor that has other bits in the shared arena than in the private copy. */
 struct first_difference {
 	int64_t at;
 	double then, now; /* the value of the copy, and that in the shared arena */
@@ -328,7 +328,7 @@ static bool is_listed(const cJSON *names, const char *name)
 	return false;
 }
 
-/* Adds findings about correct outputs that may surprise a caller. */
+/* Adds findings about outputs that are correct but may surprise a caller. */
 static void add_findings(struct trial *trial, const struct round *round, const cJSON *ran)
 {
 	const struct op_problem *problem = &trial->job->problem;

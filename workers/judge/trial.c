@@ -19,13 +19,14 @@
  *   truth for the current run.
  *
  * A reference that keeps results between calls gives wrong outputs for the second set of input values, or for the first
- * set when it is repeated. If one set of inputs is large, the judge's memory holds only one set at a time. Very large
- * inputs are freed while the reference runs, because the reference and its allocator's cache may need the memory.
+ * set when it is repeated. If a set of inputs is large, the judge's memory holds only one of the two sets at a time.
+ * Very large inputs are freed while the reference runs, because the reference and its allocator's cache may need the
+ * memory.
  * With very large inputs the ground truth is computed right after a run, before the inputs are freed again.
  *
- * The first failure that is found decides the verdict. Before each run the outputs' memory is filled with other byte
- * values (poison). An output that the reference never writes therefore differs between the runs and cannot look
- * deterministic. */
+ * The first failure that is found decides the verdict. Before each run, the outputs' memory is filled with byte values
+ * (poison) that differ from run to run. An output that the reference never writes therefore differs between the runs
+ * and cannot look deterministic. */
 #include "workers/judge/trial.h"
 
 #include <math.h>

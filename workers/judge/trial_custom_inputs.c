@@ -1,12 +1,12 @@
 /* trial_custom_inputs - gets the inputs that the definition's own code makes (SOURCE_CUSTOM).
  *
- * The code is untrusted. A separate process, the maker, runs it. The maker is a child of the zygote, never runs the
- * reference, and is killed before the first run of the case. For each of the two sets of input values, the judge asks
- * the maker to call the code with a seed ({"make"}), and checks the names, dtypes and shapes of the results. Only then,
- * the judge asks for the values ({"store"}), which the maker writes to memory that no runner maps. The judge copies the
- * values, and resolves the sources of the case: a tensor gets its values, a Python scalar becomes a SOURCE_SCALAR, an
- * optional input that the code leaves out becomes SOURCE_ABSENT. Axes that are not passed to the code get their values
- * from the shapes. The rest of the trial is the same as for other cases.
+ * The code is untrusted. A separate process, the maker, runs this code. The maker is a child of the zygote, never runs
+ * the reference, and is killed before the first run of the case. For each of the two sets of input values, the judge
+ * asks the maker to call the code with a seed ({"make"}), and checks the names, dtypes and shapes of the results. Only
+ * then, the judge asks for the values ({"store"}), which the maker writes to memory that no runner maps. The judge
+ * copies the values, and resolves the sources of the case: a tensor gets its values, a Python scalar becomes a
+ * SOURCE_SCALAR, an optional input that the code leaves out becomes SOURCE_ABSENT. Axes that are not passed to the code
+ * get their values from the shapes. The rest of the trial is the same as for other cases.
  *
  * If the code makes equal values, or different shapes, for the two seeds, the case has one set of input values. */
 #include "workers/judge/trial_internal.h"

@@ -207,7 +207,8 @@ int trial_stage(struct trial *trial, const struct round *round, enum trial_run r
 const char *trial_overwritten_canary(struct trial *trial, struct err *err, int *rc);
 void trial_check_canaries(struct trial *trial);
 /* How a tensor in the shared arena differs from its private copy, judged by the first element whose bits differ.
- * DIFFERS_UNKNOWN: the two values of this element are equal (0 and -0), or one of them is NaN. */
+ * DIFFERS_UNKNOWN: the two values of this element are equal (0 and -0), one of them is NaN, or an error has decided the
+ * case. */
 enum trial_difference { DIFFERS_NOT, DIFFERS_IN_VALUE, DIFFERS_UNKNOWN };
 enum trial_difference trial_first_difference(struct trial *trial, int tensor_index, const struct tensor *copy);
 void trial_check_inputs(struct trial *trial, const struct round *round);

@@ -60,8 +60,8 @@ static uint64_t generator_seed(const struct trial *trial, const struct round *ro
 	return trial->run == RUN_AGAIN && !samples ? round->c.seed + 1 : round->c.seed;
 }
 
-/* Returns a scalar for the receiver of the message. If the scalar is a number that stands for a default, libraries get
- * the default value itself, because they do not know the definition's description. */
+/* Returns the value of a scalar that the receiver of the message gets. If the scalar is a number that stands for a
+ * default, libraries get the default value itself, because they do not know the definition's description. */
 static struct input_source scalar_for(const struct round *round, bool provider, int input)
 {
 	struct input_source scalar = round->scalar[input];

@@ -46,7 +46,7 @@ WIDE static int count_beyond(const double *values, int count, double limit)
 	return beyond;
 }
 
-/* Loads elements of a tensor whose values are compared in the dtype `declared`. */
+/* Loads elements of a tensor, so that their values can be compared in the dtype `declared`. */
 static void load(const struct tensor *tensor, enum dtype declared, int64_t first, int count, double *out)
 {
 	dtype_load_run(tensor->data, tensor->dtype, first, count, out);

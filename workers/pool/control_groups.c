@@ -324,7 +324,7 @@ void control_group_remove(struct control_groups *groups, int64_t group)
 			place = &groups->dying[i];
 	}
 	if (!remove_now(groups, group) && place != NULL)
-		*place = group; /* to be removed later; if no place is free, control_groups_close removes it */
+		*place = group; /* the group is removed later; if no place is free, control_groups_close removes it */
 }
 
 int64_t control_group_add(struct control_groups *groups, int *fd)

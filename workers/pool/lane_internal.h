@@ -91,7 +91,7 @@ int lane_truth_advance(struct pool_shared *shared, struct lane *lane, struct err
 void lane_truth_dispatch(struct pool_shared *shared, struct lane *lane, int64_t now_ms);
 /* Cancels the request and kills the runner. */
 void lane_truth_drop(struct pool_shared *shared, struct lane *lane);
-/* Frees the request, after the zygote has ended with all runners. */
+/* Frees the request. Call this after the zygote and all runners have ended. */
 void lane_truth_close(struct lane *lane);
 
 /* ---- lane_provider.c ---- */

@@ -328,8 +328,8 @@ static void demand_for(struct runner_demand *demand, const struct queued *work)
 		demand->any++;
 }
 
-/* Adds the runners that the queued tasks need, for at most as many tasks as there are lanes. `released` is the number
- * of runners of working lanes that will later serve tasks that may share a runner. On a GPU, the tasks wait for all of
+/* Adds the runners that the queued tasks need, for at most as many tasks as there are lanes. `released`: how many
+ * runners of working lanes will later be free for tasks that may share a runner. On a GPU, the tasks wait for all of
  * these runners except one, because creating a context takes long. On the CPU the tasks do not wait, because it is
  * faster to fork a runner than to remove a reference from a runner. */
 static void demand_of_queue(const struct pool *pool, int released, struct runner_demand *demand)

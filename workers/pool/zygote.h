@@ -3,11 +3,11 @@
  *
  * A spare runner waits until a lane needs a runner. A runner serves one definition and is then killed, or is released
  * to serve another one, if the source code of both references allows that (workers/pool/isolation.h). A runner's slot
- * is free again after the zygote has reported the runner's end and has been told to reap it. Until the runner is
- * reaped, the kernel cannot reuse the runner's pid. If the zygote dies, the kernel kills all runners, and a new zygote
- * is started when runners are needed. The zygote kills processes that references leave behind. If the zygote has died,
- * zygote_dispatch kills these processes, which requires that this process is a subreaper. A new zygote is started only
- * when all of these processes have ended, because they could change the zygote while it starts. */
+ * is free again after the zygote has reported the runner's end and has been told to reap the runner. Until the runner
+ * is reaped, the kernel cannot reuse the runner's pid. If the zygote dies, the kernel kills all runners, and a new
+ * zygote is started when runners are needed. The zygote kills processes that references leave behind. If the zygote has
+ * died, zygote_dispatch kills these processes, which requires that this process is a subreaper. A new zygote is started
+ * only when all of these processes have ended, because they could change the zygote while it starts. */
 #ifndef REFTEST_WORKERS_POOL_ZYGOTE_H
 #define REFTEST_WORKERS_POOL_ZYGOTE_H
 
@@ -109,7 +109,7 @@ int64_t zygote_deadline(
     const struct zygote *runners); /* ms: when zygote_dispatch must be called next; INT64_MAX: never */
 
 /* Takes a spare runner, which then belongs to the caller. If `used` is true, prefers a runner that was used before;
- * otherwise never returns one. Returns NULL if none is ready. */
+ * otherwise never returns such a runner. Returns NULL if none is ready. */
 struct child *zygote_take(struct zygote *runners, bool used);
 /* Takes back a runner whose reference cannot leave anything behind. The runner removes the reference and compares the
  * state of its process with the state before the reference. If nothing differs, it is spare again; otherwise it
