@@ -1,5 +1,4 @@
-"""contexts - measures how long the creation of CUDA contexts takes: of one context, of several at once, and of many in
-a row.
+"""contexts - measures how long it takes to create CUDA contexts: one context, several at once, and many in a row.
 
     python3 bench/contexts.py [cuda:0] [PART…]        parts: stages together refill prepared; default: all
 

@@ -2,10 +2,11 @@
 """memory - measures how much memory references take in addition to the tensors of their cases. Usage: bench/memory.py
 ROOT [VERIFY OPTIONS…]; it runs `reftest verify --force` on the dataset with a runner that measures itself.
 
-Prints three figures for the case that needs the most: the address space that the reference added while it was loaded
-and ran (never less than what the memory limit counts), the bytes of the case's tensors, and the ratio of the two. The
-first line gives the largest need among the cases with small tensors: it shows what Python, torch and its libraries
-need. The function memory_limit_of in workers/pool/memory_limit.c is based on these figures."""
+Prints three figures for the case that needs the most. The first is the address space that the reference added while it
+was loaded and ran; it is never less than what the memory limit counts. The second is the size of the case's tensors in
+bytes, and the third is the ratio of the first two. The first line gives the largest need among the cases with small
+tensors: it shows what Python, torch and its libraries need. The function memory_limit_of in workers/pool/memory_limit.c
+is based on these figures."""
 
 import os
 import subprocess

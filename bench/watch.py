@@ -22,7 +22,7 @@ bulk      Writes 1 000 files without git's lock, by `cp` and by `sed -i`. Counts
 
 walls     Runs two watchers on equal datasets: one on this machine as it is, and one where the kernel refuses namespaces
           and Landlock (seccomp and limits stay). Saves in the two datasets in turn, so that both watchers have the same
-          load. Prints the distributions of the times of both watchers, and of the differences.
+          load. Prints how the times of both watchers, and their differences, are distributed.
 
 idle      Measures the memory of a watcher with 10 000 definitions, and compares its start-up time with `git status`.
 

@@ -54,7 +54,7 @@ FOLDER = os.path.dirname(os.path.abspath(__file__))
 # The largest accepted ratio: the root mean square of a gradient's error, divided by the root mean square of the
 # gradient. The value is from flash-linear-attention's tests/ops/test_gated_delta.py.
 GRADIENT_RATIO = 0.02
-SIGN_DRAWS = 4  # number of draws of random signs; one draw is too few for a gradient of two elements
+SIGN_DRAWS = 4  # how often random signs are drawn; once is too few for a gradient of two elements
 MESSAGE_MAX = 2000  # the maximum length of an exception's message
 
 # An exception that contains one of these texts shows a transient problem of this machine, and not an error of the

@@ -58,8 +58,8 @@ The fields of these messages:
 - "raised" is true if the code raised an exception; it is sent only by a child that makes inputs.
 - "certain" is true if the reference would fail with other inputs, too; "needs_gpu" is true if it would not fail on a
   GPU, and "needs_module" if it failed because a module is not installed.
-- "makes_inputs", which may be absent, says that the source is loaded to make inputs, and where the code that makes them
-  is: in "init" or in "reference".
+- "makes_inputs", which may be absent, says that the source is loaded to make inputs. Its value names the place of the
+  code that makes them: "init" or "reference".
 - "taken" gives the inputs that the code returned under another name, each with this name and the reason why it is
   taken; see taken_instead.
 - "others" lists the names that the code returned and that no input has.

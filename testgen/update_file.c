@@ -509,8 +509,8 @@ static bool has_class(const struct buf *file, const char *name, const char **cla
 	return skip > 0 && test_file_class(file->data + skip, file->length - skip, name, class_text, length);
 }
 
-/* Counts definitions for --check, which writes nothing. A definition that has no class in the current file has no test;
- * a definition whose class differs from the one that would be written has a stale test. */
+/* Counts definitions for --check, which writes nothing. If the current file has no class for a definition, the
+ * definition has no test. If it has a class, but another one would be written, the test is stale. */
 static void count_there(const struct buf *old, const struct buf *text, const struct test_class *classes, int count,
 			int counts[NOTE_COUNTS])
 {

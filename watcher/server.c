@@ -196,7 +196,7 @@ static void accept_clients(struct server *server)
 	}
 }
 
-/* Reads from a client. Returns true if its query is now complete. */
+/* Reads from a client. Returns true if the client's query is now complete. */
 static bool read_question(struct client *client)
 {
 	ssize_t length;

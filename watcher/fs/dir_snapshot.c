@@ -12,8 +12,8 @@
 #include "base/file.h"
 #include "base/hash.h"
 
-/* If a file was read less than RACY_SECONDS after its last write, an equal stat does not prove that the file is
- * unchanged: a second write in the same tick of the filesystem's clock does not change the stat. Git has the same
+/* A second write in the same tick of the filesystem's clock does not change a file's stat. If a file was read less than
+ * RACY_SECONDS after its last write, an equal stat therefore does not prove that it is unchanged. Git has the same
  * problem with "racily clean" index entries, and also reads such files again. */
 enum { RACY_SECONDS = 2 };
 

@@ -36,9 +36,9 @@ void watcher_lose_track(struct watcher *w)
 	settle_touch(&w->settle, "", TOUCH_WRITING, w->now_ms);
 }
 
-/* If a file was checked less than RACY_SECONDS after its last change, an equal stat does not prove that the file is
- * unchanged: a second write in the same tick of the filesystem's clock does not change the stat. Git has the same
- * problem with "racily clean" index entries, and also reads such files again. */
+/* A second write in the same tick of the filesystem's clock does not change a file's stat. If a file was checked less
+ * than RACY_SECONDS after its last change, an equal stat therefore does not prove that it is unchanged. Git has the
+ * same problem with "racily clean" index entries, and also reads such files again. */
 enum { RACY_SECONDS = 2 };
 
 /* IN_EXCL_UNLINK suppresses the events of writes to a file that is deleted but still open. */

@@ -27,8 +27,8 @@ struct watcher_options {
 
 struct watcher_counts {
 	int watched, polled;       /* the numbers of directories with an inotify watch, and of polled directories */
-	int64_t events, overflows; /* the numbers of inotify events and of overflows of the event queue, since the
-				    * watcher was opened */
+	int64_t events, overflows; /* since the watcher was opened: how many inotify events came, and how often the
+				    * event queue overflowed */
 };
 
 #endif

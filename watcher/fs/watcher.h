@@ -1,10 +1,10 @@
 /* watcher - watches directories below a root and reports changed paths once they have settled.
  *
  * The watcher knows nothing about definitions. It watches trees. A tree is a directory in the root, with a number of
- * directory levels below it and a suffix for file names. The watcher guarantees that each path whose content may have
- * changed is reported at least once after its last change, or that "everything" is reported. For this purpose, each
- * directory is watched before it is listed, and every file in a new directory is reported. The kinds of events and the
- * paths that are reported for them:
+ * directory levels below it and a suffix for file names. If the content of a path may have changed, the watcher reports
+ * this path at least once after its last change, or it reports "everything". For this purpose, each directory is
+ * watched before it is listed, and every file in a new directory is reported. The kinds of events and the paths that
+ * are reported for them:
  *
  * - If a file is written, created, moved or deleted, or if its permissions change, its path is reported.
  * - If a directory is created or moved into a tree, or a link to a directory is replaced, each path in the directory is

@@ -444,8 +444,8 @@ int trial_copy_what_was_written(struct trial *trial, const struct round *round, 
 	return 0;
 }
 
-/* For a ground truth that is Python source: copies the values that it wrote to its inputs, for inputs whose values no
- * output has. If the ground truth left an input unchanged, it says nothing about this input. */
+/* For a ground truth that is Python source: copies the values that it wrote to its inputs. Inputs that must have the
+ * values of an output are left out. If the ground truth left an input unchanged, it says nothing about this input. */
 static int copy_written_inputs(struct trial *trial, const struct round *round, struct tensor *to, struct err *err)
 {
 	const struct op_problem *problem = &trial->job->problem;

@@ -173,8 +173,8 @@ static bool fits_rank(int rank, const struct op_arg *arg)
 	return rank == 0 || rank == arg->rank;
 }
 
-/* The constraints that say what an input is: NAME BETWEEN NAME END, where one name is that of an axis and the other that
- * of the input. */
+/* The constraints that say what an input is: NAME BETWEEN NAME END, where one name is the axis and the other is the
+ * input. */
 static const struct {
 	bool axis_first;
 	const char *between, *end;

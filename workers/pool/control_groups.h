@@ -46,7 +46,7 @@ bool control_groups_delegated(void);
 int64_t control_group_add(struct control_groups *groups, int *fd);
 /* Limits the memory of a group to its current memory plus `bytes`. Returns -1 if that fails. */
 int control_group_limit_memory(const struct control_groups *groups, int64_t group, int64_t bytes);
-/* Returns whether the kernel ended a process of the group because of the group's limit of memory. */
+/* Returns whether the kernel ended a process of the group because the group reached its memory limit. */
 bool control_group_ran_out_of_memory(const struct control_groups *groups, int64_t group);
 /* Kills the processes of a group and removes it, at once or later. */
 void control_group_remove(struct control_groups *groups, int64_t group);

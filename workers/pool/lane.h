@@ -73,7 +73,7 @@ struct pool_shared {
 	int64_t memory;   /* bytes that a reference may use; 0: the default (workers/pool/memory_limit.h) */
 	bool staged;      /* the pool's options require copies through host memory */
 	bool ipc_refused; /* a runner reported that it cannot map device memory by CUDA IPC */
-	int threads;      /* number of CPU threads of each judge and of each runner */
+	int threads;      /* how many CPU threads each judge and each runner has */
 	struct judge_program judge;
 	int epoll;
 	struct zygote runners;

@@ -1,5 +1,5 @@
-/* zygote - manages the zygote (a Python process that has imported torch) and the runners, which are children that it
- * forks.
+/* zygote - manages the zygote and the runners. The zygote is a Python process that has imported torch; it forks the
+ * runners.
  *
  * A spare runner waits until a lane needs a runner. A runner serves one definition and is then killed, or is released
  * to serve another one, if the source code of both references allows that (workers/pool/isolation.h). A runner's slot
@@ -74,7 +74,7 @@ struct zygote {
 	int64_t deadline_ms; /* deadline for the zygote to start; 0: it has started, or there is none */
 	bool up;
 	int failures;                /* number of consecutive failed starts of zygotes or runners */
-	int64_t watch_ms;            /* time of the next check of the memory of runners */
+	int64_t watch_ms;            /* when the memory of the runners is checked next */
 	int64_t orphans_ms;          /* time of the next search for orphaned processes; 0: there are none */
 	struct child *children;
 	int room;                    /* slots */
@@ -102,8 +102,8 @@ int zygote_want(struct zygote *runners, struct runner_demand demand, struct err 
 /* Starts a reader and returns it. Returns NULL if no reader can be started now; if none can ever be started, also sets
  * `err`. The caller owns the reader like a runner that it took. The first line of a reader is {"ready"}. */
 struct child *zygote_reader(struct zygote *runners, struct err *err);
-/* Handles messages of the zygote and of spare runners, and handles the end of these processes. Returns -1 with a
- * message if no runner can be started. */
+/* Handles what the zygote and the spare runners send, and the end of these processes. Returns -1 with a message if no
+ * runner can be started. */
 int zygote_dispatch(struct zygote *runners, int64_t now_ms, struct err *err);
 int64_t zygote_deadline(
     const struct zygote *runners); /* ms: when zygote_dispatch must be called next; INT64_MAX: never */

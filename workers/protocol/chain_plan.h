@@ -15,7 +15,7 @@ struct chain_plan; /* opaque */
 struct chain_plan *chain_plan_make(const struct kernels_api *api, const char *text, const struct op_problem *problem,
 				   struct arena *arena, struct err *err);
 
-/* Returns the version of the chain: a digest of its text and of the sources of its families. */
+/* Returns the version of the chain: a digest of its text and of its families' sources. */
 const char *chain_plan_version(const struct chain_plan *plan, struct arena *arena);
 
 /* Returns the tolerance rule of an output of the definition. It combines the rules of the steps on which the output

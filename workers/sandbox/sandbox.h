@@ -56,8 +56,8 @@ enum sandbox_layer {
 	/* The filter refuses memory that does not belong to a process: shared memory without a file, and memfds. This
 	 * layer is not used on a GPU. */
 	SANDBOX_NO_SHARED_MEMORY = 1 << 19,
-	/* The pool adds up the memory of all processes of a runner, and ends a runner that uses too much. It adds this
-	 * layer by sandbox_with_sum. */
+	/* The pool adds up the memory of all processes of a runner, and ends a runner that uses too much. The pool adds
+	 * this layer by sandbox_with_sum. */
 	SANDBOX_MEMORY_SUM = 1 << 20
 };
 

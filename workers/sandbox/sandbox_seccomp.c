@@ -96,8 +96,8 @@ static const struct sock_filter before[] = {
     ANY_BIT(OTHER_ABI, 1, 0), GREATER(NEWEST_CALL, 0, 1), UNKNOWN,
 };
 
-/* Calls that make memory which belongs to no process and to no file, so that the memory limit of a process does not
- * count it. CUDA's driver and its libraries use such memory. */
+/* Calls that make memory without a process or file to which it belongs. The memory limit of a process does not count
+ * such memory. CUDA's driver and its libraries use such memory. */
 static const struct sock_filter no_shared_memory[] = {
     EQUAL(SYS_memfd_create, 0, 1), REFUSE,
     EQUAL(SYS_mmap, 0, 5), LOAD(args[3]), ANY_BIT(MAP_ANONYMOUS, 0, 2), ANY_BIT(MAP_SHARED, 0, 1), REFUSE, ALLOW,
