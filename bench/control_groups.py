@@ -24,7 +24,7 @@ def child(group):
     if group is not None:
         os.mkdir(group)
         for name, text in (("memory.max", "4G"), ("memory.oom.group", "1"), ("pids.max", "1000")):
-            if os.path.exists(os.path.join(group, name)):  # missing if the controllers are those of cgroup v1
+            if os.path.exists(os.path.join(group, name)):  # the file is missing if the controllers belong to cgroup v1
                 write(os.path.join(group, name), text)
     pid = os.fork()
     if pid == 0:

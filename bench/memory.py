@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-SMALL = 16 << 20  # bytes; cases with smaller tensors show the constant of the limit, larger cases its factor
+SMALL = 16 << 20  # bytes; cases with smaller tensors show the constant of the limit, and larger cases show its factor
 MEASURED = '''
 import os as _os
 _log = _os.open(%r, _os.O_WRONLY | _os.O_APPEND | _os.O_CREAT, 0o600)

@@ -32,7 +32,7 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Returns the median of the processor time of a sum, in microseconds. */
+/* Returns the median processor time of a sum, in microseconds. */
 static double median_us(int folder, bool exact, int rounds)
 {
 	double times[ROUNDS_MAX];

@@ -48,7 +48,7 @@ def describe(problem, filename, loading, subject="the reference"):
             "needs_gpu": any(words in text for words in NO_GPU), "needs_module": isinstance(problem, ModuleNotFoundError)}
 
 
-# What torch says if it has no GPU.
+# Parts of torch's messages if it has no GPU.
 NO_GPU = ("Torch not compiled with CUDA enabled", "Found no NVIDIA driver", "No CUDA GPUs are available",
           "Cannot access accelerator device when none is available")
 

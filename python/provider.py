@@ -309,7 +309,7 @@ class Server:
         return results
 
     def coarse_gradients(self, row, request, inputs, results):
-        """Returns the precision of the gradients of a row with coarse arithmetic, as a list with one {"atol", "rtol"}
+        """For a row with coarse arithmetic: returns the precision of its gradients, as a list with one {"atol", "rtol"}
         per output. If the terms of a gradient's sums do not cancel, the error of the gradient is at most GRADIENT_RATIO
         times its size. If the terms cancel, their small sum still has the rounding errors of all terms. The size of the
         terms is estimated by giving random signs to the inputs grad:Y."""

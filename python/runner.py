@@ -105,7 +105,7 @@ KEPT_GPU_MEMORY = 1 << 30  # bytes that torch's allocator may keep between two c
 # at most ARENA_WITHOUT_MAPPINGS bytes, the holes in malloc's heap are small in relation to LEAST_MEMORY, the smallest
 # memory limit that reftest sets without --memory (workers/pool/memory_limit.c).
 M_MMAP_MAX, MAPPINGS, ARENA_WITHOUT_MAPPINGS, LEAST_MEMORY = -4, 65536, 256 << 20, 4 << 30
-HELD_OUTPUTS = 1 << 26  # limit in bytes for the outputs of a call that are kept alive during the next two calls
+HELD_OUTPUTS = 1 << 26  # bytes; if a call's outputs are not larger, they stay alive during the next two calls
 OLDEST_TORCH = (2, 4)
 # Requests one hardware queue per CUDA context. By default the driver creates eight queues per context, which doubles
 # the time to create and destroy a context (bench/contexts.py). The results of a reference do not depend on how many of

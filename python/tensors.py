@@ -82,7 +82,7 @@ def taken_instead(specs, values, missing):
     the values of these names. The reasons, in this order:
     - "name": one of the two names is a part of the other, and the value has the input's form. No other value is related
       to this input in this way, and no other input to this value.
-    - "form": one other tensor has the input's form, and it has the form of no other input that is missing.
+    - "form": only one other tensor has the input's form, and no other missing input has this form.
     - "order": several inputs have the same form, and equally many tensors have this form, so they correspond in their
       order."""
     wanted = [spec for spec in specs if spec["name"] in missing]

@@ -24,12 +24,12 @@ export LC_ALL=C
 build=$1 sources=$2 settings=$3 settings_cuda=${4:-}
 mkdir -p "$build/obj"
 
-# The code of all op families that computes ground truths, and the code of all op families that generates inputs.
+# Code that all op families use: first to compute ground truths, then to generate inputs.
 for_truth='kernels/core/op.h kernels/core/ops.c kernels/core/family_candidates.* kernels/core/dtype_convert.*
 	kernels/core/random_inputs.h kernels/core/simd.h'
 for_inputs='kernels/core/op.h kernels/core/ops.c kernels/core/dtype_convert.* kernels/core/input_key.*
 	kernels/core/random_inputs.*'
-# The code that judges all op families, and the environment of the process of each reference.
+# The code that judges all op families, and the code that determines the environment of a reference's process.
 for_checker='kernels/core/compare* kernels/core/device* kernels/core/roles.* kernels/core/simd.h base/metrics.h
 	base/dtype.* dataset/safetensors.* dataset/constraint* dataset/truth_chain.* workers/judge/* workers/protocol/*
 	workers/pool/environment.* workers/sandbox/* python/runner.py python/gradients.py

@@ -43,7 +43,7 @@ struct batches {
 	/* Called for each blob in a folder that is not always watched, before the blob is read. */
 	void (*follow)(const char *path, void *context);
 	void *follow_context;
-	struct digest context;         /* digest of everything, except files, that the verdicts of the runs depend on */
+	struct digest context;         /* digest of everything that the verdicts of the runs depend on, except files */
 	char store_error[2048];          /* the last reported reason why verdicts cannot be stored, which is not
 					  * reported twice */
 	char trouble[2048];            /* the last reported reason why no case can run, which is not reported twice */

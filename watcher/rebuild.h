@@ -23,8 +23,8 @@ struct rebuild {
 	int make_output;  /* a file to which make writes its output; -1: none */
 	bool wanted; /* make must run, because a source changed after make was last started */
 	char folder[4096];
-	struct stat before[REBUILD_PRODUCTS]; /* the stat of each file that make builds, before make was started; zeros:
-					       * there was no such file */
+	struct stat before[REBUILD_PRODUCTS]; /* the stats that the files built by make had before make was started;
+					       * zeros: there was no such file */
 };
 
 void rebuild_open(struct rebuild *rebuild);

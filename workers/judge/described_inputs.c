@@ -78,7 +78,8 @@ static const struct {
     {ELEMENT_INTEGER, "size", 1},
 };
 
-/* Pairs of a word in the name of an input and a word in the name of an axis that bounds the input. */
+/* Pairs of words, one in the name of an input and one in the name of an axis: this axis bounds the values of this
+ * input. */
 static const struct {
 	const char *input, *axis;
 } bounds[] = {

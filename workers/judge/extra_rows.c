@@ -255,7 +255,7 @@ static const char *axes_with(struct trial *trial, enum row_result result)
 	return names;
 }
 
-/* Adds the axes that were examined to the check. */
+/* Adds to the check which axes were examined. */
 static void list_axes(struct trial *trial)
 {
 	struct check *check = &trial->checks[TRIAL_CHECK_ROWS];

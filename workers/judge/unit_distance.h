@@ -12,7 +12,7 @@
 /* How the elements of an output correspond to those of the expected output: along one dimension, the rows are in
  * reverse order, or the output has only the last row. */
 struct row_order {
-	int64_t rows, inner; /* the number of rows, and the elements of a row after this dimension */
+	int64_t rows, inner; /* the number of rows, and how many elements a row has in the dimensions after this one */
 	bool alone;
 };
 

@@ -315,8 +315,8 @@ void control_group_remove(struct control_groups *groups, int64_t group)
 
 	if (group <= 0 || !control_groups_used(groups))
 		return;
-	write_to_group(groups, group, "cgroup.kill", "1"); /* older kernels than Linux 5.14 lack this file;
-							    * the sandbox also kills the processes */
+	write_to_group(groups, group, "cgroup.kill", "1"); /* kernels before Linux 5.14 lack this file; the sandbox also
+							    * kills the processes */
 	for (int i = 0; i < CONTROL_GROUPS_DYING; i++) {
 		if (groups->dying[i] != 0 && remove_now(groups, groups->dying[i]))
 			groups->dying[i] = 0;

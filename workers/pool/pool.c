@@ -319,7 +319,7 @@ static bool may_refill(const struct pool *pool, int waiting, int working)
 	return working == 0 || zygote_spares(&pool->shared.runners) < SPARES_LOW;
 }
 
-/* Adds the runner that a task needs. */
+/* Counts the runner that a task needs. */
 static void demand_for(struct runner_demand *demand, const struct queued *work)
 {
 	if (work->isolation == ISOLATION_OWN)

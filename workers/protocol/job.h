@@ -32,7 +32,7 @@ struct job {
 	uint64_t seed;
 	int edge;                          /* op_case.edge */
 	/* The code that makes the inputs of kind SOURCE_CUSTOM; NULL: there are none. If the code does not get the
-	 * value of an axis, `axis` has a guess for it, which the shapes of the inputs replace. */
+	 * value of an axis, `axis` has a guess for it. The shapes of the inputs replace this guess. */
 	const struct input_code *input_code;
 	bool inputs_are_valid; /* another implementation has run on the same inputs */
 	bool chosen_axes; /* reftest chose the values of the var axes, so the code may refuse them */

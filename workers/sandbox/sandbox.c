@@ -96,8 +96,8 @@ static bool may_show(const char *path, const char *const *hidden, int hidden_cou
 /* ---- namespaces of the zygote ---- */
 
 /* Closes or opens the memory of this process to other processes of the same user. The memory is closed except for short
- * moments, because a process whose memory is closed cannot set up a user namespace or enter the PID namespace of a
- * keeper. */
+ * moments. They are needed because a process whose memory is closed cannot set up a user namespace or enter the PID
+ * namespace of a keeper. */
 static void open_memory(bool open)
 {
 	prctl(PR_SET_DUMPABLE, open, 0, 0, 0);
@@ -355,7 +355,8 @@ SHOWN uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder)
 	held |= landlock_apply(whole, sandbox->gpu, &sandbox->readable, &sandbox->devices, sandbox->hidden,
 			       (held & SANDBOX_TMP) != 0 ? sandbox->folder : folder);
 	if ((held & (SANDBOX_PROC | SANDBOX_LANDLOCK_FILES)) == 0)
-		held &= ~(uint32_t)SANDBOX_MEMORY_LIMIT; /* references could undo limits_die_first */
+		held &= ~(uint32_t)SANDBOX_MEMORY_LIMIT; /* without these layers, references could undo
+							  * limits_die_first */
 	return sandbox->filtered ? held | seccomp_apply(sandbox->gpu) : held;
 }
 

@@ -5,14 +5,14 @@ files, and its cases with the seconds that each will probably take. The longest 
 
 If a worker dies, its requests return to the queue. Any case of these requests may have killed the worker. Therefore,
 each of the cases becomes a suspect: from then on it is a separate request, and the worker that runs it does nothing
-else meanwhile. If three workers die while they run a case, the case is crashed, and is not tried again.
+else meanwhile. If three workers die while they run a case, the case counts as crashed, and is not tried again.
 
 This file does not use Ray, processes or time."""
 
 import heapq
 from dataclasses import dataclass, field
 
-DEATHS_MOST = 3  # a case is crashed after this number of workers died while they ran it
+DEATHS_MOST = 3  # a case counts as crashed after this many workers died while they ran it
 ERRORS_MOST = 3  # a request is given up if this number of workers could not answer it
 
 
