@@ -7,7 +7,7 @@ ground truth depends on these names and orders.
 Writes the definitions of ROOT/definitions to OUT/definitions, with other input names, another order of inputs, and
 another order of outputs if the op family allows it. The new run() calls the original reference. If a ground truth
 agrees with an original definition, it must also agree with the new definition. Also writes definitions of the op family
-gdn in which k has as many heads as v, to test definitions in which q and k have different numbers of heads."""
+gdn in which k has as many heads as v. They test definitions whose q and k have different numbers of heads."""
 
 import json
 import pathlib

@@ -48,7 +48,7 @@ def child(before, inside, after, end):
     return processor_ms() - start
 
 
-CASES = 20  # number of warm cases of a child
+CASES = 20  # how many warm cases a child runs
 
 
 def norm_ms():

@@ -4,12 +4,12 @@ Starts `reftest watch --json` on its own dataset. The parts are:
 
 saves     Simulates an author who saves a small rmsnorm SAVES (500) times in place (truncate, write, close), each time
           with another computation, and waits for the verdict. Prints the distribution of the times, for several pauses
-          between a verdict and the next save. A pause of half a second is the least in which a user can read a verdict
-          and save again. A pause of 100 ms simulates an editor that saves at every pause in typing. Without a pause,
-          the times show how fast runners are created, because each save needs a new runner, which on a GPU creates a
-          CUDA context. On a GPU there are also bursts of saves, as formatters and fast users cause them: four saves
-          with 100 ms between a verdict and the next save, then 2 s without saves. At the end only a comment changes in
-          each save.
+          between a verdict and the next save. A user needs a pause of at least half a second to read a verdict and save
+          again. A pause of 100 ms simulates an editor that saves at every pause in typing. Without a pause, the times
+          show how fast runners are created, because each save needs a new runner, which on a GPU creates a CUDA
+          context. On a GPU there are also bursts of saves, as formatters and fast users cause them: four saves with 100
+          ms between a verdict and the next save, then 2 s without saves. At the end only a comment changes in each
+          save.
 
 peer      Measures the same edits with `entr -r pytest` on the generated test file of the same definition, for
           comparison.

@@ -13,7 +13,7 @@ import sys
 import types
 
 CXX_SOURCES = (".cpp", ".cc", ".cxx", ".cu")
-COMPILER_LINES = 40  # number of lines of a compiler's messages that are shown
+COMPILER_LINES = 40  # how many lines of a compiler's messages are shown
 
 
 def write_files(files, folder):

@@ -271,7 +271,7 @@ class Zygote:
             kill(pid)
             if not child.reported:
                 self.sandbox.end(child.keeper, child.folder)
-        while not self.sandbox.has_pids:  # in a PID namespace, the others end with this process
+        while not self.sandbox.has_pids:  # in a PID namespace, all other processes end with this one
             left = children_of(os.getpid())
             for pid in left:
                 kill(pid)
@@ -917,8 +917,8 @@ def fitted(run, fitting):
 
 
 # The settings of torch that a reference must not change, because they can change the results or the speed of later
-# code. Each row has a name, and the names of the functions of torch that read and set it. SETTINGS in
-# python/testing/conftest.py must have the same rows.
+# code. Each row has the name of a setting, and the names of the two functions of torch that read and set this setting.
+# SETTINGS in python/testing/conftest.py must have the same rows.
 SETTINGS = [
     ("default dtype", "get_default_dtype", "set_default_dtype"),
     ("default device", "get_default_device", "set_default_device"),

@@ -51,7 +51,7 @@ static void cell(struct buf *out, const char *word, const char *column)
 	buf_printf(out, " %-*s", (int)strlen(column), word);
 }
 
-/* Writes one line with the op families for which the table of an installed library has no row. */
+/* Writes one line with the op families that have no row in the table of an installed library. */
 static void list_unsupported(const struct provider_fact *fact, const char *const *names, int count, struct buf *out)
 {
 	int listed = 0;

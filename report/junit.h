@@ -1,7 +1,7 @@
 /* junit - writes verdicts as JUnit XML for CI systems: a suite for each definition, a testcase for each case. A failed
  * case is a `failure`. A raised, crashed or invalid case is an `error`. A skipped case and a case without a verdict are
- * `skipped`. Messages may contain any bytes. Characters that XML does not allow become escapes, and so do characters
- * that are unsafe to show (base/unsafe_character.h). */
+ * `skipped`. Messages may contain any bytes. Characters that XML does not allow, and characters that are unsafe to show
+ * (base/unsafe_character.h), become escapes. */
 #ifndef REFTEST_REPORT_JUNIT_H
 #define REFTEST_REPORT_JUNIT_H
 

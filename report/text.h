@@ -19,7 +19,8 @@ struct report_options {
 	bool no_cases;	     /* report_json: of each definition only its status and the counts of its cases */
 	bool every_case;     /* print every failed case in full, not only the first of a definition */
 	bool list_failures;  /* print a line for each failed or invalid definition before the summary */
-	int width;	     /* maximum number of columns of a line of text, unless standard output is a terminal; 0: unlimited */
+	int width;	     /* the most columns that a line of text may have, unless standard output is a terminal; 0:
+			      * unlimited */
 	const struct run *solutions; /* the run of solutions, which report_json also reports; NULL: none */
 	/* appends the member of the JSON object for `solutions` (report/solutions.h) */
 	void (*solutions_json)(const struct run *solutions, struct buf *out);

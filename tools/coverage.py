@@ -13,9 +13,9 @@ leaves out:
 - code that all families share (number formats, memory)
 - error handling: statements that set an error message or return -1, and the branches that lead to them
 
-tests/coverage/explained.tsv gives a reason for each line that is not reached, or of which a branch is not reached. If
-such a line has no reason there, or if a line with a reason is reached completely, the script prints the line and exits
-with status 1.
+tests/coverage/explained.tsv gives a reason for each line that is not reached, or that has a branch that is not reached.
+If such a line has no reason there, or if a line with a reason is reached completely, the script prints the line and
+exits with status 1.
 
 --read uses the counters of the last run; --write writes the tables of docs/coverage.md."""
 
@@ -178,7 +178,7 @@ def is_shared(path):
 
 
 def left_of(family, reports):
-    """Yields (path, function, line, branches, shared) for each line that never runs or of which a branch is not
+    """Yields (path, function, line, branches, shared) for each line that never runs, or that has a branch that is not
     reached. `branches` has a 1 for each reached branch and a 0 for each other branch, or is "-" if the line never runs.
     `shared` is true if this family shares the line with other op families, and these families reach the line and all
     its branches."""

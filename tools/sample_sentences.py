@@ -44,7 +44,8 @@ def files():
 
 def sentences(text):
     """Yields the sentences of at least five words, without code, tables and paths, each with the sentence before it. A
-    list item begins a new sentence. The sentence before it is the one that introduces the list."""
+    list item begins a new sentence. For each item, the sentence that introduces the list counts as the sentence
+    before."""
     lead = ""
     for part in re.split(r"(\n\s*\n|\n\s*(?=[-*]\s|\d+\.\s))", text):
         item = re.match(r"\s*(?:[-*]|\d+\.)\s+", part)

@@ -13,7 +13,7 @@
 
 enum tty_key {
 	TTY_NOTHING,
-	TTY_STALE,    /* enter: run every case for which no stored verdict counts */
+	TTY_STALE,    /* enter: run every case without a valid stored verdict */
 	TTY_FAILURES, /* f: run the failed definitions again */
 	TTY_ALL,      /* a: run all definitions again */
 	TTY_DETAILS,  /* d: print details about all definitions that did not pass */

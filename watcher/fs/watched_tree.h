@@ -9,8 +9,8 @@
 
 struct watched_tree {
 	const char *path;   /* a directory in the root: "definitions" */
-	int depth;          /* the number of levels of directories below `path` that are watched */
-	int files_from;     /* the first level of directories whose files are watched; 1 selects files such as
+	int depth;          /* how many levels of directories below `path` are watched */
+	int files_from;     /* files are watched from this level of directories on; 1 selects files such as
 			     * "definitions/x/file" and deeper ones */
 	const char *suffix; /* watch only files that have this suffix and are not hidden; NULL: watch all files */
 };

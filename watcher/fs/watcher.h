@@ -16,7 +16,7 @@
  *
  * Directories that inotify cannot watch are polled twice a second by comparing the contents of their files, and a
  * message says so. These are directories on filesystems that change without inotify events (NFS, FUSE, 9p, …, detected
- * with statfs), and directories for which no inotify watch is left because of the limit. The target of a symbolic link
+ * with statfs), and directories that get no inotify watch because the limit is reached. The target of a symbolic link
  * is checked once a second if it is outside the watched directories. */
 #ifndef REFTEST_WATCHER_FS_WATCHER_H
 #define REFTEST_WATCHER_FS_WATCHER_H

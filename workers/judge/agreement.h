@@ -22,7 +22,7 @@ struct agreement_vote {
 
 /* Records that the ground truths `a` and `b` differ. */
 void agreement_differ(struct agreement *agreement, int a, int b);
-/* Returns the number of pairs of ground truths that differ. */
+/* Returns how many pairs of ground truths differ. */
 int agreement_differences(const struct agreement *agreement);
 
 /* Returns the ground truth that differs from all others, if at least two others exist and agree with each other.

@@ -24,7 +24,8 @@ struct judge_context {
 	/* memory that the judge shares with the runner of a ground truth (Python source in the dataset); the index is
 	 * the number of the ground truth */
 	struct shared_memory truth_memory[GROUND_TRUTHS_MAX];
-	int64_t wish;            /* size of the definition's largest case, for which the shared arena is allocated */
+	int64_t wish;            /* size of the definition's largest case; the shared arena is allocated for this
+				  * case */
 	unsigned char *private;  /* device memory for private copies; reused from case to case */
 	int64_t private_size;
 	unsigned char *inputs;   /* the judge's own copy of a case's inputs, not part of `private`; NULL: freed */

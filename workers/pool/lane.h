@@ -83,7 +83,7 @@ struct pool_shared {
 	int lane_count;
 	struct queue alone; /* cases to be retried while no other lane works */
 	struct answers answers;
-	int judge_failures; /* number of consecutive failed starts of judges */
+	int judge_failures; /* how many times in a row a judge failed to start */
 	char device_class[64]; /* "": not known yet */
 	double seconds[LANE_PARTS]; /* the time that the lanes spent on each kind of work */
 };

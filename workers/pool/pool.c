@@ -249,8 +249,8 @@ static struct lane *idle_lane(struct pool *pool)
 	return any;
 }
 
-/* A lane gives cases to another lane only if its remaining work takes at least this many seconds, because the other
- * lane needs a runner for them. On a GPU this runner needs a CUDA context. */
+/* A lane gives cases away only if its own remaining work takes at least this many seconds, because the lane that takes
+ * the cases needs a runner for them. On a GPU this runner needs a CUDA context. */
 #define SEPARATE_CPU_S 0.2
 #define SEPARATE_GPU_S 1.0
 

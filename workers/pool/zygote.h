@@ -57,7 +57,7 @@ struct child {
 	int64_t memory_spare;   /* bytes of memory that must stay available on this machine */
 };
 
-enum { RUNNER_POOL_PRINTED = 64 << 10 }; /* number of bytes that are kept of a reference's output */
+enum { RUNNER_POOL_PRINTED = 64 << 10 }; /* how many bytes of a reference's output are kept */
 
 struct zygote {
 	const char *python, *device; /* not owned */
@@ -73,7 +73,7 @@ struct zygote {
 	struct buf said;
 	int64_t deadline_ms; /* deadline for the zygote to start; 0: it has started, or there is none */
 	bool up;
-	int failures;                /* number of consecutive failed starts of zygotes or runners */
+	int failures;                /* how many times in a row a zygote or a runner failed to start */
 	int64_t watch_ms;            /* when the memory of the runners is checked next */
 	int64_t orphans_ms;          /* time of the next search for orphaned processes; 0: there are none */
 	struct child *children;
@@ -121,7 +121,7 @@ int zygote_spares(const struct zygote *runners);   /* number of spare runners th
 /* Returns whether a runner was taken that can reach the memory of processes that reftest starts from now on. */
 bool zygote_reaches_processes(const struct zygote *runners);
 
-/* Returns the number of runners without a lane that may use device memory: spare, starting and ending ones. */
+/* Returns how many runners without a lane may use device memory: spare, starting and ending ones. */
 int zygote_idle(const struct zygote *runners);
 /* Kills all spare and starting runners except one. */
 void zygote_thin(struct zygote *runners);

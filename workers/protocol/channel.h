@@ -19,8 +19,8 @@ struct channel {
 	int fd;                /* owned; -1: closed */
 	int received;          /* a received descriptor that no caller has taken yet, owned; -1: none */
 	struct buf in;
-	size_t taken;          /* number of bytes of `in` that were returned as lines */
-	size_t scanned;        /* number of bytes of `in` that were searched for a newline */
+	size_t taken;          /* how many bytes of `in` were returned as lines */
+	size_t scanned;        /* how many bytes of `in` were searched for a newline */
 	struct outgoing *first, **last;
 	int epoll;    /* not owned; -1: the channel is in no event loop */
 	bool waiting; /* the epoll also reports when the socket accepts data (EPOLLOUT) */

@@ -84,9 +84,9 @@ struct op_problem problem_of(const struct definition *definition, struct arena *
 struct tensor job_tensor(const struct op_arg *arg, const int64_t *axis);
 int64_t job_tensor_bytes(const struct tensor *tensor);
 
-/* Returns the number of bytes of device memory that a case needs: inputs three times (two sets, and the shared
- * arena), outputs five times, and canaries. Scratch memory of the ground truth is not included. The result is an upper
- * bound: if the inputs are large, only one set of them is kept. INT64_MAX: overflow. */
+/* Returns how many bytes of device memory a case needs: for three copies of the inputs (two sets, and the shared
+ * arena), five copies of the outputs, and the canaries. Scratch memory of the ground truth is not included. The result
+ * is an upper bound: if the inputs are large, only one set of them is kept. INT64_MAX: overflow. */
 int64_t job_bytes(const struct job *job);
 /* Returns the size of the shared arena for a case, for the larger of the two layouts. job_bytes includes this size. */
 int64_t job_arena_bytes(const struct job *job);

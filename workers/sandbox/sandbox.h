@@ -42,8 +42,8 @@ enum sandbox_layer {
 	SANDBOX_LANDLOCK_FILES = 1 << 9,    /* Landlock: files (ABI 1) */
 	SANDBOX_LANDLOCK_NETWORK = 1 << 10, /* Landlock: TCP (ABI 4) */
 	SANDBOX_LANDLOCK_SCOPE = 1 << 11,   /* Landlock: no signals or abstract sockets to processes outside (ABI 6) */
-	SANDBOX_SECCOMP = 1 << 12,          /* a filter that refuses all sockets except local ones, and all system calls
-					     * that no reference needs */
+	SANDBOX_SECCOMP = 1 << 12,          /* a filter that refuses all system calls that no reference needs, and all
+					     * sockets except local ones */
 	SANDBOX_NO_SOCKETS = 1 << 13,       /* the filter refuses local sockets, too; not used on a GPU */
 	SANDBOX_PROCESS_LIMIT = 1 << 14,    /* a limit for the number of processes */
 	SANDBOX_FILE_LIMIT = 1 << 15,       /* a limit for the size of a file */

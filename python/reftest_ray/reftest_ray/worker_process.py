@@ -30,7 +30,7 @@ class WorkerProcess:
         self.complaints = []  # the last lines of the process's standard error
         self.listener = threading.Thread(target=self._listen, daemon=True)
         self.listener.start()
-        self.waiting = {}  # from the id of a request to the future of its answer
+        self.waiting = {}  # maps the id of a request to the future of its answer
         self.lock = threading.Lock()
         self.dead = False
         self.facts = self.process.stdout.readline()  # the worker's line about itself, unparsed
