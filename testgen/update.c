@@ -37,8 +37,8 @@ static bool is_selected(const struct file_update *r, const struct group *group)
 	return false;
 }
 
-/* Returns the end of the group that starts at `begin`. Definitions are sorted by path, so those of an op_type are
- * contiguous. */
+/* Returns the end of the group that starts at `begin`. Definitions are sorted by path, so the definitions of an op_type
+ * are contiguous. */
 static int group_end(const struct file_update *r, int begin)
 {
 	const struct dataset_file *all = r->dataset->definitions;

@@ -490,7 +490,8 @@ static void finish_on_cpu(struct trial *trial)
 
 /* ---- the order of the runs ---- */
 
-/* Finishes a kind of runs whose check has a single result. If no run has recorded this result, records why. */
+/* Ends the runs of a kind whose check has a single result. If none of these runs has recorded the result, records
+ * why. */
 static void finish_once(struct trial *trial)
 {
 	struct extra *extra = &trial->extra;

@@ -409,7 +409,8 @@ static void decide_without_family(struct trial *trial)
 		trial_decide_by_checks(trial, alone, why);
 }
 
-/* Sets the status `checked` if only ground truths that may share a mistake with the reference confirm the outputs. */
+/* Sets the status `checked` if the outputs are confirmed only by ground truths that may share a mistake with the
+ * reference. */
 static void decide_related(struct trial *trial)
 {
 	const struct truths *truths = &trial->truths;

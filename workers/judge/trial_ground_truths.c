@@ -10,10 +10,10 @@
 #include "workers/judge/message_text.h"
 #include "workers/protocol/layout.h"
 
-/* Makes sure that the memory which only the judge and the process of ground truth `at` share is large enough for this
- * case. The provider maps this memory only during a request, so memory that is too small is released here. The runner
- * of a ground truth may still map the memory of an earlier case, so memory that is shared with a runner is released
- * only when the definition ends. */
+/* The judge shares some memory only with the process of ground truth `at`. Makes sure that this memory is large enough
+ * for this case. The provider maps this memory only during a request, so memory that is too small is released here. The
+ * runner of a ground truth may still map the memory of an earlier case, so memory that is shared with a runner is
+ * released only when the definition ends. */
 static int reserve_answer_memory(struct trial *trial, const struct round *round, int at, struct err *err)
 {
 	enum { SMALL_CASE = 64 << 20 };

@@ -1,5 +1,5 @@
-/* control_groups - a control group (cgroup v2) for each runner, with limits for the memory and the number of all its
- * processes together.
+/* control_groups - a control group (cgroup v2) for each runner. It limits the number of the runner's processes, and the
+ * memory of all of them together.
  *
  * Control groups are used only if the system has delegated the group of this process. This means that this process may
  * change the group, that the group has the controllers "memory" and "pids", and that no other process is in it. A group

@@ -36,9 +36,9 @@ static const struct variable {
  * down the judge, which works while a reference runs. On a CPU, torch multiplies with Intel's MKL. MKL_CBWR makes it
  * add in the same order in every call; otherwise the order is not fixed (manual of MKL, "Specifying Code Branches").
  * With glibc.malloc.hugetlb=1, glibc asks for huge pages (manual of glibc, "Memory Allocation Tunables"), so that new
- * tensors take fewer page faults. Freed tensors of at most 32 MiB, the largest threshold that glibc accepts, are
- * reused, because Linux would clear new pages. Larger tensors are returned to the system at once, because holes between
- * them would count against the limit of memory; keep_freed_memory in python/runner.py keeps them if the case is
+ * tensors take fewer page faults. Freed tensors of at most 32 MiB are reused, because Linux would clear new pages. (32
+ * MiB is the largest threshold that glibc accepts.) Larger tensors are returned to the system at once, because holes
+ * between them would count against the limit of memory; keep_freed_memory in python/runner.py keeps them if the case is
  * small. */
 static const char *const reference_settings[] = {
     "LC_ALL=C.UTF-8", "PYTHONHASHSEED=0", "PYTHONUTF8=1", "OMP_WAIT_POLICY=passive",

@@ -22,8 +22,8 @@ int machine_python(const char *given, const char *root, char *out, size_t size, 
 bool machine_installed(void);
 
 /* Writes the path of one of reftest's own Python files to `out`. The path is the value of the environment variable
- * `variable` if it is set. If the variable is not set, the path is that of the file in the source checkout, or,
- * without a checkout, of the file that `make install` installed. Returns -1 if one of reftest's own Python files has
+ * `variable` if it is set. If the variable is not set, the path is that of the file in the source checkout. Without a
+ * checkout, it is that of the file that `make install` installed. Returns -1 if one of reftest's own Python files has
  * changed since the build. */
 int machine_script(const char *name, const char *variable, char *out, size_t size, struct err *err);
 

@@ -1,13 +1,14 @@
 /* zygote - manages the zygote and the runners. The zygote is a Python process that has imported torch; it forks the
  * runners.
  *
- * A spare runner waits until a lane needs a runner. A runner serves one definition and is then killed, or is released
- * to serve another one, if the source code of both references allows that (workers/pool/isolation.h). A runner's slot
- * is free again after the zygote has reported the runner's end and has been told to reap the runner. Until the runner
- * is reaped, the kernel cannot reuse the runner's pid. If the zygote dies, the kernel kills all runners, and a new
- * zygote is started when runners are needed. The zygote kills processes that references leave behind. If the zygote has
- * died, zygote_dispatch kills these processes, which requires that this process is a subreaper. A new zygote is started
- * only when all of these processes have ended, because they could change the zygote while it starts. */
+ * A spare runner waits until a lane needs a runner. A runner serves one definition and is then killed. If the source
+ * code of both references allows it, the runner is released instead, and serves another definition
+ * (workers/pool/isolation.h). A runner's slot is free again after the zygote has reported the runner's end and has been
+ * told to reap the runner. Until the runner is reaped, the kernel cannot reuse the runner's pid. If the zygote dies,
+ * the kernel kills all runners, and a new zygote is started when runners are needed. The zygote kills processes that
+ * references leave behind. If the zygote has died, zygote_dispatch kills these processes, which requires that this
+ * process is a subreaper. A new zygote is started only when all of these processes have ended, because they could
+ * change the zygote while it starts. */
 #ifndef REFTEST_WORKERS_POOL_ZYGOTE_H
 #define REFTEST_WORKERS_POOL_ZYGOTE_H
 

@@ -45,7 +45,8 @@ static void move_up(int parent, const char *name, struct top *top)
 	do {
 		snprintf(free_name, sizeof free_name, "removed-%lu", top->moved++);
 	} while (faccessat(top->fd, free_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0);
-	fchmodat(parent, name, 0700, AT_SYMLINK_NOFOLLOW); /* the kernel moves only a directory that it may write to */
+	fchmodat(parent, name, 0700, AT_SYMLINK_NOFOLLOW); /* the kernel moves a directory only if this process may
+							    * write to it */
 	renameat(parent, name, top->fd, free_name);
 }
 
