@@ -8,8 +8,9 @@ time in the sandbox, and their difference. The processor time of parent and chil
 changes with the load.
 
 Then measures a warm case (a case in a process that has run it before) in the same way, in a tenth of the pairs: each
-child computes a small rmsnorm once, and then CASES times more. Prints the processor time of all children together and
-of a warm case, without the sandbox and in it, with the quartiles of the differences."""
+child computes a small rmsnorm once, and then CASES times more. Prints two processor times, that of all children
+together and that of a warm case. Each is printed without the sandbox and in it, with the quartiles of the
+differences."""
 
 import importlib.util
 import os

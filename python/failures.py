@@ -96,7 +96,7 @@ SPACE = Limit("file_limit", "reached the limit of its temporary files (%(size)s 
               "write less")
 DESCRIPTORS = Limit("file_limit", "reached its limit of open files (%(files)d); it should close what it no longer needs")
 
-# The limit that a system error shows, by errno; and, for exceptions without an errno, the limit that their text shows.
+# The limit that an exception shows: by its errno if it is a system error, else by a part of its text.
 LIMIT_ERRORS = {str(errno.ENOMEM): MEMORY, str(errno.EFBIG): SPACE, str(errno.ENOSPC): SPACE, str(errno.EMFILE): DESCRIPTORS}
 LIMIT_TEXTS = {"can't allocate memory": MEMORY, "annot allocate memory": MEMORY, "std::bad_alloc": MEMORY,
                "file write failed": SPACE}

@@ -136,9 +136,9 @@ def text_of(problem):
 
 def mendable(problem):
     """Returns true if a failure of a library is transient. If it is, the verdict for which this library was skipped is
-    not stored, and the next run tries the library again. A build that failed with a compiler's error message is
-    permanent, because every attempt would take minutes. The verdict then stays valid until the library, its table or
-    the device changes. A build that failed without a compiler's error message is transient."""
+    not stored, and the next run tries the library again. A failed build with an error message of the compiler counts as
+    a permanent failure, because every new attempt would take minutes. The verdict then stays valid until the library,
+    its table or the device changes. A failed build without such a message counts as a transient failure."""
     text = str(problem)
     if not isinstance(problem, common.NotBuilt):
         return any(words in text for words in TROUBLE)

@@ -29,8 +29,8 @@ Pool and child exchange JSON lines on the child's socket:
   PID namespace, a descriptor of this /proc comes with "ready"
 - -> {"file": path} with a descriptor of the content, for each file that the reference may read; no answer
 - -> {"load": source, "name", "entry_point", "fitting", "makes_inputs", "memory", "processor_time", "kept"}. If the
-  source is a ground truth and not a reference, the field "truth" has the path of the source, which errors then name. If
-  the ground truth has several files, the fields of programs.py replace the source
+  source is a ground truth and not a reference, the field "truth" has the path of the source, and error messages name
+  this path. If the ground truth has several files, the fields of programs.py replace the source
 - <- {"loaded": true} or {"error": …}
 - -> {"make": …} and {"store": …}, as the judge writes them (trial_custom_inputs.c), to a child that loaded code with
   "makes_inputs"; such a child never loads a reference
@@ -781,7 +781,7 @@ def folders_of(paths):
 @functools.cache
 def interpreter_folders():
     """Returns the folders of the interpreter and of reftest, whose files do not count as reached. The zygote finds them
-    for its children, because this takes a system call for each part of each path."""
+    for its children, because each part of each path takes a system call."""
     return folders_of([*sys.path, FOLDER, os.path.dirname(os.__file__)])
 
 
@@ -933,7 +933,7 @@ def process_defaults():
 
 
 def left_behind(before, who):
-    """Raises a Mistake if the reference changed a setting of torch, and restores all settings."""
+    """Restores all settings of torch, and raises a Mistake if the reference changed one of them."""
     now = process_defaults()
     changed = [name for name in now if now[name] != before[name]]
     if not changed:

@@ -23,8 +23,8 @@ def as_float64(value):
 
 
 def as_nudged(value):
-    """Returns a float tensor in float64, each element moved up or down by half a unit of its dtype, and any other value
-    unchanged."""
+    """Returns a float tensor in float64, with each element moved up or down by half a unit of the tensor's dtype.
+    Returns any other value unchanged."""
     wide = as_float64(value)
     if wide is value and not (isinstance(value, torch.Tensor) and value.dtype == torch.float64):
         return value

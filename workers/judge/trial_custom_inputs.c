@@ -21,7 +21,7 @@
 #include "workers/judge/case_inputs.h"
 #include "workers/judge/message_text.h"
 
-/* The most names in the code's answer that a message shows. */
+/* A message shows at most this many names from the code's answer. */
 enum { OTHERS_SHOWN = 8 };
 
 static bool is_custom(const struct trial *trial, int input)

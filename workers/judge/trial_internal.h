@@ -106,8 +106,8 @@ struct extra {
 	uint64_t changed_outputs;  /* bit i is set if an input had an effect on output i */
 	int without_effect;	   /* the first input without effect, or -1 */
 	uint64_t by_gradient;	   /* bit i is set if the gradient of the outputs with respect to input i is not zero */
-	int examined, gradients;   /* number of inputs whose effect was examined, and number of inputs that were
-				    * examined by gradients */
+	int examined, gradients;   /* for how many inputs the effect was examined, and for how many of them by
+				    * gradients */
 	bool all_examined;	   /* the effect of every input was examined */
 	bool tensor_left_out;	   /* a tensor has no second set of values, which may hide the effect of other inputs */
 };

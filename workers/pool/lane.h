@@ -33,7 +33,7 @@ struct lane {
 	struct channel channel; /* socket to the judge */
 	bool up;                /* the judge has sent its first message */
 	int64_t up_deadline;    /* ms: deadline for the judge to start; 0: no judge is starting */
-	int outstanding, stale; /* number of answers that the judge still owes, and how many of them to ignore */
+	int outstanding, stale; /* how many answers the judge still owes, and how many of them will be ignored */
 	int64_t stale_deadline; /* ms: if stale answers are still missing at this time, the judge is replaced */
 
 	enum phase phase;
@@ -98,7 +98,7 @@ void lane_give(struct pool_shared *shared, struct lane *lane, struct queued *wor
 /* Handles the provider's messages and sends the next request to the provider. */
 void pool_shared_dispatch_provider(struct pool_shared *shared, int64_t now_ms);
 
-/* Handles messages of judge and runner, a judge or runner that has ended, and expired deadlines. Returns -1 if no
+/* Handles the messages and the end of judge and runner, and expired deadlines. Returns -1 if no
  * judge can be started. */
 int lane_dispatch(struct pool_shared *shared, struct lane *lane, int64_t now_ms, struct err *err);
 /* Advances a waiting lane: starts its judge, assigns a runner to the lane, or starts the case. Returns -1 if no judge

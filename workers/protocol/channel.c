@@ -153,7 +153,8 @@ int channel_take_fd(struct channel *channel)
 	return fd;
 }
 
-/* Sends as much of a message's rest as one sendmsg accepts. Returns the number of bytes sent, or -1 and sets errno. */
+/* Sends as much of the rest of a message as one call of sendmsg accepts. Returns the number of bytes sent, or -1 and
+ * sets errno. */
 static ssize_t send_some(int fd, struct outgoing *outgoing)
 {
 	union control control = {0};
