@@ -16,7 +16,7 @@ enum report_list {
 struct report_options {
 	bool strict;	     /* findings count as failures */
 	enum report_list list;
-	bool no_cases;	     /* report_json: of each definition only its status and the counts of its cases */
+	bool no_cases;	     /* report_json prints only the status of each definition and the counts of its cases */
 	bool every_case;     /* print every failed case in full, not only the first of a definition */
 	bool list_failures;  /* print a line for each failed or invalid definition before the summary */
 	int width;	     /* the most columns that a line of text may have, unless standard output is a terminal; 0:

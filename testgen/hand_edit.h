@@ -1,6 +1,6 @@
 /* hand_edit - determines whether reftest or a user wrote a test file, and whether a user edited a generated file. The
- * first lines of a generated file say that reftest generated it and contain a digest of the rest. Only an unedited
- * generated file may be replaced. */
+ * first lines of a generated file say that reftest generated the file, and they contain a digest of the rest. Only an
+ * unedited generated file may be replaced. */
 #ifndef REFTEST_TESTGEN_HAND_EDIT_H
 #define REFTEST_TESTGEN_HAND_EDIT_H
 

@@ -409,9 +409,9 @@ static void report_left(struct file_update *r, const char *file, const struct bu
 	update_file_report(r, arena_printf(r->arena, "%s%s %s; %s", TESTS_FOLDER, file, state, hint(r, file)));
 }
 
-/* Writes `text` to the file if the file may be replaced. If `lost` is not NULL, it is a message that the new text would
- * delete tests; then the message is reported and the file is left unchanged. Returns 1 if the file now has the new text
- * (or would have it without `check`), and 0 if the file was left unchanged. Returns -1 and sets `err` on error. */
+/* Writes `text` to the file if the file may be replaced. If `lost` is not NULL, the new text would delete tests: then
+ * the message `lost` is reported, and the file is left unchanged. Returns 1 if the file now has the new text (or would
+ * have it without `check`), and 0 if the file was left unchanged. Returns -1 and sets `err` on error. */
 static int settle(struct file_update *r, const char *file, const struct buf *text, enum file_answer there,
 		  const struct buf *old, enum owner owner, const char *lost, struct err *err)
 {
@@ -545,7 +545,7 @@ static bool is_known_stat(const struct file_stat *read, const struct file_stat *
 	return wrote ? now->size == length : memcmp(read, now, sizeof *now) == 0;
 }
 
-/* Adds the bounds of the option --tolerance, or those that the current file has, to the body of a file. */
+/* Adds bounds to the body of a file: those of the option --tolerance, or else those in the current file. */
 static void add_tolerances(const struct file_update *r, const struct buf *old, struct buf *body)
 {
 	size_t skip = old->length > 0 ? owned_body(old->data, old->length) : 0;

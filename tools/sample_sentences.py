@@ -94,7 +94,8 @@ def blocks(lines):
 
 
 def c_comments(text):
-    """Yields the comments of a C file with the code on their first line or, if there is none, on the line below."""
+    """Yields each comment of a C file with its code: the code on the first line of the comment or, if there is none,
+    the line below."""
     for match in re.finditer(r'''"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)'|/\*(.*?)\*/''', text, flags=re.S):
         if match[1] is None:  # the match is a literal and not a comment
             continue

@@ -2,10 +2,10 @@
  *
  * The program has one thread. The watcher (watcher/fs/watcher.h) reports changed paths. The changed definitions become
  * a batch (watcher/batches.h), the pool runs their cases, and each verdict is printed as soon as it is known. The first
- * batch contains all definitions, and so does the batch after an overflow of the event queue or a replacement of the
- * root. While git holds its lock, or while many files change in quick succession, changes are collected
- * (watcher/debounce.h). The program writes its own files below .reftest, where only the cookie file is watched
- * (watcher/server.h). */
+ * batch contains all definitions. A batch after an overflow of the event queue, or after a replacement of the root,
+ * contains all of them, too. While git holds its lock, or while many files change in quick succession, changes are
+ * collected (watcher/debounce.h). The program writes its own files below .reftest, where only the cookie file is
+ * watched (watcher/server.h). */
 #include "watcher/loop.h"
 
 #include <poll.h>

@@ -39,8 +39,8 @@ struct client {
 
 struct server {
 	int lock, listener, epoll; /* -1: none */
-	int folder;                /* a descriptor of the folder that contains the socket, which stays valid if the
-				    * folder is moved; -1: none */
+	int folder;                /* a descriptor of the folder with the socket; it stays valid if the folder is moved;
+				    * -1: none */
 	dev_t device;              /* device and inode number of the socket file that this watcher created */
 	ino_t inode;
 	char root[4096];
