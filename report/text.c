@@ -539,8 +539,8 @@ static const char *without_place(const struct result *result)
 	return space + 1;
 }
 
-/* Returns the cause of a failure: the diagnosis; else the message of the result; else the region of the first failed
- * case; else the message of this case. Only the first line of the returned text is used. */
+/* Returns the cause of a failure: the diagnosis; else the message of the result; else what the first failed case says:
+ * the region of the failures or a message. Only the first line of the returned text is used. */
 static const char *cause_of(const struct result *result, const char **before)
 {
 	const char *says[DIAGNOSIS_SHOWN];

@@ -10,7 +10,7 @@ tests/data/signatures.json contains the version of each library, and for each fu
 and its callers ("providers": the tables in python/libraries/, which tests/providers.py checks against this record). The
 record of a library whose wheel is given is replaced; the records of other libraries are kept. If a record changes, the
 library's API has changed. If a wheel lacks a name in NAMES, the script fails. If that name is marked "optional", the
-script only reports that the name is missing, because the table checks whether the library has the name. Some parameters
+script only reports that it is missing, because the table checks whether the library has the name. Some parameters
 cannot be read from the source (**words, a class that is created at import). In NAMES, these parameters follow the name.
 They are recorded as written, and only the existence of the name is checked.
 
