@@ -79,8 +79,8 @@ def merger_of(root):
 
 
 def workers_alive():
-    """Returns the process ids of the `reftest work` that this bench started. Their parents, actors of Ray, have the
-    variable MARK with this bench's pid in their environment."""
+    """Returns the process ids of the `reftest work` that this bench started. The parents of these processes, actors of
+    Ray, have the variable MARK with this bench's pid in their environment."""
     found = []
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -148,8 +148,8 @@ def deaths(runs):
     from ray.cluster_utils import Cluster
     from reftest_ray.ray_fleet import RayFleet
 
-    # The head node gets no workers. It belongs to the coordinator, and an end-to-end test covers the coordinator's
-    # death.
+    # The head node gets no workers. The head node belongs to the coordinator, and an end-to-end test covers the
+    # coordinator's death.
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
     nodes = []
     ray.init(address=cluster.address, log_to_driver=False, logging_level="error")

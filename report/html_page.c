@@ -241,9 +241,9 @@ void html_page_data(const struct html_page *page, const struct run *run, const s
 }
 
 /* Appends JSON for a script element. The characters '<', '>' and '&' become escapes, so that no text can end the
- * element or begin a comment. They occur only inside JSON strings, where the escape means the same. A character that is
- * unsafe to show is already an escape in the JSON (buf_json_bytes). This escape is escaped again, so that the page
- * shows the escape instead of the character. */
+ * element or begin a comment. The three characters occur only inside JSON strings, where the escapes mean the same. A
+ * character that is unsafe to show is already an escape in the JSON (buf_json_bytes). This escape is escaped again, so
+ * that the page shows the escape instead of the character. */
 static void add_safely(const struct buf *data, struct buf *out)
 {
 	for (size_t i = 0; i < data->length; i++) {

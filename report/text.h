@@ -6,7 +6,8 @@
 
 #include "engine/run.h"
 
-/* The definitions that a report lists. It always lists definitions that did not pass, and definitions with findings. */
+/* The definitions that a report lists. A report always lists definitions that did not pass, and definitions with
+ * findings. */
 enum report_list {
 	LIST_ALL,
 	LIST_RAN,  /* definitions with a case that ran */

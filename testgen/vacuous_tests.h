@@ -1,6 +1,6 @@
 /* vacuous_tests - finds hand-written tests that cannot fail, in all test files of a dataset. The script
- * python/vacuous_tests.py is started once for all files. It parses the files and prints findings. This module checks
- * the form of the findings. */
+ * python/vacuous_tests.py is started once for all files. The script parses the files and prints findings. This module
+ * checks the form of the findings. */
 #ifndef REFTEST_TESTGEN_VACUOUS_TESTS_H
 #define REFTEST_TESTGEN_VACUOUS_TESTS_H
 

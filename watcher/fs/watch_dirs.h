@@ -27,8 +27,8 @@ struct watch_dir {
 	char path[];                     /* relative to the root; "" is the root */
 };
 
-/* A path whose stat is checked once a second, because no watched directory reports its changes. It is a symbolic link
- * whose target is a file or does not exist, or a file that watcher_follow added. */
+/* A path whose stat is checked once a second, because no watched directory reports its changes. The path is a symbolic
+ * link whose target is a file or does not exist, or watcher_follow added the path. */
 struct linked {
 	struct linked *next;
 	bool followed;                   /* watcher_follow added the path, which need not be a symbolic link */

@@ -277,8 +277,8 @@ static void read_input(struct trial *trial, int item)
 			extra->changed_outputs |= UINT64_C(1) << i;
 			any = true;
 		}
-	/* An input that the operation writes to may be a mere buffer for an output. It is therefore reported only if no
-	 * other input is without effect. */
+	/* An input that the operation writes to may be a mere buffer for an output. Such an input is therefore reported
+	 * only if no other input is without effect. */
 	if (!any && (extra->without_effect < 0 || is_written(trial, extra->without_effect)))
 		extra->without_effect = item;
 	extra->examined++;

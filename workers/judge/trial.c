@@ -599,8 +599,8 @@ static enum trial_answer recover(struct trial *trial, struct buf *out)
 }
 
 /* Returns whether ground truth `at` is enough for the verdict. The next ground truth is also needed if this one may
- * share a mistake with the reference, or if its arithmetic is coarser than the case's tolerance rules. It is also
- * needed if this one does not compute the final values of an input that the reference wrote to. */
+ * share a mistake with the reference, or if its arithmetic is coarser than the case's tolerance rules. The next one is
+ * also needed if this one does not compute the final values of an input that the reference wrote to. */
 static bool decides(const struct trial *trial, const struct round *round, int at)
 {
 	return !trial->truths.all && round->answered[at] && round->coarse[at] == NULL &&

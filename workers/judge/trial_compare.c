@@ -473,7 +473,7 @@ void trial_ask_builtin(struct trial *trial, struct round *round, int at)
 }
 
 /* Returns builtin's number among the ground truths if it is certainly needed for this round, and the outputs have not
- * been compared with it yet. It is certainly needed if it is the first ground truth, or if all ground truths were
+ * been compared with it yet. Builtin is certainly needed if it is the first ground truth, or if all ground truths were
  * requested. Otherwise returns -1. */
 static int builtin_to_come(const struct trial *trial, const struct round *round)
 {
@@ -491,7 +491,7 @@ void trial_ask_builtin_early(struct trial *trial, struct round *round)
 }
 
 /* The judge reads no message while it computes. For cases up to this size, the computation takes only a small part of
- * BLAME_MS. This is the time within which the judge must answer if the reference fails meanwhile. */
+ * BLAME_MS. BLAME_MS is the time within which the judge must answer if the reference fails meanwhile. */
 enum { AHEAD_BYTES = 128 << 20 };
 
 /* Computes builtin for a round before the reference has computed its outputs. If this fails, builtin is computed again

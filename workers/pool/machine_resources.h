@@ -11,10 +11,10 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* Writes the absolute path of the Python interpreter to `out`. It is the first of these that is set or exists: `given`
- * (--python), $REFTEST_PYTHON, <root>/.venv, the .venv of the checkout in which the binary was built, the virtual
- * environment into which pip installed the binary (if torch is there, too), or python3 on PATH. Returns -1 if there is
- * no interpreter that can be executed. */
+/* Writes the absolute path of the Python interpreter to `out`. The interpreter is the first of these that is set or
+ * exists: `given` (--python), $REFTEST_PYTHON, <root>/.venv, the .venv of the checkout in which the binary was built,
+ * the virtual environment into which pip installed the binary (if torch is there, too), or python3 on PATH. Returns -1
+ * if there is no interpreter that can be executed. */
 int machine_python(const char *given, const char *root, char *out, size_t size, struct err *err);
 
 /* Returns whether `make install` or a wheel installed this program. If so, there is no checkout in which make could

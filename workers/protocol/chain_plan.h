@@ -18,9 +18,9 @@ struct chain_plan *chain_plan_make(const struct kernels_api *api, const char *te
 /* Returns the version of the chain: a digest of its text and of its families' sources. */
 const char *chain_plan_version(const struct chain_plan *plan, struct arena *arena);
 
-/* Returns the tolerance rule of an output of the definition. It combines the rules of the steps on which the output
- * depends: atol and rtol are sums, and hit_ratio is the smallest. An output depends on a step if the step makes it, or
- * makes a tensor from which it is computed. `c` is a case of the definition. */
+/* Returns the tolerance rule of an output of the definition. This rule combines the rules of the steps on which the
+ * output depends: atol and rtol are sums, and hit_ratio is the smallest. An output depends on a step if the step makes
+ * it, or makes a tensor from which it is computed. `c` is a case of the definition. */
 struct rule chain_plan_rule(const struct chain_plan *plan, const struct op_case *c, int output);
 
 /* Computes all outputs on the host. `in` and `out` are the tensors of the definition on the host. Returns -1 with a

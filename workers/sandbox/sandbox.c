@@ -224,8 +224,8 @@ static void prepare_runners(struct sandbox *sandbox)
 
 /* ---- runners ---- */
 
-/* The first process of a runner's PID namespace. It shares the memory of the zygote, so it does nothing but wait, with
- * all signals blocked. */
+/* The first process of a runner's PID namespace. This process shares the memory of the zygote, so it does nothing but
+ * wait, with all signals blocked. */
 static int keep(void *unused)
 {
 	(void)unused;

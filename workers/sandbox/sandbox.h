@@ -12,8 +12,8 @@
  *
  * sandbox_open moves the zygote to its own user, mount, network, IPC and UTS namespaces. The only files that it then
  * sees are a read-only selection: system libraries, the interpreter with its packages, and devices. Each runner gets
- * its own PID and mount namespace, with its own /proc and an own /tmp of limited size. It has a Landlock ruleset, a
- * seccomp filter and resource limits, and no capabilities.
+ * its own PID and mount namespace, with its own /proc and an own /tmp of limited size. Each runner also has a Landlock
+ * ruleset, a seccomp filter and resource limits, and it has no capabilities.
  *
  * The layers overlap. If this machine refuses some layers, the rest still hold. `layers` says which layers hold; no
  * caller may assume more. The program also links this module, because `reftest doctor` tries every layer. A gap is

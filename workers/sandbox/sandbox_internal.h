@@ -39,9 +39,9 @@ int view_build(const struct sandbox_paths *readable, const struct sandbox_paths 
 	       const char *hidden);
 /* Mounts a /proc of this process's PID namespace. */
 int view_mount_proc(void);
-/* Mounts the /proc of a runner. It gives no write access to the machine's settings, and the number of processes in the
- * namespace is limited. On the CPU, nothing in it is writable. On a GPU, the files of the processes are writable,
- * because CUDA's driver fails if it cannot name its threads there. Returns the layers that hold. */
+/* Mounts the /proc of a runner. This /proc gives no write access to the machine's settings, and the number of processes
+ * in the namespace is limited. On the CPU, nothing in it is writable. On a GPU, the files of the processes are
+ * writable, because CUDA's driver fails if it cannot name its threads there. Returns the layers that hold. */
 uint32_t view_mount_proc_of_runner(int processes, bool gpu);
 /* Mounts an empty filesystem of limited size. */
 int view_mount_tmp(const char *folder);

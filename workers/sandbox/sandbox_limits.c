@@ -138,8 +138,8 @@ int limits_drop_capabilities_of_programs(void)
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		return -1;
-	/* A process without capabilities may not make these calls. It does not need them, because it cannot gain
-	 * capabilities. */
+	/* A process without capabilities may not make these calls. Such a process does not need them, because it cannot
+	 * gain capabilities. */
 	prctl(PR_SET_SECUREBITS, locked, 0, 0, 0);
 	for (int i = 0; prctl(PR_CAPBSET_DROP, i, 0, 0, 0) == 0; i++)
 		; /* the call fails after the last capability */

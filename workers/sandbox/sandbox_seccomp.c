@@ -2,13 +2,13 @@
  * tables of this file, docs/containment.md, and the reference in tests/hostile/references that tries the call.
  *
  * The filters refuse system calls that torch, CUDA, Triton and compilers never make, with an error that a caller can
- * handle. They list refused calls and not allowed ones, because the calls that libraries make change with each release.
- * Calls that are newer than this table are refused as if the kernel did not have them. Each filter is written as a
- * table of instructions, and needs no library.
+ * handle. The filters list the calls that are refused, and not those that are allowed, because the calls that libraries
+ * make change with each release. Calls that are newer than this table are refused as if the kernel did not have them.
+ * Each filter is written as a table of instructions, and needs no library.
  *
- * There are two filters. The zygote installs the larger one once, and all runners inherit it. This saves time, because
- * the installation of a filter is slow: the kernel computes the filter's answer for every system call. Each runner adds
- * the smaller one, which refuses calls that the zygote or the sandbox itself needs. */
+ * There are two filters. There are two filters. The zygote installs the larger filter once, and all runners inherit it.
+ * This saves time, because the installation of a filter is slow: the kernel computes the filter's answer for every
+ * system call. Each runner adds the smaller filter, which refuses calls that the zygote or the sandbox itself needs. */
 #include "workers/sandbox/sandbox_internal.h"
 
 #include <errno.h>

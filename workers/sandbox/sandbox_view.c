@@ -276,8 +276,8 @@ static int protect_proc(void)
 	return 0;
 }
 
-/* Makes the machine's /proc writable again, except the files that configure the machine. It is used if this process
- * gets no /proc of its own. */
+/* Makes the machine's /proc writable again, except the files that configure the machine. This function is used if this
+ * process gets no /proc of its own. */
 static int open_proc(void)
 {
 	return mount(NULL, "/proc", NULL, MS_REMOUNT | MS_BIND | PROC_FLAGS, NULL) == 0 ? protect_proc() : 0;

@@ -16,7 +16,8 @@ WAIT_S = 5  # seconds that events() waits before it looks again
 
 
 class WorkerActor:
-    """The actor. It lives on the node of its GPU, and its child process gets the GPU through CUDA_VISIBLE_DEVICES."""
+    """The actor. The actor lives on the node of its GPU, and its child process gets the GPU through
+    CUDA_VISIBLE_DEVICES."""
 
     def __init__(self, command):
         self.process = WorkerProcess(command)
