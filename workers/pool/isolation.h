@@ -1,7 +1,7 @@
 /* isolation - decides which tasks may share a runner.
  *
  * A runner serves several definitions only if the source code of their references can leave nothing behind in the
- * runner (python/isolation.py). The reader decides this. It is a child of the zygote that runs no reference. It gets
+ * runner (python/isolation.py). The reader, a child of the zygote that runs no reference, decides this. The reader gets
  * the source code of one reference at a time, and answers whether the reference needs a separate runner, with the
  * reason. If the reader ends or does not answer, the reference gets a separate runner, and another reader is
  * started. */
@@ -20,7 +20,8 @@ struct isolation_reader {
 
 void isolation_open(struct isolation_reader *reader);
 /* If `always_own` is true, or if a property of the task requires a separate runner, decides so without the reader. Also
- * decides that the cases of the task must not run in several runners at once, if a property of the task forbids it. */
+ * decides that the cases of the task must not run in several runners at once, if a property of the task forbids
+ * this. */
 void isolation_by_task(struct queued *work, bool always_own);
 /* Sets the decision. `why` is the reason for a separate runner, and is copied; NULL: the runner may be kept. */
 void isolation_set(struct queued *work, const char *why);

@@ -6,9 +6,9 @@
  * make change with each release. Calls that are newer than this table are refused as if the kernel did not have them.
  * Each filter is written as a table of instructions, and needs no library.
  *
- * There are two filters. There are two filters. The zygote installs the larger filter once, and all runners inherit it.
- * This saves time, because the installation of a filter is slow: the kernel computes the filter's answer for every
- * system call. Each runner adds the smaller filter, which refuses calls that the zygote or the sandbox itself needs. */
+ * There are two filters. The zygote installs the larger filter once, and all runners inherit it. This saves time,
+ * because the installation of a filter is slow: the kernel computes the filter's answer for every system call. Each
+ * runner adds the smaller filter, which refuses calls that the zygote or the sandbox itself needs. */
 #include "workers/sandbox/sandbox_internal.h"
 
 #include <errno.h>
