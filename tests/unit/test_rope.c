@@ -404,7 +404,7 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 	    PROBLEM("e", "rope", unknown_size, flat, flat_outputs),
 	    PROBLEM("f", "rope", axes, twice, outputs),
 	};
-	static const char *const parts[] = {"positions", "mystery", "indptr", "rotary dimension", "is flat", "both say"};
+	static const char *const parts[] = {"positions", "mystery", "indptr", "rotary dimension", "is flat", "both determine"};
 
 	(void)state;
 	for (int i = 0; i < COUNT(cases); i++)
