@@ -16,9 +16,17 @@ def has_content(path):
         return False
 
 
+def threads_of(pid):
+    """/proc has an unlisted directory for each thread, too."""
+    try:
+        return {int(number) for number in os.listdir(f"/proc/{pid}/task")}
+    except OSError:
+        return set()
+
+
 def run(hidden_states, weight):
-    own = {int(number) for number in os.listdir("/proc/self/task")}
-    known = {int("@sleeper@"), int("@victim@"), int("@stopped@"), int("@sharer@"), 1, *own}
+    of_user = (int("@sleeper@"), int("@victim@"), int("@stopped@"), int("@sharer@"))
+    known = {1, *threads_of("self")}.union(*map(threads_of, of_user))
     reached = []
     for pid in set(range(1, 5000)) - known:
         for name in FILES:
