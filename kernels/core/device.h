@@ -21,6 +21,14 @@ extern "C" {
 
 enum { DEVICE_HANDLE = 64 };
 
+/* A part of a device's memory, for a call that writes or compares several parts. */
+struct device_part {
+	void *memory;
+	const void *bytes;  /* device memory with the bytes of the part; NULL: `byte`, repeated */
+	unsigned char byte;
+	int64_t length;     /* in bytes; may be 0 */
+};
+
 struct device; /* opaque to callers; each implementation defines its own struct */
 
 struct device_calls {
@@ -42,6 +50,11 @@ struct device_calls {
 	int (*download)(struct device *device, void *to_host, const void *from, int64_t bytes, struct err *err);
 	int (*copy)(struct device *device, void *to, const void *from, int64_t bytes, struct err *err);
 	int (*set)(struct device *device, void *to, unsigned char byte, int64_t bytes, struct err *err);
+	/* Write or compare all parts. A GPU that several processes use at once makes a process wait for each call, so one
+	 * call for many parts costs much less than many calls. `parts_equal` returns 1 if each part has its bytes, 0 if a
+	 * part differs, or -1 on error. */
+	int (*write_parts)(struct device *device, const struct device_part *parts, int count, struct err *err);
+	int (*parts_equal)(struct device *device, const struct device_part *parts, int count, struct err *err);
 	/* Compares `bytes` bytes. Returns the offset of the first difference, -1 if all bytes are equal, or -2 on
 	 * error. */
 	int64_t (*first_difference)(struct device *device, const void *a, const void *b, int64_t bytes, struct err *err);

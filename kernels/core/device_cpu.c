@@ -143,6 +143,29 @@ static int64_t first_other(struct device *device, const void *a, unsigned char b
 	return -1;
 }
 
+static int write_parts(struct device *device, const struct device_part *parts, int count, struct err *err)
+{
+	for (int i = 0; i < count; i++)
+		if (parts[i].bytes != NULL)
+			copy(device, parts[i].memory, parts[i].bytes, parts[i].length, err);
+		else
+			set(device, parts[i].memory, parts[i].byte, parts[i].length, err);
+	return 0;
+}
+
+static int parts_equal(struct device *device, const struct device_part *parts, int count, struct err *err)
+{
+	for (int i = 0; i < count; i++) {
+		const struct device_part *part = &parts[i];
+		int64_t at = part->bytes != NULL ? first_difference(device, part->memory, part->bytes, part->length, err)
+						 : first_other(device, part->memory, part->byte, part->length, err);
+
+		if (at >= 0)
+			return 0;
+	}
+	return 1;
+}
+
 static void fill_generic(const struct op_case *c, int input, struct tensor *out)
 {
 	uint64_t key = input_key(c, input);
@@ -207,6 +230,8 @@ static const struct device_calls calls = {
     .download = copy,
     .copy = copy,
     .set = set,
+    .write_parts = write_parts,
+    .parts_equal = parts_equal,
     .first_difference = first_difference,
     .first_other = first_other,
     .fill = fill,

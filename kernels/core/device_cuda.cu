@@ -1,6 +1,6 @@
 /* device_cuda - implements kernels/core/device.h on one CUDA GPU.
  *
- * All work runs on one stream of the device, and every call waits for that stream before it returns. A sticky error,
+ * All work runs on one stream of the device, and every call waits for that stream once, before it returns. A sticky error,
  * such as a kernel's invalid access, marks the device as broken: every later call only reports that error, and the
  * process must be replaced.
  *
@@ -210,6 +210,30 @@ static int cuda_set(struct device *device, void *to, unsigned char byte, int64_t
 	return finish(d, "cudaMemsetAsync", err);
 }
 
+static int cuda_write_parts(struct device *device, const struct device_part *parts, int count, struct err *err)
+{
+	struct cuda_device *d = own(device);
+
+	if (usable(d, err) != 0)
+		return -1;
+	for (int i = 0; i < count; i++) {
+		const struct device_part *part = &parts[i];
+
+		if (part->length <= 0)
+			continue;
+		cudaError_t error = part->bytes == NULL
+					? cudaMemsetAsync(part->memory, part->byte, (size_t)part->length, d->stream)
+					: cudaMemcpyAsync(part->memory, part->bytes, (size_t)part->length,
+							  cudaMemcpyDeviceToDevice, d->stream);
+
+		if (checked(d, error, "writing a part of a GPU's memory", err) != 0) {
+			finish(d, "writing parts of a GPU's memory", NULL);
+			return -1;
+		}
+	}
+	return finish(d, "writing parts of a GPU's memory", err);
+}
+
 /* --- searches ----------------------------------------------------------------------------------------------------- */
 
 /* The bytes to compare with: an array or, if `bytes` is NULL, one repeated byte value. */
@@ -251,31 +275,67 @@ static __global__ void search(const unsigned char *a, struct pattern pattern, in
 	}
 }
 
-static int64_t run_search(struct device *device, const void *a, struct pattern pattern, int64_t bytes, struct err *err)
+/* Starts a search. Several searches may use *d->found one after the other: it is then their smallest offset. */
+static int launch_search(struct cuda_device *d, const void *a, struct pattern pattern, int64_t bytes, struct err *err)
 {
-	struct cuda_device *d = own(device);
 	const unsigned char *start = (const unsigned char *)a;
 	int64_t head = (int64_t)(-(uintptr_t)a % 16), threads, blocks;
-	unsigned long long found = 0;
 
-	if (usable(d, err) != 0)
-		return -2;
 	if (bytes <= 0)
-		return -1;
+		return 0;
 	if (head > bytes || (pattern.bytes != NULL && ((uintptr_t)pattern.bytes + (uintptr_t)head) % 16 != 0))
 		head = bytes;
 	int64_t tail = head + (bytes - head) / 16 * 16;
 
 	threads = head + (tail - head) / 16 + (bytes - tail);
 	blocks = (threads + THREADS - 1) / THREADS;
-	if (CHECKED(d, cudaMemsetAsync(d->found, 0xff, sizeof *d->found, d->stream), err) != 0)
-		return -2;
 	search<<<blocks < d->most_blocks ? (unsigned)blocks : d->most_blocks, THREADS, 0, d->stream>>>(
 	    start, pattern, bytes, head, tail, d->found);
-	if (checked(d, cudaGetLastError(), "launching a search", err) != 0 ||
-	    transfer(device, &found, d->found, sizeof found, cudaMemcpyDeviceToHost, "a search", err) != 0)
+	return checked(d, cudaGetLastError(), "launching a search", err);
+}
+
+/* Begins searches, with *d->found as "nothing found". */
+static int begin_search(struct cuda_device *d, struct err *err)
+{
+	return usable(d, err) != 0 ? -1 : CHECKED(d, cudaMemsetAsync(d->found, 0xff, sizeof *d->found, d->stream), err);
+}
+
+/* Waits for the searches. Returns the smallest offset that they found, -1 if they found nothing, or -2 on error. */
+static int64_t end_search(struct cuda_device *d, struct err *err)
+{
+	unsigned long long found = 0;
+
+	if (transfer(&d->device, &found, d->found, sizeof found, cudaMemcpyDeviceToHost, "a search", err) != 0)
 		return -2;
 	return found == ~0ull ? -1 : (int64_t)found;
+}
+
+static int64_t run_search(struct device *device, const void *a, struct pattern pattern, int64_t bytes, struct err *err)
+{
+	struct cuda_device *d = own(device);
+
+	if (begin_search(d, err) != 0 || launch_search(d, a, pattern, bytes, err) != 0)
+		return -2;
+	return end_search(d, err);
+}
+
+static int cuda_parts_equal(struct device *device, const struct device_part *parts, int count, struct err *err)
+{
+	struct cuda_device *d = own(device);
+
+	if (begin_search(d, err) != 0)
+		return -1;
+	for (int i = 0; i < count; i++) {
+		struct pattern pattern = {(const unsigned char *)parts[i].bytes, parts[i].byte};
+
+		if (launch_search(d, parts[i].memory, pattern, parts[i].length, err) != 0) {
+			finish(d, "a search", NULL);
+			return -1;
+		}
+	}
+	int64_t found = end_search(d, err);
+
+	return found == -2 ? -1 : found == -1;
 }
 
 static int64_t cuda_first_difference(struct device *device, const void *a, const void *b, int64_t bytes, struct err *err)
@@ -432,6 +492,8 @@ static const struct device_calls cuda_calls = {
     cuda_download,
     cuda_copy,
     cuda_set,
+    cuda_write_parts,
+    cuda_parts_equal,
     cuda_first_difference,
     cuda_first_other,
     cuda_fill,

@@ -145,6 +145,56 @@ static int searches_find_the_first_byte(const struct check *check)
 	return wrong;
 }
 
+/* Parts of both kinds, at all alignments, are written, compared with what they must hold, and compared again with one
+ * byte changed: in a part (which must be found) or between the parts. */
+static int parts_of(const struct check *check, unsigned char *a, const unsigned char *from, int64_t bytes)
+{
+	const struct device_calls *calls = check->gpu->calls;
+	const struct device_part parts[] = {
+	    {.memory = a, .byte = 0xA5, .length = bytes},
+	    {.memory = a + bytes + 1, .bytes = from, .length = bytes},
+	    {.memory = a + 2 * bytes + 2, .byte = 0xFF, .length = bytes},
+	    {.memory = NULL, .length = 0},
+	};
+	struct err err;
+	int wrong = 0, count = sizeof parts / sizeof *parts;
+
+	must(calls->set(check->gpu, a, 3, 3 * bytes + 3, &err) == 0, &err);
+	must(calls->write_parts(check->gpu, parts, count, &err) == 0, &err);
+	if (calls->first_other(check->gpu, a, 0xA5, bytes, &err) != -1 ||
+	    calls->first_difference(check->gpu, a + bytes + 1, from, bytes, &err) != -1 ||
+	    calls->first_other(check->gpu, a + 2 * bytes + 2, 0xFF, bytes, &err) != -1 ||
+	    calls->first_other(check->gpu, a + bytes, 3, 1, &err) != -1 ||
+	    calls->first_other(check->gpu, a + 3 * bytes + 2, 3, 1, &err) != -1)
+		wrong += tell("parts of %lld bytes at %p were not written", (long long)bytes, (void *)a);
+	if (calls->parts_equal(check->gpu, parts, count, &err) != 1)
+		wrong += tell("parts of %lld bytes at %p are not equal after they were written", (long long)bytes, (void *)a);
+	for (int64_t at = 0; at <= 3 * bytes + 2; at += bytes / 2 + 1) {
+		int want = at == bytes || at == 2 * bytes + 1 || at == 3 * bytes + 2;
+
+		must(calls->write_parts(check->gpu, parts, count, &err) == 0, &err);
+		must(calls->set(check->gpu, a + at, 9, 1, &err) == 0, &err);
+		if (calls->parts_equal(check->gpu, parts, count, &err) != want)
+			wrong += tell("parts of %lld bytes at %p: byte %lld was changed", (long long)bytes, (void *)a, (long long)at);
+	}
+	return wrong;
+}
+
+static int parts_are_written_and_compared(const struct check *check)
+{
+	unsigned char *a = gpu_memory(check, 1 << 20), *from = gpu_memory(check, 1 << 20);
+	struct err err;
+	int wrong = 0;
+
+	must(check->gpu->calls->set(check->gpu, from, 7, 1 << 20, &err) == 0, &err);
+	for (int64_t bytes = 1; bytes <= 300000; bytes = bytes < 40 ? bytes + (check->quick ? 13 : 1) : bytes * 5 + 1)
+		for (int shift = 0; shift < 32; shift += 5)
+			wrong += parts_of(check, a + shift, from + shift % 17, bytes);
+	check->gpu->calls->release(check->gpu, a);
+	check->gpu->calls->release(check->gpu, from);
+	return wrong;
+}
+
 /* --- comparisons -------------------------------------------------------------------------------------------------- */
 
 /* Returns the next length to test. The tested lengths are all lengths up to 70, some around the number of elements that
@@ -404,6 +454,7 @@ static const struct {
     {"memory that is not there is said and harms nothing", memory_that_is_not_there_is_said_and_harms_nothing, true},
     {"shared memory has a handle of its own", shared_memory_has_a_handle_of_its_own, false},
     {"searches find the first byte", searches_find_the_first_byte, false},
+    {"parts are written and compared", parts_are_written_and_compared, false},
     {"integers beyond doubles are distinguished", integers_beyond_doubles_are_distinguished, false},
     {"comparisons agree with the CPU", comparisons_agree_with_the_cpu, false},
     {"long comparisons agree with the CPU", long_comparisons_agree_with_the_cpu, false},

@@ -98,6 +98,37 @@ static void searches_give_the_first_place_wherever_it_is(void **state)
 	free(b);
 }
 
+static void parts_are_written_and_compared(void **state)
+{
+	struct device *device = *state;
+	unsigned char from[6000], to[10000], want[10000];
+	const struct device_part parts[] = {
+	    {.memory = to + 1, .bytes = from, .length = 6000},
+	    {.memory = to + 6001, .byte = 0x5a, .length = 3000},
+	    {.memory = NULL, .length = 0},
+	};
+	struct err err = {""};
+
+	memset(from, 1, sizeof from);
+	memset(to, 2, sizeof to);
+	memset(want, 2, sizeof want);
+	memset(want + 1, 1, 6000);
+	memset(want + 6001, 0x5a, 3000);
+	assert_int_equal(device->calls->write_parts(device, parts, 3, &err), 0);
+	assert_memory_equal(to, want, sizeof to);
+	assert_int_equal(device->calls->parts_equal(device, parts, 3, &err), 1);
+	for (size_t at = 0; at < sizeof to; at += at == 0 ? 1 : 1499) {
+		bool outside = at == 0 || at > 9000;
+
+		to[at]++;
+		assert_int_equal(device->calls->parts_equal(device, parts, 3, &err), outside);
+		to[at]--;
+	}
+	to[9000]++;
+	assert_int_equal(device->calls->parts_equal(device, parts, 3, &err), 0);
+	assert_int_equal(device->calls->parts_equal(device, parts, 0, &err), 1);
+}
+
 static const struct op_axis axes[] = {{"n", true, 0}};
 
 static void an_input_of_no_family_is_filled_with_generic_values(void **state)
@@ -215,6 +246,7 @@ int main(void)
 	    cmocka_unit_test(memory_is_aligned_and_more_than_is_free_is_refused),
 	    cmocka_unit_test(it_cannot_share_by_handle_and_says_why),
 	    cmocka_unit_test(searches_give_the_first_place_wherever_it_is),
+	    cmocka_unit_test(parts_are_written_and_compared),
 	    cmocka_unit_test(an_input_of_no_family_is_filled_with_generic_values),
 	    cmocka_unit_test(comparing_goes_by_the_rule),
 	    cmocka_unit_test(a_control_group_above_this_one_limits_what_is_free),

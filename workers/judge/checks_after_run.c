@@ -43,7 +43,12 @@ static const char *overwritten_place(struct trial *trial, const struct layout_ga
  * `rc` to -1 and returns the error's message. */
 const char *trial_overwritten_canary(struct trial *trial, struct err *err, int *rc)
 {
-	*rc = 0;
+	struct shared_part *parts = arena_array(&trial->arena, (size_t)trial->layout.gap_count + 1, sizeof *parts);
+	int equal = shared_memory_parts_equal(trial_stage_of(trial), parts, trial_canary_parts(trial, parts), err);
+
+	*rc = equal < 0 ? -1 : 0;
+	if (equal != 0)
+		return equal < 0 ? err->text : NULL;
 	for (int g = 0; g < trial->layout.gap_count; g++) {
 		const struct layout_gap *gap = &trial->layout.gaps[g];
 		int64_t at =
@@ -54,7 +59,7 @@ const char *trial_overwritten_canary(struct trial *trial, struct err *err, int *
 		if (at != -1)
 			return at == -2 ? err->text : overwritten_place(trial, gap, at);
 	}
-	return NULL;
+	return "wrote outside its tensors, and restored the bytes while they were checked";
 }
 
 void trial_check_canaries(struct trial *trial)
@@ -135,6 +140,14 @@ static const char *difference(struct trial *trial, int tensor_index, const struc
 			    format_value(arena, found.then, copy->dtype), format_value(arena, found.now, copy->dtype));
 }
 
+/* Returns the part of the shared arena that holds the tensor, and a private copy of it. */
+static struct shared_part part_of(const struct trial *trial, int tensor_index, const struct tensor *copy)
+{
+	return (struct shared_part){.offset = trial->layout.offset[tensor_index],
+				    .memory = copy->data,
+				    .length = job_tensor_bytes(copy)};
+}
+
 enum trial_difference trial_first_difference(struct trial *trial, int tensor_index, const struct tensor *copy)
 {
 	struct first_difference found;
@@ -146,6 +159,19 @@ enum trial_difference trial_first_difference(struct trial *trial, int tensor_ind
 	return DIFFERS_IN_VALUE;
 }
 
+/* Compares all inputs that the reference may not write to in one call. Returns false if one differs, or on error; then
+ * the comparison of each input says more. */
+static bool kept_inputs_equal(struct trial *trial, const struct round *round)
+{
+	int inputs = trial->job->problem.input_count, count = 0;
+	struct shared_part *parts = arena_array(&trial->arena, (size_t)inputs + 1, sizeof *parts);
+
+	for (int i = 0; i < inputs; i++)
+		if (round->in[i].data != NULL && trial_in_place(trial, round, i).place == OP_KEPT)
+			parts[count++] = part_of(trial, i, &round->in[i]);
+	return shared_memory_parts_equal(trial_stage_of(trial), parts, count, NULL) == 1;
+}
+
 /* Checks that the reference changed no input. Inputs that the op family allows a reference to write to are compared
  * with ground truth later. In a case without an op family, a changed input is only a finding, because some operations
  * update a buffer in place. */
@@ -153,6 +179,8 @@ void trial_check_inputs(struct trial *trial, const struct round *round)
 {
 	const struct op *op = trial->op;
 
+	if (kept_inputs_equal(trial, round))
+		return;
 	for (int i = 0; i < trial->job->problem.input_count && !trial->decided; i++) {
 		const char *where, *sentence;
 
@@ -384,6 +412,22 @@ static const struct tensor *copy_of(const struct trial *trial, const struct roun
 	return copy->data != NULL ? copy : NULL;
 }
 
+/* Returns the parts of the shared arena that have private copies (copy_of), in the trial's arena, and their number. */
+static struct shared_part *parts_with_copies(struct trial *trial, const struct round *round, int *count)
+{
+	int tensors = trial_tensor_count(trial);
+	struct shared_part *parts = arena_array(&trial->arena, (size_t)tensors + 1, sizeof *parts);
+
+	*count = 0;
+	for (int i = 0; i < tensors; i++) {
+		const struct tensor *copy = copy_of(trial, round, i);
+
+		if (copy != NULL)
+			parts[(*count)++] = part_of(trial, i, copy);
+	}
+	return parts;
+}
+
 bool trial_changes_seed(const struct trial *trial)
 {
 	return trial_is_checked(trial) && trial->seed_matters == NULL && described_samples(&trial->job->problem) == NULL;
@@ -392,8 +436,11 @@ bool trial_changes_seed(const struct trial *trial)
 /* Returns the first tensor whose values differ from those after the first run, or -1. Outputs are compared first. */
 static int first_differing(struct trial *trial, const struct round *round, const char **where)
 {
-	int count = trial_tensor_count(trial), inputs = trial->job->problem.input_count;
+	int count = trial_tensor_count(trial), inputs = trial->job->problem.input_count, copies;
+	struct shared_part *parts = parts_with_copies(trial, round, &copies);
 
+	if (shared_memory_parts_equal(trial_stage_of(trial), parts, copies, NULL) == 1)
+		return -1;
 	for (int k = 0; k < count && !trial->decided; k++) {
 		int i = (k + inputs) % count;
 		const struct tensor *copy = copy_of(trial, round, i);
@@ -434,14 +481,10 @@ void trial_check_deterministic(struct trial *trial, const struct round *round)
  * private memory. */
 int trial_copy_what_was_written(struct trial *trial, const struct round *round, struct err *err)
 {
-	for (int i = 0; i < trial_tensor_count(trial); i++) {
-		const struct tensor *copy = copy_of(trial, round, i);
+	int count;
+	struct shared_part *parts = parts_with_copies(trial, round, &count);
 
-		if (copy != NULL && shared_memory_get(&trial->context->shared, copy->data, trial->layout.offset[i],
-						      job_tensor_bytes(copy), err) != 0)
-			return -1;
-	}
-	return 0;
+	return shared_memory_read_parts(&trial->context->shared, parts, count, err);
 }
 
 /* For a ground truth that is Python source: copies the values that it wrote to its inputs. Inputs that must have the
@@ -466,11 +509,11 @@ static int copy_written_inputs(struct trial *trial, const struct round *round, s
 int trial_copy_provided(struct trial *trial, const struct round *round, struct tensor *to, struct err *err)
 {
 	const struct op_problem *problem = &trial->job->problem;
+	struct shared_part *parts = arena_array(&trial->arena, (size_t)problem->output_count + 1, sizeof *parts);
 
 	for (int i = 0; i < problem->output_count; i++)
-		if (shared_memory_get(trial_stage_of(trial), to[i].data,
-				      trial->layout.offset[problem->input_count + i], job_tensor_bytes(&to[i]),
-				      err) != 0)
-			return -1;
+		parts[i] = part_of(trial, problem->input_count + i, &to[i]);
+	if (shared_memory_read_parts(trial_stage_of(trial), parts, problem->output_count, err) != 0)
+		return -1;
 	return copy_written_inputs(trial, round, to, err);
 }

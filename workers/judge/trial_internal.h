@@ -202,6 +202,9 @@ void trial_write_run(struct trial *trial, const struct round *round, struct buf 
 void trial_write_provide(struct trial *trial, const struct round *round, const char *provider, struct buf *out);
 void trial_write_truth(struct trial *trial, const struct round *round, const char *name, struct buf *out);
 int trial_stage(struct trial *trial, const struct round *round, enum trial_run run, struct err *err);
+/* Writes the parts of the shared arena that must hold canaries to `parts`, which has room for trial->layout.gap_count
+ * parts. Returns their number. */
+int trial_canary_parts(const struct trial *trial, struct shared_part *parts);
 
 /* workers/judge/checks_after_run.c */
 const char *trial_overwritten_canary(struct trial *trial, struct err *err, int *rc);

@@ -210,29 +210,38 @@ void trial_write_provide(struct trial *trial, const struct round *round, const c
 	buf_text(out, "}}");
 }
 
+int trial_canary_parts(const struct trial *trial, struct shared_part *parts)
+{
+	for (int g = 0; g < trial->layout.gap_count; g++) {
+		const struct layout_gap *gap = &trial->layout.gaps[g];
+
+		parts[g] = (struct shared_part){.offset = gap->begin, .byte = CANARY, .length = gap->end - gap->begin};
+	}
+	return trial->layout.gap_count;
+}
+
 /* Writes canaries, inputs and poison for the outputs to the shared memory, in the layout of run `run`. */
 int trial_stage(struct trial *trial, const struct round *round, enum trial_run run, struct err *err)
 {
 	enum judge_part before = judge_clock_turn(&trial->context->clock, JUDGE_STAGES);
 	const struct op_problem *problem = &trial->job->problem;
-	struct shared_memory *shared = trial_stage_of(trial);
-	int64_t *bytes = arena_array(&trial->arena, (size_t)trial_tensor_count(trial), sizeof *bytes);
-	int rc = 0;
+	int count = trial_tensor_count(trial), part_count = 0, rc;
+	int64_t *bytes = arena_array(&trial->arena, (size_t)count, sizeof *bytes);
+	struct shared_part *parts;
 
 	for (int i = 0; i < problem->input_count; i++)
 		bytes[i] = round->in[i].data == NULL ? 0 : job_tensor_bytes(&round->in[i]);
 	for (int i = 0; i < problem->output_count; i++)
 		bytes[problem->input_count + i] = job_tensor_bytes(&round->first[i]);
-	trial->layout = layout_make(bytes, trial_tensor_count(trial), layout_of[run], &trial->arena);
-	for (int g = 0; rc == 0 && g < trial->layout.gap_count; g++) {
-		const struct layout_gap *gap = &trial->layout.gaps[g];
-
-		rc = shared_memory_set(shared, gap->begin, CANARY, gap->end - gap->begin, err);
-	}
-	for (int i = 0; rc == 0 && i < problem->input_count; i++)
-		rc = shared_memory_put(shared, trial->layout.offset[i], round->in[i].data, bytes[i], err);
-	for (int i = problem->input_count; rc == 0 && i < trial_tensor_count(trial); i++)
-		rc = shared_memory_set(shared, trial->layout.offset[i], poison[run], bytes[i], err);
+	trial->layout = layout_make(bytes, count, layout_of[run], &trial->arena);
+	parts = arena_array(&trial->arena, (size_t)(trial->layout.gap_count + count), sizeof *parts);
+	part_count = trial_canary_parts(trial, parts);
+	for (int i = 0; i < count; i++)
+		parts[part_count++] = (struct shared_part){.offset = trial->layout.offset[i],
+							   .memory = i < problem->input_count ? round->in[i].data : NULL,
+							   .byte = poison[run],
+							   .length = bytes[i]};
+	rc = shared_memory_write_parts(trial_stage_of(trial), parts, part_count, err);
 	judge_clock_turn(&trial->context->clock, before);
 	return rc;
 }

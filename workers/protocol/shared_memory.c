@@ -236,6 +236,80 @@ int64_t shared_memory_first_difference(struct shared_memory *shared, int64_t off
 	return device->calls->first_difference(device, shared->blocks->base + offset, memory, bytes, err);
 }
 
+/* Returns the parts as parts of the device's memory. `read`: the bytes go from the arena to memory. The caller frees
+ * the list. */
+static struct device_part *device_parts(const struct shared_memory *shared, const struct shared_part *parts, int count, bool read)
+{
+	struct device_part *list = calloc((size_t)count + 1, sizeof *list);
+
+	if (list == NULL)
+		die_no_memory();
+	for (int i = 0; i < count; i++) {
+		unsigned char *arena = shared->blocks->base + parts[i].offset;
+
+		list[i] = (struct device_part){.memory = read ? parts[i].memory : arena,
+					       .bytes = read ? arena : parts[i].memory,
+					       .byte = parts[i].byte,
+					       .length = parts[i].length};
+	}
+	return list;
+}
+
+static int write_or_read(struct shared_memory *shared, const struct shared_part *parts, int count, bool read, struct err *err)
+{
+	struct device_part *list = device_parts(shared, parts, count, read);
+	int rc = shared->device->calls->write_parts(shared->device, list, count, err);
+
+	free(list);
+	return rc;
+}
+
+int shared_memory_write_parts(struct shared_memory *shared, const struct shared_part *parts, int count, struct err *err)
+{
+	if (shared->kind != SHARED_STAGED)
+		return write_or_read(shared, parts, count, false, err);
+	for (int i = 0; i < count; i++) {
+		const struct shared_part *part = &parts[i];
+		int rc = part->memory != NULL ? shared_memory_put(shared, part->offset, part->memory, part->length, err)
+					      : shared_memory_set(shared, part->offset, part->byte, part->length, err);
+
+		if (rc != 0)
+			return -1;
+	}
+	return 0;
+}
+
+int shared_memory_read_parts(struct shared_memory *shared, const struct shared_part *parts, int count, struct err *err)
+{
+	if (shared->kind != SHARED_STAGED)
+		return write_or_read(shared, parts, count, true, err);
+	for (int i = 0; i < count; i++)
+		if (shared_memory_get(shared, parts[i].memory, parts[i].offset, parts[i].length, err) != 0)
+			return -1;
+	return 0;
+}
+
+int shared_memory_parts_equal(struct shared_memory *shared, const struct shared_part *parts, int count, struct err *err)
+{
+	if (shared->kind != SHARED_STAGED) {
+		struct device_part *list = device_parts(shared, parts, count, false);
+		int equal = shared->device->calls->parts_equal(shared->device, list, count, err);
+
+		free(list);
+		return equal;
+	}
+	for (int i = 0; i < count; i++) {
+		const struct shared_part *part = &parts[i];
+		int64_t at = part->memory != NULL
+				 ? shared_memory_first_difference(shared, part->offset, part->memory, part->length, err)
+				 : shared_memory_first_other(shared, part->offset, part->byte, part->length, err);
+
+		if (at != -1)
+			return at == -2 ? -1 : 0;
+	}
+	return 1;
+}
+
 void shared_memory_describe(const struct shared_memory *shared, struct buf *out)
 {
 	static const char *const kinds[] = {"memory", "cuda", "staged"};

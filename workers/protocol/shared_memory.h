@@ -55,6 +55,20 @@ int64_t shared_memory_first_other(struct shared_memory *shared, int64_t offset, 
 int64_t shared_memory_first_difference(struct shared_memory *shared, int64_t offset, const void *memory, int64_t bytes,
 				       struct err *err);
 
+/* A part of the arena, and device memory with its bytes. */
+struct shared_part {
+	int64_t offset;
+	void *memory;       /* NULL: `byte`, repeated */
+	unsigned char byte;
+	int64_t length;     /* in bytes; may be 0 */
+};
+
+/* Write the parts from memory to the arena, or read them from the arena into memory (each needs its `memory`). */
+int shared_memory_write_parts(struct shared_memory *shared, const struct shared_part *parts, int count, struct err *err);
+int shared_memory_read_parts(struct shared_memory *shared, const struct shared_part *parts, int count, struct err *err);
+/* Compares the parts of the arena with memory. Returns 1 if all are equal, 0 if one differs, or -1 on error. */
+int shared_memory_parts_equal(struct shared_memory *shared, const struct shared_part *parts, int count, struct err *err);
+
 /* Writes the data with which a runner maps the arena: {"id", "kind", "bytes", "handle"}. */
 void shared_memory_describe(const struct shared_memory *shared, struct buf *out);
 int shared_memory_fd(const struct shared_memory *shared); /* the memfd, owned by `shared`; -1: the arena has none */
