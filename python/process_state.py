@@ -65,7 +65,7 @@ def state(torch, device, own):
     if device != "cpu":
         found.update({"device": torch.cuda.current_device(),
                       "stream": torch.cuda.current_stream().cuda_stream,
-                      "memory of the GPU": torch.cuda.memory_allocated(),
+                      "memory of the GPU": memory_of_gpu(torch),
                       "devices in use": [torch.cuda.memory_reserved(i) > 0 for i in range(torch.cuda.device_count())]})
     return found
 
@@ -136,6 +136,18 @@ def changed(old, new):
     return [new.get(fd, old.get(fd)) for fd in old.keys() | new.keys() if old.get(fd) != new.get(fd)]
 
 
+def memory_of_gpu(torch):
+    """Returns how many bytes torch has allocated on the GPU, without the workspaces that torch itself keeps for cuBLAS
+    after the first matrix product."""
+    clear = getattr(torch._C, "_cuda_clearCublasWorkspaces", None)
+    if clear is not None:
+        clear()
+    return torch.cuda.memory_allocated()
+
+
 def data_bytes():
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[5]) * resource.getpagesize()
+    """Returns how much memory this process has written to. Address space that is only reserved does not count, because
+    the CUDA driver reserves gigabytes. It counts only where the kernel does not tell the difference."""
+    with open("/proc/self/status") as file:
+        sizes = dict(line.split(":", 1) for line in file)
+    return int(sizes.get("RssAnon", sizes["VmData"]).split()[0]) << 10
