@@ -2,8 +2,8 @@
 
 Starts `reftest watch --json` on its own dataset. The parts are:
 
-saves     Simulates an author who saves a small rmsnorm SAVES (500) times in place (truncate, write, close), each time
-          with another computation, and waits for the verdict. Prints the distribution of the times, for several pauses
+saves     Simulates an author: changes the computation of a small rmsnorm in place (truncate, write, close), waits for
+          the verdict, and does so SAVES (500) times. Prints the distribution of the times, for several pauses
           between a verdict and the next save. A user needs a pause of at least half a second to read a verdict and save
           again. A pause of 100 ms simulates an editor that saves at every pause in typing. Without a pause, the times
           show how fast runners are created, because each save needs a new runner, which on a GPU creates a CUDA

@@ -1,8 +1,8 @@
 /* linked_dataset - presents definitions that are in no dataset as a dataset of symbolic links.
  *
- * Definitions outside a dataset are single files, files in a folder (FlashInfer's tracer writes one file per call), or
- * problems. A problem is a folder with definition.json and workload.jsonl, as in SOL-ExecBench. If the folder also has
- * a file truth.py, this file is the ground truth of the definition. This module makes the folder
+ * Outside a dataset, a definition is a single file, a file in a folder (FlashInfer's tracer writes one file per call),
+ * or a folder with definition.json and workload.jsonl, as in SOL-ExecBench. If such a folder also has a file truth.py,
+ * this file is the ground truth of the definition. This module makes the folder
  * $XDG_CACHE_HOME/reftest/linked/DIGEST, which has the layout of a dataset and contains links to these files; DIGEST is
  * a digest of their paths. For all other modules, this folder is an ordinary dataset with a cache of its own. The files
  * themselves are not changed, and nothing is written beside them. Tensor files are not linked, because reftest reads no

@@ -572,7 +572,7 @@ static const char *computes_something_else(struct maker *m, const struct op_cand
 		if (i == 0 || list[i].entry != list[i - 1].entry)
 			names = arena_printf(m->arena, "%s%s%s", names, i > 0 ? ", " : "", list[i].entry->op->name);
 	return arena_printf(m->arena,
-	                    "%s; the shapes are also those of %s, but the reference computes something else on their inputs",
+	                    "%s; the definition also has the shapes of %s, but on such inputs its reference computes something else",
 	                    why, names);
 }
 

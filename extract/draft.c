@@ -121,8 +121,8 @@ static enum draft_answer contradicts_itself(struct making *m, const char *axis, 
 	for (int i = 0; i < d->field_count; i++)
 		fields = arena_printf(m->arena, "%s%s%s = %lld", fields, i == 0 ? "" : i == d->field_count - 1 ? " and " : ", ", d->fields[i].name,
 				      (long long)d->fields[i].value);
-	err_set(m->why, "the configuration of %s has %s, so that %s of %s (%s) is no integer", d->model->name, fields, axis, m->rule->module,
-		expression);
+	err_set(m->why, "the configuration of %s is contradictory: with %s, the length of %s of %s is %s, which is no integer", d->model->name,
+		fields, axis, m->rule->module, expression);
 	return DRAFT_ERROR;
 }
 

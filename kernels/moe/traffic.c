@@ -388,7 +388,7 @@ static struct traffic open_traffic(const struct op_case *c, const struct moe_rol
 static void make_logits(const struct op_case *c, const struct moe_roles *roles, const struct routing *r,
 			struct tensor *out)
 {
-	/* The first height of each method is its highest, because element 0 of `sigmoid` is the sigmoid of that height.
+	/* In each row the first height must be the highest, because element 0 of `sigmoid` belongs to it.
 	 * Heights for sigmoids are never very low, because sigmoids are not divided by their sum, and the outputs would
 	 * vanish. */
 	static const int64_t heights[][HEIGHTS] = {

@@ -733,7 +733,7 @@ static int64_t check_token(const struct op_case *c, const struct tensor *in, int
 	if (sequence == -1)
 		return -1;
 	if (sequence < 0 || sequence >= sequences) {
-		err_set(err, "input '%s' holds %lld at [%lld], but there are %lld sequences (and -1 for padding)",
+		err_set(err, "input '%s' holds %lld at [%lld], which is neither -1 (padding) nor the number of one of the %lld sequences",
 		        args[roles.batch_indices].name, (long long)sequence, (long long)token, (long long)sequences);
 		return -2;
 	}

@@ -80,7 +80,7 @@ NUMBERS = {
     "local_expert_offset": (0, 1),
     "pad_slot_id": (0, -1),
 }
-# Float scalars without such a mutant: {name: why}.
+# Float scalars for which no mutant replaces the value: {name: why}.
 NO_NUMBER = {
     "lower_bound": "it is below 0",
 }

@@ -388,7 +388,7 @@ static void what_a_workload_must_not_provide_is_reported_with_its_place(void **s
 {
 	(void)state;
 	assert_brought(&page_op, &problems[0], 4, 0, 321,
-		       "input 'batch_indices' holds 321 at [0], but there are 321 sequences (and -1 for padding)");
+		       "input 'batch_indices' holds 321 at [0], which is neither -1 (padding) nor the number of one of the 321 sequences");
 	assert_brought(&page_op, &problems[0], 4, 0, -2, "holds -2 at [0]");
 	assert_brought(&page_op, &problems[0], 4, 5, -1, NULL);
 	assert_brought(&page_op, &problems[0], 5, 0, -1, "input 'positions' holds -1 at [0], but the pages of sequence");

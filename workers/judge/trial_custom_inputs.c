@@ -348,13 +348,13 @@ static const char *why_taken(const char *why)
 		const char *why, *sentence;
 	} rows[] = {
 	    {"name", "has a valid form and a part of its name"},
-	    {"order", "has its dtype and shape, and as many such tensors were returned as inputs are missing"},
+	    {"order", "has the dtype and the shape of that input, and as many such tensors were returned as inputs are missing"},
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
 		if (strcmp(why, rows[i].why) == 0)
 			return rows[i].sentence;
-	return "is the only other tensor that it returns with its dtype and shape";
+	return "is the only other returned tensor with the dtype and the shape of that input";
 }
 
 /* Reports the inputs that the code returned under another name. */

@@ -62,8 +62,8 @@
  * two with the next key and one with the key after that. The products with these two keys are near 2/3 and 1/3, and
  * those with other keys are near 0. The sum over a row of A is then near 1. Powers of A neither grow nor vanish, but
  * each multiplication by A moves them away from the diagonal, by 4/3 of an element. A^32 is thus as large as A, and
- * A^63 leaves the chunk. Products of random rows have a standard deviation of K^-1/2, which enlarges the powers; beta
- * is therefore near 1 - 8 / K. (In 60 trials for each K from 64 to 256, the error of a correct product in float32 was
+ * A^63 leaves the chunk. The products of keys are random: they vary by about K^-1/2, and this makes the powers of A
+ * larger. To make them smaller again, beta is near 1 - 8 / K. (In 60 trials for each K from 64 to 256, the error of a correct product in float32 was
  * at most 0.3 times the bound of states. Without the last factor, the error was at least 17 times the bound.) In these
  * tokens, gates are near 0 (g is between -1/256 and 0, or is -24 before softplus or a sigmoid), and every token writes,
  * so that the powers of A are not reduced. If keys are not normalised, their norm is near 1. As in other heads, q has

@@ -171,12 +171,12 @@ made no_function error inputs 'init has no function at top level whose name ends
 made no_python error inputs 'init is not valid Python at line 1, column 15: '
 made broken error inputs "the inputs break the definition's constraint index.max() < n"
 finding others "_made_init returns 'workspace', but the definition has no such input"
-finding other_name "_made_init returns no input 'x'; 'input' is the only other tensor that it returns with its dtype and shape"
+finding other_name "_made_init returns no input 'x'; 'input' is the only other returned tensor with the dtype and the shape of that input"
 for name in pair in_order; do
 	finding $name "_made_init returns no input 'batch_scalar'; 'batch' has a valid form and a part of its name, and is taken for it"
 done
-for index in 0 1; do finding pair "'pair[$index]' has its dtype and shape, and as many such tensors were returned as inputs are missing"; done
-finding in_order "_made_init returns no input 'z'; 'twice' has its dtype and shape, and as many"
+for index in 0 1; do finding pair "'pair[$index]' has the dtype and the shape of that input, and as many such tensors were returned as inputs are missing"; done
+finding in_order "_made_init returns no input 'z'; 'twice' has the dtype and the shape of that input, and as many"
 finding one_set '_made_init makes the same inputs for another seed, so its inputs have one set of values'
 finding other_shapes '_made_init makes inputs of other shapes for another seed'
 
