@@ -12,8 +12,9 @@ judges waited for these runs (the wait for a runner counts as a usual run), and 
 
 With --roots, reftest verifies each dataset ROOT without a cache (small and medium sizes, no workloads). It does so with
 each number of jobs, once with runners that serve several definitions and once with --isolation own. The loop runs each
-reference twice on the shapes of the cases that reftest ran. The loop's inputs are random, except that the values of an
-input with "indptr" in its name rise evenly. The program counts the cases in which a reference refuses these inputs.
+reference twice on the shapes of the cases that reftest ran. The integer and boolean inputs and the scalars are those
+that reftest makes for these shapes (bench/integer_inputs.c); floats are random. Their preparation does not count as time
+of the loop. The program counts the cases in which a reference refuses these inputs.
 
 Two tables, made from reftest's trace, show what took the time of each run. The first table has these columns. The
 percentages are parts of the time of all jobs together.
@@ -108,7 +109,7 @@ def random_tensor(torch, shape, dtype, device):
     if kind.itemsize == 1:
         bits = torch.randint(0, 0x38, shape, device=device, dtype=torch.uint8)
         return bits.view(kind)
-    return torch.randn(shape, device=device, dtype=torch.float32).to(kind)
+    return torch.rand(shape, device=device, dtype=torch.float32).to(kind)  # not below 0, as probabilities
 
 
 def inputs_of(torch, definition, line, module, device):
@@ -143,48 +144,55 @@ def loop(root, device):
         print(json.dumps({"name": path.stem, "seconds": time.perf_counter() - begin, "error": error}), flush=True)
 
 
-def even_steps(torch, shape, total, device):
-    return torch.linspace(0, total, shape[0], device=device).round().to(torch.int32)
-
-
-def case_inputs(torch, definition, axes, device):
+def case_inputs(torch, definition, axes, made, device):
+    """Returns the inputs of a case. `made`: the integers, booleans and scalars, by name."""
     axes = axes_of(definition, axes)
-    most = max([axes[name] for name in axes if "total" in name or "num_pages" in name or "kv_indices" in name], default=1)
-    made = {}
+    inputs = {}
     for name, spec in definition["inputs"].items():
         if spec["shape"] is None:
-            made[name] = 1 if spec["dtype"].startswith(("int", "bool")) else 1.0
-        elif "indptr" in name:
-            made[name] = even_steps(torch, shape_of(spec, axes), most, device)
+            inputs[name] = made.get(name, 1 if spec["dtype"].startswith(("int", "bool")) else 1.0)
+            if spec["dtype"].startswith("int"):
+                inputs[name] = int(inputs[name])
+        elif name in made:
+            kind = getattr(torch, spec["dtype"])
+            inputs[name] = torch.tensor(made[name], dtype=torch.int64).to(kind).view(shape_of(spec, axes)).to(device)
         else:
-            made[name] = random_tensor(torch, shape_of(spec, axes), spec["dtype"], device)
-    return made
+            inputs[name] = random_tensor(torch, shape_of(spec, axes), spec["dtype"], device)
+    return inputs
 
 
 def loop_cases(path, device):
-    """Reads a JSON file [[path of a definition, [axes of a case…]]…], and runs the definition's reference twice for
-    each case."""
-    import torch
-    refused, count = 0, 0
+    """Reads a JSON file [[path of a definition, op_type, name, [axes of a case…]]…], and runs the definition's reference
+    twice for each case. The file PATH.inputs has the inputs of each case in a line."""
     begin = time.perf_counter()
-    for file, cases in json.loads(Path(path).read_text()):
+    import torch
+    torch.ones(1, device=device)  # the CUDA context counts as time of the loop
+    refused, count, prepared = 0, 0, 0.0
+    lines = open(path + ".inputs")
+    for file, _, _, cases in json.loads(Path(path).read_text()):
         definition, module = json.loads(Path(file).read_text()), {"__name__": "reference"}
         try:
             exec(compile(definition["reference"], file, "exec"), module)
         except Exception:
             refused, count = refused + len(cases), count + len(cases)
+            for _ in cases:
+                lines.readline()
             continue
         for axes in cases:
             count += 1
+            start = time.perf_counter()
+            inputs = case_inputs(torch, definition, axes, json.loads(lines.readline()), device)
+            if device != "cpu":
+                torch.cuda.synchronize()
+            prepared += time.perf_counter() - start
             try:
-                inputs = case_inputs(torch, definition, axes, device)
                 for _ in range(2):
                     module["run"](**inputs)
                     if device != "cpu":
                         torch.cuda.synchronize()
             except Exception:  # the reference refuses its inputs
                 refused += 1
-    print(json.dumps({"seconds": time.perf_counter() - begin, "refused": refused, "cases": count}))
+    print(json.dumps({"seconds": time.perf_counter() - begin - prepared, "refused": refused, "cases": count}))
 
 
 def sums(pattern, trace):
@@ -266,8 +274,8 @@ def compare_roots(options):
                       f"{peak.host:5.1f} {peak.gpu:5.1f}  "
                       f"{', '.join(f'{n} {name}' for name, n in counts.items() if n)}", flush=True)
                 best = min(seconds, best or seconds)
-                bare = bare or [[str(Path(root) / "definitions" / r["op_type"] / (r["name"] + ".json")), [c["axes"] for c in r["cases"]]]
-                                for r in report["definitions"]]
+                bare = bare or [[str(Path(root) / "definitions" / r["op_type"] / (r["name"] + ".json")), r["op_type"], r["name"],
+                                 [c["axes"] for c in r["cases"]]] for r in report["definitions"]]
         names = ("inputs", "stages", "checks", "computes", "compares", "other", "hidden")
         print(f"{'jobs':>4} {'':4} " + " ".join(f"{name:>8}" for name in names) + "  seconds of the judges")
         for jobs, isolation, judges in of_judges:
@@ -275,10 +283,14 @@ def compare_roots(options):
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
             file.write(json.dumps(bare))
             file.flush()
-            loop_seconds, done = timed([sys.executable, __file__, "--loop-cases", "--device", options.device, file.name])
+            with open(file.name + ".inputs", "w") as inputs:
+                subprocess.run([REFTEST.parent / "bench" / "integer_inputs", file.name], stdout=inputs, check=True)
+            done = timed([sys.executable, __file__, "--loop-cases", "--device", options.device, file.name])[1]
+            os.remove(file.name + ".inputs")
         if done.returncode != 0:
             raise SystemExit(f"the loop ended with {done.returncode}: {done.stderr}")
         told = json.loads(done.stdout.splitlines()[-1])
+        loop_seconds = told["seconds"]
         print(f"loop {loop_seconds:.1f} s ({told['refused']} of {told['cases']} cases refused their inputs); the fastest run of reftest "
               f"{best:.1f} s: {best / loop_seconds:.2f} times the loop; verdicts of all runs are "
               f"{'equal' if len(verdicts) == 1 else 'NOT EQUAL'}")
