@@ -7,7 +7,15 @@
  *
  * In the second set of values of a case with a cache, the rotated tensors are uniform on [-128, 128). The rotated
  * tensors and the cache then have 7 fraction bits relative to their magnitude, and products and their sums are exact in
- * float32 in any order. The first four positions are the largest one, then 0, then 1, then the largest one again; all
+ * float32 in any order. If (token * heads + head) % 4 is 1 or 3, all elements of the head are multiplied by a large or a
+ * small power of two, which keeps them exact: float16 overflows, or loses most of its digits. In the second set of a
+ * case without a cache, the rotated tensors are uniform on [-2^17, 2^17), which is beyond float16's range, too
+ * ([-2^14, 2^14) if they are float16).
+ *
+ * The elements of a head that are not rotated are copied. In both sets of values, two of four such elements are
+ * multiplied by a large or a small power of two; float16 can represent the products only if it is the tensor's dtype.
+ *
+ * The first four positions are the largest one, then 0, then 1, then the largest one again; all
  * others are random. With a cache every position is a row of the cache. Without a cache positions are below 4096, and
  * below 131072 in the second set (rope.c describes the effect on the tolerance). */
 #ifndef REFTEST_KERNELS_ROPE_INPUT_VALUES_H
@@ -180,24 +188,55 @@ struct rope_fill {
 	int interleaved;
 	int bits;  /* the number of fraction bits */
 	int scale; /* rotated tensors are uniform on 2^scale [-1, 1) */
+	/* A large or small head, and a large or small element that is copied, is multiplied by 2^exponent. The exponents
+	 * of heads are 0 if heads are alike. */
+	int large_head, small_head, large_rest, small_rest;
 	int64_t head_size, rotary_dim;
 };
+
+/* Returns the exponent of the scale of a rotated tensor. Without a cache, the numbers of the second set of values are so
+ * large that most of them overflow float16, unless this is the tensor's dtype. Host only. */
+static inline int rope_scale_exponent(const struct op_case *c, int input)
+{
+	if (rope_is_exact(c))
+		return 7;
+	if (c->contents == CONTENTS_FIRST)
+		return 1;
+	return c->problem->inputs[input].dtype == DTYPE_FLOAT16 ? 14 : 17;
+}
 
 /* Returns the parameters of a float tensor. Host only. */
 static inline struct rope_fill rope_fill_of(const struct op_case *c, int input)
 {
 	struct rope_extent e = rope_extent_of(c);
-	int exact = rope_is_exact(c);
+	int exact = rope_is_exact(c), half = c->problem->inputs[input].dtype == DTYPE_FLOAT16;
+	int scale = rope_scale_exponent(c, input);
 	struct rope_fill f = {input_key(c, input),
 	                      input == rope_roles_of(c->problem).cache,
 	                      c->probe,
 	                      rope_interleaved(c),
 	                      exact ? ROPE_EXACT_BITS : 20,
-	                      exact ? 7 : 1,
+	                      scale,
+	                      !exact ? 0 : half ? 7 : 60,
+	                      !exact ? 0 : half ? -21 : -60,
+	                      half ? 15 - scale : 60,
+	                      half ? -14 - scale : -60,
 	                      e.head_size > 0 ? e.head_size : 1,
 	                      e.rotary_dim};
 
 	return f;
+}
+
+/* Returns the exponent of the power of two by which an element of a rotated tensor is multiplied. */
+HOST_DEVICE static inline int rope_power(const struct rope_fill *f, int64_t head, int64_t at)
+{
+	int copied = at >= f->rotary_dim, kind = (int)((copied ? at : head) % 4);
+
+	if (kind == 1)
+		return copied ? f->large_rest : f->large_head;
+	if (kind == 3)
+		return copied ? f->small_rest : f->small_head;
+	return 0;
 }
 
 /* Computes element `index` from its random bits. The caller rounds the element to the input's dtype with
@@ -210,7 +249,7 @@ HOST_DEVICE static inline float rope_element(const struct rope_fill *f, int64_t 
 		return uniform_signed(random, f->bits);
 	if (f->probe)
 		return at < f->rotary_dim && (f->interleaved ? at % 2 == 0 : at < f->rotary_dim / 2) ? 1.0f : 0.0f;
-	return float_power(f->scale) * uniform_signed(random, f->bits);
+	return float_power(f->scale + rope_power(f, index / f->head_size, at)) * uniform_signed(random, f->bits);
 }
 
 /* Returns the position of token `index`, which is below `range`. */
