@@ -5,8 +5,8 @@
  * the next row, have different kinds: the kind is (group + 5 row) modulo 13, or one more in the second set of values. A
  * reference whose maximum includes elements of a different group therefore computes a different scale. Noise is uniform
  * on [-1, 1). The peak of a group is its element of largest magnitude. The peak is the first element, the last, or any
- * other, and has either sign. Its magnitude is 2^p m with m = 1 + i / 128 below 2 and p = -8 … 8; the scale is then not
- * exact in float32.
+ * other, and has either sign. Its magnitude is 2^p m with p = -8 … 8, and m is in [1, 2) with as many digits as x has
+ * (float32: 20 bits after the point); the scale is then not exact in float32.
  *
  *   PLAIN      2^p noise, and a peak.
  *   TIES       a peak of 448 2^k (k = -4 … 4), whose scale is exactly 2^k; the other quotients are halfway between two
@@ -107,7 +107,7 @@ struct quantize_fill {
 	int64_t group, groups;
 	int probe, second, floored; /* floored: is the floor above 0? */
 	int tiny;                   /* 2^tiny is at most half the floor */
-	int bits;                   /* an element of kind BESIDE differs from a tie by 2^-bits of the tie */
+	int bits; /* the fraction bits of a peak; an element of kind BESIDE differs from a tie by 2^-bits of the tie */
 	float huge;
 };
 
@@ -162,7 +162,7 @@ HOST_DEVICE static inline struct quantize_group quantize_group_of(const struct q
 {
 	uint32_t random = philox_bits(~f->key, number);
 	struct quantize_group g;
-	float m = (float)(128 + (random >> 25)) * 0.0078125f;
+	float m = (float)((1u << f->bits) + (random >> (32 - f->bits))) * float_power(-f->bits);
 
 	g.kind = quantize_kind(f, number);
 	g.exponent = (int)((random >> 8) % 17) - 8;

@@ -66,6 +66,9 @@ MUTANTS = [
     (LATENT, "quotient rounded to float16 first", "(448.0 / amax))", "(448.0 / amax)).half()"),
     (LATENT, "0.1 % too large", "448.0 / amax", "448.448 / amax"),
     (LATENT, "input limited to 65504", "x.abs()", "x.clamp(-65504, 65504).abs()"),
+    # Numbers of x with more digits than bfloat16 or float16 has.
+    (LATENT, "largest magnitude in bfloat16", "x.abs().amax(", "x.abs().bfloat16().float().amax("),
+    (LATENT, "largest magnitude with 16 bits", "x.abs().amax(", "(x.abs().view(torch.int32) & -256).view(torch.float32).amax("),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
