@@ -18,13 +18,15 @@ enum { STEPS = 32, SPREAD = 16, TRIES = 64, NEAR_TRIES = 16, LONELY = 8, REGULAR
 /* The height of a row is its largest logit. There are HEIGHTS heights, and FAR_HEIGHTS more for softmaxes. SPECIALS is
  * the number of "special" experts, which have a fixed number of tokens. */
 enum { HEIGHTS = 4, FAR_HEIGHTS = 2, SPECIALS = 4, SPECIAL_ROWS = 256, TIED_ROWS = 16 };
+/* One token in STEEP_ROWS has steeply falling logits. */
+enum { STEEP_ROWS = 8 };
 /* SHUNNED is the number of steps by which logits are lowered for experts that a token must avoid. RIVAL is the number
  * of steps by which logits are lowered for experts in groups other than the group of the token's favourite. */
 enum { SHUNNED = 8 * STEPS, RIVAL = 6 * STEPS };
 
 static const double clear = 0x1p-13;
 
-enum slope { SLOPE_QUARTER, SLOPE_NEAR, SLOPE_FAR, SLOPE_TIED, SLOPES };
+enum slope { SLOPE_QUARTER, SLOPE_NEAR, SLOPE_FAR, SLOPE_TIED, SLOPES, SLOPE_STEEP = SLOPES };
 
 /* A token must be routed to the experts that the kind of its row allows: to any experts, to some of this device, to the
  * favourite expert, or to none of this device. */
@@ -241,6 +243,8 @@ static enum slope slope_of(const struct traffic *t, int64_t token)
 {
 	enum slope slope = (enum slope)(philox_bits(t->key ^ 2, token) % SLOPES);
 
+	if (t->r->method == MOE_RENORMALISE && token % STEEP_ROWS == 2 && !is_led(t, token))
+		return SLOPE_STEEP;
 	if (slope == SLOPE_TIED && is_tied(t, token)) /* otherwise more than two experts could tie */
 		return SLOPE_QUARTER;
 	return slope == SLOPE_FAR && is_led(t, token) ? SLOPE_QUARTER : slope;
@@ -262,6 +266,8 @@ static int64_t depth_of(const struct traffic *t, int64_t rank, enum slope slope,
 
 	if (slope == SLOPE_FAR)
 		apart = STEPS;
+	if (slope == SLOPE_STEEP)
+		apart = picks == 2 ? 13 * STEPS / 2 : 5 * STEPS / 2;
 	if (slope == SLOPE_NEAR)
 		apart = height >= 8 * STEPS || height <= -8 * STEPS ? STEPS / 8 : 1;
 	if (height >= 64 * STEPS || height <= -64 * STEPS)
@@ -392,7 +398,7 @@ static void make_logits(const struct op_case *c, const struct moe_roles *roles, 
 	 * Heights for sigmoids are never very low, because sigmoids are not divided by their sum, and the outputs would
 	 * vanish. */
 	static const int64_t heights[][HEIGHTS] = {
-	    [MOE_DEEPSEEK] = {4, 1, -2, -5}, [MOE_RENORMALISE] = {20, 4, 0, -12}, [MOE_LLAMA4] = {4, 2, 0, -2}};
+	    [MOE_DEEPSEEK] = {4, 1, -2, -5}, [MOE_RENORMALISE] = {20, 4, 0, -12}, [MOE_LLAMA4] = {4, 1, -1, -4}};
 	static const int64_t far[FAR_HEIGHTS] = {100, -106};
 	struct traffic t = open_traffic(c, roles, r, roles->logits);
 
@@ -415,11 +421,12 @@ static void make_logits(const struct op_case *c, const struct moe_roles *roles, 
 /* --- given experts ------------------------------------------------------------------------------------------------ */
 
 /* Returns a given routing weight. Its magnitude is between 1/128 and 1, or between 1/64 and 2 in the second set of
- * values. bfloat16 represents these numbers exactly. One weight in four is negative. */
+ * values; one weight in eight is divided by 16. bfloat16 represents these numbers exactly. One weight in four is
+ * negative. */
 static float weight_of(uint64_t key, int64_t index, bool second)
 {
 	uint32_t random = philox_bits(~key, index);
-	float weight = (float)(1 + random % 128) / (second ? 64 : 128);
+	float weight = (float)(1 + random % 128) / (second ? 64 : 128) / ((random >> 20) % 8 == 0 ? 16 : 1);
 
 	return random >> 30 == 0 ? -weight : weight;
 }

@@ -125,6 +125,14 @@ MUTANTS = [
      "tokens, places = (experts == expert).nonzero(as_tuple=True)",
      "tokens, places = ((experts == expert) & ((experts == expert).cumsum(dim=1) == 1)).nonzero(as_tuple=True)"),
     (GROUPS, "an expert's tile holds 128 tokens", "tokens = weight.nonzero().squeeze(1)", "tokens = weight.nonzero().squeeze(1)[:128]"),
+    # Experts with small weights.
+    (TENSOR, "an expert with a weight below 0.1 left out", "weights = torch.softmax(best, dim=-1)", "weights = torch.softmax(best, dim=-1)\n    weights = weights * (weights >= 0.1)"),
+    (TENSOR, "an expert with a weight below 0.01 left out", "weights = torch.softmax(best, dim=-1)", "weights = torch.softmax(best, dim=-1)\n    weights = weights * (weights >= 0.01)"),
+    (RENORM, "an expert with a weight below 0.01 left out", "weights = torch.softmax(best, dim=-1)", "weights = torch.softmax(best, dim=-1)\n    weights = weights * (weights >= 0.01)"),
+    (TENSOR, "no weight below 0.1", "weights = torch.softmax(best, dim=-1)", "weights = torch.softmax(best, dim=-1).clamp(min=0.1)"),
+    (TENSOR, "a weight above 0.9 taken for 0.9", "weights = torch.softmax(best, dim=-1)", "weights = torch.softmax(best, dim=-1).clamp(max=0.9)"),
+    (LLAMA, "an expert with a weight below 0.1 left out", "hidden = hidden_states.float() * weights[:, None]", "hidden = hidden_states.float() * (weights * (weights >= 0.1))[:, None]"),
+    (ROUTED, "an expert with a weight below 0.005 left out", ".view(torch.bfloat16).float()", ".view(torch.bfloat16).float()\n    weights = weights * (weights.abs() >= 0.005)"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
