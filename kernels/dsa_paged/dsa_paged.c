@@ -274,6 +274,8 @@ static int64_t length_of(const struct op_case *c, const struct indexer_extent *e
 
 	if (c->edge != 0)
 		return edge_length(e, c->edge, room, b);
+	if (second && e->batch > 1 && b < 2)
+		b = 1 - b;
 	if (b >= 8 + 15)
 		return attention_near_power(b) || b + 1 == e->batch ? at_most(1 + b % 3, room) : 0;
 	if (b >= 8)

@@ -13,6 +13,7 @@
  *   6  a random number of keys                        one key fewer than are selected.
  *   7  one page of keys                               one page of keys, plus one key.
  *
+ * In the second set, sequences 0 and 1 are exchanged if there are several: the first sequence has the fewest keys.
  * Sequences 8 to 22 have 15, 16, 17, 31, 32, 33, … 257 keys. Of the later sequences, the last one and those next to a
  * power of two have one to three keys. The others have none, because a reference takes time for each sequence with
  * keys. The pages of a sequence are distinct and in random order; several sequences use the same page. One page in

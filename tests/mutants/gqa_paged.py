@@ -85,6 +85,8 @@ MUTANTS = [
      "logits = logits.masked_fill(~seen[:, None, None, :], -30000.0)"),
     ("gqa_paged_prefill_causal_h16_kv4_d128_ps16", "a maximum that starts at -10000", "torch.softmax(logits, dim=-1)",
      "(lambda e: e / e.sum(dim=-1, keepdim=True))(torch.exp(logits - logits.amax(dim=-1, keepdim=True).clamp(min=-1e4)))"),
+    # As many keys as the first sequence has.
+    (P16, "only as many pages as the first sequence has", "pages = kv_indices[first:end].long()", "end = min(end, first + max(1, kv_indptr[1].item()))\n        pages = kv_indices[first:end].long()"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

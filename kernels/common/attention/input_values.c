@@ -141,6 +141,14 @@ static bool deal(struct draft *d, const struct attention_extent *e, bool decode,
 	return (decode || deal_queries(d, e->queries)) && deal_entries(d, e->entries);
 }
 
+static void exchange(int64_t *of, int64_t a, int64_t b)
+{
+	int64_t kept = of[a];
+
+	of[a] = of[b];
+	of[b] = kept;
+}
+
 /* Finds the list (lengths.h) to which the axes belong, and sets the lengths of all sequences from that list. Returns
  * false if the axes belong to no list. */
 static bool deal_list(struct draft *d, const struct attention_extent *e, bool decode, enum op_contents contents)
@@ -158,6 +166,11 @@ static bool deal_list(struct draft *d, const struct attention_extent *e, bool de
 	if (list != LIST_NONE && d->lengths) /* sequence 0's last page holds one key, or is full */
 		d->keys[0] = contents == CONTENTS_FIRST ? (d->entries[0] - 1) * d->page_size + 1
 		                                        : d->entries[0] * d->page_size;
+	if (attention_list_ends_long(list, contents)) {
+		exchange(d->queries, 0, d->batch - 1);
+		exchange(d->entries, 0, d->batch - 1);
+		exchange(d->keys, 0, d->batch - 1);
+	}
 	return list != LIST_NONE;
 }
 
@@ -168,8 +181,8 @@ static int64_t last_of(const struct draft *d, int64_t b)
 	if (d->entries[b] == 0)
 		return 0;
 	least = least < 1 ? 1 : least > d->page_size ? d->page_size : least;
-	if (d->lengths && d->keys[b] >= 0) /* a list sets the length; sequence 0 has the remaining keys */
-		return b > 0 || d->keys[b] - before > least ? d->keys[b] - before : least;
+	if (d->lengths && d->keys[b] >= 0) /* a list sets the length, or it is what the others leave */
+		return d->keys[b] - before > least ? d->keys[b] - before : least;
 	if (!d->lengths || b % 8 == 4)
 		return d->page_size;
 	if (d->kind[b] == ONE_KEY || d->kind[b] == SQUARE || least >= d->page_size - 1)
@@ -292,6 +305,7 @@ static int64_t *page_numbers(const struct op_case *c, const struct attention_rol
 struct rows_seen {
 	int64_t reachable, start, stride, most, width; /* most: the largest number of different rows that a list can have */
 	int64_t query, queries; /* the query's number, and the number of queries */
+	int64_t kind;           /* the query in the first set of values that sees as many rows */
 	uint64_t key;
 };
 
@@ -306,13 +320,16 @@ static int64_t gcd(int64_t a, int64_t b)
 	return a;
 }
 
-static struct rows_seen rows_seen_by(const struct attention_extent *e, uint64_t key, int64_t query)
+static struct rows_seen rows_seen_by(const struct attention_extent *e, enum op_contents contents, uint64_t key,
+				     int64_t query)
 {
+	bool exchanged = contents == CONTENTS_SECOND && (query == 0 || query == 4);
 	struct rows_seen r = {.reachable = e->rows - e->rows / 8,
 	                      .stride = 1,
 	                      .width = e->entries,
 	                      .query = query,
 	                      .queries = e->queries,
+	                      .kind = exchanged ? 4 - query : query,
 	                      .key = key};
 	struct philox random = philox_block(key, (uint64_t)query + (UINT64_C(1) << 40));
 
@@ -340,9 +357,9 @@ static int64_t few_rows(const struct rows_seen *r)
 
 static bool is_seen(const struct rows_seen *r, int64_t j)
 {
-	if (r->query >= 8)
+	if (r->kind >= 8)
 		return j < few_rows(r) && j < r->most;
-	switch (r->query) {
+	switch (r->kind) {
 	case 1:
 		return j < 1 && r->most > 0;
 	case 2:
@@ -350,7 +367,7 @@ static bool is_seen(const struct rows_seen *r, int64_t j)
 	case 3:
 		return false;
 	case 4:
-		return j < 100 && j < r->most;
+		return j < 100 && j < (r->most + 1) / 2;
 	case 5:
 		return j < r->most && (philox_bits(r->key, r->query * r->width + j) & 1) != 0;
 	case 7:
@@ -397,7 +414,7 @@ static void mark_sparse(const struct op_case *c, const struct attention_roles *r
 	struct attention_extent e = attention_extent_of(c, roles);
 
 	for (int64_t t = 0; t < e.queries; t++) {
-		struct rows_seen r = rows_seen_by(&e, plan_key(c, roles), t);
+		struct rows_seen r = rows_seen_by(&e, c->contents, plan_key(c, roles), t);
 
 		for (int64_t j = 0; j < e.entries && (t < 8 || j < few_rows(&r)); j++) {
 			int64_t row = row_at(&r, j);
@@ -577,7 +594,7 @@ static void fill_sparse(const struct op_case *c, const struct attention_roles *r
 	struct attention_extent e = attention_extent_of(c, roles);
 
 	for (int64_t t = 0; t < e.queries; t++) {
-		struct rows_seen r = rows_seen_by(&e, plan_key(c, roles), t);
+		struct rows_seen r = rows_seen_by(&e, c->contents, plan_key(c, roles), t);
 
 		for (int64_t j = 0; j < e.entries; j++)
 			dtype_store(out->data, out->dtype, t * e.entries + j, (double)row_at(&r, j));

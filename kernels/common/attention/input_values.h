@@ -26,13 +26,14 @@
  *   1          one row
  *   2          all rows except one in the middle
  *   3          none
- *   4          the first hundred rows
+ *   4          the first hundred rows, or half of fewer rows
  *   5          half of the rows, scattered
  *   7          the last two rows
  *   8 to 22    the first 15, 16, 17, 31, 32, 33, … 257 rows
  *   others     none; but the last query, and queries next to a power of two, see one row or two
  *
- * One row in eight is selected by no query: "all rows" means all except these.
+ * In the second set of values, queries 0 and 4 are exchanged, so that the first query sees fewer rows than others. One
+ * row in eight is selected by no query: "all rows" means all except these.
  *
  * Values. Keys and values are uniform on [-1, 1), queries on [-2^e, 2^e). The exponent e makes the standard deviation
  * of the logits about 2.5 for any scale, so that a few keys hold most of the weight. If a reference omits any single

@@ -235,3 +235,8 @@ void attention_list_lengths(enum attention_list list, const struct attention_tot
 	*queries = part.queries;
 	*keys = part.keys;
 }
+
+bool attention_list_ends_long(enum attention_list list, enum op_contents contents)
+{
+	return list != LIST_NONE && lists[list].many && contents == CONTENTS_SECOND;
+}
