@@ -29,13 +29,17 @@ static inline int64_t rows_of_blocks(int64_t columns, int64_t elements)
 	return rows_within(rows, 5, columns, elements);
 }
 
-/* Returns a number of rows that is one more than a multiple of a block size: 513 if 513 rows have at most half of
- * `elements`, otherwise 321, 129, 65 or 33. */
+/* Grids and buffers often have 4096 rows. */
+enum { ROWS_PAST_GRID = 4097 };
+
+/* Returns a number of rows that is one more than a multiple of a block size: 4097 or 513 if so many rows have at most half
+ * of `elements`, otherwise 321, 129, 65 or 33. */
 static inline int64_t rows_past_blocks(int64_t columns, int64_t elements)
 {
-	static const int64_t rows[] = {321, 129, 65, 33};
+	static const int64_t rows[] = {321, 129, 65, 33}, more[] = {ROWS_PAST_GRID, 513, 0};
+	int64_t most = rows_within(more, 3, columns, elements / 2);
 
-	return columns <= elements / 2 / 513 ? 513 : rows_within(rows, 4, columns, elements);
+	return most > 0 ? most : rows_within(rows, 4, columns, elements);
 }
 
 #ifdef __cplusplus

@@ -58,10 +58,12 @@
 
 /* The numbers of rows of A in the medium cases. The first case has GEMM_ROWS rows, one more than a multiple of 16, 32
  * and 64. If B has at most GEMM_FEW_B elements, cases are cheap, and further cases have as many rows as a block, or one
- * row more or less. If B has more elements, there is only the first medium case, and the second small case has 128
- * rows, a usual block size. If B has more than GEMM_B_ELEMENTS elements, the only medium case has GEMM_FEW_ROWS rows,
- * one more than a block. */
+ * row more or less. If B has at most GEMM_TINY_B elements, one more case has GEMM_MANY_ROWS rows; N and K are small in
+ * this case if they are var. If B has more than GEMM_FEW_B elements, there is only the first medium case, and the second
+ * small case has 128 rows, a usual block size. If B has more than GEMM_B_ELEMENTS elements, the only medium case has
+ * GEMM_FEW_ROWS rows, one more than a block. */
 enum { GEMM_ROWS = 321, GEMM_FEW_ROWS = 129, GEMM_FEW_B = 1 << 21, GEMM_B_ELEMENTS = 1 << 24, GEMM_CASES = 8 };
+enum { GEMM_MANY_ROWS = ROWS_PAST_GRID, GEMM_TINY_B = 1 << 18 };
 static const int64_t medium_rows[GEMM_CASES] = {GEMM_ROWS, 128, 64, 16, 31, 65, 127, 256};
 
 static const char *const op_types[] = {"gemm", NULL};
@@ -170,7 +172,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 {
 	static const struct {
 		int64_t n, k;
-	} widths[] = {[SIZE_SMALL] = {65, 192}, [SIZE_MEDIUM] = {520, 2048}, [SIZE_LARGE] = {4096, 4096}};
+	} widths[] = {[SIZE_SMALL] = {65, 192}, [SIZE_MEDIUM] = {520, 2048}, [SIZE_LARGE] = {4096, 4096}}, tiny = {33, 64};
 	int64_t rows[GEMM_CASES];
 	int wanted = rows_of(size, elements_of_b(problem, variant, widths[size].n, widths[size].k), rows), count = 0;
 
@@ -179,6 +181,12 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 		int64_t *at = axis + count * problem->axis_count;
 
 		set_axes(problem, variant, rows[i], wide ? 128 : widths[size].n, wide ? 320 : widths[size].k, at);
+		count += !is_listed(axis, count, problem->axis_count, at);
+	}
+	if (size == SIZE_MEDIUM && count < room && elements_of_b(problem, variant, tiny.n, tiny.k) <= GEMM_TINY_B) {
+		int64_t *at = axis + count * problem->axis_count;
+
+		set_axes(problem, variant, GEMM_MANY_ROWS, tiny.n, tiny.k, at);
 		count += !is_listed(axis, count, problem->axis_count, at);
 	}
 	return count;
@@ -231,6 +239,8 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 		return 2048;
 	if (out->rank != 2 || axis != out->axis[0])
 		return 0;
+	if (elements_of_b(problem, variant, 0, 0) <= GEMM_TINY_B)
+		return GEMM_MANY_ROWS;
 	return elements_of_b(problem, variant, 0, 0) > GEMM_B_ELEMENTS ? GEMM_FEW_ROWS : GEMM_ROWS;
 }
 

@@ -116,6 +116,8 @@ static int match(const struct op_problem *problem, struct err *why)
 	return 0;
 }
 
+enum { MEDIUM_ELEMENTS = 5 << 19 }; /* the largest number of elements in the medium case */
+
 static void set_axes(const struct op_problem *problem, int64_t rows, int64_t *axis)
 {
 	rows_set(problem, &problem->inputs[quantize_roles_of(problem).x], rows, 2, axis);
@@ -127,7 +129,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 {
 	int64_t columns = quantize_extent_of(problem).columns;
 	int64_t rows[SIZE_COUNT][2] = {
-	    {1, rows_of_blocks(columns, 1 << 18)}, {rows_past_blocks(columns, 5 << 19), 0}, {16384, 0}};
+	    {1, rows_of_blocks(columns, 1 << 18)}, {rows_past_blocks(columns, MEDIUM_ELEMENTS), 0}, {16384, 0}};
 	int count = size == SIZE_SMALL ? 2 : 1;
 
 	(void)variant;
@@ -156,13 +158,13 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-/* In some case the last leading var axis is longer than 300. */
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *x = &problem->inputs[quantize_roles_of(problem).x];
 
 	(void)variant;
-	return axis != rows_axis(problem, x) ? 1 : quantize_extent_of(problem).columns <= 8192 ? 301 : 33;
+	return axis != rows_axis(problem, x) ? 1
+	                                     : rows_past_blocks(quantize_extent_of(problem).columns, MEDIUM_ELEMENTS);
 }
 
 static int constants(const struct op_problem *problem, int variant, struct op_constant *out)

@@ -194,10 +194,10 @@ static int match(const struct op_problem *problem, struct err *why)
 	return variant;
 }
 
-/* Numbers of heads of q and k. Neither number is a multiple of the other. They are just above 32 and 8, just above 64
- * and 32, or below 8. */
-static const int64_t head_counts[][ROPE_ROTATED] = {{37, 9}, {67, 34}, {5, 2}};
-enum { SOME_HEADS, MANY_HEADS, FEW_HEADS };
+/* Numbers of heads of q and k: just above 32 and 8, just above 64 and 32, below 8, or one each. Otherwise, neither
+ * number is a multiple of the other. */
+static const int64_t head_counts[][ROPE_ROTATED] = {{37, 9}, {67, 34}, {5, 2}, {1, 1}};
+enum { SOME_HEADS, MANY_HEADS, FEW_HEADS, LEAST_HEADS };
 
 static void set_axes(const struct op_problem *problem, int64_t tokens, int64_t rows, int which, int64_t *axis)
 {
@@ -222,22 +222,45 @@ static void set_axes(const struct op_problem *problem, int64_t tokens, int64_t r
 	op_set_axis(problem, q->axis[0], tokens, axis);
 }
 
-/* The number of tokens of the medium case, and the number of rows of its cache, which exceeds the range of int16, as in
+/* The number of tokens of the first medium case, and the number of rows of its cache, which exceeds the range of int16, as in
  * Qwen3. */
 enum { MOST_TOKENS = 321, MOST_ROWS = 40960 };
+
+/* A medium case of GRID_TOKENS tokens, more than the rows of many grids, is cheap if a token has at most GRID_ELEMENTS
+ * elements. */
+enum { GRID_TOKENS = 4097, GRID_ELEMENTS = 256 };
+
+/* Returns the number of elements of a token in all rotated tensors. */
+static int64_t elements_of_token(const struct op_problem *problem, const int64_t *axis)
+{
+	struct rope_roles roles = rope_roles_of(problem);
+	int64_t elements = 0;
+
+	for (int r = 0; r < roles.count; r++) {
+		const struct op_arg *x = &problem->inputs[roles.rotated[r]];
+		int64_t width = axis[x->axis[1]] * (x->rank == 3 ? axis[x->axis[2]] : 1);
+
+		elements += width;
+	}
+	return elements;
+}
 
 /* Cases of few tokens have many heads, and cases of many tokens have few heads, so that no case is much larger than the
  * others. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
-	static const int64_t tokens[SIZE_COUNT][2] = {{1, 16}, {MOST_TOKENS, 0}, {65536, 0}},
-			     rows[] = {64, MOST_ROWS, 131072};
-	static const int which[SIZE_COUNT][2] = {{SOME_HEADS, MANY_HEADS}, {FEW_HEADS, 0}, {FEW_HEADS, 0}};
+	static const int64_t tokens[SIZE_COUNT][2] = {{1, 16}, {MOST_TOKENS, GRID_TOKENS}, {65536, 0}},
+			     rows[SIZE_COUNT][2] = {{64, 64}, {MOST_ROWS, 64}, {131072, 0}};
+	static const int which[SIZE_COUNT][2] = {{SOME_HEADS, MANY_HEADS}, {FEW_HEADS, LEAST_HEADS}, {FEW_HEADS, 0}};
 	int count = 0;
 
 	(void)variant;
-	for (int i = 0; i < 2 && tokens[size][i] > 0 && count < room; i++)
-		set_axes(problem, tokens[size][i], rows[size], which[size][i], axis + (int64_t)count++ * problem->axis_count);
+	for (int i = 0; i < 2 && tokens[size][i] > 0 && count < room; i++) {
+		int64_t *row = axis + (int64_t)count * problem->axis_count;
+
+		set_axes(problem, tokens[size][i], rows[size][i], which[size][i], row);
+		count += tokens[size][i] != GRID_TOKENS || elements_of_token(problem, row) <= GRID_ELEMENTS;
+	}
 	return count;
 }
 
@@ -413,8 +436,14 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	struct rope_roles roles = rope_roles_of(problem);
 
-	if (axis == problem->inputs[roles.positions].axis[0])
-		return MOST_TOKENS;
+	if (axis == problem->inputs[roles.positions].axis[0]) {
+		int64_t row[OP_ARGS * OP_RANK];
+
+		if (problem->axis_count > (int)(sizeof row / sizeof *row))
+			return MOST_TOKENS;
+		set_axes(problem, GRID_TOKENS, 64, LEAST_HEADS, row);
+		return elements_of_token(problem, row) <= GRID_ELEMENTS ? GRID_TOKENS : MOST_TOKENS;
+	}
 	for (int r = 0; r < roles.count; r++)
 		if (problem->inputs[roles.rotated[r]].rank == 3 && axis == problem->inputs[roles.rotated[r]].axis[1])
 			return head_counts[MANY_HEADS][r];

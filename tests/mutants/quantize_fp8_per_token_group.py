@@ -69,6 +69,7 @@ MUTANTS = [
     # Numbers of x with more digits than bfloat16 or float16 has.
     (LATENT, "largest magnitude in bfloat16", "x.abs().amax(", "x.abs().bfloat16().float().amax("),
     (LATENT, "largest magnitude with 16 bits", "x.abs().amax(", "(x.abs().view(torch.int32) & -256).view(torch.float32).amax("),
+    (HALF, "scales of the first 4096 rows alone", "return amax / limit,", "amax[4096:] = limit\n    return amax / limit,"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

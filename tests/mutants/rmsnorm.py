@@ -63,6 +63,7 @@ MUTANTS = [
     ("rmsnorm_h128", "half a unit of bfloat16 too large", "rows * torch.rsqrt", "1.0036 * rows * torch.rsqrt"),
     ("rmsnorm_h128", "cut off and not rounded to bfloat16", "(normed * weight.float()).to(hidden_states.dtype)",
      "(normed * weight.float() * (1 - 2**-20)).view(torch.int32).bitwise_and(-65536).view(torch.float32).to(hidden_states.dtype)"),
+    ("rmsnorm_h128", "only the first 4096 rows", RETURN, f"output = ({OUTPUT})\n    output[4096:] = 0\n    return output"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

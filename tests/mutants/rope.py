@@ -88,6 +88,7 @@ MUTANTS = [
     (PARTIAL, "tiny numbers of the rest taken for 0", "rotated.to(x.dtype), resting", "rotated.to(x.dtype), resting.where(resting.abs() > 1e-7, 0)"),
     (FULL, "by way of float16", HALVES, HALVES.replace("x.float()", "x.half().float()")),
     (IDS, "by way of float16", ANGLES, ANGLES + "\n    q, k = q.half().to(q.dtype), k.half().to(k.dtype)"),
+    (PARTIAL, "only the first 4096 tokens", RETURN, "cos[4096:], sin[4096:] = 1, 0\n    " + RETURN),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

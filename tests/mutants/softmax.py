@@ -59,6 +59,7 @@ MUTANTS = [
     (LLAMA, "logits limited to -10000 below", "scaled = logits /", "scaled = torch.where(torch.isinf(logits), logits, logits.clamp(min=-1e4)) /"),
     (ROUTER, "logits below -30000 taken for masked", CALL, f"logits = logits.masked_fill(logits < -3e4, float('-inf'))\n    return ({EXP}).nan_to_num(0.0)"),
     (LLAMA, "only -infinity is a mask, and the mean is taken off", RETURN, "live = ~torch.isinf(scaled)\n    centre = torch.where(live, scaled, 0.0).sum(-1, keepdim=True) / live.sum(-1, keepdim=True)\n    scaled = scaled - centre\n    return torch.softmax(scaled, dim=-1)"),
+    (ROUTER, "only the first 4096 rows", "return torch.exp(logits - torch.logsumexp(logits, dim=-1, keepdim=True))", "output = torch.exp(logits - torch.logsumexp(logits, dim=-1, keepdim=True))\n    output[4096:] = 0\n    return output"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

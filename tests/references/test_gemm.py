@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 846f873bd5d0c4e24934faddb377fe06
+# reftest-body: acd9530569d03d9faefd011058d3b1ec
 """Tests of definitions/gemm. conftest.py says how they run."""
 
 import conftest
@@ -36,6 +36,7 @@ class TestGemmBf16N128K2048(conftest.DefinitionTests):
         conftest.size("medium", M=65),
         conftest.size("medium", M=127),
         conftest.size("medium", M=256),
+        conftest.size("medium", M=4097),
         conftest.size("large", M=4096),
     )
     EDGES = (conftest.edge("no_rows", M=0),)

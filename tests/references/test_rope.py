@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 8715da954252743e8e548205e2ccac5f
+# reftest-body: 12347ddab54535d54d040f3fbffbac23
 """Tests of definitions/rope. conftest.py says how they run."""
 
 import conftest
@@ -186,6 +186,7 @@ class TestRopePosIdsInterleavedGivenD64(conftest.DefinitionTests):
         conftest.size("small", nnz=1, num_q_heads=37, num_k_heads=9),
         conftest.size("small", nnz=16, num_q_heads=67, num_k_heads=34),
         conftest.size("medium", nnz=321, num_q_heads=5, num_k_heads=2),
+        conftest.size("medium", nnz=4097, num_q_heads=1, num_k_heads=1),
         conftest.size("large", nnz=65536, num_q_heads=5, num_k_heads=2),
     )
     EDGES = (
@@ -197,6 +198,7 @@ class TestRopePosIdsInterleavedGivenD64(conftest.DefinitionTests):
         interleave=[
             True,
             False,
+            True,
             True,
             False,
         ],
@@ -411,6 +413,13 @@ class TestRopeWithCosSinCacheNeoxStyleD128Rd64(conftest.DefinitionTests):
             num_qo_heads=5,
             num_kv_heads=2,
             max_seq_len=40960,
+        ),
+        conftest.size(
+            "medium",
+            num_tokens=4097,
+            num_qo_heads=1,
+            num_kv_heads=1,
+            max_seq_len=64,
         ),
         conftest.size(
             "large",

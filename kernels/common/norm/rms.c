@@ -171,8 +171,7 @@ bool rms_range(const struct op_problem *problem, int offset, int input, struct o
 	return true;
 }
 
-/* Returns 301 for the axis of rows (33 if rows are long), or 1 if there are several axes of rows. The number of columns
- * is the same as in op.sizes. */
+/* Returns the medium number of rows for the axis of rows, or 1 if there are several axes of rows. */
 int64_t rms_reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *output = &problem->outputs[0];
@@ -183,7 +182,7 @@ int64_t rms_reach(const struct op_problem *problem, int variant, int axis)
 		return 4096;
 	for (int d = 0; d + 1 < output->rank; d++)
 		if (output->axis[d] == axis && output->rank == 2)
-			return columns_of(problem, 4096) <= 8192 ? 301 : 33;
+			return medium_rows(columns_of(problem, 4096));
 	return 1;
 }
 
