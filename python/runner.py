@@ -8,9 +8,9 @@ by parsing the code, and runs no reference. And after each reference, the state 
 (process_state.py).
 
 Before every call of a reference, seed_everything seeds the generators of torch, CUDA, Python and NumPy. The copy of
-seed_everything in python/testing/conftest.py must seed the same generators. Tensors are in an arena (shared memory)
-that the judge owns. No message of the runner contains a verdict, so a forged message can only make the judge check
-outputs that do not exist.
+seed_everything in python/testing/conftest_calls.py must seed the same generators. Tensors are in an arena (shared
+memory) that the judge owns. No message of the runner contains a verdict, so a forged message can only make the judge
+check outputs that do not exist.
 
 Pool and zygote exchange JSON lines on descriptor 3 (<- to the pool, -> from the pool):
 
@@ -64,7 +64,7 @@ The fields of these messages:
   taken; see taken_instead.
 - "others" lists the names that the code returned and that no input has.
 - "entry_point" is the name of the function that is called; "run()" below stands for it.
-- "fitting", which may be absent, is {"left_out": [name], "inputs": {name: [argument, optional]}}; see fitted.
+- "fitting", which may be absent, is {"left_out": [name], "inputs": {name: [argument, optional]}}; see fitted in arguments.py.
 - "kept", which may be absent, is true if the child may load another reference after this one.
 - "memory" is the number of bytes that the reference may use besides the tensors in the arena.
 - "processor_time" is the number of seconds that each process of the reference may compute in all; 0: no limit.
@@ -84,7 +84,6 @@ import fcntl
 import functools
 import gc
 import inspect
-import keyword
 import linecache
 import os
 import random
@@ -154,6 +153,7 @@ def beside(name):
 gradients = beside("gradients")
 programs = beside("programs")
 latency = beside("latency")
+fitted = beside("arguments").fitted
 isolation, process_state = beside("isolation"), beside("process_state")
 failures, sandbox = beside("failures"), beside("sandbox")
 # These modules need torch, so they are executed later. They are compiled here, because the sandbox will hide this
@@ -850,8 +850,8 @@ def further_steps(device):
 
 def seed_everything(seed, device):
     """Seeds the generators of torch, CUDA, Python and NumPy. torch.manual_seed is not used, because it records a call
-    stack for every unused device. The copy of this function in python/testing/conftest.py must seed the same
-    generators."""
+    stack for every unused device. The copy of this function in python/testing/conftest_calls.py must seed the
+    same generators."""
     torch.default_generator.manual_seed(seed)
     if device != "cpu":
         torch.cuda.manual_seed(seed)
@@ -861,64 +861,12 @@ def seed_everything(seed, device):
         numpy.random.seed(seed % (1 << 32))
 
 
-# ---- arguments of a reference ----
-
-
-def is_argument(name):
-    """Can an argument of a Python function have this name?"""
-    return name.isidentifier() and not keyword.iskeyword(name)
-
-
-def fitted(run, fitting):
-    """Returns a function that gets the inputs by name and calls `run`, whose parameters may differ from the inputs:
-
-    - An input is passed as the parameter with its own name, or else as the parameter that `fitting` gives for it.
-    - If an input is None, the default of its parameter is used.
-    - A parameter in "left_out" that has no default gets None.
-    - An optional input for which `run` has no parameter is not passed.
-    - An input whose name cannot be the name of a parameter is passed as the next parameter that has no input.
-    - Suppose that exactly one input has no parameter, and exactly one parameter without a default has no input. If both
-      have the same position, the input is passed as this parameter.
-
-    The copy of this function in python/testing/conftest.py must do the same."""
-    if fitting is None:
-        return run
-    parameters = inspect.signature(run).parameters
-    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    defaults = {name: p.default for name, p in parameters.items() if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
-    missing = inspect.Parameter.empty
-    taken = {*fitting["left_out"], *fitting["inputs"], *(argument for argument, _ in fitting["inputs"].values())}
-    free = iter([name for name, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD and name not in taken])
-    places = {name: next(free, name) for name, (argument, _) in fitting["inputs"].items()
-              if argument == name and not is_argument(name)}
-    alone = [name for name, (argument, optional) in fitting["inputs"].items()
-             if name not in defaults and argument not in defaults and not optional]
-    needed = [name for name, p in parameters.items()
-              if p.kind is p.POSITIONAL_OR_KEYWORD and p.default is missing and name not in taken]
-    if len(alone) == len(needed) == 1 and list(fitting["inputs"]).index(alone[0]) == list(parameters).index(needed[0]):
-        places[alone[0]] = needed[0]
-
-    def call(**inputs):
-        arguments = {name: None for name in fitting["left_out"] if defaults.get(name) is missing}
-        for name, value in inputs.items():
-            argument, optional = fitting["inputs"][name]
-            argument = places.get(name, argument)
-            argument = name if name in defaults or argument not in defaults else argument
-            if value is None and defaults.get(argument) is not missing:
-                continue
-            if argument in defaults or takes_any or not optional:
-                arguments[argument] = value
-        return run(**arguments)
-
-    return call
-
-
 # ---- side effects of a reference ----
 
 
 # The settings of torch that a reference must not change, because they can change the results or the speed of later
 # code. Each row has the name of a setting, and the names of the two functions of torch that read and set this setting.
-# SETTINGS in python/testing/conftest.py must have the same rows.
+# SETTINGS in python/testing/conftest_calls.py must have the same rows.
 SETTINGS = [
     ("default dtype", "get_default_dtype", "set_default_dtype"),
     ("default device", "get_default_device", "set_default_device"),

@@ -8,20 +8,39 @@
 	__asm__(".pushsection .rodata\n" symbol "_begin:\n.incbin \"" path "\"\n" symbol                               \
 		"_end:\n.byte 0\n.popsection\n")
 
-BYTES("conftest", "python/testing/conftest.py");
-BYTES("conftest_truths", "python/testing/conftest_truths.py");
-BYTES("conftest_checks", "python/testing/conftest_checks.py");
+/* The parts of conftest.py, in their order: PART(name, folder below python/) */
+#define PARTS                                                                                                          \
+	PART(conftest, "testing/")                                                                                     \
+	PART(conftest_definitions, "testing/")                                                                         \
+	PART(arguments, "")                                                                                            \
+	PART(conftest_calls, "testing/")                                                                               \
+	PART(conftest_cases, "testing/")                                                                               \
+	PART(conftest_plain_inputs, "testing/")                                                                        \
+	PART(conftest_truths, "testing/")                                                                              \
+	PART(conftest_checks, "testing/")
+
+#define PART(name, folder) BYTES("part_" #name, "python/" folder #name ".py");
+PARTS
+#undef PART
 #define LIBRARY(name) BYTES("library_" #name, "python/libraries/" #name ".py");
 #include "libraries.inc"
 #undef LIBRARY
 
 #define HIDDEN __attribute__((visibility("hidden")))
-extern const char conftest_begin[] HIDDEN, conftest_end[] HIDDEN;
-extern const char conftest_truths_begin[] HIDDEN, conftest_truths_end[] HIDDEN;
-extern const char conftest_checks_begin[] HIDDEN, conftest_checks_end[] HIDDEN;
+#define PART(name, folder) extern const char part_##name##_begin[] HIDDEN, part_##name##_end[] HIDDEN;
+PARTS
+#undef PART
 #define LIBRARY(name) extern const char library_##name##_begin[] HIDDEN, library_##name##_end[] HIDDEN;
 #include "libraries.inc"
 #undef LIBRARY
+
+static const struct {
+	const char *begin, *end;
+} parts[] = {
+#define PART(name, folder) {part_##name##_begin, part_##name##_end},
+    PARTS
+#undef PART
+};
 
 static const struct {
 	const char *name, *begin, *end;
@@ -45,13 +64,10 @@ const char *shipped_name(int index)
 static void conftest_text(struct buf *out)
 {
 	static const char rule[] = "\n# ---- ";
-	static const char *const parts[][2] = {{conftest_truths_begin, conftest_truths_end},
-					       {conftest_checks_begin, conftest_checks_end}};
 
-	buf_add(out, conftest_begin, (size_t)(conftest_end - conftest_begin));
-	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-		const char *end = parts[i][1],
-			   *at = memmem(parts[i][0], (size_t)(end - parts[i][0]), rule, sizeof rule - 1);
+	buf_add(out, parts[0].begin, (size_t)(parts[0].end - parts[0].begin));
+	for (size_t i = 1; i < sizeof parts / sizeof *parts; i++) {
+		const char *end = parts[i].end, *at = memmem(parts[i].begin, (size_t)(end - parts[i].begin), rule, sizeof rule - 1);
 
 		buf_text(out, "\n");
 		if (at != NULL)

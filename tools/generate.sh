@@ -8,7 +8,7 @@
 #                      are whole SHA-256 digests of the files themselves
 #   libraries.inc      LIBRARY(name) for each python/libraries/{name}.py, in name order
 #   templates.inc      TEMPLATE(family, name) for each kernels/{family}/templates/{name}.json, in name order
-#   shipped_digest.h   SHIPPED_DIGEST over these tables of libraries, python/testing/conftest*.py, and testgen/
+#   shipped_digest.h   SHIPPED_DIGEST over these tables of libraries, the parts of conftest.py, and testgen/
 #   kernels_digest.h   KERNELS_DIGEST over all of kernels/ and models/, CHECKER_DIGEST over the code that judges all families
 #   obj/verdict_files  the files that the digests of ops.inc and CHECKER_DIGEST cover
 #   obj/sources        the objects of the archives
@@ -33,8 +33,8 @@ for_inputs='kernels/core/op.h kernels/core/ops.c kernels/core/dtype_convert.* ke
 for_checker='kernels/core/compare* kernels/core/device* kernels/core/roles.* kernels/core/simd.h base/metrics.h
 	base/dtype.* dataset/safetensors.* dataset/constraint* dataset/truth_chain.* workers/judge/* workers/protocol/*
 	workers/pool/environment.* workers/sandbox/* python/runner.py python/gradients.py
-	python/arena.py python/exercises.py python/failures.py python/isolation.py python/latency.py python/process_state.py
-	python/programs.py python/sandbox.py python/tensors.py'
+	python/arena.py python/arguments.py python/exercises.py python/failures.py python/isolation.py python/latency.py
+	python/process_state.py python/programs.py python/sandbox.py python/tensors.py'
 # Exceptions from this list: files that cannot change a verdict, because they only measure time, or only write or send
 # messages.
 not_for_checker='workers/judge/message_text.* workers/judge/judge_clock.* workers/protocol/channel.* workers/sandbox/containment.*
@@ -44,7 +44,7 @@ not_for_checker='workers/judge/message_text.* workers/judge/judge_clock.* worker
 # which are in the fingerprints anyway; confusion says why a case failed but not whether; coverage says what a dataset
 # covers.
 not_shared='op family_candidates dtype input_key random simd cuda compare published confusion coverage roles'
-for_shipped='testgen/*.[ch] python/testing/conftest*.py python/libraries/*.py'
+for_shipped='testgen/*.[ch] python/testing/conftest*.py python/arguments.py python/libraries/*.py'
 
 # sources FILE…: prints those of the files that are sources and exist, without backup files of editors
 sources() {

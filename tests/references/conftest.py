@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 340ec6f7d45b4e5b43ce7f02da78ab50
+# reftest-body: 02d04192ade4d13dbe1681f41da4e305
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
 Each definition of the dataset has a class in a test file here. A test runs the definition's reference on valid inputs
@@ -195,7 +195,7 @@ def main(path):
     return pytest.main([str(path), "-q", "-rfEs", *words, *sys.argv[1:]])
 
 
-# ---- definitions, references ----------------------------------------------------------------------------------------
+# ---- definitions and axes -------------------------------------------------------------------------------------------
 
 
 @functools.cache
@@ -231,103 +231,19 @@ def is_left_out(spec):
     )
 
 
-def is_argument(name):
-    """Can an argument of a Python function have this name?"""
-    return name.isidentifier() and not keyword.iskeyword(name)
-
-
-def fitted(run, definition):
-    """Returns a function that gets the inputs by name and calls `run`, whose parameters may differ from the inputs:
-
-    - An input is passed as the parameter with its own name, or else as the parameter that its `param` names.
-    - If an input is None, the default of its parameter is used.
-    - A parameter that is left out and has no default gets None.
-    - An optional input for which `run` has no parameter is not passed.
-    - An input whose name cannot be the name of a parameter is passed as the next parameter that has no input.
-    - If only one input has no parameter, and only one parameter without a default has no input, and both have the same
-      position, the input is passed as this parameter.
-
-    python/runner.py of reftest has a copy, which must do the same."""
-    parameters = inspect.signature(run).parameters
-    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    defaults = {
-        name: p.default
-        for name, p in parameters.items()
-        if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
-    }
-    missing = inspect.Parameter.empty
+def fitting_of(definition):
+    """Returns what `fitted` needs of a definition."""
     left_out = [
-        n
+        argument
         for name, spec in definition["left_out"].items()
-        for n in (name, spec.get("param"))
+        for argument in (name, spec.get("param"))
+        if argument
     ]
-    params = [spec.get("param") for spec in definition["inputs"].values()]
-    taken = {*left_out, *definition["inputs"], *params}
-    free = iter(
-        [
-            name
-            for name, p in parameters.items()
-            if p.kind is p.POSITIONAL_OR_KEYWORD and name not in taken
-        ]
-    )
-    places = {
-        name: next(free, name)
+    inputs = {
+        name: (spec.get("param") or name, bool(spec.get("optional")))
         for name, spec in definition["inputs"].items()
-        if not spec.get("param") and not is_argument(name)
     }
-    alone = [
-        name
-        for name, spec in definition["inputs"].items()
-        if name not in defaults
-        and spec.get("param") not in defaults
-        and not spec.get("optional")
-    ]
-    needed = [
-        name
-        for name, p in parameters.items()
-        if p.kind is p.POSITIONAL_OR_KEYWORD
-        and p.default is missing
-        and name not in taken
-    ]
-    if len(alone) == len(needed) == 1:
-        at = list(definition["inputs"]).index(alone[0])
-        if at == list(parameters).index(needed[0]):
-            places[alone[0]] = needed[0]
-
-    def call(**inputs):
-        arguments = {name: None for name in left_out if defaults.get(name) is missing}
-        for name, value in inputs.items():
-            spec = definition["inputs"][name]
-            argument = places.get(name) or spec.get("param") or name
-            argument = (
-                name if name in defaults or argument not in defaults else argument
-            )
-            if value is None and defaults.get(argument) is not missing:
-                continue
-            if argument in defaults or takes_any or not spec.get("optional"):
-                arguments[argument] = value
-        return run(**arguments)
-
-    return call
-
-
-def compile_reference(test):
-    """Compiles a test's reference and returns the function that is called. Tracebacks show the reference's lines."""
-    source, name = test.REFERENCE, test.NAME
-    filename = f"<{name}>"
-    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-    module = types.ModuleType(name)
-    module.__builtins__ = builtins
-    types.FunctionType(compile(source, filename, "exec"), module.__dict__)()
-    if test.ENTRY_POINT != "run" and hasattr(module, "run"):
-        pytest.fail("the reference defines run only during its execution")
-    run, definition = getattr(module, test.ENTRY_POINT), definition_of(test)
-    names = all(map(is_argument, definition["inputs"]))
-    return (
-        fitted(run, definition)
-        if test.ENTRY_POINT != "run" or definition["left_out"] or not names
-        else run
-    )
+    return {"left_out": left_out, "inputs": inputs}
 
 
 def definition_of(test):
@@ -343,6 +259,174 @@ def definition_of(test):
         for name, axis in definition["axes"].items()
     }
     return {**definition, "axes": axes}
+
+
+def length_of(axis):
+    """Returns the length of a const axis of a definition, or None if the axis is variable. Without a type, an axis with
+    a value is const. The length may also be a string of digits, or true for 1, as in `reftest verify`."""
+    kind = axis.get("type", "const" if "value" in axis else "var")
+    return int(axis["value"]) if kind == "const" else None
+
+
+# The operators in the expressions of axes.
+OPERATORS = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+}
+
+
+def expression_value(text, axes):
+    """Returns the value of an expression over axes. Raises KeyError if it needs an axis without a value."""
+
+    def value(node):
+        if isinstance(node, ast.Name):
+            return axes[node.id]
+        if isinstance(node, ast.Constant):
+            return node.value
+        operands = (
+            [node.operand] if isinstance(node, ast.UnaryOp) else [node.left, node.right]
+        )
+        return OPERATORS[type(node.op)](*map(value, operands))
+
+    found = value(ast.parse(text.strip(), mode="eval").body)
+    if found != int(found) or found < 0:
+        raise ValueError(f"{text} is {found}, not a length")
+    return int(found)
+
+
+def computed_axes(definition, axes):
+    """Returns the values of the const axes, of the axes in `axes`, and of the axes whose expressions these values
+    determine. Raises ValueError if the value of an axis differs from its expression."""
+    axes = {
+        name: length_of(axis)
+        for name, axis in definition["axes"].items()
+        if length_of(axis) is not None
+    } | dict(axes)
+    for _ in definition["axes"]:
+        for name, axis in definition["axes"].items():
+            if axis.get("type") != "expr":
+                continue
+            with contextlib.suppress(KeyError):
+                value = expression_value(axis["expression"], axes)
+                if axes.setdefault(name, value) != value:
+                    raise ValueError(f"axis {name} is {axes[name]}, not {value}")
+    return axes
+
+
+def resolve_axes(definition, axes):
+    """Returns the value of every axis: constant axes have the definition's value, variable axes the value in `axes`."""
+    return {
+        name: axes[name] if length_of(axis) is None else length_of(axis)
+        for name, axis in definition["axes"].items()
+    }
+
+
+def shape_of(spec, axes):
+    return tuple(axes[axis] for axis in spec["shape"])
+
+
+def dtype_of(spec):
+    if spec["dtype"] not in DTYPES:
+        raise Unavailable(f"this torch cannot create {spec['dtype']}")
+    return DTYPES[spec["dtype"]]
+
+
+# ---- arguments of a reference ---------------------------------------------------------------------------------------
+
+
+def is_argument(name):
+    """Can an argument of a Python function have this name?"""
+    return name.isidentifier() and not keyword.iskeyword(name)
+
+
+def fitted(run, fitting):
+    """Returns a function that gets the inputs by name and calls `run`, whose parameters may differ from the inputs.
+    `fitting` has for each input the parameter that the definition names for it (without one, the input's own name),
+    and whether the input is optional. It also lists the parameters that no case passes ("left_out"). If `fitting` is
+    None, the names of the inputs are those of the parameters, and `run` itself is returned.
+
+    - An input is passed as the parameter with its own name, or else as the parameter that `fitting` has for it.
+    - If an input is None, the default of its parameter is used.
+    - A parameter in "left_out" that has no default gets None.
+    - An optional input for which `run` has no parameter is not passed.
+    - An input whose name cannot be the name of a parameter is passed as the next parameter that has no input.
+    - Suppose that exactly one input has no parameter, and exactly one parameter without a default has no input. If
+      both have the same position, the input is passed as this parameter."""
+    if fitting is None:
+        return run
+    given, left_out = fitting["inputs"], fitting["left_out"]
+    parameters = inspect.signature(run).parameters
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    defaults = {
+        name: p.default
+        for name, p in parameters.items()
+        if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+    }
+    missing = inspect.Parameter.empty
+    taken = {*left_out, *given, *(argument for argument, _ in given.values())}
+    free = [
+        name
+        for name, p in parameters.items()
+        if p.kind is p.POSITIONAL_OR_KEYWORD and name not in taken
+    ]
+    unnamed = [
+        name
+        for name, (argument, _) in given.items()
+        if argument == name and not is_argument(name)
+    ]
+    places = dict(zip(unnamed, free))
+    alone = [
+        name
+        for name, (argument, optional) in given.items()
+        if name not in defaults and argument not in defaults and not optional
+    ]
+    needed = [name for name in free if parameters[name].default is missing]
+    if len(alone) == len(needed) == 1:
+        at = list(given).index(alone[0])
+        if at == list(parameters).index(needed[0]):
+            places[alone[0]] = needed[0]
+
+    def call(**inputs):
+        arguments = {name: None for name in left_out if defaults.get(name) is missing}
+        for name, value in inputs.items():
+            argument, optional = given[name]
+            argument = places.get(name, argument)
+            if name in defaults or argument not in defaults:
+                argument = name
+            if value is None and defaults.get(argument) is not missing:
+                continue
+            if argument in defaults or takes_any or not optional:
+                arguments[argument] = value
+        return run(**arguments)
+
+    return call
+
+
+# ---- calls of references --------------------------------------------------------------------------------------------
+
+
+def compile_reference(test):
+    """Compiles a test's reference and returns the function that is called. Tracebacks show the reference's lines."""
+    source, name = test.REFERENCE, test.NAME
+    filename = f"<{name}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    module = types.ModuleType(name)
+    module.__builtins__ = builtins
+    types.FunctionType(compile(source, filename, "exec"), module.__dict__)()
+    if test.ENTRY_POINT != "run" and hasattr(module, "run"):
+        pytest.fail("the reference defines run only during its execution")
+    run, definition = getattr(module, test.ENTRY_POINT), definition_of(test)
+    plain = test.ENTRY_POINT == "run" and not definition["left_out"]
+    if plain and all(map(is_argument, definition["inputs"])):
+        return run
+    return fitted(run, fitting_of(definition))
 
 
 def run_reference(test, inputs):
@@ -601,83 +685,6 @@ def copies(inputs):
         name: value.clone() if isinstance(value, torch.Tensor) else value
         for name, value in inputs.items()
     }
-
-
-def length_of(axis):
-    """Returns the length of a const axis of a definition, or None if the axis is variable. Without a type, an axis with
-    a value is const. The length may also be a string of digits, or true for 1, as in `reftest verify`."""
-    kind = axis.get("type", "const" if "value" in axis else "var")
-    return int(axis["value"]) if kind == "const" else None
-
-
-# The operators in the expressions of axes.
-OPERATORS = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
-    ast.USub: operator.neg,
-    ast.UAdd: operator.pos,
-}
-
-
-def expression_value(text, axes):
-    """Returns the value of an expression over axes. Raises KeyError if it needs an axis without a value."""
-
-    def value(node):
-        if isinstance(node, ast.Name):
-            return axes[node.id]
-        if isinstance(node, ast.Constant):
-            return node.value
-        operands = (
-            [node.operand] if isinstance(node, ast.UnaryOp) else [node.left, node.right]
-        )
-        return OPERATORS[type(node.op)](*map(value, operands))
-
-    found = value(ast.parse(text.strip(), mode="eval").body)
-    if found != int(found) or found < 0:
-        raise ValueError(f"{text} is {found}, not a length")
-    return int(found)
-
-
-def computed_axes(definition, axes):
-    """Returns the values of the const axes, of the axes in `axes`, and of the axes whose expressions these values
-    determine. Raises ValueError if the value of an axis differs from its expression."""
-    axes = {
-        name: length_of(axis)
-        for name, axis in definition["axes"].items()
-        if length_of(axis) is not None
-    } | dict(axes)
-    for _ in definition["axes"]:
-        for name, axis in definition["axes"].items():
-            if axis.get("type") != "expr":
-                continue
-            with contextlib.suppress(KeyError):
-                value = expression_value(axis["expression"], axes)
-                if axes.setdefault(name, value) != value:
-                    raise ValueError(f"axis {name} is {axes[name]}, not {value}")
-    return axes
-
-
-def resolve_axes(definition, axes):
-    """Returns the value of every axis: constant axes have the definition's value, variable axes the value in `axes`."""
-    return {
-        name: axes[name] if length_of(axis) is None else length_of(axis)
-        for name, axis in definition["axes"].items()
-    }
-
-
-def shape_of(spec, axes):
-    return tuple(axes[axis] for axis in spec["shape"])
-
-
-def dtype_of(spec):
-    if spec["dtype"] not in DTYPES:
-        raise Unavailable(f"this torch cannot create {spec['dtype']}")
-    return DTYPES[spec["dtype"]]
 
 
 # ---- cases ----------------------------------------------------------------------------------------------------------
