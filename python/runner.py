@@ -28,9 +28,9 @@ Pool and child exchange JSON lines on the child's socket:
 - <- {"ready": true, "seconds": the child's start-up time} or {"refused": message}. If the child has a /proc of its own
   PID namespace, a descriptor of this /proc comes with "ready"
 - -> {"file": path} with a descriptor of the content, for each file that the reference may read; no answer
-- -> {"load": source, "name", "entry_point", "fitting", "makes_inputs", "memory", "processor_time", "kept"}. If the
-  source is a ground truth and not a reference, the field "truth" has the path of the source, and error messages name
-  this path. If the ground truth has several files, the fields of programs.py replace the source
+- -> {"load": source, "name", "entry_point", "fitting", "makes_inputs", "memory", "memory_has_room", "processor_time",
+  "kept"}. If the source is a ground truth and not a reference, the field "truth" has the path of the source, and error
+  messages name this path. If the ground truth has several files, the fields of programs.py replace the source
 - <- {"loaded": true} or {"error": …}
 - -> {"make": …} and {"store": …}, as the judge writes them (trial_custom_inputs.c), to a child that loaded code with
   "makes_inputs"; such a child never loads a reference
@@ -66,7 +66,8 @@ The fields of these messages:
 - "entry_point" is the name of the function that is called; "run()" below stands for it.
 - "fitting", which may be absent, is {"left_out": [name], "inputs": {name: [argument, optional]}}; see fitted in arguments.py.
 - "kept", which may be absent, is true if the child may load another reference after this one.
-- "memory" is the number of bytes that the reference may use besides the tensors in the arena.
+- "memory" is the number of bytes that the reference may use besides the tensors in the arena. "memory_has_room" is
+  false if the user has set a small limit, in relation to which holes in malloc's heap are large.
 - "processor_time" is the number of seconds that each process of the reference may compute in all; 0: no limit.
 - "none" is true if autograd returned no gradient for an input, and zeros replace the gradient.
 - "grad" is true if the output requires a gradient, and "overwrites" is true if the output uses the memory of an earlier
@@ -101,9 +102,9 @@ SYS_PIDFD_OPEN = 434  # the same number on every architecture
 READER_MEMORY = 1 << 30  # bytes that a reader may use to parse source code
 KEPT_GPU_MEMORY = 1 << 30  # bytes that torch's allocator may keep between two cases
 # Constants of keep_freed_memory. M_MMAP_MAX is from malloc.h, and MAPPINGS is glibc's default for it. If the arena has
-# at most ARENA_WITHOUT_MAPPINGS bytes, the holes in malloc's heap are small in relation to LEAST_MEMORY, the smallest
-# memory limit that reftest sets without --memory (workers/pool/memory_limit.c).
-M_MMAP_MAX, MAPPINGS, ARENA_WITHOUT_MAPPINGS, LEAST_MEMORY = -4, 65536, 256 << 20, 4 << 30
+# at most ARENA_WITHOUT_MAPPINGS bytes, the holes in malloc's heap are small in relation to a limit with
+# "memory_has_room".
+M_MMAP_MAX, MAPPINGS, ARENA_WITHOUT_MAPPINGS = -4, 65536, 256 << 20
 HELD_OUTPUTS = 1 << 26  # bytes; if a call's outputs are not larger, they stay alive during the next two calls
 OLDEST_TORCH = (2, 4)
 # Requests one hardware queue per CUDA context. By default the driver creates eight queues per context, which doubles
@@ -405,7 +406,7 @@ class Child:
         a threshold (workers/pool/environment.c) and unmaps them when the tensor is freed, and Linux must clear each new
         page. If the case is large or the user has set a small memory limit, the default stays: reuse leaves holes in
         the heap, which count toward the limit."""
-        small = self.device == "cpu" and arena["bytes"] <= ARENA_WITHOUT_MAPPINGS and self.wanted_memory >= LEAST_MEMORY
+        small = self.device == "cpu" and arena["bytes"] <= ARENA_WITHOUT_MAPPINGS and self.has_room
         libc.mallopt(M_MMAP_MAX, 0 if small else MAPPINGS)
 
     def end_copies(self):
@@ -449,7 +450,7 @@ class Child:
     def load(self, message):
         if self.has_files:
             self.enter_files()
-        self.wanted_memory = message["memory"]
+        self.wanted_memory, self.has_room = message["memory"], message["memory_has_room"]
         kept = message.get("kept", False)
         self.memory = self.sandbox.limit_memory(self.wanted_memory, kept)
         self.sandbox.limit_processor_time(message["processor_time"], kept)

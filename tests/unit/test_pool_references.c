@@ -1,6 +1,7 @@
 /* test_pool_references - real references, run by a real judge and a real Python, get the verdicts that they deserve.
  * Some references fail, cheat or break things; none of them affects the next reference. */
 #include "tests/unit/pool_world.h"
+#include "workers/pool/memory_limit.h"
 
 /* --- verdicts on outputs ------------------------------------------------------------------------------------------ */
 
@@ -518,6 +519,15 @@ static void freed_memory_is_reused_by_the_next_tensor(void **state)
 	expect(&result, STATUS_ERROR, REASON_RAISED, "ValueError: True True");
 }
 
+/* Only a limit that the user has set may be so small that holes in the heap matter. */
+static void every_default_limit_has_room(void **state)
+{
+	(void)state;
+	assert_true(memory_limit_has_room(memory_limit(0, 0)));
+	assert_true(memory_limit_has_room(memory_limit(0, INT64_MAX)));
+	assert_false(memory_limit_has_room(memory_limit(1 << 30, 0)));
+}
+
 /* ---- references that cheat or break things ---- */
 
 static void junk_on_every_descriptor_hurts_only_its_own_case(void **state)
@@ -680,6 +690,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(a_long_reference_and_a_long_line_are_accepted),
 	    cmocka_unit_test(taking_more_memory_than_there_is_raises),
 	    cmocka_unit_test(freed_memory_is_reused_by_the_next_tensor),
+	    cmocka_unit_test(every_default_limit_has_room),
 	    cmocka_unit_test(each_limit_is_told),
 	    cmocka_unit_test(junk_on_every_descriptor_hurts_only_its_own_case),
 	    cmocka_unit_test(claiming_to_have_run_is_worth_nothing),

@@ -185,6 +185,12 @@ int64_t lane_processor_time(const struct pool_shared *shared, const struct task 
 	return seconds > 0 && seconds < 1e9 ? (int64_t)seconds + 1 : 0;
 }
 
+void lane_write_limits(const struct pool_shared *shared, const struct task *task, int64_t memory, struct buf *out)
+{
+	buf_printf(out, ",\"memory\":%lld,\"memory_has_room\":%s,\"processor_time\":%lld", (long long)memory,
+		   memory_limit_has_room(memory) ? "true" : "false", (long long)lane_processor_time(shared, task));
+}
+
 static void write_load(const struct pool_shared *shared, const struct task *task, const struct truth_program *truth,
 		       int64_t memory, bool kept, struct buf *out)
 {
@@ -205,8 +211,8 @@ static void write_load(const struct pool_shared *shared, const struct task *task
 			     : d != NULL && d->entry_point != NULL ? d->entry_point : "run");
 	if (d != NULL && definition_fits_arguments(d))
 		lane_write_fitting(d, out);
-	buf_printf(out, ",\"memory\":%lld,\"processor_time\":%lld%s}", (long long)memory,
-		   (long long)lane_processor_time(shared, task), kept ? ",\"kept\":true" : "");
+	lane_write_limits(shared, task, memory, out);
+	buf_text(out, kept ? ",\"kept\":true}" : "}");
 }
 
 /* Sends the reference to a runner. Sends {"begin"} to the judge, which then creates a new arena for this runner.

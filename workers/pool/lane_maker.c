@@ -69,9 +69,8 @@ static void write_load(const struct pool_shared *shared, const struct task *task
 	buf_text(out, ",\"entry_point\":");
 	buf_json_string(out, code->function);
 	lane_write_fitting(d, out);
-	buf_printf(out, ",\"makes_inputs\":\"%s\",\"memory\":%lld,\"processor_time\":%lld}",
-		   code->kind == INPUT_CODE_INIT ? "init" : "reference", (long long)memory,
-		   (long long)lane_processor_time(shared, task));
+	lane_write_limits(shared, task, memory, out);
+	buf_printf(out, ",\"makes_inputs\":\"%s\"}", code->kind == INPUT_CODE_INIT ? "init" : "reference");
 }
 
 int lane_maker_advance(struct pool_shared *shared, struct lane *lane, struct err *err)

@@ -16,3 +16,8 @@ int64_t memory_limit(int64_t given, int64_t tensor_bytes)
 		tensor_bytes = 0;
 	return tensor_bytes > most ? INT64_MAX : base_bytes + tensor_bytes * TIMES_TENSORS;
 }
+
+bool memory_limit_has_room(int64_t memory)
+{
+	return memory >= base_bytes;
+}
