@@ -41,9 +41,7 @@ struct warm {
  * support the case needs no preparation. */
 static bool is_unprepared(const struct tried_truth *w)
 {
-	static const char not_built[] = "NotBuilt: "; /* the name of an exception in python/libraries/common.py */
-
-	return w->passed_over != NULL && (w->accident || strncmp(w->passed_over, not_built, strlen(not_built)) == 0);
+	return w->passed_over != NULL && (w->accident || w->not_built);
 }
 
 /* Prints one line about one library, the ground truth at index `at` of every verdict. The line says how many seconds

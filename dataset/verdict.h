@@ -139,6 +139,7 @@ struct tried_truth {
 	/* a transient reason kept the ground truth from deciding the case: a dead process, a timeout, no memory */
 	bool accident;
 	bool not_asked;          /* the ground truth was not called, because the case was decided before its turn */
+	bool not_built;          /* its library failed to compile its kernels */
 	/* The arithmetic of this ground truth is less precise than the tolerance rules of the case require, so this
 	 * ground truth cannot decide alone. */
 	bool coarse;
@@ -217,6 +218,7 @@ struct verdict {
 	enum status status;
 	enum reason reason;
 	const char *message;       /* NULL, or a message that says what failed and where; it may contain a traceback */
+	bool second_set;           /* the failure occurs only with the second set of input values */
 	bool weak;
 	const char *device_class;  /* "cpu", "sm_90" */
 	const char *device;        /* "cpu", "cuda:0" */

@@ -77,6 +77,12 @@ static bool read_bool(struct reader *r, const cJSON *object, const char *key)
 	return cJSON_IsTrue(value);
 }
 
+/* Reads a member that is absent if it is false. */
+static bool read_flag(struct reader *r, const cJSON *object, const char *key)
+{
+	return json_member(object, key) != NULL && read_bool(r, object, key);
+}
+
 static enum status read_status(struct reader *r, const cJSON *object)
 {
 	const char *name = json_text_of(object, "status");
@@ -187,7 +193,7 @@ static void read_output(struct reader *r, const cJSON *json, struct output_verdi
 	out->hit_ratio = read_number(r, json, "hit_ratio_needed");
 	int64_t elements = read_shape(r, json, out);
 
-	out->other_bits = json_member(json, "other_bits") != NULL && read_bool(r, json, "other_bits");
+	out->other_bits = read_flag(r, json, "other_bits");
 	read_metrics(r, json, &out->metrics);
 	if (out->metrics.hits > out->metrics.elements)
 		damaged(r, "hits", "no more than the number of elements");
@@ -336,7 +342,8 @@ static void read_tried(struct reader *r, const cJSON *json, struct verdict *out)
 		tried->passed_over = read_text(r, item, "passed_over", true);
 		tried->accident = read_bool(r, item, "accident");
 		tried->coarse = read_bool(r, item, "coarse");
-		tried->not_asked = json_member(item, "not_asked") != NULL && read_bool(r, item, "not_asked");
+		tried->not_asked = read_flag(r, item, "not_asked");
+		tried->not_built = read_flag(r, item, "not_built");
 		tried->seconds = read_number(r, item, "seconds");
 		tried->prepared = read_number(r, item, "prepared");
 		tried->margin = json_member(item, "margin") != NULL ? read_number(r, item, "margin") : NAN;
@@ -418,6 +425,7 @@ static void read_verdict(struct reader *r, const cJSON *json, struct verdict *ou
 	out->status = read_status(r, json);
 	out->reason = read_reason(r, json);
 	out->message = read_text(r, json, "message", true);
+	out->second_set = read_flag(r, json, "second_set");
 	out->weak = read_bool(r, json, "weak");
 	out->device_class = read_text(r, json, "device_class", true);
 	out->device = read_text(r, json, "device", true);

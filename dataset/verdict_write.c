@@ -183,6 +183,8 @@ static void write_tried_truth(const struct tried_truth *tried, struct buf *out)
 	write_bool(out, "coarse", tried->coarse);
 	if (tried->not_asked)
 		write_bool(out, "not_asked", true);
+	if (tried->not_built)
+		write_bool(out, "not_built", true);
 	write_number(out, "seconds", tried->seconds);
 	write_number(out, "prepared", tried->prepared);
 	if (!isnan(tried->margin))
@@ -358,6 +360,8 @@ void verdict_write(const struct verdict *verdict, struct buf *out)
 	buf_text(out, "{");
 	write_state(out, verdict->status, verdict->reason);
 	write_text(out, "message", verdict->message);
+	if (verdict->second_set)
+		write_bool(out, "second_set", true);
 	write_bool(out, "weak", verdict->weak);
 	write_text(out, "device_class", verdict->device_class);
 	write_text(out, "device", verdict->device);

@@ -27,8 +27,9 @@ Messages to the pool:
   answer with results. "coarse" is the precision of the library's arithmetic, or null if the arithmetic is as precise as
   the definition's. "prepared" is the part of the allowed seconds that was used.
 - {"unavailable": message} is the answer if the library does not support this call.
-- {"failed": message, "accident", "fatal"} is the answer after an exception. "accident" is true if the failure is
-  transient, and "fatal" is true if this process cannot be used again.
+- {"failed": message, "accident", "fatal", "not_built"} is the answer after an exception. "accident" is true if the
+  failure is transient, and "fatal" is true if this process cannot be used again. "not_built", which may be absent, is
+  true if the library failed to compile its kernels.
 - {"unmapped": message} is the answer if the shared memory cannot be mapped because this machine refuses CUDA IPC."""
 
 import ctypes
@@ -199,7 +200,8 @@ class Server:
             accident = mendable(problem) or self.runner.is_accident(problem, type(problem).__name__, text) and not isinstance(
                 problem, ImportError)
             broken = "CUDA error" in text or type(problem).__name__ == "AcceleratorError"
-            reply = {"failed": text, "accident": bool(accident or broken), "fatal": broken}
+            reply = {"failed": text, "accident": bool(accident or broken), "fatal": broken,
+                     "not_built": isinstance(problem, common.NotBuilt)}
         while self.doing:
             self.progress(None, 0)
         if arena is not None:

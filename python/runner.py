@@ -324,7 +324,7 @@ class Child:
         self.subject = "the reference"  # the name of the loaded code in messages
         self.made = None  # the inputs that the code made last, by name
         self.filename = ""
-        self.reached = None  # a description of the first thing that the reference used outside itself
+        self.reached = None  # the first thing that the loaded code did outside itself: "opened /etc/hostname"
         self.earlier = [[], []]  # outputs of the last two calls, kept so that their memory is not reused
         self.pid = os.getpid()
         self.files = os.path.join(folder, "files")  # copies of the files that the definition lets the reference read
@@ -563,9 +563,6 @@ class Child:
                 return True  # the argument is an open descriptor or None, not a path
             return join(realpath(path), "").startswith(own) or join(path, "").startswith(own)
 
-        def who():
-            return "its code that makes inputs" if self.subject == "it" else "it"
-
         def on_event(event, arguments):
             if self.reached is not None or event not in REACHES and not event.startswith(REACHES_ALL):
                 return
@@ -573,11 +570,11 @@ class Child:
             if event == "import" and str(path).split(".")[0] in self.own_modules:
                 return
             if event not in REACHES:
-                self.reached = "%s caused Python's audit event %s" % (who(), event)
+                self.reached = "caused Python's audit event %s" % event
             elif event == "ctypes.dlopen" and (path is None or "/" not in str(path)):
                 return  # the shared library is loaded already or belongs to the system
             elif path is not None and not is_own(path):
-                self.reached = "%s %s %s" % (who(), "imported" if event == "import" else "opened", str(path)[:200])
+                self.reached = "%s %s" % ("imported" if event == "import" else "opened", str(path)[:200])
 
         sys.addaudithook(on_event)
         self.watch_reach = lambda: None  # never add a second hook, because an audit hook cannot be removed

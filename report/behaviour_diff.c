@@ -114,14 +114,6 @@ static const char *outputs_that_differ(const struct verdict *v, struct arena *ar
 	return text;
 }
 
-/* Returns whether the outputs differ only for the second set of input values. */
-static bool only_on_second_set(const struct verdict *v)
-{
-	static const char words[] = "on the second set of input values";
-
-	return v->message != NULL && strncmp(v->message, words, sizeof words - 1) == 0;
-}
-
 /* Returns a line with the ids of the other cases that differ, or "". */
 static const char *other_cases(const struct result *result, const struct case_result *shown, struct arena *arena)
 {
@@ -183,7 +175,7 @@ static const char *sentence(const struct difference *d, struct arena *arena)
 				    result->case_count, count, margin, c->test->id);
 	if (d->behaviour == BEHAVIOUR_CHANGED)
 		return arena_printf(arena, "%d of %d cases differ\n%s: %s%s%s", count, result->case_count, c->test->id,
-				    only_on_second_set(c->verdict) ? "on the second set of input values, " : "",
+				    c->verdict->second_set ? "on the second set of input values, " : "",
 				    outputs_that_differ(c->verdict, arena), other_cases(result, c, arena));
 	return arena_printf(arena, "%d of %d cases could not be compared\n%s: %s", count, result->case_count,
 			    c != NULL ? c->test->id : "no case", message != NULL ? message : "it did not run");

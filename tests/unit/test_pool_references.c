@@ -209,6 +209,7 @@ static void what_is_kept_between_calls_is_found(void **state)
 	for (size_t i = 0; i < sizeof keepers / sizeof keepers[0]; i++) {
 		result = verify(*state, keepers[i]);
 		expect(&result, STATUS_FAILED, REASON_NUMERIC, "on the second set of input values");
+		assert_true(result.verdict->second_set);
 		assert_true(i > 0 || strstr(result.verdict->message, "keeps results between calls") != NULL);
 	}
 	result = verify(*state, HEAD "seen = []\n" RUN "    seen.append(y)\n    return seen[-1] if len(seen) < 3 else seen[-2]\n");
@@ -216,6 +217,7 @@ static void what_is_kept_between_calls_is_found(void **state)
 	result = verify(*state, HEAD "seen = set()\n" RUN "    assert not seen or x[0, 0].item() in seen, 'who are you'\n"
 	                                                 "    seen.add(x[0, 0].item())\n    return y\n");
 	expect(&result, STATUS_ERROR, REASON_RAISED, "on the second set of input values");
+	assert_true(result.verdict->second_set);
 	expect_all_is_well(*state);
 }
 

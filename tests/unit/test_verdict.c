@@ -44,7 +44,7 @@ static const struct named_value constants[] = {{"eps", "model:llama-3.1-8b", 1e-
 static const char *const findings[] = {"one\nline", "\xC3\xA9"};
 static const struct tried_truth tried[] = {
     {.name = "flashinfer", .version = "0.7.2 (table 1a2b3c4d)", .passed_over = "it does not compile:\n\"error\"",
-     .accident = true, .coarse = true, .not_asked = true, .seconds = 0.1, .prepared = 62.5, .margin = 0.3},
+     .accident = true, .coarse = true, .not_asked = true, .not_built = true, .seconds = 0.1, .prepared = 62.5, .margin = 0.3},
     {.name = "torch", .version = "2.13.0 (table 5e6f7a8b)", .seconds = 1e-3, .margin = 0.25},
 };
 
@@ -55,6 +55,7 @@ static const struct verdict whole = {
     .status = STATUS_FAILED,
     .reason = REASON_NUMERIC,
     .message = "Traceback:\n\t\"x\"\x1b[0m",
+    .second_set = true,
     .weak = true,
     .device_class = "sm_90",
     .device = "cuda:0",
@@ -153,7 +154,7 @@ static void the_head_of_a_plain_pass_is_what_the_whole_says(void **state)
 	plain.status = STATUS_PASSED;
 	plain.reason = REASON_NONE;
 	plain.message = NULL;
-	plain.weak = false;
+	plain.second_set = plain.weak = false;
 	plain.finding_count = 0;
 	plain.tried_count = 0;
 	plain.all_tried = false;
@@ -230,7 +231,7 @@ static void drivers_survive_in_the_whole_and_in_the_head(void **state)
 	assert_true(read->driver_count == 2 && read->drivers[1].status == STATUS_FAILED && read->drivers[1].time == 200);
 	assert_string_equal(read->drivers[0].driver, "550.54.15");
 	same_bits(read->drivers[0].margin, 0.25);
-	v.status = STATUS_PASSED, v.reason = REASON_NONE, v.message = NULL, v.weak = false;
+	v.status = STATUS_PASSED, v.reason = REASON_NONE, v.message = NULL, v.second_set = v.weak = false;
 	v.finding_count = v.tried_count = 0;
 	const struct verdict *head = head_of(&v, &arena);
 
@@ -267,6 +268,8 @@ static void tried_ground_truths_survive_and_have_one_text(void **state)
 	assert_true(v->all_tried && v->tried[0].accident && !v->tried[1].accident);
 	assert_true(v->tried[0].coarse && !v->tried[1].coarse);
 	assert_true(v->tried[0].not_asked && !v->tried[1].not_asked);
+	assert_true(v->tried[0].not_built && !v->tried[1].not_built);
+	assert_true(v->second_set);
 	assert_string_equal(v->tried[0].passed_over, tried[0].passed_over);
 	assert_null(v->tried[1].passed_over);
 	same_bits(v->tried[0].prepared, 62.5);

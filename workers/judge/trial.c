@@ -327,6 +327,7 @@ static void decide_missed(struct trial *trial)
 		return;
 	if (trial->decided)
 		return;
+	trial->verdict.second_set = missed == second;
 	trial_decide(trial, STATUS_FAILED, missed->missed,
 		     arena_printf(&trial->arena, "%s%s%.*s", missed == first ? "" : ON_SECOND ", ",
 				  missed == second && answers_are_alike(trial)
@@ -654,6 +655,15 @@ static const cJSON *provided_by(const struct trial *trial, int at, const cJSON *
 	return json_member(message, trial->truths.items[at].program ? "ran" : "provided");
 }
 
+/* Records that a ground truth failed, and whether because its library could not compile its kernels. */
+static void provider_failed(struct trial *trial, struct round *round, int at, const cJSON *message, const char *trouble)
+{
+	bool accident = cJSON_IsTrue(json_member(message, "accident")) || json_text_of(message, "failed") == NULL;
+
+	trial->tried[at].not_built |= cJSON_IsTrue(json_member(message, "not_built"));
+	trial_pass_over(trial, round, at, accident, trouble != NULL ? trouble : "the provider sent an invalid answer");
+}
+
 /* Handles the provider's answer: outputs, a refusal or a failure. After the answer, tries the next ground truth, or
  * gives the verdict. */
 enum trial_answer trial_provided(struct trial *trial, const cJSON *message, struct buf *out)
@@ -676,8 +686,7 @@ enum trial_answer trial_provided(struct trial *trial, const cJSON *message, stru
 	else if (declined != NULL)
 		trial_pass_over(trial, round, at, false, declined);
 	else
-		trial_pass_over(trial, round, at, cJSON_IsTrue(json_member(message, "accident")) || failed == NULL,
-				trouble != NULL ? trouble : "the provider sent an invalid answer");
+		provider_failed(trial, round, at, message, trouble);
 	round->asked++;
 	return next_ground_truth(trial, out);
 }
@@ -845,8 +854,10 @@ void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out)
 	if (asks_in_float64(trial) && reason == REASON_RAISED && !cJSON_IsTrue(json_member(blame, "loading")))
 		trial_decide(trial, STATUS_SKIPPED, REASON_UNSUPPORTED_DTYPE,
 		             arena_printf(&trial->arena, "in float64 %s", message));
-	if (trial->run == RUN_SECOND)
+	if (trial->run == RUN_SECOND && !trial->decided) {
+		trial->verdict.second_set = true;
 		message = arena_printf(&trial->arena, ON_SECOND ", %s", message);
+	}
 	trial_decide(trial, STATUS_ERROR, reason, message);
 	trial_give_verdict(trial, out);
 }

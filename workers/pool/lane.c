@@ -568,12 +568,15 @@ static void on_unmapped(struct pool_shared *shared, struct lane *lane, const cha
 	lane->phase = LANE_WAITING;
 }
 
-void lane_reached(struct lane *lane, const cJSON *message)
+void lane_reached(struct lane *lane, const char *who, const cJSON *message)
 {
 	const char *reached = json_text_of(message, "reached");
+	struct buf text = {0};
 
-	if (reached != NULL && lane->work != NULL && lane->work->reached == NULL)
-		lane->work->reached = strdup(reached);
+	if (reached == NULL || lane->work == NULL || lane->work->reached != NULL)
+		return;
+	buf_printf(&text, "%s %s", who, reached);
+	lane->work->reached = text.data;
 }
 
 static void on_child_line(struct pool_shared *shared, struct lane *lane, const char *line, size_t length)
@@ -584,7 +587,7 @@ static void on_child_line(struct pool_shared *shared, struct lane *lane, const c
 	const char *unmapped = json_text_of(message, "unmapped");
 	bool expected = lane->loaded ? lane->running : true;
 
-	lane_reached(lane, message);
+	lane_reached(lane, "it", message);
 	if (expected && cJSON_IsObject(error)) {
 		on_error(shared, lane, error);
 	} else if (!lane->loaded && cJSON_IsTrue(json_member(message, "loaded"))) {

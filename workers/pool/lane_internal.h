@@ -41,8 +41,9 @@ void lane_write_fitting(const struct definition *definition, struct buf *out);
 char *lane_printed(struct child *child);
 /* Returns when a case that starts now times out. */
 int64_t lane_case_deadline(const struct pool_shared *shared);
-/* Records what code used outside itself ("it opened /etc/hostname"), unless something is recorded already. */
-void lane_reached(struct lane *lane, const cJSON *message);
+/* If a message of a runner says what its code did outside itself ("opened /etc/hostname"), records this with the subject
+ * `who` ("it"), unless something is recorded already. A verdict that depends on it is not stored. */
+void lane_reached(struct lane *lane, const char *who, const cJSON *message);
 
 /* ---- lane_maker.c ---- */
 

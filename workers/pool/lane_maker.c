@@ -122,7 +122,7 @@ static void on_line(struct pool_shared *shared, struct lane *lane, const char *l
 	cJSON *message = json_parse(&text, NULL);
 	const cJSON *error = json_member(message, "error");
 
-	lane_reached(lane, message);
+	lane_reached(lane, "its code that makes inputs", message);
 	if (cJSON_IsObject(error)) {
 		on_error(shared, lane, error);
 	} else if (!lane->maker_loaded && cJSON_IsTrue(json_member(message, "loaded"))) {

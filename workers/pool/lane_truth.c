@@ -87,19 +87,6 @@ static void fail(struct pool_shared *shared, struct lane *lane, const char *what
 	arena_free(&arena);
 }
 
-/* Records what the ground truth used outside itself (a file, for example), because a verdict that depends on it is not
- * stored. The runner's text has the form "it opened /etc/hostname". */
-static void note_reached(struct lane *lane, const char *reached)
-{
-	struct buf text = {0};
-
-	if (reached == NULL || lane->work->reached != NULL)
-		return;
-	buf_printf(&text, "its ground truth %s %s", lane->truth.program->path,
-		   strncmp(reached, "it ", 3) == 0 ? reached + 3 : reached);
-	lane->work->reached = text.data;
-}
-
 static void forward_run(struct lane *lane)
 {
 	struct lane_truth *truth = &lane->truth;
@@ -124,10 +111,12 @@ static void on_line(struct pool_shared *shared, struct lane *lane, const char *l
 {
 	const struct json_text text = {"runner", line, length, 1};
 	struct lane_truth *truth = &lane->truth;
+	struct arena arena = {0};
 	cJSON *message = json_parse(&text, NULL);
 	const cJSON *error = json_member(message, "error");
 
-	note_reached(lane, json_text_of(message, "reached"));
+	lane_reached(lane, arena_printf(&arena, "its ground truth %s", truth->program->path), message);
+	arena_free(&arena);
 	if (cJSON_IsObject(error) && (!truth->loaded || truth->running)) {
 		on_error(shared, lane, error);
 	} else if (!truth->loaded && cJSON_IsTrue(json_member(message, "loaded"))) {
