@@ -1,6 +1,5 @@
 #include "testgen/replace_vacuous.h"
 
-#include <string.h>
 #include <unistd.h>
 
 #include "git/objects.h"
@@ -21,17 +20,6 @@ static bool in_history(const struct repository *repository, const char *path, st
 	return is;
 }
 
-/* Returns the first finding about the file: "12: test_x compares nothing …". */
-static const char *reason_of(const struct vacuous_tests *found, const char *path)
-{
-	size_t length = strlen(path);
-
-	for (int i = 0; i < found->message_count; i++)
-		if (strncmp(found->messages[i], path, length) == 0 && found->messages[i][length] == ':')
-			return found->messages[i] + length + 1;
-	return "no test can fail";
-}
-
 int replace_vacuous(int root_fd, const char *root, const struct vacuous_tests *found, bool check, struct arena *arena,
 		    struct replaced *out, struct err *err)
 {
@@ -41,7 +29,7 @@ int replace_vacuous(int root_fd, const char *root, const struct vacuous_tests *f
 
 	*out = (struct replaced){0};
 	for (int i = 0; i < found->vacuous_count; i++) {
-		const char *path = found->vacuous[i], *reason = reason_of(found, path);
+		const char *path = found->vacuous[i], *reason = found->reasons[i];
 
 		if (!has_git || !in_history(&repository, path, arena)) {
 			out->left++;

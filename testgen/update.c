@@ -271,6 +271,7 @@ int update_tests(struct program *program, const struct dataset *dataset, const s
 				.arena = arena,
 				.out = out,
 				.messages = {.arena = arena},
+				.problems = {.arena = arena},
 				.changed = {.arena = arena}};
 	int rc;
 
@@ -281,6 +282,8 @@ int update_tests(struct program *program, const struct dataset *dataset, const s
 	rc = update(&r, err);
 	out->messages = r.messages.items;
 	out->message_count = r.messages.count;
+	out->problems = r.problems.items;
+	out->problem_count = r.problems.count;
 	out->changed = r.changed.items;
 	out->changed_count = r.changed.count;
 	return rc;

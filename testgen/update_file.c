@@ -24,6 +24,7 @@ enum { NEAR_NS = 100 * 1000000, SECOND_NS = 1000000000 };
 void update_file_report(struct file_update *r, const char *sentence)
 {
 	string_list_add(&r->messages, sentence);
+	string_list_add(&r->problems, sentence);
 }
 
 static void note_changed(struct file_update *r, const char *file)
@@ -437,10 +438,10 @@ static int settle(struct file_update *r, const char *file, const struct buf *tex
 	}
 	r->out->written++;
 	note_changed(r, file);
-	update_file_report(r, arena_printf(r->arena, "%s%s %s", TESTS_FOLDER, file,
-					 !r->options->check ? "written"
-					 : there == FILE_OK ? "is out of date"
-							    : "is missing"));
+	string_list_add(&r->messages, arena_printf(r->arena, "%s%s %s", TESTS_FOLDER, file,
+						   !r->options->check ? "written"
+						   : there == FILE_OK ? "is out of date"
+								      : "is missing"));
 	if (r->options->check)
 		return 1;
 	/* Each file is synced before it is renamed. Without a sync, a power failure could leave a truncated file. Such
@@ -454,8 +455,8 @@ int update_file_remove(struct file_update *r, const char *file, const char *why,
 {
 	r->out->removed++;
 	note_changed(r, file);
-	update_file_report(r, arena_printf(r->arena, "%s%s %s: %s", TESTS_FOLDER, file,
-					 r->options->check ? "must be removed" : "removed", why));
+	string_list_add(&r->messages, arena_printf(r->arena, "%s%s %s: %s", TESTS_FOLDER, file,
+						   r->options->check ? "must be removed" : "removed", why));
 	if (!r->options->check && unlink(path_of(r, file)) != 0 && errno != ENOENT)
 		return err_errno(err, "cannot remove %s%s", TESTS_FOLDER, file);
 	return 0;

@@ -37,8 +37,8 @@ struct file_update {
 	const struct dataset *dataset;
 	const struct update_options *options;
 	struct arena *arena;
-	struct update_result *out; /* the counts so far; its lists are set at the end, from `messages` and `changed` */
-	struct string_list messages, changed;
+	struct update_result *out; /* the counts so far; its lists are set at the end, from the lists below */
+	struct string_list messages, problems, changed;
 	struct test_list test_list;
 	struct stamps stamps;  /* the records of the last update */
 	struct stamps fresh;   /* the records of this update; the array has room for one record of each group */
@@ -48,6 +48,7 @@ struct file_update {
 	struct mentioned_files untouched; /* test files that were not removed, because their definitions are not checked out */
 };
 
+/* Reports a message that is a problem (struct update_result). */
 void update_file_report(struct file_update *r, const char *sentence);
 
 /* Returns whether the record of the group's file is still valid. If it is valid, the file is counted and needs no

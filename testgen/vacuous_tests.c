@@ -162,18 +162,25 @@ int vacuous_tests_read_answer(const char *path, const char *line, size_t length,
 	if (json != NULL && fault != NULL)
 		err_set(err, "the answer about %s has %s", err_show(path).text, fault);
 	if (fault == NULL)
-		cJSON_ArrayForEach (finding, json_member(json, "findings"))
-			string_list_add(messages, arena_printf(messages->arena, "%s:%d: %s", path,
-							       json_member(finding, "line")->valueint,
-							       json_text_of(finding, "reason")));
+		cJSON_ArrayForEach (finding, json_member(json, "findings")) {
+			const char *reason = arena_printf(messages->arena, "%d: %s", json_member(finding, "line")->valueint,
+							  json_text_of(finding, "reason"));
+
+			out->reason = out->reason == NULL ? reason : out->reason;
+			string_list_add(messages, arena_printf(messages->arena, "%s:%s", path, reason));
+		}
 	cJSON_Delete(json);
 	return fault == NULL ? 0 : -1;
 }
 
+struct vacuous_files {
+	struct string_list paths, reasons;
+};
+
 /* Reads the script's answers, one line per file, and returns the number of valid answers. Sets `err` if a line is
  * invalid. */
 static int read_answers(const struct buf *answers, const struct questions *q, struct string_list *messages,
-			struct string_list *vacuous, struct vacuous_tests *out, struct err *err)
+			struct vacuous_files *vacuous, struct vacuous_tests *out, struct err *err)
 {
 	size_t at = 0;
 	int i = 0;
@@ -186,8 +193,10 @@ static int read_answers(const struct buf *answers, const struct questions *q, st
 		if (end == NULL || vacuous_tests_read_answer(q->paths.items[i], line, (size_t)(end - line), messages, &answer,
 							     err) != 0)
 			break;
-		if (answer.vacuous)
-			string_list_add(vacuous, q->paths.items[i]);
+		if (answer.vacuous) {
+			string_list_add(&vacuous->paths, q->paths.items[i]);
+			string_list_add(&vacuous->reasons, answer.reason != NULL ? answer.reason : "no test can fail");
+		}
 		out->uncollected += answer.missing != NULL;
 		out->missing = out->missing == NULL ? answer.missing : out->missing;
 		at = (size_t)(end - answers->data) + 1;
@@ -227,7 +236,7 @@ static int ask(const struct questions *q, const char *python, const char *root, 
 }
 
 static int audit_files(const struct questions *q, const char *python, const char *root, struct string_list *messages,
-		       struct string_list *vacuous, struct vacuous_tests *out, struct err *err)
+		       struct vacuous_files *vacuous, struct vacuous_tests *out, struct err *err)
 {
 	struct buf answers = {0};
 	struct err why = {""};
@@ -246,7 +255,8 @@ static int audit_files(const struct questions *q, const char *python, const char
 int vacuous_tests_find(const struct dataset *dataset, const char *root, const char *python, struct arena *arena,
 		     struct vacuous_tests *out, struct err *err)
 {
-	struct string_list messages = {.arena = arena}, vacuous = {.arena = arena};
+	struct string_list messages = {.arena = arena};
+	struct vacuous_files vacuous = {{.arena = arena}, {.arena = arena}};
 	struct questions q = {.paths = {.arena = arena}};
 	char path[PATH_SIZE];
 	int rc = find_files(dataset, root, &q, &messages, err);
@@ -259,8 +269,9 @@ int vacuous_tests_find(const struct dataset *dataset, const char *root, const ch
 	}
 	out->messages = messages.items;
 	out->message_count = messages.count;
-	out->vacuous = vacuous.items;
-	out->vacuous_count = vacuous.count;
+	out->vacuous = vacuous.paths.items;
+	out->reasons = vacuous.reasons.items;
+	out->vacuous_count = vacuous.paths.count;
 	buf_free(&q.lines);
 	return rc;
 }

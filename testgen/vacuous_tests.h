@@ -18,6 +18,7 @@ struct vacuous_tests {
 	int message_count;
 	const char **vacuous; /* "tests/references/test_x.py" for each file whose tests cannot fail because of the
 			       * definition */
+	const char **reasons; /* for each of these files, its first finding: "12: …" */
 	int vacuous_count;
 	int uncollected;     /* number of files that import a module that the interpreter does not have */
 	const char *missing; /* the module that the first of these files imports; NULL: there are none */
@@ -33,6 +34,7 @@ int vacuous_tests_find(const struct dataset *dataset, const char *root, const ch
 /* What the script says about one file, besides findings. */
 struct vacuous_answer {
 	bool vacuous;	     /* no test of the file can fail */
+	const char *reason;  /* the first finding: "12: …"; NULL: there is none */
 	const char *missing; /* a module that the file imports and that the interpreter does not have; NULL: none */
 };
 

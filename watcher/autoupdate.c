@@ -23,24 +23,16 @@ int64_t autoupdate_deadline(const struct autoupdate *autoupdate)
 	return autoupdate->due_ms != 0 ? autoupdate->due_ms : INT64_MAX;
 }
 
-/* Returns whether the message only says that a file was written or removed. Such messages are not printed, because the
- * report of a batch has the number of these files. */
-static bool is_routine(const char *sentence)
-{
-	size_t length = strlen(sentence);
-
-	return (length > 8 && strcmp(sentence + length - 8, " written") == 0) || strstr(sentence, " removed: ") != NULL;
-}
-
-static void print_messages(struct autoupdate *autoupdate, const struct watch_output *output, const struct update_result *generated,
+/* Prints the problems if they are not those of the last update. That files were written or removed is not printed,
+ * because the report of a batch has their number. */
+static void print_problems(struct autoupdate *autoupdate, const struct watch_output *output, const struct update_result *generated,
 		const char *failure)
 {
 	struct buf all = {0};
 
 	buf_text(&all, failure);
-	for (int i = 0; i < generated->message_count; i++)
-		if (!is_routine(generated->messages[i]))
-			buf_add(&all, generated->messages[i], strlen(generated->messages[i]) + 1);
+	for (int i = 0; i < generated->problem_count; i++)
+		buf_add(&all, generated->problems[i], strlen(generated->problems[i]) + 1);
 	struct digest said = digest_of(all.data, all.length);
 	bool news = all.length > 0 && !digest_equal(&said, &autoupdate->said);
 
@@ -49,9 +41,8 @@ static void print_messages(struct autoupdate *autoupdate, const struct watch_out
 	buf_free(&all);
 	if (news && failure[0] != '\0')
 		print_notice(output, failure);
-	for (int i = 0; i < generated->message_count && news; i++)
-		if (!is_routine(generated->messages[i]))
-			print_notice(output, generated->messages[i]);
+	for (int i = 0; i < generated->problem_count && news; i++)
+		print_notice(output, generated->problems[i]);
 }
 
 void autoupdate_update(struct autoupdate *autoupdate, struct program *program, const struct dataset *dataset,
@@ -71,7 +62,7 @@ void autoupdate_update(struct autoupdate *autoupdate, struct program *program, c
 	else if (!walk || dataset_scan(program->root, &arena, &walked, &err) == 0)
 		update_tests(program, walk ? &walked : dataset, &options, &arena, &generated, &err);
 	if (there)
-		print_messages(autoupdate, output, &generated, err.text);
+		print_problems(autoupdate, output, &generated, err.text);
 	autoupdate->unreported += generated.written + generated.removed;
 	if (walked.fd >= 0)
 		dataset_close(&walked);
