@@ -41,9 +41,9 @@ not_for_checker='workers/judge/message_text.* workers/judge/judge_clock.* worker
 	workers/sandbox/sandbox_gaps.c'
 # Units of kernels/core/ that `shared` leaves out, because they are in the lists above or cannot change a verdict. Four
 # units cannot change a verdict: cuda (cuda_check.h) writes messages; published (published_models) states constants,
-# which are in the fingerprints anyway; confusion says why a case failed but not whether; coverage says what a dataset
+# which are in the fingerprints anyway; mistakes says why a case failed but not whether; coverage says what a dataset
 # covers.
-not_shared='op family_candidates dtype input_key random simd cuda compare published confusion coverage roles'
+not_shared='op family_candidates dtype input_key random simd cuda compare published mistakes coverage roles'
 for_shipped='testgen/*.[ch] python/testing/conftest*.py python/arguments.py python/libraries/*.py'
 
 # sources FILE…: prints those of the files that are sources and exist, without backup files of editors

@@ -23,7 +23,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "kernels/core/confusion.h"
+#include "kernels/core/mistakes.h"
 #include "kernels/core/coverage.h"
 #include "kernels/core/input_check.h"
 #include "kernels/core/shape_match.h"
@@ -270,17 +270,17 @@ enum mistake {
 
 #define LN_2 0.69314718055994530942
 
-static bool mask_reversed(struct op_variation *v, const struct op_confusion *confusion)
+static bool mask_reversed(struct op_variation *v, const struct op_mistake *mistake)
 {
-	struct tensor *mask = variation_change(v, variation_input(v, confusion->role));
+	struct tensor *mask = variation_change(v, variation_input(v, mistake->role));
 
 	for (int64_t i = 0; mask != NULL && i < mask->elements; i++)
 		((uint8_t *)mask->data)[i] = ((uint8_t *)mask->data)[i] == 0;
 	return mask != NULL;
 }
 
-/* Sets the log-sum-exp of empty states to op_confusion.by. */
-static bool empty_is(struct op_variation *v, const struct op_confusion *confusion)
+/* Sets the log-sum-exp of empty states to op_mistake.by. */
+static bool empty_is(struct op_variation *v, const struct op_mistake *mistake)
 {
 	bool any = false;
 
@@ -289,17 +289,17 @@ static bool empty_is(struct op_variation *v, const struct op_confusion *confusio
 
 		for (int64_t k = 0; s != NULL && k < s->elements; k++)
 			if (dtype_load(s->data, s->dtype, k) == -INFINITY) {
-				dtype_store(s->data, s->dtype, k, confusion->by);
+				dtype_store(s->data, s->dtype, k, mistake->by);
 				any = true;
 			}
 	}
 	return any;
 }
 
-/* Replaces every log-sum-exp below op_confusion.by with op_confusion.by. */
-static bool all_least(struct op_variation *v, const struct op_confusion *confusion)
+/* Replaces every log-sum-exp below op_mistake.by with op_mistake.by. */
+static bool all_least(struct op_variation *v, const struct op_mistake *mistake)
 {
-	struct op_confusion s = *confusion, other = *confusion;
+	struct op_mistake s = *mistake, other = *mistake;
 
 	s.role = "s", other.role = "s_other";
 	bool any = before_least(v, &s);
@@ -307,28 +307,28 @@ static bool all_least(struct op_variation *v, const struct op_confusion *confusi
 	return before_least(v, &other) || any;
 }
 
-static const struct op_confusion confusions[] = {
-    {.says = "log-sum-exps were natural logarithms, not those of base 2", .mistake = NATURAL},
+static const struct op_mistake mistakes[] = {
+    {.says = "log-sum-exps were natural logarithms, not those of base 2", .in_oracle = NATURAL},
     {.says = "the merged log-sum-exp were a natural logarithm, not one of base 2", .after = after_scale, .role = "s_merged", .by = LN_2},
-    {.says = "weights were powers of e, not of 2", .mistake = NATURAL_WEIGHTS},
-    {.says = "the logarithm of the sum of the weights were natural, not one of base 2", .mistake = NATURAL_SUM},
-    {.says = "log-sum-exps were read as natural logarithms, and the result were converted to base 2", .mistake = NATURAL_READ},
-    {.says = "weights were rounded to bfloat16", .mistake = ROUNDED_WEIGHTS},
+    {.says = "weights were powers of e, not of 2", .in_oracle = NATURAL_WEIGHTS},
+    {.says = "the logarithm of the sum of the weights were natural, not one of base 2", .in_oracle = NATURAL_SUM},
+    {.says = "log-sum-exps were read as natural logarithms, and the result were converted to base 2", .in_oracle = NATURAL_READ},
+    {.says = "weights were rounded to bfloat16", .in_oracle = ROUNDED_WEIGHTS},
     {.says = "the log-sum-exp of an empty state were 0, not -infinity", .before = empty_is, .by = 0},
     {.says = "log-sum-exps had a lower limit of -100", .before = all_least, .by = -100},
-    {.says = "the first 8 states alone were merged", .mistake = FIRST_8},
-    {.says = "the first 16 states alone were merged", .mistake = FIRST_16},
-    {.says = "the first 32 states alone were merged", .mistake = FIRST_32},
-    {.says = "the mask were ignored for v", .mistake = MASK_FOR_S},
-    {.says = "the mask were ignored for the log-sum-exp", .mistake = MASK_FOR_V},
-    {.says = "v of a token that is not merged were 0", .mistake = MASKED_ZERO},
-    {.says = "the merged v were not divided by the sum of the weights", .mistake = NOT_DIVIDED},
-    {.says = "states were averaged, without their weights", .mistake = AVERAGED},
-    {.says = "the state with the largest log-sum-exp alone were used for v", .mistake = LARGEST_ALONE},
-    {.says = "the last state were left out", .mistake = LAST_LEFT_OUT},
-    {.says = "the first state alone were used", .mistake = FIRST_ONLY},
-    {.says = "the merged log-sum-exp were the largest one", .mistake = LARGEST_S},
-    {.says = "log-sum-exps were added", .mistake = SUM_OF_S},
+    {.says = "the first 8 states alone were merged", .in_oracle = FIRST_8},
+    {.says = "the first 16 states alone were merged", .in_oracle = FIRST_16},
+    {.says = "the first 32 states alone were merged", .in_oracle = FIRST_32},
+    {.says = "the mask were ignored for v", .in_oracle = MASK_FOR_S},
+    {.says = "the mask were ignored for the log-sum-exp", .in_oracle = MASK_FOR_V},
+    {.says = "v of a token that is not merged were 0", .in_oracle = MASKED_ZERO},
+    {.says = "the merged v were not divided by the sum of the weights", .in_oracle = NOT_DIVIDED},
+    {.says = "states were averaged, without their weights", .in_oracle = AVERAGED},
+    {.says = "the state with the largest log-sum-exp alone were used for v", .in_oracle = LARGEST_ALONE},
+    {.says = "the last state were left out", .in_oracle = LAST_LEFT_OUT},
+    {.says = "the first state alone were used", .in_oracle = FIRST_ONLY},
+    {.says = "the merged log-sum-exp were the largest one", .in_oracle = LARGEST_S},
+    {.says = "log-sum-exps were added", .in_oracle = SUM_OF_S},
     {.says = "the weights of the two states were swapped", .before = before_swap, .role = "s", .other = "s_other"},
     {.says = "the mask were ignored: every token is merged", .before = before_set, .role = "mask", .by = 1},
     {.says = "the mask were read the wrong way round", .before = mask_reversed, .role = "mask"},
@@ -490,7 +490,7 @@ const struct op cascade_op = {
     .match = match,
     .roles = roles,
     .bind = bind,
-    .confusions = confusions,
+    .mistakes = mistakes,
     .modes = modes,
     .coverage = coverage,
     .sizes = sizes,

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "kernels/core/compare.h"
-#include "kernels/core/confusion.h"
+#include "kernels/core/mistakes.h"
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/take.h"
 
@@ -25,8 +25,8 @@ struct list {
 	/* Mistakes 0 … own - 1 are those of the family, mistakes own … of_outputs - 1 change outputs, and all later
 	 * mistakes change inputs. */
 	int own, of_outputs;
-	struct op_confusion items[DIAGNOSIS_CONFUSIONS];
-	char says[DIAGNOSIS_CONFUSIONS][DIAGNOSIS_TEXT];
+	struct op_mistake items[DIAGNOSIS_MISTAKES];
+	char says[DIAGNOSIS_MISTAKES][DIAGNOSIS_TEXT];
 };
 
 /* The narrow dtypes to which references round. */
@@ -35,23 +35,23 @@ static const struct {
 	const char *name;
 } narrow[] = {{DTYPE_FLOAT8_E4M3FN, "float8_e4m3fn"}, {DTYPE_FLOAT8_E5M2, "float8_e5m2"}, {DTYPE_BFLOAT16, "bfloat16"}, {DTYPE_FLOAT16, "float16"}};
 
-static bool never(struct op_variation *v, const struct op_confusion *confusion)
+static bool never(struct op_variation *v, const struct op_mistake *mistake)
 {
-	return (void)v, (void)confusion, false;
+	return (void)v, (void)mistake, false;
 }
 
 /* Appends a mistake. The text of the mistake is `format`, with the names of tensors and a number. */
-__attribute__((format(printf, 3, 4))) static void add(struct list *list, struct op_confusion confusion, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void add(struct list *list, struct op_mistake mistake, const char *format, ...)
 {
 	va_list args;
 
-	if (list->count == DIAGNOSIS_CONFUSIONS)
+	if (list->count == DIAGNOSIS_MISTAKES)
 		return;
 	va_start(args, format);
 	vsnprintf(list->says[list->count], DIAGNOSIS_TEXT, format, args);
 	va_end(args);
-	confusion.says = list->says[list->count];
-	list->items[list->count++] = confusion;
+	mistake.says = list->says[list->count];
+	list->items[list->count++] = mistake;
 }
 
 /* ---- mistakes of any operation ---- */
@@ -71,7 +71,7 @@ static void add_constants(struct list *list)
 		for (size_t i = 0; i < sizeof values / sizeof *values && (small || large); i++)
 			if ((values[i] < 1) == small)
 				add(list,
-				    (struct op_confusion){.before = before_constant, .role = constant->name, .by = values[i]},
+				    (struct op_mistake){.before = before_constant, .role = constant->name, .by = values[i]},
 				    "%s = %g; %g is attested by %s", constant->name, values[i], constant->value, constant->source);
 	}
 }
@@ -147,14 +147,14 @@ static double constant_of(const struct tensor *found)
 /* Adds a mistake whose parameter `by` was computed from the outputs of the reference. If no useful parameter was found,
  * adds a mistake that is never tried (`never`), so that the numbers of the other mistakes are the same in all cases. */
 static void add_fitted(struct list *list, const char *name, const char *format, double by, double without,
-		       bool (*after)(struct op_variation *, const struct op_confusion *))
+		       bool (*after)(struct op_variation *, const struct op_mistake *))
 {
 	bool useful = isfinite(by) && fabs(by - without) > 1e-6 && fabs(by) > 1e-6;
-	struct op_confusion confusion = {.before = useful ? NULL : never, .after = after, .role = name, .by = by};
+	struct op_mistake mistake = {.before = useful ? NULL : never, .after = after, .role = name, .by = by};
 	char number[32];
 
 	snprintf(number, sizeof number, "%g", by);
-	add(list, confusion, format, name == NULL ? "" : name, number);
+	add(list, mistake, format, name == NULL ? "" : name, number);
 }
 
 static void add_output(struct list *list, const struct op_variation *right, int at)
@@ -165,7 +165,7 @@ static void add_output(struct list *list, const struct op_variation *right, int 
 
 	if (!dtype_is_float(problem->outputs[at].dtype) || found->data == NULL)
 		return;
-	add(list, (struct op_confusion){.after = after_set, .role = name}, "output '%s' were 0", name);
+	add(list, (struct op_mistake){.after = after_set, .role = name}, "output '%s' were 0", name);
 	add_fitted(list, name, "output '%s' were multiplied by %s", typical(found, truth, false, 3), 1, after_scale);
 	double factor = typical(found, truth, false, 6);
 
@@ -174,25 +174,25 @@ static void add_output(struct list *list, const struct op_variation *right, int 
 	add_fitted(list, name, "output '%s' were limited to magnitudes of %s", limit_of(found), 0, after_clamp);
 	add_fitted(list, name, "every element of output '%s' were %s", constant_of(found), 0, after_set);
 	for (int d = 0; d < found->rank; d++) {
-		add(list, (struct op_confusion){.after = after_neighbours, .role = name, .by = d}, "neighbours of output '%s' were exchanged along axis %d (2 i and 2 i + 1)", name, d);
-		add(list, (struct op_confusion){.after = after_flip, .role = name, .by = d}, "output '%s' were in reverse order along axis %d", name, d);
-		add(list, (struct op_confusion){.after = after_next, .role = name, .by = d}, "output '%s' were shifted by one along axis %d", name, d);
-		add(list, (struct op_confusion){.after = after_previous, .role = name, .by = d}, "output '%s' were shifted by one along axis %d", name, d);
-		add(list, (struct op_confusion){.after = after_halves, .role = name, .by = d}, "the halves of output '%s' were swapped along axis %d", name, d);
+		add(list, (struct op_mistake){.after = after_neighbours, .role = name, .by = d}, "neighbours of output '%s' were exchanged along axis %d (2 i and 2 i + 1)", name, d);
+		add(list, (struct op_mistake){.after = after_flip, .role = name, .by = d}, "output '%s' were in reverse order along axis %d", name, d);
+		add(list, (struct op_mistake){.after = after_next, .role = name, .by = d}, "output '%s' were shifted by one along axis %d", name, d);
+		add(list, (struct op_mistake){.after = after_previous, .role = name, .by = d}, "output '%s' were shifted by one along axis %d", name, d);
+		add(list, (struct op_mistake){.after = after_halves, .role = name, .by = d}, "the halves of output '%s' were swapped along axis %d", name, d);
 	}
 	for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
-		add(list, (struct op_confusion){.after = after_round, .role = name, .by = narrow[i].dtype}, "output '%s' were rounded to %s", name, narrow[i].name);
-	add(list, (struct op_confusion){.after = after_kept, .role = name}, "output '%s' were that of an earlier call with these shapes", name);
-	add(list, (struct op_confusion){.after = after_log, .role = name}, "output '%s' were its natural logarithm", name);
-	add(list, (struct op_confusion){.after = after_transpose, .role = name}, "the last two axes of output '%s' were transposed", name);
+		add(list, (struct op_mistake){.after = after_round, .role = name, .by = narrow[i].dtype}, "output '%s' were rounded to %s", name, narrow[i].name);
+	add(list, (struct op_mistake){.after = after_kept, .role = name}, "output '%s' were that of an earlier call with these shapes", name);
+	add(list, (struct op_mistake){.after = after_log, .role = name}, "output '%s' were its natural logarithm", name);
+	add(list, (struct op_mistake){.after = after_transpose, .role = name}, "the last two axes of output '%s' were transposed", name);
 	for (int i = 0; i < problem->input_count; i++) {
-		add(list, (struct op_confusion){.after = after_input, .role = name, .other = problem->inputs[i].name},
+		add(list, (struct op_mistake){.after = after_input, .role = name, .other = problem->inputs[i].name},
 		    "output '%s' were the unchanged input '%s'", name, problem->inputs[i].name);
-		add(list, (struct op_confusion){.after = after_add_input, .role = name, .other = problem->inputs[i].name},
+		add(list, (struct op_mistake){.after = after_add_input, .role = name, .other = problem->inputs[i].name},
 		    "input '%s' were added to output '%s'", problem->inputs[i].name, name);
 	}
 	for (int i = at + 1; i < problem->output_count; i++)
-		add(list, (struct op_confusion){.after = after_swap, .role = name, .other = problem->outputs[i].name},
+		add(list, (struct op_mistake){.after = after_swap, .role = name, .other = problem->outputs[i].name},
 		    "outputs '%s' and '%s' were exchanged", name, problem->outputs[i].name);
 }
 
@@ -201,32 +201,32 @@ static void add_float_input(struct list *list, const char *name, int rank)
 {
 	static const double limits[] = {1, 2, 4, 8, 10, 16, 32, 64, 100, 128, 256, 448, 512, 1000, 1024, 2048, 4096, 10000, 65504};
 
-	add(list, (struct op_confusion){.before = before_set, .role = name, .by = 0}, "input '%s' were left out (taken as 0)", name);
-	add(list, (struct op_confusion){.before = before_set, .role = name, .by = 1}, "input '%s' were left out (taken as 1)", name);
-	add(list, (struct op_confusion){.before = before_scale, .role = name, .by = -1}, "the sign of input '%s' were reversed", name);
-	add(list, (struct op_confusion){.before = before_add, .role = name, .by = 1}, "1 were added to input '%s'", name);
+	add(list, (struct op_mistake){.before = before_set, .role = name, .by = 0}, "input '%s' were left out (taken as 0)", name);
+	add(list, (struct op_mistake){.before = before_set, .role = name, .by = 1}, "input '%s' were left out (taken as 1)", name);
+	add(list, (struct op_mistake){.before = before_scale, .role = name, .by = -1}, "the sign of input '%s' were reversed", name);
+	add(list, (struct op_mistake){.before = before_add, .role = name, .by = 1}, "1 were added to input '%s'", name);
 	for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
-		add(list, (struct op_confusion){.before = before_round, .role = name, .by = narrow[i].dtype}, "input '%s' were rounded to %s", name, narrow[i].name);
+		add(list, (struct op_mistake){.before = before_round, .role = name, .by = narrow[i].dtype}, "input '%s' were rounded to %s", name, narrow[i].name);
 	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
-		add(list, (struct op_confusion){.before = before_clamp, .role = name, .by = limits[i]}, "input '%s' were limited to magnitudes of %g", name, limits[i]);
-	add(list, (struct op_confusion){.before = before_flush, .role = name, .by = 0x1p-14}, "elements of input '%s' below 2^-14 (the subnormal numbers of float16) were 0", name);
-	add(list, (struct op_confusion){.before = before_halves, .role = name, .by = -1}, "the halves of input '%s' were swapped along its last axis", name);
-	add(list, (struct op_confusion){.before = before_transpose, .role = name}, "the last two axes of input '%s' were transposed", name);
+		add(list, (struct op_mistake){.before = before_clamp, .role = name, .by = limits[i]}, "input '%s' were limited to magnitudes of %g", name, limits[i]);
+	add(list, (struct op_mistake){.before = before_flush, .role = name, .by = 0x1p-14}, "elements of input '%s' below 2^-14 (the subnormal numbers of float16) were 0", name);
+	add(list, (struct op_mistake){.before = before_halves, .role = name, .by = -1}, "the halves of input '%s' were swapped along its last axis", name);
+	add(list, (struct op_mistake){.before = before_transpose, .role = name}, "the last two axes of input '%s' were transposed", name);
 	for (int d = 0; d < rank; d++) {
-		add(list, (struct op_confusion){.before = before_first, .role = name, .by = d}, "every slice of input '%s' along axis %d were the first one", name, d);
-		add(list, (struct op_confusion){.before = before_last, .role = name, .by = d}, "every slice of input '%s' along axis %d were the last one", name, d);
+		add(list, (struct op_mistake){.before = before_first, .role = name, .by = d}, "every slice of input '%s' along axis %d were the first one", name, d);
+		add(list, (struct op_mistake){.before = before_last, .role = name, .by = d}, "every slice of input '%s' along axis %d were the last one", name, d);
 	}
 }
 
 /* Adds the mistakes that store the numbers of an integer tensor in a type with too few bits. */
 static void add_integer_input(struct list *list, const char *name)
 {
-	add(list, (struct op_confusion){.before = before_wrap, .role = name, .by = 128, .checked = true}, "input '%s' were kept in 7 bits", name);
-	add(list, (struct op_confusion){.before = before_wrap, .role = name, .by = 256, .checked = true}, "input '%s' were kept in 8 bits", name);
-	add(list, (struct op_confusion){.before = before_wrap, .role = name, .by = 32768, .checked = true}, "input '%s' were kept in 15 bits", name);
-	add(list, (struct op_confusion){.before = before_wrap, .role = name, .by = 65536, .checked = true}, "input '%s' were kept in 16 bits", name);
-	add(list, (struct op_confusion){.before = before_most, .role = name, .by = 127, .checked = true}, "input '%s' were limited to 127", name);
-	add(list, (struct op_confusion){.before = before_most, .role = name, .by = 255, .checked = true}, "input '%s' were limited to 255", name);
+	add(list, (struct op_mistake){.before = before_wrap, .role = name, .by = 128, .checked = true}, "input '%s' were kept in 7 bits", name);
+	add(list, (struct op_mistake){.before = before_wrap, .role = name, .by = 256, .checked = true}, "input '%s' were kept in 8 bits", name);
+	add(list, (struct op_mistake){.before = before_wrap, .role = name, .by = 32768, .checked = true}, "input '%s' were kept in 15 bits", name);
+	add(list, (struct op_mistake){.before = before_wrap, .role = name, .by = 65536, .checked = true}, "input '%s' were kept in 16 bits", name);
+	add(list, (struct op_mistake){.before = before_most, .role = name, .by = 127, .checked = true}, "input '%s' were limited to 127", name);
+	add(list, (struct op_mistake){.before = before_most, .role = name, .by = 255, .checked = true}, "input '%s' were limited to 255", name);
 }
 
 /* Adds lower and upper limits for a Python scalar, or for a tensor of a few numbers. */
@@ -235,9 +235,9 @@ static void add_limits(struct list *list, const char *name)
 	static const double most[] = {0.5, 1, 2, 2.5, 4, 5, 8, 10}, least[] = {1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.1, 0.2, 0.25, 0.5, 1};
 
 	for (size_t i = 0; i < sizeof most / sizeof *most; i++)
-		add(list, (struct op_confusion){.before = before_most, .role = name, .by = most[i]}, "input '%s' had an upper limit of %g", name, most[i]);
+		add(list, (struct op_mistake){.before = before_most, .role = name, .by = most[i]}, "input '%s' had an upper limit of %g", name, most[i]);
 	for (size_t i = 0; i < sizeof least / sizeof *least; i++)
-		add(list, (struct op_confusion){.before = before_least, .role = name, .by = least[i]}, "input '%s' had a lower limit of %g", name, least[i]);
+		add(list, (struct op_mistake){.before = before_least, .role = name, .by = least[i]}, "input '%s' had a lower limit of %g", name, least[i]);
 }
 
 static void add_input(struct list *list, int at)
@@ -247,10 +247,10 @@ static void add_input(struct list *list, int at)
 	int rank = problem->inputs[at].rank;
 	bool checked = !dtype_is_float(problem->inputs[at].dtype); /* integers may be indices */
 
-	add(list, (struct op_confusion){.before = before_kept, .role = name, .checked = checked}, "input '%s' kept its value of an earlier call with these shapes", name);
+	add(list, (struct op_mistake){.before = before_kept, .role = name, .checked = checked}, "input '%s' kept its value of an earlier call with these shapes", name);
 	if (rank == OP_SCALAR) {
 		if (dtype_is_float(problem->inputs[at].dtype)) {
-			add(list, (struct op_confusion){.before = before_set, .role = name, .by = 1}, "'%s' were left out (taken as 1)", name);
+			add(list, (struct op_mistake){.before = before_set, .role = name, .by = 1}, "'%s' were left out (taken as 1)", name);
 			add_limits(list, name);
 		}
 		return;
@@ -262,16 +262,16 @@ static void add_input(struct list *list, int at)
 	if (dtype_is_float(problem->inputs[at].dtype) && rank == 1)
 		add_limits(list, name);
 	for (int d = 0; d < rank; d++) {
-		add(list, (struct op_confusion){.before = before_flip, .role = name, .by = d, .checked = checked}, "input '%s' were read in reverse order along axis %d", name, d);
-		add(list, (struct op_confusion){.before = before_next, .role = name, .by = d, .checked = checked}, "input '%s' were read one element too far along axis %d", name, d);
-		add(list, (struct op_confusion){.before = before_previous, .role = name, .by = d, .checked = checked}, "input '%s' were read one element too early along axis %d", name, d);
+		add(list, (struct op_mistake){.before = before_flip, .role = name, .by = d, .checked = checked}, "input '%s' were read in reverse order along axis %d", name, d);
+		add(list, (struct op_mistake){.before = before_next, .role = name, .by = d, .checked = checked}, "input '%s' were read one element too far along axis %d", name, d);
+		add(list, (struct op_mistake){.before = before_previous, .role = name, .by = d, .checked = checked}, "input '%s' were read one element too early along axis %d", name, d);
 	}
 	for (int i = 0; i < problem->input_count; i++) {
 		if (i == at || problem->inputs[i].rank != rank || dtype_is_float(problem->inputs[i].dtype) != dtype_is_float(problem->inputs[at].dtype))
 			continue;
-		add(list, (struct op_confusion){.before = before_copy, .role = name, .other = problem->inputs[i].name, .checked = checked}, "input '%s' were used in place of '%s'", problem->inputs[i].name, name);
+		add(list, (struct op_mistake){.before = before_copy, .role = name, .other = problem->inputs[i].name, .checked = checked}, "input '%s' were used in place of '%s'", problem->inputs[i].name, name);
 		if (i > at)
-			add(list, (struct op_confusion){.before = before_swap, .role = name, .other = problem->inputs[i].name, .checked = checked}, "inputs '%s' and '%s' were exchanged", name, problem->inputs[i].name);
+			add(list, (struct op_mistake){.before = before_swap, .role = name, .other = problem->inputs[i].name, .checked = checked}, "inputs '%s' and '%s' were exchanged", name, problem->inputs[i].name);
 	}
 }
 
@@ -378,7 +378,7 @@ static void prepare(struct prepared *p, const struct op *op, const struct diagno
 	p->set = *set;
 	p->first = first;
 	p->right = variation_open(op, set->c, set->in);
-	p->known = variation_run(&p->right, &(struct op_confusion){.says = ""}, NULL);
+	p->known = variation_run(&p->right, &(struct op_mistake){.says = ""}, NULL);
 }
 
 /* Some families have bounds of zero. A bound of zero would refute the right mistake if the reference also rounds a
@@ -416,10 +416,10 @@ static struct op_variation open_variation(const struct op *op, const struct prep
  * mistake. */
 enum evidence { REFUTES, TELLS_NOTHING, AGREES };
 
-static enum evidence explains(const struct op *op, const struct op_confusion *confusion, const struct prepared *p)
+static enum evidence explains(const struct op *op, const struct op_mistake *mistake, const struct prepared *p)
 {
 	struct op_variation v = open_variation(op, p);
-	bool agrees = variation_run(&v, confusion, p->known ? p->right.out : NULL) && diagnosis_agrees(&v, &p->set);
+	bool agrees = variation_run(&v, mistake, p->known ? p->right.out : NULL) && diagnosis_agrees(&v, &p->set);
 	bool vague = v.vague;
 
 	variation_close(&v);
@@ -545,12 +545,12 @@ static void close_passed(struct passed_sets *all, const struct op_problem *probl
 }
 
 /* Returns true if a reference with this mistake would pass the cases that the reference passed. */
-static bool lets_pass(const struct op *op, const struct op_confusion *confusion, const struct passed_sets *all)
+static bool lets_pass(const struct op *op, const struct op_mistake *mistake, const struct passed_sets *all)
 {
 	for (int i = 0; i < all->count; i++) {
 		const struct prepared *p = &all->items[i];
 		struct op_variation v = open_variation(op, p);
-		bool ran = variation_run(&v, confusion, p->known ? p->right.out : NULL), passes = true;
+		bool ran = variation_run(&v, mistake, p->known ? p->right.out : NULL), passes = true;
 
 		for (int k = 0; p->known && ran && passes && k < p->set.c->problem->output_count; k++)
 			passes = (op->judges != NULL && op->judges(p->set.c, k)) || output_agrees(&v, &p->set, k);
@@ -576,12 +576,12 @@ static void make_list(struct list *list, const struct prepared *first)
 	const struct op_problem *problem = list->set->c->problem;
 	const struct op_variation *right = first->known ? &first->right : NULL;
 
-	for (const struct op_confusion *row = list->op->confusions; row != NULL && row->says != NULL; row++)
+	for (const struct op_mistake *row = list->op->mistakes; row != NULL && row->says != NULL; row++)
 		add(list, *row, "%s", row->says);
 	add_constants(list);
 	list->own = list->count;
 	if (problem->output_count > 1) {
-		add(list, (struct op_confusion){.after = after_set}, "every output were 0");
+		add(list, (struct op_mistake){.after = after_set}, "every output were 0");
 		add_fitted(list, NULL, "every output%s were multiplied by %s",
 			   right == NULL ? NAN : typical(&list->set->found[0], &right->out[0], false, 3), 1, after_scale);
 	}
@@ -635,7 +635,7 @@ struct search {
 	struct diagnosis *diagnosis;
 	double end;
 	int first; /* the first mistake that is reported */
-	unsigned char told[DIAGNOSIS_CONFUSIONS / 8]; /* bit i is set if mistake i explains the case */
+	unsigned char told[DIAGNOSIS_MISTAKES / 8]; /* bit i is set if mistake i explains the case */
 	bool vague; /* a mistake agrees, but the values cannot distinguish it from a narrower one */
 };
 
@@ -653,22 +653,22 @@ static void set_bit(unsigned char *bits, int i)
  * same number, rounded to different numbers of digits. */
 static bool is_same_factor(const struct search *search, int i)
 {
-	const struct op_confusion *first = &search->list.items[search->first], *this = &search->list.items[i];
+	const struct op_mistake *first = &search->list.items[search->first], *this = &search->list.items[i];
 
 	return search->diagnosis->count > 0 && first->after == after_scale && this->after == after_scale &&
 	       first->role == this->role;
 }
 
-/* Returns true if one of the mistakes 0 … before - 1 explains the case and has the family's number `mistake`. */
-static bool is_told(const struct search *search, int before, int mistake)
+/* Returns true if one of the mistakes 0 … before - 1 explains the case and has the family's number `in_oracle`. */
+static bool is_told(const struct search *search, int before, int in_oracle)
 {
 	for (int k = 0; k < before; k++)
-		if (has_bit(search->told, k) && search->list.items[k].mistake == mistake)
+		if (has_bit(search->told, k) && search->list.items[k].in_oracle == in_oracle)
 			return true;
 	return false;
 }
 
-/* Returns true if a mistake that is narrower than mistake i explains the case (op_confusion.narrower). */
+/* Returns true if a mistake that is narrower than mistake i explains the case (op_mistake.narrower). */
 static bool is_told_by_narrower(const struct search *search, int i)
 {
 	const int *narrower = search->list.items[i].narrower;

@@ -1,7 +1,7 @@
 /* diagnosis - finds the mistake in a reference that failed: computes the operation with each known mistake in turn, and
  * reports the mistakes whose outputs agree with those of the reference everywhere.
  *
- * There are three kinds of mistakes: those of the family (op.confusions), other values of the family's hidden
+ * There are three kinds of mistakes: those of the family (op.mistakes), other values of the family's hidden
  * constants, and changes that apply to any operation. Examples of such changes: an input is ignored, rounded or
  * limited, one input is used in place of another, an output is scaled or reversed, or copies an input. The oracle runs
  * on the host, in the judge process, and never sees the reference. */
@@ -11,7 +11,7 @@
 #include "kernels/core/op.h"
 
 /* DIAGNOSIS_MOST: if more mistakes explain a case, none of them is reported. */
-enum { DIAGNOSIS_MOST = 2, DIAGNOSIS_TEXT = 256, DIAGNOSIS_CONFUSIONS = 1024, DIAGNOSIS_PASSED = 4, DIAGNOSIS_AXES = 32 };
+enum { DIAGNOSIS_MOST = 2, DIAGNOSIS_TEXT = 256, DIAGNOSIS_MISTAKES = 1024, DIAGNOSIS_PASSED = 4, DIAGNOSIS_AXES = 32 };
 
 /* One set of input values of a case that failed. All tensors are on the host. */
 struct diagnosis_set {
@@ -32,8 +32,8 @@ struct diagnosis_passed {
 struct diagnosis {
 	/* Bit i is set if mistake i does not explain a failure of an earlier case of the definition. The numbers of
 	 * mistakes depend only on the problem. */
-	unsigned char refuted[DIAGNOSIS_CONFUSIONS / 8];
-	unsigned char found[DIAGNOSIS_CONFUSIONS / 8]; /* bit i is set if mistake i explained an earlier case */
+	unsigned char refuted[DIAGNOSIS_MISTAKES / 8];
+	unsigned char found[DIAGNOSIS_MISTAKES / 8]; /* bit i is set if mistake i explained an earlier case */
 	/* True if all mistakes of the family, and all mistakes that explained an earlier case, were tried on the last
 	 * case. */
 	bool complete;

@@ -103,9 +103,9 @@ struct op_case {
 	uint64_t absent;          /* bit i is set if the case omits the optional input i (None) */
 	enum op_contents contents;
 	/* 0: op.oracle computes the definition; else, it computes what a reference with this mistake would compute
-	 * (op_confusion). Only op.oracle reads this number. Each family numbers its own mistakes. */
+	 * (op_mistake). Only op.oracle reads this number. Each family numbers its own mistakes. */
 	int mistake;
-	double mistake_by; /* a parameter of the mistake: op_confusion.by */
+	double mistake_by; /* a parameter of the mistake: op_mistake.by */
 };
 
 /* The tolerance rule of an output: |reference - ground_truth| <= atol + rtol |ground_truth| must hold for at least the
@@ -169,21 +169,21 @@ enum { OP_ROLES_SIZE = 512, OP_MODES = 32 };
 
 /* A mistake that people make in references of a family. If a reference fails, the judge computes the operation with the
  * mistake, and reports the mistake if the result agrees with the reference everywhere (kernels/core/diagnosis.h). Each
- * family lists its mistakes in op.confusions; kernels/core/confusion.h has the functions for `before` and `after`. */
+ * family lists its mistakes in op.mistakes; kernels/core/mistakes.h has the functions for `before` and `after`. */
 struct op_variation;
 struct op_coverage;
 enum { OP_NARROWER = 3 };
-struct op_confusion {
+struct op_mistake {
 	const char *says; /* the end of the sentence "behaves as if …": "kv heads were tiled, not interleaved" */
 	/* `before` changes the case or its inputs before the oracle runs; `after` changes the outputs. They return
 	 * false if the case has nothing to change; the mistake then does not explain the failure. NULL: nothing is
 	 * changed. */
-	bool (*before)(struct op_variation *variation, const struct op_confusion *confusion);
-	bool (*after)(struct op_variation *variation, const struct op_confusion *confusion);
+	bool (*before)(struct op_variation *variation, const struct op_mistake *mistake);
+	bool (*after)(struct op_variation *variation, const struct op_mistake *mistake);
 	const char *role, *other; /* roles of the tensors that are changed, as in op.roles */
 	double by;                /* a parameter of the change: a factor, a limit, a dtype, … */
-	int mistake;              /* op_case.mistake during the oracle; op_case.mistake_by is `by` */
-	/* The narrower mistakes, by the member `mistake` of their rows, which are earlier; 0 ends the list. Outputs
+	int in_oracle;            /* op_case.mistake during the oracle; op_case.mistake_by is `by` */
+	/* The narrower mistakes, by the member `in_oracle` of their rows, which are earlier; 0 ends the list. Outputs
 	 * with a narrower mistake also agree with this mistake, for example because this mistake leaves the order of
 	 * ties open. If a narrower mistake explains a case, this mistake is not reported. */
 	int narrower[OP_NARROWER];
@@ -309,7 +309,7 @@ struct op {
 
 	/* Mistakes that people make in references of this family; the list ends with an entry whose `says` is NULL. If
 	 * the list is NULL, only mistakes that are possible in any operation are recognised. */
-	const struct op_confusion *confusions;
+	const struct op_mistake *mistakes;
 	/* The checklist of the family (kernels/core/coverage.h); it ends with an entry whose name is NULL. Only an
 	 * op.gradient has no checklist (NULL). */
 	const struct op_coverage *coverage;

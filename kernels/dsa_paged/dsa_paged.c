@@ -24,7 +24,7 @@
 #include "kernels/common/attention/input_values.h"
 #include "kernels/core/shape_match.h"
 #include "kernels/core/take.h"
-#include "kernels/dsa_paged/confusions.h"
+#include "kernels/dsa_paged/mistakes.h"
 #include "kernels/dsa_paged/indexer.h"
 #include "kernels/dsa_paged/input_values.h"
 
@@ -602,7 +602,7 @@ const struct op dsa_paged_op = {
     .name = "dsa_paged",
     .op_types = op_types,
     .match = match,
-    .confusions = dsa_confusions,
+    .mistakes = dsa_mistakes,
     .roles = roles,
     .bind = bind,
     .modes = modes,

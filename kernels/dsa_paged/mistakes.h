@@ -1,10 +1,11 @@
-/* mistakes - the mistakes of the indexer that its oracle and its judge compute themselves
- * (kernels/dsa_paged/confusions.h). The mistakes of sparse attention are in
- * kernels/common/attention/shared_confusions.h. */
+/* mistakes - the mistakes that people make in references of sparse attention and of its indexer. The table has all of
+ * them; the enum numbers those that the oracle and the judge of the indexer compute themselves. The numbers of sparse
+ * attention are in kernels/common/attention/attention.h. */
 #ifndef REFTEST_KERNELS_DSA_PAGED_MISTAKES_H
 #define REFTEST_KERNELS_DSA_PAGED_MISTAKES_H
 
 #include "kernels/common/attention/attention.h"
+#include "kernels/core/op.h"
 
 enum indexer_mistake {
 	INDEXER_NO_MISTAKE = ATTENTION_MISTAKES, /* smaller numbers are mistakes of attention */
@@ -26,5 +27,8 @@ enum indexer_mistake {
 	INDEXER_ZEROS,           /* unused entries are 0 instead of -1 */
 	INDEXER_NO_ZERO_SCORES,  /* keys of score 0 are never chosen */
 };
+
+/* the table, ended by a row without `says` */
+extern const struct op_mistake dsa_mistakes[];
 
 #endif

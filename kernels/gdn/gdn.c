@@ -54,7 +54,7 @@
 #include "kernels/core/shape_match.h"
 #include "kernels/core/simd.h"
 #include "kernels/core/take.h"
-#include "kernels/gdn/confusions.h"
+#include "kernels/gdn/mistakes.h"
 #include "kernels/gdn/gradient_oracle.h"
 #include "kernels/gdn/oracle.h"
 #include "kernels/gdn/roles.h"
@@ -391,7 +391,7 @@ const struct op gdn_op = {
     .roles = gdn_role_names,
     .bind = gdn_bind,
     .modes = gdn_mode_names,
-    .confusions = gdn_confusions,
+    .mistakes = gdn_mistakes,
     .coverage = gdn_coverage,
     .sizes = sizes,
     .edges = edges,

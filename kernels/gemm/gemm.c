@@ -40,9 +40,8 @@
  *
  * If a reference rounds one operand to 8-bit floats (e4m3), the root mean square error of C is 0.016 s (for A) or 0.025
  * s (for B). Many elements then exceed every tolerance here. */
-#include "kernels/gemm/confusions.h"
-#include "kernels/gemm/input_values.h"
 #include "kernels/gemm/mistakes.h"
+#include "kernels/gemm/input_values.h"
 
 #include <fenv.h>
 #include <math.h>
@@ -499,7 +498,7 @@ const struct op gemm_op = {
     .match = match,
     .roles = roles,
     .bind = bind,
-    .confusions = gemm_confusions,
+    .mistakes = gemm_mistakes,
     .modes = modes,
     .coverage = coverage,
     .sizes = sizes,

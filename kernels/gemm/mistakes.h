@@ -1,6 +1,9 @@
-/* mistakes - the mistakes of matrix products that the oracle can compute itself (kernels/gemm/confusions.h). */
+/* mistakes - the mistakes that people make in references of matrix products. The table has all of them; the enum
+ * numbers those that the oracle computes itself. */
 #ifndef REFTEST_KERNELS_GEMM_MISTAKES_H
 #define REFTEST_KERNELS_GEMM_MISTAKES_H
+
+#include "kernels/core/op.h"
 
 enum gemm_mistake {
 	GEMM_NO_MISTAKE,
@@ -12,5 +15,8 @@ enum gemm_mistake {
 	GEMM_PARTS_64,
 	GEMM_PARTS_128
 };
+
+/* the table, ended by a row without `says` */
+extern const struct op_mistake gemm_mistakes[];
 
 #endif

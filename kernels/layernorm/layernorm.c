@@ -30,7 +30,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "kernels/core/confusion.h"
+#include "kernels/core/mistakes.h"
 #include "kernels/core/coverage.h"
 #include "kernels/core/input_check.h"
 #include "kernels/core/norm_epsilon.h"
@@ -203,15 +203,15 @@ static double centre(double *x, int64_t columns)
 /* The mistakes that the oracle computes. */
 enum mistake { NO_MISTAKE, EPS_OUTSIDE, MEAN_SQUARE, MEAN_KEPT, BIASED_WEIGHT, SUM_OF_SQUARES, TWICE, ONE_LESS, RMS };
 
-static const struct op_confusion confusions[] = {
-    {.says = "eps were added to the standard deviation, not to the variance", .mistake = EPS_OUTSIDE},
-    {.says = "the mean square were used for the variance", .mistake = MEAN_SQUARE},
-    {.says = "the mean were not subtracted from the elements", .mistake = MEAN_KEPT},
-    {.says = "the norm were an RMS norm: no mean is subtracted", .mistake = RMS},
-    {.says = "the bias were added before the weight is multiplied", .mistake = BIASED_WEIGHT},
-    {.says = "the sum of squares were used for the variance", .mistake = SUM_OF_SQUARES},
-    {.says = "elements were divided by the variance, not by its root", .mistake = TWICE},
-    {.says = "the variance were divided by H - 1, not by H", .mistake = ONE_LESS},
+static const struct op_mistake mistakes[] = {
+    {.says = "eps were added to the standard deviation, not to the variance", .in_oracle = EPS_OUTSIDE},
+    {.says = "the mean square were used for the variance", .in_oracle = MEAN_SQUARE},
+    {.says = "the mean were not subtracted from the elements", .in_oracle = MEAN_KEPT},
+    {.says = "the norm were an RMS norm: no mean is subtracted", .in_oracle = RMS},
+    {.says = "the bias were added before the weight is multiplied", .in_oracle = BIASED_WEIGHT},
+    {.says = "the sum of squares were used for the variance", .in_oracle = SUM_OF_SQUARES},
+    {.says = "elements were divided by the variance, not by its root", .in_oracle = TWICE},
+    {.says = "the variance were divided by H - 1, not by H", .in_oracle = ONE_LESS},
     {.says = "the weight were 1 + w", .before = before_add, .role = "weight", .by = 1},
     {.says = NULL},
 };
@@ -375,7 +375,7 @@ const struct op layernorm_op = {
     .match = match,
     .roles = roles,
     .bind = bind,
-    .confusions = confusions,
+    .mistakes = mistakes,
     .coverage = coverage,
     .sizes = sizes,
     .edges = edges,

@@ -30,7 +30,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "kernels/core/confusion.h"
+#include "kernels/core/mistakes.h"
 #include "kernels/core/coverage.h"
 #include "kernels/core/input_check.h"
 #include "kernels/core/shape_match.h"
@@ -490,9 +490,9 @@ enum mistake {
 	STEP_MAGNITUDE, LAST_STATE, NO_STATE, READ_DECAYED, GATE_TWICE
 };
 
-/* Goes through the slots of the batch in order. If op_confusion.by is 0, a sequence with slot 0 becomes padding; if it
+/* Goes through the slots of the batch in order. If op_mistake.by is 0, a sequence with slot 0 becomes padding; if it
  * is 1, all sequences after the first padding sequence become padding. */
-static bool change_slots(struct op_variation *v, const struct op_confusion *confusion)
+static bool change_slots(struct op_variation *v, const struct op_mistake *mistake)
 {
 	struct ssu_roles roles = ssu_roles_of(v->c.problem);
 	struct tensor *slots = variation_change(v, roles.indices);
@@ -502,52 +502,52 @@ static bool change_slots(struct op_variation *v, const struct op_confusion *conf
 	for (int64_t n = 0; slots != NULL && n < slots->elements; n++) {
 		int64_t slot = check_integer(slots, n);
 
-		ended = ended || (confusion->by > 0 && slot == pad);
-		if (ended || (confusion->by == 0 && slot == 0))
+		ended = ended || (mistake->by > 0 && slot == pad);
+		if (ended || (mistake->by == 0 && slot == 0))
 			dtype_store(slots->data, slots->dtype, n, (double)pad);
 	}
 	return slots != NULL;
 }
 
-static const struct op_confusion confusions[] = {
-    {.says = "the decay were exp(A), without the step dt", .mistake = NO_STEP_IN_DECAY},
-    {.says = "the decay were A dt, without its exponential", .mistake = NO_EXP},
-    {.says = "A were a logarithm: the decay is exp(-exp(A) dt)", .mistake = A_LOG},
-    {.says = "the softplus of dt were left out, or added where the definition has none", .mistake = OTHER_SOFTPLUS},
+static const struct op_mistake mistakes[] = {
+    {.says = "the decay were exp(A), without the step dt", .in_oracle = NO_STEP_IN_DECAY},
+    {.says = "the decay were A dt, without its exponential", .in_oracle = NO_EXP},
+    {.says = "A were a logarithm: the decay is exp(-exp(A) dt)", .in_oracle = A_LOG},
+    {.says = "the softplus of dt were left out, or added where the definition has none", .in_oracle = OTHER_SOFTPLUS},
     {.says = "dt went through softplus where it must not", .before = before_set, .role = "softplus", .by = 1},
     {.says = "the softplus of dt were left out where it must be", .before = before_set, .role = "softplus", .by = 0},
-    {.says = "the softplus of dt were left out above 5", .mistake = SOFTPLUS_UP_TO, .by = 5},
-    {.says = "the bias were added to dt after the softplus", .mistake = SOFTPLUS_FIRST},
-    {.says = "dt with its bias were rounded to bfloat16", .mistake = ROUNDED_STEP},
-    {.says = "steps below 0 were 0", .mistake = STEP_AT_LEAST_0},
-    {.says = "steps below 0 lost their sign", .mistake = STEP_MAGNITUDE},
-    {.says = "the dt of each head's first element applied to the whole head", .mistake = FIRST_STEP},
-    {.says = "the decay were left out", .mistake = NO_DECAY},
-    {.says = "the decay were 1 + A dt, without its exponential", .mistake = LINEAR_DECAY},
-    {.says = "the A of each head's first element applied to the whole head", .mistake = FIRST_DECAY},
-    {.says = "x were left out where it enters the state", .mistake = NO_X},
-    {.says = "the last element of the state were not read", .mistake = LAST_STATE},
-    {.says = "the groups of B alone were tiled, not interleaved", .mistake = TILED_B},
-    {.says = "the groups of C alone were tiled, not interleaved", .mistake = TILED_C},
-    {.says = "the first group of B alone were used for all heads", .mistake = FIRST_GROUP_B},
-    {.says = "the first group of C alone were used for all heads", .mistake = FIRST_GROUP_C},
-    {.says = "dt were left out where x enters the state", .mistake = NO_STEP_IN_X},
-    {.says = "dt without softplus entered the state with x", .mistake = RAW_STEP_IN_X},
-    {.says = "the output were read before the decay, and before x enters the state", .mistake = READ_FIRST},
-    {.says = "the output were read after the decay, but before x enters the state", .mistake = READ_DECAYED},
-    {.says = "x entered the state before the decay", .mistake = X_FIRST},
-    {.says = "the skip were D dt x, not D x", .mistake = STEP_ON_D},
-    {.says = "the groups of B and C were tiled, not interleaved", .mistake = TILED},
-    {.says = "the first group of B and C were used for all heads", .mistake = FIRST_GROUP},
-    {.says = "the gate were sigmoid, not silu", .mistake = SIGMOID_GATE},
-    {.says = "the gate were z, without silu", .mistake = PLAIN_GATE},
-    {.says = "the gate were left out", .mistake = NO_GATE},
-    {.says = "the gate were applied before the skip", .mistake = GATE_FIRST},
-    {.says = "the gate were applied before the skip, and once more after it", .mistake = GATE_TWICE},
+    {.says = "the softplus of dt were left out above 5", .in_oracle = SOFTPLUS_UP_TO, .by = 5},
+    {.says = "the bias were added to dt after the softplus", .in_oracle = SOFTPLUS_FIRST},
+    {.says = "dt with its bias were rounded to bfloat16", .in_oracle = ROUNDED_STEP},
+    {.says = "steps below 0 were 0", .in_oracle = STEP_AT_LEAST_0},
+    {.says = "steps below 0 lost their sign", .in_oracle = STEP_MAGNITUDE},
+    {.says = "the dt of each head's first element applied to the whole head", .in_oracle = FIRST_STEP},
+    {.says = "the decay were left out", .in_oracle = NO_DECAY},
+    {.says = "the decay were 1 + A dt, without its exponential", .in_oracle = LINEAR_DECAY},
+    {.says = "the A of each head's first element applied to the whole head", .in_oracle = FIRST_DECAY},
+    {.says = "x were left out where it enters the state", .in_oracle = NO_X},
+    {.says = "the last element of the state were not read", .in_oracle = LAST_STATE},
+    {.says = "the groups of B alone were tiled, not interleaved", .in_oracle = TILED_B},
+    {.says = "the groups of C alone were tiled, not interleaved", .in_oracle = TILED_C},
+    {.says = "the first group of B alone were used for all heads", .in_oracle = FIRST_GROUP_B},
+    {.says = "the first group of C alone were used for all heads", .in_oracle = FIRST_GROUP_C},
+    {.says = "dt were left out where x enters the state", .in_oracle = NO_STEP_IN_X},
+    {.says = "dt without softplus entered the state with x", .in_oracle = RAW_STEP_IN_X},
+    {.says = "the output were read before the decay, and before x enters the state", .in_oracle = READ_FIRST},
+    {.says = "the output were read after the decay, but before x enters the state", .in_oracle = READ_DECAYED},
+    {.says = "x entered the state before the decay", .in_oracle = X_FIRST},
+    {.says = "the skip were D dt x, not D x", .in_oracle = STEP_ON_D},
+    {.says = "the groups of B and C were tiled, not interleaved", .in_oracle = TILED},
+    {.says = "the first group of B and C were used for all heads", .in_oracle = FIRST_GROUP},
+    {.says = "the gate were sigmoid, not silu", .in_oracle = SIGMOID_GATE},
+    {.says = "the gate were z, without silu", .in_oracle = PLAIN_GATE},
+    {.says = "the gate were left out", .in_oracle = NO_GATE},
+    {.says = "the gate were applied before the skip", .in_oracle = GATE_FIRST},
+    {.says = "the gate were applied before the skip, and once more after it", .in_oracle = GATE_TWICE},
     {.says = "the dt bias were left out", .before = before_set, .role = "dt_bias", .by = 0},
     {.says = "the skip D x were left out", .before = before_set, .role = "d", .by = 0},
     {.says = "B and C were swapped", .before = before_swap, .role = "b", .other = "c"},
-    {.says = "the initial state were ignored", .mistake = NO_STATE},
+    {.says = "the initial state were ignored", .in_oracle = NO_STATE},
     {.says = "the state were not updated", .after = after_input, .role = "new_state", .other = "state"},
     {.says = "the slots of states were ignored", .before = before_iota, .role = "indices"},
     {.says = "slot 0 were taken for padding", .before = change_slots, .by = 0},
@@ -838,7 +838,7 @@ const struct op mamba_ssu_op = {
     .name = "mamba_ssu",
     .op_types = op_types,
     .match = match,
-    .confusions = confusions,
+    .mistakes = mistakes,
     .roles = roles,
     .bind = bind,
     .coverage = coverage,

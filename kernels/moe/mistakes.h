@@ -1,6 +1,9 @@
-/* mistakes - the mistakes of mixtures of experts that the oracle can compute itself (kernels/moe/confusions.h). */
+/* mistakes - the mistakes that people make in references of mixtures of experts. The table has all of them; the enum
+ * numbers those that the oracle computes itself. */
 #ifndef REFTEST_KERNELS_MOE_MISTAKES_H
 #define REFTEST_KERNELS_MOE_MISTAKES_H
+
+#include "kernels/core/op.h"
 
 /* The mistakes that the oracle computes itself: those before MOE_LAST_OF_EXPERTS are in the experts, and those after it
  * are in the routing. */
@@ -57,5 +60,8 @@ enum moe_mistake {
 	MOE_GIVEN_HALF,         /* the bits of given weights are float16 */
 	MOE_GIVEN_MAGNITUDE,    /* given weights lose their sign */
 };
+
+/* the table, ended by a row without `says` */
+extern const struct op_mistake moe_mistakes[];
 
 #endif

@@ -33,7 +33,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/moe/confusions.h"
+#include "kernels/moe/mistakes.h"
 #include "kernels/moe/experts.h"
 #include "kernels/moe/input_values.h"
 #include "kernels/moe/traffic.h"
@@ -723,7 +723,7 @@ const struct op moe_op = {
     .roles = moe_role_names,
     .bind = moe_bind,
     .modes = modes,
-    .confusions = moe_confusions,
+    .mistakes = moe_mistakes,
     .coverage = coverage,
     .sizes = sizes,
     .edges = edges,

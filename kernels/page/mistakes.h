@@ -1,7 +1,9 @@
-/* mistakes - the mistakes of appending to paged caches that the oracle can compute itself
- * (kernels/page/confusions.h). */
+/* mistakes - the mistakes that people make in references of appending to paged caches. The table has all of them; the
+ * enum numbers those that the oracle computes itself. */
 #ifndef REFTEST_KERNELS_PAGE_MISTAKES_H
 #define REFTEST_KERNELS_PAGE_MISTAKES_H
+
+#include "kernels/core/op.h"
 
 /* The mistakes that the oracle computes. */
 enum page_mistake {
@@ -27,5 +29,8 @@ enum page_mistake {
 	PAGE_ADDED_KEYS,
 	PAGE_REST_ZEROED_KEYS
 };
+
+/* the table, ended by a row without `says` */
+extern const struct op_mistake page_mistakes[];
 
 #endif

@@ -28,9 +28,8 @@
  * the middle is padding; otherwise only --edge has such tokens. A workload is invalid if a token's slot is outside the
  * pages of its sequence, or if two tokens have the same slot, because the order of two writes to a slot is not
  * defined. */
-#include "kernels/page/confusions.h"
-#include "kernels/page/input_values.h"
 #include "kernels/page/mistakes.h"
+#include "kernels/page/input_values.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -900,7 +899,7 @@ const struct op page_op = {
     .match = match,
     .roles = roles,
     .bind = bind,
-    .confusions = page_confusions,
+    .mistakes = page_mistakes,
     .modes = modes,
     .coverage = coverage,
     .sizes = sizes,

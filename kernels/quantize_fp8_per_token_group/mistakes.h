@@ -1,7 +1,9 @@
-/* mistakes - the mistakes of quantising groups of channels to float8 that the oracle can compute itself
- * (kernels/quantize_fp8_per_token_group/confusions.h). */
+/* mistakes - the mistakes that people make in references of quantising groups of channels to float8. The table has all
+ * of them; the enum numbers those that the oracle computes itself. */
 #ifndef REFTEST_KERNELS_QUANTIZE_FP8_PER_TOKEN_GROUP_MISTAKES_H
 #define REFTEST_KERNELS_QUANTIZE_FP8_PER_TOKEN_GROUP_MISTAKES_H
+
+#include "kernels/core/op.h"
 
 /* The mistakes that the oracle computes. First come the mistakes in the largest magnitude of a group, then those in the
  * scale. QUANTIZE_TO_E5M2 and all later mistakes are in the quotient. */
@@ -37,5 +39,8 @@ enum quantize_mistake {
 	QUANTIZE_NO_SUBNORMALS,
 	QUANTIZE_NO_SIGN
 };
+
+/* the table, ended by a row without `says` */
+extern const struct op_mistake quantize_mistakes[];
 
 #endif

@@ -23,9 +23,8 @@
  * contains a tie rounds to two neighbouring numbers. No other q is accepted. If amax is exactly 448 times a power of
  * two, s and its reciprocal are also powers of two, and each of these computations is exact. (amax * (1 / 448) is exact
  * because 7 * fl(1 / 7) rounds to 1 in float32.) The interval is then a single number, and ties must round to even. */
-#include "kernels/quantize_fp8_per_token_group/confusions.h"
-#include "kernels/quantize_fp8_per_token_group/input_values.h"
 #include "kernels/quantize_fp8_per_token_group/mistakes.h"
+#include "kernels/quantize_fp8_per_token_group/input_values.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -611,7 +610,7 @@ const struct op quantize_fp8_per_token_group_op = {
     .match = match,
     .roles = roles,
     .bind = bind,
-    .confusions = quantize_confusions,
+    .mistakes = quantize_mistakes,
     .coverage = coverage,
     .sizes = sizes,
     .edges = edges,

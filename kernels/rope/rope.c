@@ -45,7 +45,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "kernels/core/confusion.h"
+#include "kernels/core/mistakes.h"
 #include "kernels/core/coverage.h"
 #include "kernels/core/input_check.h"
 #include "kernels/core/published_models.h"
@@ -507,12 +507,12 @@ enum mistake {
 };
 
 /* Forms pairs in the other way: changes the scalar that selects the pairs or, without one, the variant. */
-static bool other_pairs(struct op_variation *v, const struct op_confusion *confusion)
+static bool other_pairs(struct op_variation *v, const struct op_mistake *mistake)
 {
 	struct rope_roles roles = rope_roles_of(v->c.problem);
 	int scalar = roles.interleave >= 0 ? roles.interleave : roles.is_neox;
 
-	(void)confusion;
+	(void)mistake;
 	if (scalar >= 0)
 		v->c.scalar[scalar] = v->c.scalar[scalar] == 0;
 	else
@@ -520,14 +520,14 @@ static bool other_pairs(struct op_variation *v, const struct op_confusion *confu
 	return true;
 }
 
-static bool always_interleaved(struct op_variation *v, const struct op_confusion *confusion)
+static bool always_interleaved(struct op_variation *v, const struct op_mistake *mistake)
 {
-	return rope_interleaved(&v->c) == (confusion->by != 0) || other_pairs(v, confusion);
+	return rope_interleaved(&v->c) == (mistake->by != 0) || other_pairs(v, mistake);
 }
 
-static bool whole_head(struct op_variation *v, const struct op_confusion *confusion)
+static bool whole_head(struct op_variation *v, const struct op_mistake *mistake)
 {
-	int at = variation_input(v, confusion->role);
+	int at = variation_input(v, mistake->role);
 
 	if (at < 0)
 		return false;
@@ -537,9 +537,9 @@ static bool whole_head(struct op_variation *v, const struct op_confusion *confus
 }
 
 /* Increases every position by 1. With a cache, the last row is followed by row 0. */
-static bool next_position(struct op_variation *v, const struct op_confusion *confusion)
+static bool next_position(struct op_variation *v, const struct op_mistake *mistake)
 {
-	struct tensor *positions = variation_change(v, variation_input(v, confusion->role));
+	struct tensor *positions = variation_change(v, variation_input(v, mistake->role));
 	int64_t rows = rope_extent_of(&v->c).cache_rows;
 
 	for (int64_t i = 0; positions != NULL && rows > 0 && i < positions->elements; i++)
@@ -549,9 +549,9 @@ static bool next_position(struct op_variation *v, const struct op_confusion *con
 }
 
 /* Converts positions to 16-bit integers; if there is a cache, takes them modulo its number of rows. */
-static bool short_positions(struct op_variation *v, const struct op_confusion *confusion)
+static bool short_positions(struct op_variation *v, const struct op_mistake *mistake)
 {
-	struct tensor *positions = variation_change(v, variation_input(v, confusion->role));
+	struct tensor *positions = variation_change(v, variation_input(v, mistake->role));
 	int64_t rows = rope_extent_of(&v->c).cache_rows;
 
 	for (int64_t i = 0; positions != NULL && i < positions->elements; i++) {
@@ -563,38 +563,38 @@ static bool short_positions(struct op_variation *v, const struct op_confusion *c
 	return positions != NULL;
 }
 
-static bool half_head(struct op_variation *v, const struct op_confusion *confusion)
+static bool half_head(struct op_variation *v, const struct op_mistake *mistake)
 {
-	struct op_confusion half = *confusion;
+	struct op_mistake half = *mistake;
 
 	half.by = (double)(rope_head_size(v->c.problem, v->c.axis) / 2);
 	return before_set(v, &half);
 }
 
-static const struct op_confusion confusions[] = {
+static const struct op_mistake mistakes[] = {
     {.says = "pairs were formed the wrong way: halves instead of interleaved, or interleaved instead of halves", .before = other_pairs},
     {.says = "pairs were always interleaved", .before = always_interleaved, .by = 1},
     {.says = "pairs were always halves", .before = always_interleaved, .by = 0},
-    {.says = "pairs were rotated by the negative angle", .mistake = BACKWARDS},
-    {.says = "sine and cosine were exchanged", .mistake = SINE_FOR_COSINE},
-    {.says = "the exponent of theta were twice as large", .mistake = HALF_EXPONENT},
-    {.says = "the exponent of theta were half as large", .mistake = DOUBLE_EXPONENT},
-    {.says = "frequencies were multiplied by the scale, not divided", .mistake = MULTIPLIED},
-    {.says = "every frequency were divided by the scale", .mistake = ALL_SCALED},
-    {.says = "the frequencies were not divided by the scale", .mistake = NONE_SCALED},
-    {.says = "scaled and unscaled frequencies were mixed the wrong way round", .mistake = MIXED_BACKWARDS},
-    {.says = "frequencies were theta^(2i/d), not its inverse", .mistake = INVERSE},
-    {.says = "the frequencies of short wavelengths were scaled, and those of long wavelengths were not", .mistake = EXCHANGED},
-    {.says = "scaled and unscaled frequencies were not mixed: each is one or the other", .mistake = NO_MIXING},
-    {.says = "wavelengths lacked the factor 2 pi", .mistake = NO_TWO_PI},
-    {.says = "angles were rounded to bfloat16", .mistake = ROUNDED_ANGLES},
-    {.says = "pairs were read the wrong way (halves instead of interleaved, or the reverse), but written the right way", .mistake = READ_OTHERWISE},
-    {.says = "pairs were written the wrong way (halves instead of interleaved, or the reverse), but read the right way", .mistake = WRITTEN_OTHERWISE},
-    {.says = "the second element of a pair were computed from the first after its rotation", .mistake = SECOND_FROM_ROTATED},
-    {.says = "the second element of a pair were not rotated", .mistake = SECOND_KEPT},
-    {.says = "the last elements of a head were rotated, not the first", .mistake = LAST_ROTATED},
-    {.says = "the elements that are not rotated came first", .mistake = REST_FIRST},
-    {.says = "the elements that are not rotated were 0", .mistake = REST_ZERO},
+    {.says = "pairs were rotated by the negative angle", .in_oracle = BACKWARDS},
+    {.says = "sine and cosine were exchanged", .in_oracle = SINE_FOR_COSINE},
+    {.says = "the exponent of theta were twice as large", .in_oracle = HALF_EXPONENT},
+    {.says = "the exponent of theta were half as large", .in_oracle = DOUBLE_EXPONENT},
+    {.says = "frequencies were multiplied by the scale, not divided", .in_oracle = MULTIPLIED},
+    {.says = "every frequency were divided by the scale", .in_oracle = ALL_SCALED},
+    {.says = "the frequencies were not divided by the scale", .in_oracle = NONE_SCALED},
+    {.says = "scaled and unscaled frequencies were mixed the wrong way round", .in_oracle = MIXED_BACKWARDS},
+    {.says = "frequencies were theta^(2i/d), not its inverse", .in_oracle = INVERSE},
+    {.says = "the frequencies of short wavelengths were scaled, and those of long wavelengths were not", .in_oracle = EXCHANGED},
+    {.says = "scaled and unscaled frequencies were not mixed: each is one or the other", .in_oracle = NO_MIXING},
+    {.says = "wavelengths lacked the factor 2 pi", .in_oracle = NO_TWO_PI},
+    {.says = "angles were rounded to bfloat16", .in_oracle = ROUNDED_ANGLES},
+    {.says = "pairs were read the wrong way (halves instead of interleaved, or the reverse), but written the right way", .in_oracle = READ_OTHERWISE},
+    {.says = "pairs were written the wrong way (halves instead of interleaved, or the reverse), but read the right way", .in_oracle = WRITTEN_OTHERWISE},
+    {.says = "the second element of a pair were computed from the first after its rotation", .in_oracle = SECOND_FROM_ROTATED},
+    {.says = "the second element of a pair were not rotated", .in_oracle = SECOND_KEPT},
+    {.says = "the last elements of a head were rotated, not the first", .in_oracle = LAST_ROTATED},
+    {.says = "the elements that are not rotated came first", .in_oracle = REST_FIRST},
+    {.says = "the elements that are not rotated were 0", .in_oracle = REST_ZERO},
     {.says = "theta were always 10000", .before = before_set, .role = "theta", .by = 10000},
     {.says = "the next row of the cache were read", .before = next_position, .role = "positions"},
     {.says = "positions were 16-bit integers", .before = short_positions, .role = "positions"},
@@ -954,7 +954,7 @@ const struct op rope_op = {
     .match = match,
     .roles = roles,
     .bind = bind,
-    .confusions = confusions,
+    .mistakes = mistakes,
     .modes = modes,
     .coverage = coverage,
     .sizes = sizes,

@@ -1,7 +1,9 @@
-/* mistakes - the mistakes of samplers that the oracle and the judge can compute themselves
- * (kernels/sampling/confusions.h). */
+/* mistakes - the mistakes that people make in references of samplers and of filters of probabilities. The table has all
+ * of them; the enum numbers those that the oracle and the judge compute themselves. */
 #ifndef REFTEST_KERNELS_SAMPLING_MISTAKES_H
 #define REFTEST_KERNELS_SAMPLING_MISTAKES_H
+
+#include "kernels/core/op.h"
 
 enum sampling_mistake {
 	SAMPLING_NO_MISTAKE,
@@ -36,5 +38,8 @@ enum sampling_mistake {
 	SAMPLING_SUM_BFLOAT16,
 	SAMPLING_SUM_OF_BATCH
 };
+
+/* the table, ended by a row without `says` */
+extern const struct op_mistake sampling_mistakes[];
 
 #endif

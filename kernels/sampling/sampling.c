@@ -21,11 +21,10 @@
 
 #include "kernels/core/coverage.h"
 #include "kernels/core/input_check.h"
-#include "kernels/sampling/confusions.h"
+#include "kernels/sampling/mistakes.h"
 #include "kernels/sampling/draw_statistics.h"
 #include "kernels/sampling/filter.h"
 #include "kernels/sampling/input_values.h"
-#include "kernels/sampling/mistakes.h"
 
 _Static_assert((int)DRAW_SUSPECTS <= (int)METRICS_EVIDENCE, "metrics must have room for the suspicions of draws_judge");
 
@@ -830,7 +829,7 @@ const struct op sampling_op = {
     .match = match,
     .roles = roles,
     .bind = bind,
-    .confusions = sampling_confusions,
+    .mistakes = sampling_mistakes,
     .modes = modes,
     .coverage = coverage,
     .sizes = sizes,

@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "dataset/dataset.h"
 #include "dataset/definition_load.h"
-#include "kernels/core/confusion.h"
+#include "kernels/core/mistakes.h"
 #include "kernels/core/diagnosis.h"
 #include "tests/unit/moe_world.h"
 #include "tests/unit/problem_builder.h"
@@ -29,13 +29,13 @@ enum { SEEN = 1024, MOST_BYTES = SANITIZED ? 1 << 18 : 4 << 20, LARGER = SANITIZ
 
 /* The rows that were tried. */
 struct seen {
-	const struct op_confusion *rows[SEEN];
+	const struct op_mistake *rows[SEEN];
 	bool effect[SEEN]; /* the row had an effect on a case */
 	int count;
 };
 
 /* Returns the number of a row. Adds the row if it is new. */
-static int number_of(struct seen *seen, const struct op_confusion *row)
+static int number_of(struct seen *seen, const struct op_mistake *row)
 {
 	for (int i = 0; i < seen->count; i++)
 		if (seen->rows[i] == row)
@@ -45,7 +45,7 @@ static int number_of(struct seen *seen, const struct op_confusion *row)
 	return seen->count++;
 }
 
-static bool is_done(struct seen *seen, const struct op_confusion *row)
+static bool is_done(struct seen *seen, const struct op_mistake *row)
 {
 	return seen->effect[number_of(seen, row)];
 }
@@ -89,7 +89,7 @@ static bool is_mostly_nan(const struct world *w)
 }
 
 /* `right` is the variation without a mistake. The oracle runs once for each row. */
-static void expect_row(struct world *w, const struct op_confusion *row, const struct op_variation *right,
+static void expect_row(struct world *w, const struct op_mistake *row, const struct op_variation *right,
 		       struct seen *seen)
 {
 	struct op_variation v = variation_open(w->op, &w->c, w->in);
@@ -112,7 +112,7 @@ static void expect_row(struct world *w, const struct op_confusion *row, const st
 static void try_rows(struct world *w, struct seen *seen)
 {
 	struct op_variation right = variation_open(w->op, &w->c, w->in);
-	const struct op_confusion none = {.says = ""};
+	const struct op_mistake none = {.says = ""};
 	struct tensor truth[OP_PLACES] = {{.data = NULL}};
 	struct err err = {""};
 
@@ -122,7 +122,7 @@ static void try_rows(struct world *w, struct seen *seen)
 		truth[i] = w->truth[i];
 	assert_int_equal(w->op->oracle(&w->c, w->in, truth, &err), 0);
 	assert_true(variation_run(&right, &none, NULL));
-	for (const struct op_confusion *row = w->op->confusions; row->says != NULL; row++)
+	for (const struct op_mistake *row = w->op->mistakes; row->says != NULL; row++)
 		if (!is_done(seen, row))
 			expect_row(w, row, &right, seen);
 	variation_close(&right);
@@ -134,7 +134,7 @@ static void look_at(const struct op *op, const struct op_problem *problem, struc
 	int rows = rows_of(op, problem, SIZE_SMALL, axes);
 	bool any = false;
 
-	for (const struct op_confusion *row = op->confusions; row != NULL && row->says != NULL; row++)
+	for (const struct op_mistake *row = op->mistakes; row != NULL && row->says != NULL; row++)
 		any = any || !is_done(seen, row);
 	for (int i = 0; any && i < rows; i++) {
 		struct world w;
@@ -224,13 +224,13 @@ static void each_row_recognises_its_own_mistake_only(void **state)
 		const struct op_entry *entry = op_find(&problem, &variant, &err);
 
 		assert_non_null(entry);
-		if (entry->op->confusions != NULL && problem.input_count <= MAX_INPUTS && problem.output_count <= 2 &&
+		if (entry->op->mistakes != NULL && problem.input_count <= MAX_INPUTS && problem.output_count <= 2 &&
 		    has_known_constants(entry->op, &problem, variant))
 			look_at(entry->op, &problem, &seen);
 		buf_free(&bytes);
 	}
 	for (int i = 0; i < op_count; i++)
-		for (const struct op_confusion *row = op_table[i].op->confusions; row != NULL && row->says != NULL; row++)
+		for (const struct op_mistake *row = op_table[i].op->mistakes; row != NULL && row->says != NULL; row++)
 			number_of(&seen, row);
 	for (int i = 0; i < seen.count; i++)
 		if (is_missing(&seen, i)) {
@@ -293,43 +293,43 @@ static int gather(const struct op_case *c, const struct tensor *in, struct tenso
 	return 0;
 }
 
-static const struct op_confusion past_the_end[] = {
+static const struct op_mistake past_the_end[] = {
     {.says = "rows were one too far", .before = before_add, .role = "rows", .by = 1, .checked = true},
     {.says = NULL},
 };
-static const struct op_confusion two_rows[] = {
-    {.says = "a", .mistake = TRIPLED},
-    {.says = "b", .mistake = TRIPLED},
+static const struct op_mistake two_rows[] = {
+    {.says = "a", .in_oracle = TRIPLED},
+    {.says = "b", .in_oracle = TRIPLED},
     {.says = NULL},
 };
-static const struct op_confusion three_rows[] = {
-    {.says = "a", .mistake = TRIPLED},
-    {.says = "b", .mistake = TRIPLED},
-    {.says = "c", .mistake = TRIPLED},
-    {.says = NULL},
-};
-
-static const struct op_confusion narrower_rows[] = {
-    {.says = "a", .mistake = TRIPLED},
-    {.says = "b", .mistake = TRIPLED_OR_DOUBLED, .narrower = {TRIPLED}},
-    {.says = NULL},
-};
-static const struct op_confusion refuted_narrower_rows[] = {
-    {.says = "a", .mistake = DOUBLED},
-    {.says = "b", .mistake = TRIPLED_OR_DOUBLED, .narrower = {DOUBLED}},
+static const struct op_mistake three_rows[] = {
+    {.says = "a", .in_oracle = TRIPLED},
+    {.says = "b", .in_oracle = TRIPLED},
+    {.says = "c", .in_oracle = TRIPLED},
     {.says = NULL},
 };
 
-static const struct op_confusion second_narrower_rows[] = {
-    {.says = "a", .mistake = TRIPLED},
-    {.says = "b", .mistake = TRIPLED_OR_DOUBLED, .narrower = {DOUBLED, TRIPLED}},
+static const struct op_mistake narrower_rows[] = {
+    {.says = "a", .in_oracle = TRIPLED},
+    {.says = "b", .in_oracle = TRIPLED_OR_DOUBLED, .narrower = {TRIPLED}},
+    {.says = NULL},
+};
+static const struct op_mistake refuted_narrower_rows[] = {
+    {.says = "a", .in_oracle = DOUBLED},
+    {.says = "b", .in_oracle = TRIPLED_OR_DOUBLED, .narrower = {DOUBLED}},
     {.says = NULL},
 };
 
-static struct op gather_op(const struct op_confusion *confusions)
+static const struct op_mistake second_narrower_rows[] = {
+    {.says = "a", .in_oracle = TRIPLED},
+    {.says = "b", .in_oracle = TRIPLED_OR_DOUBLED, .narrower = {DOUBLED, TRIPLED}},
+    {.says = NULL},
+};
+
+static struct op gather_op(const struct op_mistake *mistakes)
 {
 	return (struct op){.name = "gather", .roles = gather_role_names, .bind = bind_gather, .check = check_gather,
-			   .oracle = gather, .confusions = confusions};
+			   .oracle = gather, .mistakes = mistakes};
 }
 
 /* A case of the small operation, and the outputs of a reference that triples every output. */
@@ -376,7 +376,7 @@ static void a_mistake_in_indices_never_leaves_a_tensor(void **state)
 }
 
 /* Searches a table for the mistake of the reference that triples its outputs. */
-static void look_for_triples(const struct op_confusion *table, struct diagnosis *diagnosis)
+static void look_for_triples(const struct op_mistake *table, struct diagnosis *diagnosis)
 {
 	const struct op op = gather_op(table);
 	const struct rule rule = {0, 1e-5, 1};
@@ -428,7 +428,7 @@ static int no_oracle(const struct op_case *c, const struct tensor *in, struct te
 static void a_limit_that_changes_nothing_runs_no_oracle(void **state)
 {
 	const struct op op = {.name = "gather", .roles = gather_role_names, .bind = bind_gather, .oracle = no_oracle};
-	const struct op_confusion limit = {.before = before_clamp, .role = "x", .by = 1000};
+	const struct op_mistake limit = {.before = before_clamp, .role = "x", .by = 1000};
 	double outputs[ELEMENTS] = {7};
 	const struct tensor right = {outputs, DTYPE_FLOAT64, 1, {ELEMENTS}, ELEMENTS};
 	struct small s;
@@ -443,10 +443,10 @@ static void a_limit_that_changes_nothing_runs_no_oracle(void **state)
 }
 
 /* Applies the limit to a Python scalar with the value x, and returns whether the limit counts as vague. */
-static bool is_vague(bool (*limit)(struct op_variation *v, const struct op_confusion *confusion), double by, double x)
+static bool is_vague(bool (*limit)(struct op_variation *v, const struct op_mistake *mistake), double by, double x)
 {
 	const struct op op = gather_op(two_rows);
-	const struct op_confusion confusion = {.before = limit, .role = "scale", .by = by};
+	const struct op_mistake mistake = {.before = limit, .role = "scale", .by = by};
 	struct small s;
 	struct tensor in[3];
 
@@ -456,7 +456,7 @@ static bool is_vague(bool (*limit)(struct op_variation *v, const struct op_confu
 	in[0] = s.in[0], in[1] = s.in[1], in[2] = (struct tensor){.rank = OP_SCALAR};
 	struct op_variation v = variation_open(&op, &s.c, in);
 
-	assert_true(limit(&v, &confusion));
+	assert_true(limit(&v, &mistake));
 	bool vague = v.vague;
 
 	variation_close(&v);
@@ -476,7 +476,7 @@ static void a_limit_that_equals_rounding_is_vague(void **state)
 /* Diagnoses a reference that uses 1 instead of a scale of `small`, but uses a scale of 2 correctly. */
 static void look_for_limit(double small, struct diagnosis *diagnosis)
 {
-	const struct op_confusion none[] = {{.says = NULL}};
+	const struct op_mistake none[] = {{.says = NULL}};
 	const struct op op = gather_op(none);
 	const struct rule rule = {0, 1e-5, 1};
 	const double scale[2] = {2, small}, used[2] = {2, 1};

@@ -29,7 +29,7 @@ struct attention_view {
 	double mistake_by;
 };
 
-/* The mistakes of attention_confusions that the oracle computes itself. */
+/* The mistakes of attention_mistakes that the oracle computes itself. */
 enum attention_mistake {
 	ATTENTION_NO_MISTAKE,
 	ATTENTION_MASK_LATE,
@@ -124,7 +124,7 @@ struct attention_view attention_view_of(const struct op_case *c, const struct at
 int attention_check(const struct op_case *c, const struct tensor *in, struct err *err);
 
 /* The mistakes that people make in all attention families. */
-extern const struct op_confusion attention_confusions[];
+extern const struct op_mistake attention_mistakes[];
 
 /* Implements op.oracle for every attention family. Returns -1 if attention_check rejects the case. */
 int attention_oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err);

@@ -48,7 +48,7 @@ void attention_bind(const struct op_problem *problem, int variant, void *roles);
 	.bind = attention_bind, .modes = attention_mode_names, .sizes = attention_sizes, .edges = attention_edges,        \
 	.edge_axes = attention_edge_axes, .rule = attention_rule, .scalar = attention_scalar, .range = attention_range,   \
 	.reach = attention_reach, .fill = attention_fill, .check = attention_check, .oracle = attention_oracle, \
-	.confusions = attention_confusions
+	.mistakes = attention_mistakes
 
 #ifdef __cplusplus
 }

@@ -42,7 +42,7 @@
 extern "C" {
 #endif
 
-extern const struct op_confusion recurrence_confusions[]; /* recurrence_work.h */
+extern const struct op_mistake recurrence_mistakes[]; /* recurrence_work.h */
 
 /* Implements op.oracle. */
 int recurrence_oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err);
@@ -54,7 +54,7 @@ int recurrence_oracle(const struct op_case *c, const struct tensor *in, struct t
 	.sizes = recurrence_sizes, .edges = recurrence_edges, .edge_axes = recurrence_edge_axes, .rule = recurrence_rule, \
 	.scalar = recurrence_scalar, .range = recurrence_range, .reach = recurrence_reach, .fill = recurrence_fill,       \
 	.check = recurrence_check, .oracle = recurrence_oracle, .gradient = &recurrence_gradient, \
-	.confusions = recurrence_confusions
+	.mistakes = recurrence_mistakes
 
 #ifdef __cplusplus
 }

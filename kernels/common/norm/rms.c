@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "kernels/common/norm/rms_input_values.h"
-#include "kernels/core/confusion.h"
+#include "kernels/core/mistakes.h"
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/input_check.h"
 #include "kernels/core/row_counts.h"
@@ -313,11 +313,11 @@ int rms_oracle(const struct op_case *c, int offset, const struct tensor *in, str
 	return 0;
 }
 
-const struct op_confusion rms_confusions[] = {
-    {.says = "eps were added to the inverse root, not to the mean square", .mistake = RMS_EPS_OUTSIDE},
-    {.says = "the sum of squares were used for their mean", .mistake = RMS_SUM},
-    {.says = "the variance were used for the mean square", .mistake = RMS_VARIANCE},
-    {.says = "hidden state plus residual were rounded before the norm", .mistake = RMS_ROUNDED_SUM},
+const struct op_mistake rms_mistakes[] = {
+    {.says = "eps were added to the inverse root, not to the mean square", .in_oracle = RMS_EPS_OUTSIDE},
+    {.says = "the sum of squares were used for their mean", .in_oracle = RMS_SUM},
+    {.says = "the variance were used for the mean square", .in_oracle = RMS_VARIANCE},
+    {.says = "hidden state plus residual were rounded before the norm", .in_oracle = RMS_ROUNDED_SUM},
     {.says = "the weight were 1 + w", .before = before_add, .role = "weight", .by = 1},
     {.says = "the weight were w, not 1 + w", .before = before_add, .role = "weight", .by = -1},
     {.says = NULL},

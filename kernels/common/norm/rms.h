@@ -48,9 +48,9 @@ struct rms_parts {
 	int mistake; /* op_case.mistake: one of enum rms_mistake */
 };
 
-/* The mistakes of rms_confusions that the oracle computes itself. */
+/* The mistakes of rms_mistakes that the oracle computes itself. */
 enum rms_mistake { RMS_NO_MISTAKE, RMS_EPS_OUTSIDE, RMS_SUM, RMS_VARIANCE, RMS_ROUNDED_SUM };
-extern const struct op_confusion rms_confusions[];
+extern const struct op_mistake rms_mistakes[];
 
 int rms_find_parts(const struct op_case *c, const struct tensor *in, struct tensor *out, struct rms_parts *parts,
 		   struct err *err);

@@ -24,7 +24,7 @@ dataset/verdict*                        writes and reads verdicts
 kernels/core/cuda_check.h               messages
 kernels/core/described_default.*        parses texts, of which the parsed values are fields of the fingerprint
 kernels/core/described_effects.*        parses texts, of which the parsed values are fields of the fingerprint
-kernels/core/confusion.*                says why a case failed, never whether
+kernels/core/mistakes.*                says why a case failed, never whether
 kernels/core/diagnosis.*                says why a case failed, never whether
 kernels/core/ground_truth_api.*         for generated tests only
 kernels/core/kernels_library*           finds and loads the libraries

@@ -1,14 +1,14 @@
-/* confusions - the mistakes that people make in references of attention. */
+/* mistakes - the mistakes that people make in references of attention. */
 #include <math.h>
 
 #include "kernels/common/attention/attention.h"
-#include "kernels/common/attention/shared_confusions.h"
+#include "kernels/common/attention/shared_mistakes.h"
 #include "kernels/core/dtype_convert.h"
 
 /* Every last page is full. */
-static bool full_pages(struct op_variation *v, const struct op_confusion *confusion)
+static bool full_pages(struct op_variation *v, const struct op_mistake *mistake)
 {
-	struct tensor *lengths = variation_change(v, variation_input(v, confusion->role));
+	struct tensor *lengths = variation_change(v, variation_input(v, mistake->role));
 	int keys = variation_input(v, "k");
 	int64_t page = keys < 0 || v->in[keys].rank < 2 ? 1 : v->in[keys].shape[1];
 
@@ -44,22 +44,22 @@ static bool read_entries(struct op_variation *v, entry_index *index)
 	return true;
 }
 
-static bool pages_from_start(struct op_variation *v, const struct op_confusion *confusion)
+static bool pages_from_start(struct op_variation *v, const struct op_mistake *mistake)
 {
-	return (void)confusion, read_entries(v, from_start);
+	return (void)mistake, read_entries(v, from_start);
 }
 
-static bool pages_reversed(struct op_variation *v, const struct op_confusion *confusion)
+static bool pages_reversed(struct op_variation *v, const struct op_mistake *mistake)
 {
-	return (void)confusion, read_entries(v, from_end);
+	return (void)mistake, read_entries(v, from_end);
 }
 
-bool attention_scale_of_both_parts(struct op_variation *v, const struct op_confusion *confusion)
+bool attention_scale_of_both_parts(struct op_variation *v, const struct op_mistake *mistake)
 {
 	int q = variation_input(v, "q"), rotary = variation_input(v, "q_pe");
 
 	return q >= 0 && rotary >= 0 &&
-	       variation_scale(v, confusion->role, 1 / sqrt((double)(v->in[q].shape[v->in[q].rank - 1] + v->in[rotary].shape[v->in[rotary].rank - 1])));
+	       variation_scale(v, mistake->role, 1 / sqrt((double)(v->in[q].shape[v->in[q].rank - 1] + v->in[rotary].shape[v->in[rotary].rank - 1])));
 }
 
 /* In a row of the table, the scale is one over the root of `dim`, or of the head dim if `dim` is 0. Returns this
@@ -72,17 +72,17 @@ static double dim_of(const struct op_variation *v, double dim)
 	return dim <= 0 ? heads : dim == heads ? 0 : dim;
 }
 
-bool attention_scale_of_dim(struct op_variation *v, const struct op_confusion *confusion)
+bool attention_scale_of_dim(struct op_variation *v, const struct op_mistake *mistake)
 {
-	double dim = dim_of(v, confusion->by);
+	double dim = dim_of(v, mistake->by);
 
-	return dim > 0 && variation_scale(v, confusion->role, 1 / sqrt(dim));
+	return dim > 0 && variation_scale(v, mistake->role, 1 / sqrt(dim));
 }
 
-bool attention_scale_of_one(struct op_variation *v, const struct op_confusion *confusion)
+bool attention_scale_of_one(struct op_variation *v, const struct op_mistake *mistake)
 {
-	int scale = variation_input(v, confusion->role);
-	double dim = dim_of(v, confusion->by);
+	int scale = variation_input(v, mistake->role);
+	double dim = dim_of(v, mistake->by);
 
 	if (scale < 0 || dim <= 0)
 		return false;
@@ -91,21 +91,21 @@ bool attention_scale_of_one(struct op_variation *v, const struct op_confusion *c
 	return true;
 }
 
-bool attention_first_query(struct op_variation *v, const struct op_confusion *confusion)
+bool attention_first_query(struct op_variation *v, const struct op_mistake *mistake)
 {
-	const struct op_confusion first = {.role = confusion->role, .by = 0}, second = {.role = confusion->other, .by = 0};
+	const struct op_mistake first = {.role = mistake->role, .by = 0}, second = {.role = mistake->other, .by = 0};
 
-	return variation_input(v, confusion->other) >= 0 && before_first(v, &first) && before_first(v, &second);
+	return variation_input(v, mistake->other) >= 0 && before_first(v, &first) && before_first(v, &second);
 }
 
-bool attention_unscaled_rotary(struct op_variation *v, const struct op_confusion *confusion)
+bool attention_unscaled_rotary(struct op_variation *v, const struct op_mistake *mistake)
 {
-	int scale = variation_input(v, confusion->other);
+	int scale = variation_input(v, mistake->other);
 
 	if (scale < 0 || v->c.scalar[scale] == 0)
 		return false;
 
-	const struct op_confusion change = {.role = confusion->role, .by = 1 / v->c.scalar[scale]};
+	const struct op_mistake change = {.role = mistake->role, .by = 1 / v->c.scalar[scale]};
 
 	return before_scale(v, &change);
 }
@@ -118,10 +118,10 @@ static int64_t length_of(const struct op_variation *v, const char *role)
 	return at < 0 || v->in[at].rank < 1 ? 0 : v->in[at].shape[v->in[at].rank - 1];
 }
 
-bool attention_no_tail(struct op_variation *v, const struct op_confusion *confusion)
+bool attention_no_tail(struct op_variation *v, const struct op_mistake *mistake)
 {
-	int64_t length = length_of(v, confusion->role), kept = length_of(v, confusion->other);
-	struct tensor *q = kept < 1 || kept >= length ? NULL : variation_change(v, variation_input(v, confusion->role));
+	int64_t length = length_of(v, mistake->role), kept = length_of(v, mistake->other);
+	struct tensor *q = kept < 1 || kept >= length ? NULL : variation_change(v, variation_input(v, mistake->role));
 
 	for (int64_t i = 0; q != NULL && i < q->elements; i++)
 		if (i % length >= kept)
@@ -129,15 +129,15 @@ bool attention_no_tail(struct op_variation *v, const struct op_confusion *confus
 	return q != NULL;
 }
 
-bool attention_keys_for_values(struct op_variation *v, const struct op_confusion *confusion)
+bool attention_keys_for_values(struct op_variation *v, const struct op_mistake *mistake)
 {
-	int64_t kept = length_of(v, confusion->role), length = length_of(v, confusion->other);
-	struct tensor *values = kept < 1 || kept >= length ? NULL : variation_change(v, variation_input(v, confusion->role));
+	int64_t kept = length_of(v, mistake->role), length = length_of(v, mistake->other);
+	struct tensor *values = kept < 1 || kept >= length ? NULL : variation_change(v, variation_input(v, mistake->role));
 
 	if (values == NULL)
 		return false;
 
-	const struct tensor *keys = &v->in[variation_input(v, confusion->other)];
+	const struct tensor *keys = &v->in[variation_input(v, mistake->other)];
 
 	if (values->elements / kept != keys->elements / length)
 		return false;
@@ -146,12 +146,12 @@ bool attention_keys_for_values(struct op_variation *v, const struct op_confusion
 	return true;
 }
 
-const struct op_confusion attention_confusions[] = {
-    ATTENTION_SHARED_CONFUSIONS,
-    {.says = "a query saw the whole page of its own key", .mistake = ATTENTION_MASK_PAGES},
+const struct op_mistake attention_mistakes[] = {
+    ATTENTION_SHARED_MISTAKES,
+    {.says = "a query saw the whole page of its own key", .in_oracle = ATTENTION_MASK_PAGES},
     {.says = "the last page of every sequence were full", .before = full_pages, .role = "last_page_len"},
-    {.says = "the last page had one key less", .mistake = ATTENTION_ONE_SHORT},
-    {.says = "the last page of every sequence were left out", .mistake = ATTENTION_LAST_PAGE},
+    {.says = "the last page had one key less", .in_oracle = ATTENTION_ONE_SHORT},
+    {.says = "the last page of every sequence were left out", .in_oracle = ATTENTION_LAST_PAGE},
     {.says = "the page table were ignored: entry i counts as page i", .before = before_iota, .role = "kv_indices"},
     {.says = "every sequence read the page table from its start", .before = pages_from_start},
     {.says = "the pages of a sequence were read in reverse order", .before = pages_reversed},

@@ -1,7 +1,6 @@
-#include "kernels/dsa_paged/confusions.h"
-
-#include "kernels/common/attention/shared_confusions.h"
 #include "kernels/dsa_paged/mistakes.h"
+
+#include "kernels/common/attention/shared_mistakes.h"
 
 /* Changes the list of each query in sparse attention; -1 means no key. */
 static bool change_lists(struct op_variation *v, void (*change)(struct tensor *lists, int64_t first, int64_t length, double by), double by)
@@ -51,46 +50,46 @@ static void halve_list(struct tensor *lists, int64_t first, int64_t length, doub
 		dtype_store(lists->data, lists->dtype, i, -1);
 }
 
-static bool padding_is_row_0(struct op_variation *v, const struct op_confusion *confusion)
+static bool padding_is_row_0(struct op_variation *v, const struct op_mistake *mistake)
 {
-	return change_lists(v, fill_list, confusion->by);
+	return change_lists(v, fill_list, mistake->by);
 }
 
-static bool padding_is_last_row(struct op_variation *v, const struct op_confusion *confusion)
+static bool padding_is_last_row(struct op_variation *v, const struct op_mistake *mistake)
 {
 	int k = variation_input(v, "k");
 
-	(void)confusion;
+	(void)mistake;
 	return k >= 0 && v->in[k].rank == 3 && change_lists(v, fill_list, (double)(v->in[k].shape[0] * v->in[k].shape[1] - 1));
 }
 
-static bool padding_ends(struct op_variation *v, const struct op_confusion *confusion)
+static bool padding_ends(struct op_variation *v, const struct op_mistake *mistake)
 {
-	return change_lists(v, end_list, confusion->by);
+	return change_lists(v, end_list, mistake->by);
 }
 
-static bool row_0_is_padding(struct op_variation *v, const struct op_confusion *confusion)
+static bool row_0_is_padding(struct op_variation *v, const struct op_mistake *mistake)
 {
-	return change_lists(v, skip_row, confusion->by);
+	return change_lists(v, skip_row, mistake->by);
 }
 
-static bool half_of_list(struct op_variation *v, const struct op_confusion *confusion)
+static bool half_of_list(struct op_variation *v, const struct op_mistake *mistake)
 {
-	return change_lists(v, halve_list, confusion->by);
+	return change_lists(v, halve_list, mistake->by);
 }
 
 /* Sequences have their pages in the order of the cache. */
-static bool table_ignored(struct op_variation *v, const struct op_confusion *confusion)
+static bool table_ignored(struct op_variation *v, const struct op_mistake *mistake)
 {
-	struct tensor *table = variation_change(v, variation_input(v, confusion->role));
+	struct tensor *table = variation_change(v, variation_input(v, mistake->role));
 
 	for (int64_t i = 0; table != NULL && table->rank == 2 && i < table->elements; i++)
 		dtype_store(table->data, table->dtype, i, (double)(i % table->shape[1]));
 	return table != NULL && table->rank == 2;
 }
 
-const struct op_confusion dsa_confusions[] = {
-    ATTENTION_SHARED_CONFUSIONS,
+const struct op_mistake dsa_mistakes[] = {
+    ATTENTION_SHARED_MISTAKES,
     {.says = "entries of -1 in the list of keys were taken for row 0", .before = padding_is_row_0, .by = 0},
     {.says = "entries of -1 in the list of keys were taken for the last row", .before = padding_is_last_row},
     {.says = "the list of keys ended at its first -1", .before = padding_ends},
@@ -98,23 +97,23 @@ const struct op_confusion dsa_confusions[] = {
     {.says = "the second half of the list of keys were not read", .before = half_of_list},
     {.says = "every query had the list of keys of the first one", .before = before_first, .role = "sparse", .by = 0},
     {.says = "every sequence had the weights of the first one", .before = before_first, .role = "weights", .by = 0},
-    {.says = "the scores had no relu", .mistake = INDEXER_NO_RELU},
-    {.says = "relu were applied to the sum over the heads, not to the product of each head", .mistake = INDEXER_RELU_LAST, .narrower = {INDEXER_NO_RELU}},
-    {.says = "the weights of the heads were left out", .mistake = INDEXER_NO_WEIGHTS},
-    {.says = "the weights of the heads went through a softmax", .mistake = INDEXER_SOFTMAX_WEIGHTS},
-    {.says = "the scales of keys were left out", .mistake = INDEXER_NO_SCALES},
-    {.says = "keys were divided by their scales, not multiplied", .mistake = INDEXER_DIVIDED_SCALES},
-    {.says = "the scale of a key were read behind this key, not behind the last key of the page", .mistake = INDEXER_SCALE_AFTER_KEY},
-    {.says = "the bytes of keys were integers, not float8_e4m3fn", .mistake = INDEXER_INTEGERS},
-    {.says = "the smallest scores were chosen", .mistake = INDEXER_SMALLEST},
-    {.says = "the largest magnitudes of scores were chosen", .mistake = INDEXER_MAGNITUDES},
-    {.says = "the first keys were chosen, whatever their scores", .mistake = INDEXER_FIRST_KEYS},
-    {.says = "the last keys were chosen, whatever their scores", .mistake = INDEXER_LAST_KEYS},
-    {.says = "one key less than top-k were chosen", .mistake = INDEXER_ONE_LESS},
-    {.says = "positions in the sequence were listed, not rows of the cache", .mistake = INDEXER_PLACES},
-    {.says = "lengths were rounded up to whole pages", .mistake = INDEXER_WHOLE_PAGES},
-    {.says = "entries without a chosen key had the value 0, not -1", .mistake = INDEXER_ZEROS},
-    {.says = "keys whose score is 0 were never chosen", .mistake = INDEXER_NO_ZERO_SCORES},
+    {.says = "the scores had no relu", .in_oracle = INDEXER_NO_RELU},
+    {.says = "relu were applied to the sum over the heads, not to the product of each head", .in_oracle = INDEXER_RELU_LAST, .narrower = {INDEXER_NO_RELU}},
+    {.says = "the weights of the heads were left out", .in_oracle = INDEXER_NO_WEIGHTS},
+    {.says = "the weights of the heads went through a softmax", .in_oracle = INDEXER_SOFTMAX_WEIGHTS},
+    {.says = "the scales of keys were left out", .in_oracle = INDEXER_NO_SCALES},
+    {.says = "keys were divided by their scales, not multiplied", .in_oracle = INDEXER_DIVIDED_SCALES},
+    {.says = "the scale of a key were read behind this key, not behind the last key of the page", .in_oracle = INDEXER_SCALE_AFTER_KEY},
+    {.says = "the bytes of keys were integers, not float8_e4m3fn", .in_oracle = INDEXER_INTEGERS},
+    {.says = "the smallest scores were chosen", .in_oracle = INDEXER_SMALLEST},
+    {.says = "the largest magnitudes of scores were chosen", .in_oracle = INDEXER_MAGNITUDES},
+    {.says = "the first keys were chosen, whatever their scores", .in_oracle = INDEXER_FIRST_KEYS},
+    {.says = "the last keys were chosen, whatever their scores", .in_oracle = INDEXER_LAST_KEYS},
+    {.says = "one key less than top-k were chosen", .in_oracle = INDEXER_ONE_LESS},
+    {.says = "positions in the sequence were listed, not rows of the cache", .in_oracle = INDEXER_PLACES},
+    {.says = "lengths were rounded up to whole pages", .in_oracle = INDEXER_WHOLE_PAGES},
+    {.says = "entries without a chosen key had the value 0, not -1", .in_oracle = INDEXER_ZEROS},
+    {.says = "keys whose score is 0 were never chosen", .in_oracle = INDEXER_NO_ZERO_SCORES},
     {.says = "the page table were ignored: entry i counts as page i", .before = table_ignored, .role = "table"},
     {.says = NULL},
 };

@@ -1,23 +1,23 @@
-#include "kernels/gdn/confusions.h"
+#include "kernels/gdn/mistakes.h"
 
-#include "kernels/common/linear_attention/shared_confusions.h"
+#include "kernels/common/linear_attention/shared_mistakes.h"
 #include "kernels/gdn/roles.h"
 
-const struct op_confusion gdn_confusions[] = {
-    RECURRENCE_SHARED_CONFUSIONS,
+const struct op_mistake gdn_mistakes[] = {
+    RECURRENCE_SHARED_MISTAKES,
     {.says = "a and b were swapped (decay and strength)", .before = before_swap, .role = "a", .other = "b"},
-    {.says = "decay and strength were swapped (after the formulas of both)", .mistake = RECURRENCE_SWAPPED_VALUES},
-    {.says = "every token used the initial state, not the state after the previous token", .mistake = RECURRENCE_STATE_AGAIN},
-    {.says = "the decay were left out", .mistake = RECURRENCE_NO_DECAY},
+    {.says = "decay and strength were swapped (after the formulas of both)", .in_oracle = RECURRENCE_SWAPPED_VALUES},
+    {.says = "every token used the initial state, not the state after the previous token", .in_oracle = RECURRENCE_STATE_AGAIN},
+    {.says = "the decay were left out", .in_oracle = RECURRENCE_NO_DECAY},
     {.says = "every token had the decay of the first", .before = before_first, .role = "a", .by = -2},
     {.says = "a scale of 0 were taken as it is, not as 1 / sqrt(K)", .before = recurrence_scale_of_zero, .role = "scale", .by = 1e-300},
     {.says = "a scale of 0 were taken for 1, not for 1 / sqrt(K)", .before = recurrence_scale_of_zero, .role = "scale", .by = 1},
     {.says = "a scale of 1 were ignored, and the scale were 1 / sqrt(K)", .before = recurrence_scale_of_one, .role = "scale"},
     {.says = "b were used for a", .before = before_copy, .role = "a", .other = "b"},
     {.says = "a were used for b", .before = before_copy, .role = "b", .other = "a"},
-    {.says = "the sigmoid of beta were left out", .mistake = RECURRENCE_RAW_BETA},
-    {.says = "beta went through a sigmoid only if it is not within 0 and 1", .mistake = RECURRENCE_BETA_BY_VALUE},
-    {.says = "the normalisation of q and k were left out, or added where the definition has none", .mistake = RECURRENCE_OTHER_L2NORM},
+    {.says = "the sigmoid of beta were left out", .in_oracle = RECURRENCE_RAW_BETA},
+    {.says = "beta went through a sigmoid only if it is not within 0 and 1", .in_oracle = RECURRENCE_BETA_BY_VALUE},
+    {.says = "the normalisation of q and k were left out, or added where the definition has none", .in_oracle = RECURRENCE_OTHER_L2NORM},
     {.says = "the states were transposed", .before = before_variant, .by = GDN_V_LAST},
     {.says = "states were updated even where they must not be", .before = before_set, .role = "frozen", .by = 0},
     {.says = "states were never updated", .before = before_set, .role = "frozen", .by = 1},

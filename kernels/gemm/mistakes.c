@@ -1,15 +1,14 @@
-#include "kernels/gemm/confusions.h"
+#include "kernels/gemm/mistakes.h"
 
 #include <math.h>
 
-#include "kernels/core/confusion.h"
-#include "kernels/gemm/mistakes.h"
+#include "kernels/core/mistakes.h"
 
 /* The product is divided by the root of K. */
-static bool divided_by_root(struct op_variation *v, const struct op_confusion *confusion)
+static bool divided_by_root(struct op_variation *v, const struct op_mistake *mistake)
 {
-	int a = variation_input(v, confusion->other);
-	struct op_confusion scale = *confusion;
+	int a = variation_input(v, mistake->other);
+	struct op_mistake scale = *mistake;
 
 	if (a < 0)
 		return false;
@@ -17,15 +16,15 @@ static bool divided_by_root(struct op_variation *v, const struct op_confusion *c
 	return after_scale(v, &scale);
 }
 
-const struct op_confusion gemm_confusions[] = {
-    {.says = "the last of the K products were left out", .mistake = GEMM_LAST_K},
-    {.says = "the first of the K products were left out", .mistake = GEMM_FIRST_K},
+const struct op_mistake gemm_mistakes[] = {
+    {.says = "the last of the K products were left out", .in_oracle = GEMM_LAST_K},
+    {.says = "the first of the K products were left out", .in_oracle = GEMM_FIRST_K},
     {.says = "the product were divided by sqrt(K)", .after = divided_by_root, .role = "output", .other = "a"},
-    {.says = "K were split in two, and both sums were rounded to the dtype of the output", .mistake = GEMM_HALVES},
-    {.says = "sums of 16 products were rounded to the dtype of the output", .mistake = GEMM_PARTS_16},
-    {.says = "sums of 32 products were rounded to the dtype of the output", .mistake = GEMM_PARTS_32},
-    {.says = "sums of 64 products were rounded to the dtype of the output", .mistake = GEMM_PARTS_64},
-    {.says = "sums of 128 products were rounded to the dtype of the output", .mistake = GEMM_PARTS_128},
+    {.says = "K were split in two, and both sums were rounded to the dtype of the output", .in_oracle = GEMM_HALVES},
+    {.says = "sums of 16 products were rounded to the dtype of the output", .in_oracle = GEMM_PARTS_16},
+    {.says = "sums of 32 products were rounded to the dtype of the output", .in_oracle = GEMM_PARTS_32},
+    {.says = "sums of 64 products were rounded to the dtype of the output", .in_oracle = GEMM_PARTS_64},
+    {.says = "sums of 128 products were rounded to the dtype of the output", .in_oracle = GEMM_PARTS_128},
     {.says = "A were rounded to float8_e4m3fn", .before = before_round, .role = "a", .by = DTYPE_FLOAT8_E4M3FN},
     {.says = "A were rounded to float16", .before = before_round, .role = "a", .by = DTYPE_FLOAT16},
     {.says = "A were rounded to bfloat16", .before = before_round, .role = "a", .by = DTYPE_BFLOAT16},

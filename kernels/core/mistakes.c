@@ -1,4 +1,4 @@
-#include "kernels/core/confusion.h"
+#include "kernels/core/mistakes.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -145,18 +145,18 @@ static bool change_elements(struct tensor *tensor, element_change *change, doubl
 	return tensor != NULL;
 }
 
-static bool change_input(struct op_variation *v, const struct op_confusion *confusion, element_change *change)
+static bool change_input(struct op_variation *v, const struct op_mistake *mistake, element_change *change)
 {
-	int at = variation_input(v, confusion->role);
+	int at = variation_input(v, mistake->role);
 
 	if (at < 0)
 		return false;
 	if (v->c.problem->inputs[at].rank == OP_SCALAR) {
-		v->c.scalar[at] = change(v->c.scalar[at], confusion->by);
+		v->c.scalar[at] = change(v->c.scalar[at], mistake->by);
 		v->c.absent &= ~(UINT64_C(1) << at);
 		return true;
 	}
-	return change_elements(variation_change(v, at), change, confusion->by, &v->unchanged);
+	return change_elements(variation_change(v, at), change, mistake->by, &v->unchanged);
 }
 
 static struct tensor *output_of(struct op_variation *v, const char *role)
@@ -166,19 +166,19 @@ static struct tensor *output_of(struct op_variation *v, const char *role)
 	return at < 0 ? NULL : &v->out[at];
 }
 
-static bool change_output(struct op_variation *v, const struct op_confusion *confusion, element_change *change)
+static bool change_output(struct op_variation *v, const struct op_mistake *mistake, element_change *change)
 {
-	for (int i = 0; confusion->role == NULL && i < v->c.problem->output_count; i++)
-		change_elements(&v->out[i], change, confusion->by, NULL);
-	if (confusion->role == NULL)
+	for (int i = 0; mistake->role == NULL && i < v->c.problem->output_count; i++)
+		change_elements(&v->out[i], change, mistake->by, NULL);
+	if (mistake->role == NULL)
 		return true;
-	return change_elements(output_of(v, confusion->role), change, confusion->by, NULL);
+	return change_elements(output_of(v, mistake->role), change, mistake->by, NULL);
 }
 
-bool before_scale(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, scaled); }
-bool before_add(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, added); }
-bool before_set(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, replaced); }
-bool before_clamp(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, limited); }
+bool before_scale(struct op_variation *v, const struct op_mistake *mistake) { return change_input(v, mistake, scaled); }
+bool before_add(struct op_variation *v, const struct op_mistake *mistake) { return change_input(v, mistake, added); }
+bool before_set(struct op_variation *v, const struct op_mistake *mistake) { return change_input(v, mistake, replaced); }
+bool before_clamp(struct op_variation *v, const struct op_mistake *mistake) { return change_input(v, mistake, limited); }
 
 /* Returns the value of the input `role`, or NaN if it is not a Python scalar. */
 static double scalar_of(const struct op_variation *v, const char *role)
@@ -188,64 +188,64 @@ static double scalar_of(const struct op_variation *v, const char *role)
 	return at >= 0 && v->c.problem->inputs[at].rank == OP_SCALAR ? v->c.scalar[at] : NAN;
 }
 
-bool before_most(struct op_variation *v, const struct op_confusion *confusion)
+bool before_most(struct op_variation *v, const struct op_mistake *mistake)
 {
-	double x = scalar_of(v, confusion->role);
+	double x = scalar_of(v, mistake->role);
 
-	v->vague = v->vague || (x > confusion->by && (round(x) == confusion->by || floor(x) == confusion->by));
-	return change_input(v, confusion, at_most);
+	v->vague = v->vague || (x > mistake->by && (round(x) == mistake->by || floor(x) == mistake->by));
+	return change_input(v, mistake, at_most);
 }
 
-bool before_least(struct op_variation *v, const struct op_confusion *confusion)
+bool before_least(struct op_variation *v, const struct op_mistake *mistake)
 {
-	double x = scalar_of(v, confusion->role);
+	double x = scalar_of(v, mistake->role);
 
-	v->vague = v->vague || (x < confusion->by && round(x) == confusion->by);
-	return change_input(v, confusion, at_least);
+	v->vague = v->vague || (x < mistake->by && round(x) == mistake->by);
+	return change_input(v, mistake, at_least);
 }
 
-bool before_flush(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, flushed); }
-bool before_round(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, rounded); }
-bool before_wrap(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, wrapped); }
-bool before_not(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, negated); }
-bool before_exp(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, power_of_e); }
-bool before_log(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, logarithm); }
-bool after_scale(struct op_variation *v, const struct op_confusion *confusion) { return change_output(v, confusion, scaled); }
-bool after_add(struct op_variation *v, const struct op_confusion *confusion) { return change_output(v, confusion, added); }
-bool after_set(struct op_variation *v, const struct op_confusion *confusion) { return change_output(v, confusion, replaced); }
-bool after_clamp(struct op_variation *v, const struct op_confusion *confusion) { return change_output(v, confusion, limited); }
-bool after_most(struct op_variation *v, const struct op_confusion *confusion) { return change_output(v, confusion, at_most); }
-bool after_round(struct op_variation *v, const struct op_confusion *confusion) { return change_output(v, confusion, rounded); }
-bool after_log(struct op_variation *v, const struct op_confusion *confusion) { return change_output(v, confusion, logarithm); }
+bool before_flush(struct op_variation *v, const struct op_mistake *mistake) { return change_input(v, mistake, flushed); }
+bool before_round(struct op_variation *v, const struct op_mistake *mistake) { return change_input(v, mistake, rounded); }
+bool before_wrap(struct op_variation *v, const struct op_mistake *mistake) { return change_input(v, mistake, wrapped); }
+bool before_not(struct op_variation *v, const struct op_mistake *mistake) { return change_input(v, mistake, negated); }
+bool before_exp(struct op_variation *v, const struct op_mistake *mistake) { return change_input(v, mistake, power_of_e); }
+bool before_log(struct op_variation *v, const struct op_mistake *mistake) { return change_input(v, mistake, logarithm); }
+bool after_scale(struct op_variation *v, const struct op_mistake *mistake) { return change_output(v, mistake, scaled); }
+bool after_add(struct op_variation *v, const struct op_mistake *mistake) { return change_output(v, mistake, added); }
+bool after_set(struct op_variation *v, const struct op_mistake *mistake) { return change_output(v, mistake, replaced); }
+bool after_clamp(struct op_variation *v, const struct op_mistake *mistake) { return change_output(v, mistake, limited); }
+bool after_most(struct op_variation *v, const struct op_mistake *mistake) { return change_output(v, mistake, at_most); }
+bool after_round(struct op_variation *v, const struct op_mistake *mistake) { return change_output(v, mistake, rounded); }
+bool after_log(struct op_variation *v, const struct op_mistake *mistake) { return change_output(v, mistake, logarithm); }
 
 /* ---- running ---- */
 
 /* Returns true if the mistake limits or rounds the elements of one input. Such a mistake often changes no element. */
-static bool may_change_nothing(const struct op_confusion *confusion)
+static bool may_change_nothing(const struct op_mistake *mistake)
 {
-	return confusion->before == before_clamp || confusion->before == before_most || confusion->before == before_least ||
-	       confusion->before == before_flush || confusion->before == before_round || confusion->before == before_wrap;
+	return mistake->before == before_clamp || mistake->before == before_most || mistake->before == before_least ||
+	       mistake->before == before_flush || mistake->before == before_round || mistake->before == before_wrap;
 }
 
-bool variation_run(struct op_variation *v, const struct op_confusion *confusion, const struct tensor *right)
+bool variation_run(struct op_variation *v, const struct op_mistake *mistake, const struct tensor *right)
 {
-	bool of_outputs = right != NULL && confusion->before == NULL && confusion->mistake == 0;
+	bool of_outputs = right != NULL && mistake->before == NULL && mistake->in_oracle == 0;
 	struct err err = {""};
 
 	v->unchanged = false;
-	v->c.mistake = confusion->mistake;
-	v->c.mistake_by = confusion->by;
-	if (confusion->before != NULL && !confusion->before(v, confusion))
+	v->c.mistake = mistake->in_oracle;
+	v->c.mistake_by = mistake->by;
+	if (mistake->before != NULL && !mistake->before(v, mistake))
 		return false;
-	if (confusion->checked && !passes_check(v))
+	if (mistake->checked && !passes_check(v))
 		return false;
-	of_outputs = of_outputs || (right != NULL && confusion->mistake == 0 && v->unchanged && may_change_nothing(confusion));
+	of_outputs = of_outputs || (right != NULL && mistake->in_oracle == 0 && v->unchanged && may_change_nothing(mistake));
 	make_outputs(v);
 	for (int i = 0; of_outputs && i < v->c.problem->output_count; i++)
 		memcpy(v->out[i].data, right[i].data, (size_t)dtype_bytes(right[i].dtype, right[i].elements));
 	if (!of_outputs && v->op->oracle(&v->c, v->in, v->out, &err) != 0)
 		return false;
-	return confusion->after == NULL || confusion->after(v, confusion);
+	return mistake->after == NULL || mistake->after(v, mistake);
 }
 
 /* ---- two tensors ---- */
@@ -277,43 +277,43 @@ static bool exchange(struct tensor *a, struct tensor *b)
 	return true;
 }
 
-bool before_copy(struct op_variation *v, const struct op_confusion *confusion)
+bool before_copy(struct op_variation *v, const struct op_mistake *mistake)
 {
-	int from = variation_input(v, confusion->other);
+	int from = variation_input(v, mistake->other);
 
-	return from >= 0 && copy_elements(&v->in[from], variation_change(v, variation_input(v, confusion->role)), 0);
+	return from >= 0 && copy_elements(&v->in[from], variation_change(v, variation_input(v, mistake->role)), 0);
 }
 
-bool before_swap(struct op_variation *v, const struct op_confusion *confusion)
+bool before_swap(struct op_variation *v, const struct op_mistake *mistake)
 {
-	return exchange(variation_change(v, variation_input(v, confusion->role)),
-			variation_change(v, variation_input(v, confusion->other)));
+	return exchange(variation_change(v, variation_input(v, mistake->role)),
+			variation_change(v, variation_input(v, mistake->other)));
 }
 
-bool after_swap(struct op_variation *v, const struct op_confusion *confusion)
+bool after_swap(struct op_variation *v, const struct op_mistake *mistake)
 {
-	return exchange(output_of(v, confusion->role), output_of(v, confusion->other));
+	return exchange(output_of(v, mistake->role), output_of(v, mistake->other));
 }
 
-bool after_input(struct op_variation *v, const struct op_confusion *confusion)
+bool after_input(struct op_variation *v, const struct op_mistake *mistake)
 {
-	int from = variation_input(v, confusion->other);
+	int from = variation_input(v, mistake->other);
 
-	return from >= 0 && copy_elements(&v->in[from], output_of(v, confusion->role), 0);
+	return from >= 0 && copy_elements(&v->in[from], output_of(v, mistake->role), 0);
 }
 
-bool after_kept(struct op_variation *v, const struct op_confusion *confusion)
+bool after_kept(struct op_variation *v, const struct op_mistake *mistake)
 {
-	int at = variation_output(v, confusion->role);
+	int at = variation_output(v, mistake->role);
 
 	return v->first_case == NULL || (v->first_out != NULL && at >= 0 && copy_elements(&v->first_out[at], &v->out[at], 0));
 }
 
-bool after_add_input(struct op_variation *v, const struct op_confusion *confusion)
+bool after_add_input(struct op_variation *v, const struct op_mistake *mistake)
 {
-	int from = variation_input(v, confusion->other);
+	int from = variation_input(v, mistake->other);
 
-	return from >= 0 && copy_elements(&v->in[from], output_of(v, confusion->role), 1);
+	return from >= 0 && copy_elements(&v->in[from], output_of(v, mistake->role), 1);
 }
 
 /* ---- places ---- */
@@ -367,54 +367,54 @@ static bool transpose(struct op_variation *v, struct tensor *tensor)
 	return true;
 }
 
-static bool move_input(struct op_variation *v, const struct op_confusion *confusion, source_index *place)
+static bool move_input(struct op_variation *v, const struct op_mistake *mistake, source_index *place)
 {
-	return move(v, variation_change(v, variation_input(v, confusion->role)), confusion->by, place);
+	return move(v, variation_change(v, variation_input(v, mistake->role)), mistake->by, place);
 }
 
-static bool move_output(struct op_variation *v, const struct op_confusion *confusion, source_index *place)
+static bool move_output(struct op_variation *v, const struct op_mistake *mistake, source_index *place)
 {
-	return move(v, output_of(v, confusion->role), confusion->by, place);
+	return move(v, output_of(v, mistake->role), mistake->by, place);
 }
 
-bool before_flip(struct op_variation *v, const struct op_confusion *confusion) { return move_input(v, confusion, reversed); }
-bool before_next(struct op_variation *v, const struct op_confusion *confusion) { return move_input(v, confusion, next); }
-bool before_previous(struct op_variation *v, const struct op_confusion *confusion) { return move_input(v, confusion, previous); }
-bool before_first(struct op_variation *v, const struct op_confusion *confusion) { return move_input(v, confusion, origin); }
-bool before_last(struct op_variation *v, const struct op_confusion *confusion) { return move_input(v, confusion, end); }
-bool before_halves(struct op_variation *v, const struct op_confusion *confusion) { return move_input(v, confusion, other_half); }
-bool after_flip(struct op_variation *v, const struct op_confusion *confusion) { return move_output(v, confusion, reversed); }
-bool after_next(struct op_variation *v, const struct op_confusion *confusion) { return move_output(v, confusion, next); }
-bool after_previous(struct op_variation *v, const struct op_confusion *confusion) { return move_output(v, confusion, previous); }
-bool after_neighbours(struct op_variation *v, const struct op_confusion *confusion) { return move_output(v, confusion, neighbour); }
-bool after_first(struct op_variation *v, const struct op_confusion *confusion) { return move_output(v, confusion, origin); }
-bool after_halves(struct op_variation *v, const struct op_confusion *confusion) { return move_output(v, confusion, other_half); }
+bool before_flip(struct op_variation *v, const struct op_mistake *mistake) { return move_input(v, mistake, reversed); }
+bool before_next(struct op_variation *v, const struct op_mistake *mistake) { return move_input(v, mistake, next); }
+bool before_previous(struct op_variation *v, const struct op_mistake *mistake) { return move_input(v, mistake, previous); }
+bool before_first(struct op_variation *v, const struct op_mistake *mistake) { return move_input(v, mistake, origin); }
+bool before_last(struct op_variation *v, const struct op_mistake *mistake) { return move_input(v, mistake, end); }
+bool before_halves(struct op_variation *v, const struct op_mistake *mistake) { return move_input(v, mistake, other_half); }
+bool after_flip(struct op_variation *v, const struct op_mistake *mistake) { return move_output(v, mistake, reversed); }
+bool after_next(struct op_variation *v, const struct op_mistake *mistake) { return move_output(v, mistake, next); }
+bool after_previous(struct op_variation *v, const struct op_mistake *mistake) { return move_output(v, mistake, previous); }
+bool after_neighbours(struct op_variation *v, const struct op_mistake *mistake) { return move_output(v, mistake, neighbour); }
+bool after_first(struct op_variation *v, const struct op_mistake *mistake) { return move_output(v, mistake, origin); }
+bool after_halves(struct op_variation *v, const struct op_mistake *mistake) { return move_output(v, mistake, other_half); }
 
-bool before_transpose(struct op_variation *v, const struct op_confusion *confusion)
+bool before_transpose(struct op_variation *v, const struct op_mistake *mistake)
 {
-	return transpose(v, variation_change(v, variation_input(v, confusion->role)));
+	return transpose(v, variation_change(v, variation_input(v, mistake->role)));
 }
 
-bool after_transpose(struct op_variation *v, const struct op_confusion *confusion)
+bool after_transpose(struct op_variation *v, const struct op_mistake *mistake)
 {
-	return transpose(v, output_of(v, confusion->role));
+	return transpose(v, output_of(v, mistake->role));
 }
 
 /* ---- constants and scalars ---- */
 
-bool before_constant(struct op_variation *v, const struct op_confusion *confusion)
+bool before_constant(struct op_variation *v, const struct op_mistake *mistake)
 {
 	for (int i = 0; i < v->c.constant_count; i++)
-		if (strcmp(v->c.constants[i].name, confusion->role) == 0) {
-			v->c.constants[i].value = confusion->by;
+		if (strcmp(v->c.constants[i].name, mistake->role) == 0) {
+			v->c.constants[i].value = mistake->by;
 			return true;
 		}
 	return false;
 }
 
-bool before_kept(struct op_variation *v, const struct op_confusion *confusion)
+bool before_kept(struct op_variation *v, const struct op_mistake *mistake)
 {
-	int at = variation_input(v, confusion->role);
+	int at = variation_input(v, mistake->role);
 
 	if (at < 0 || v->first_case == NULL)
 		return at >= 0;
@@ -438,26 +438,26 @@ bool variation_scale(struct op_variation *v, const char *role, double scale)
 	return true;
 }
 
-bool before_root_scale(struct op_variation *v, const struct op_confusion *confusion)
+bool before_root_scale(struct op_variation *v, const struct op_mistake *mistake)
 {
-	int scale = variation_input(v, confusion->role), other = variation_input(v, confusion->other);
+	int scale = variation_input(v, mistake->role), other = variation_input(v, mistake->other);
 
 	if (scale < 0 || other < 0 || v->in[other].rank < 1)
 		return false;
-	return variation_scale(v, confusion->role, 1 / sqrt((double)v->in[other].shape[v->in[other].rank - 1]));
+	return variation_scale(v, mistake->role, 1 / sqrt((double)v->in[other].shape[v->in[other].rank - 1]));
 }
 
 /* ---- variants and heads ---- */
 
-bool before_variant(struct op_variation *v, const struct op_confusion *confusion)
+bool before_variant(struct op_variation *v, const struct op_mistake *mistake)
 {
-	v->c.variant ^= (int)confusion->by;
+	v->c.variant ^= (int)mistake->by;
 	return true;
 }
 
-bool before_iota(struct op_variation *v, const struct op_confusion *confusion)
+bool before_iota(struct op_variation *v, const struct op_mistake *mistake)
 {
-	struct tensor *tensor = variation_change(v, variation_input(v, confusion->role));
+	struct tensor *tensor = variation_change(v, variation_input(v, mistake->role));
 
 	for (int64_t i = 0; tensor != NULL && i < tensor->elements; i++)
 		dtype_store(tensor->data, tensor->dtype, i, (double)i);
@@ -488,34 +488,34 @@ static bool regroup(struct op_variation *v, struct tensor *tensor, int axis, int
 	return true;
 }
 
-static int64_t groups_of(const struct op_variation *v, const struct op_confusion *confusion)
+static int64_t groups_of(const struct op_variation *v, const struct op_mistake *mistake)
 {
-	int keys = variation_input(v, confusion->other);
+	int keys = variation_input(v, mistake->other);
 
 	return keys < 0 || v->in[keys].rank < 2 ? 0 : v->in[keys].shape[v->in[keys].rank - 2];
 }
 
-bool before_tile(struct op_variation *v, const struct op_confusion *confusion)
+bool before_tile(struct op_variation *v, const struct op_mistake *mistake)
 {
-	return regroup(v, variation_change(v, variation_input(v, confusion->role)), 1, groups_of(v, confusion), false);
+	return regroup(v, variation_change(v, variation_input(v, mistake->role)), 1, groups_of(v, mistake), false);
 }
 
-bool after_tile(struct op_variation *v, const struct op_confusion *confusion)
+bool after_tile(struct op_variation *v, const struct op_mistake *mistake)
 {
 	bool any = false;
 
 	for (int i = 0; i < v->c.problem->output_count; i++)
-		any |= regroup(v, &v->out[i], 1, groups_of(v, confusion), true);
+		any |= regroup(v, &v->out[i], 1, groups_of(v, mistake), true);
 	return any;
 }
 
 /* Finds the rows of an output and the slots of sequences. */
-static bool find_slots(struct op_variation *v, const struct op_confusion *confusion, struct tensor **rows,
+static bool find_slots(struct op_variation *v, const struct op_mistake *mistake, struct tensor **rows,
 		       const struct tensor **slots)
 {
-	int indices = variation_input(v, confusion->other);
+	int indices = variation_input(v, mistake->other);
 
-	*rows = output_of(v, confusion->role);
+	*rows = output_of(v, mistake->role);
 	*slots = indices < 0 ? NULL : &v->in[indices];
 	return *rows != NULL && (*rows)->rank > 0 && (*rows)->shape[0] > 0 && *slots != NULL && (*slots)->data != NULL;
 }
@@ -528,12 +528,12 @@ static bool has_slot(const struct tensor *slots, int64_t slot)
 	return false;
 }
 
-bool after_clear_others(struct op_variation *v, const struct op_confusion *confusion)
+bool after_clear_others(struct op_variation *v, const struct op_mistake *mistake)
 {
 	const struct tensor *slots;
 	struct tensor *rows;
 
-	if (!find_slots(v, confusion, &rows, &slots))
+	if (!find_slots(v, mistake, &rows, &slots))
 		return false;
 	int64_t size = rows->elements / rows->shape[0];
 
@@ -543,13 +543,13 @@ bool after_clear_others(struct op_variation *v, const struct op_confusion *confu
 	return true;
 }
 
-bool after_places(struct op_variation *v, const struct op_confusion *confusion)
+bool after_places(struct op_variation *v, const struct op_mistake *mistake)
 {
 	int state = variation_input(v, "state");
 	const struct tensor *slots;
 	struct tensor *rows, old;
 
-	if (!find_slots(v, confusion, &rows, &slots) || state < 0 || !same_shape(&v->in[state], rows))
+	if (!find_slots(v, mistake, &rows, &slots) || state < 0 || !same_shape(&v->in[state], rows))
 		return false;
 	old = *rows;
 	copy_tensor(v, rows);
@@ -558,7 +558,7 @@ bool after_places(struct op_variation *v, const struct op_confusion *confusion)
 
 	for (int64_t n = 0; n < slots->elements; n++) {
 		int64_t slot = (int64_t)dtype_load(slots->data, slots->dtype, n);
-		int64_t to = confusion->by > 0 ? (slot + 1) % count : n;
+		int64_t to = mistake->by > 0 ? (slot + 1) % count : n;
 
 		for (int64_t i = 0; slot >= 0 && slot < count && to < count && i < size; i++)
 			dtype_store(rows->data, rows->dtype, to * size + i, dtype_load(old.data, old.dtype, slot * size + i));
@@ -566,14 +566,14 @@ bool after_places(struct op_variation *v, const struct op_confusion *confusion)
 	return true;
 }
 
-bool after_infinity(struct op_variation *v, const struct op_confusion *confusion)
+bool after_infinity(struct op_variation *v, const struct op_mistake *mistake)
 {
-	struct tensor *tensor = output_of(v, confusion->role);
+	struct tensor *tensor = output_of(v, mistake->role);
 	bool any = false;
 
 	for (int64_t i = 0; tensor != NULL && i < tensor->elements; i++)
 		if (isinf(dtype_load(tensor->data, tensor->dtype, i))) {
-			dtype_store(tensor->data, tensor->dtype, i, confusion->by);
+			dtype_store(tensor->data, tensor->dtype, i, mistake->by);
 			any = true;
 		}
 	return any;

@@ -1,0 +1,73 @@
+/* mistakes - the mistakes that people make in references of linear attention. */
+#include <math.h>
+
+#include "kernels/common/linear_attention/recurrence.h"
+#include "kernels/common/linear_attention/shared_mistakes.h"
+
+/* Sets the scale to `by` if the case passes the scale `given`. */
+static bool scale_of(struct op_variation *v, const char *role, double given, double by)
+{
+	int at = variation_input(v, role);
+
+	if (at < 0)
+		return false;
+	if (v->c.scalar[at] == given) {
+		v->c.scalar[at] = by;
+		v->c.absent &= ~(UINT64_C(1) << at); /* the value of an absent scale is also 0 */
+	}
+	return true;
+}
+
+static double root_of(const struct op_variation *v)
+{
+	int q = variation_input(v, "q");
+
+	return q < 0 || v->in[q].rank < 1 ? 1 : 1 / sqrt((double)v->in[q].shape[v->in[q].rank - 1]);
+}
+
+bool recurrence_scale_of_zero(struct op_variation *v, const struct op_mistake *mistake)
+{
+	return scale_of(v, mistake->role, 0, mistake->by);
+}
+
+bool recurrence_scale_of_one(struct op_variation *v, const struct op_mistake *mistake)
+{
+	return scale_of(v, mistake->role, 1, root_of(v));
+}
+
+const struct op_mistake recurrence_mistakes[] = {
+    RECURRENCE_SHARED_MISTAKES,
+    {.says = "the gate were left out (no decay)", .before = before_set, .role = "gate", .by = 0},
+    {.says = "the gate were left out (no decay)", .before = before_set, .role = "gamma", .by = 0},
+    {.says = "the gate were applied twice", .before = before_scale, .role = "gamma", .by = 2},
+    {.says = "the gate were applied twice", .before = before_scale, .role = "gate", .by = 2},
+    {.says = "the decay were 2^g, not e^g", .in_oracle = RECURRENCE_BASE_2},
+    {.says = "the gate went through a sigmoid, not an exponential", .in_oracle = RECURRENCE_SIGMOID_GATE},
+    {.says = "one gate, that of the first key, applied to all keys", .in_oracle = RECURRENCE_FIRST_GATE},
+    {.says = "one gate, the mean over the keys, applied to all keys", .in_oracle = RECURRENCE_MEAN_GATE},
+    {.says = "decays were rounded to bfloat16", .in_oracle = RECURRENCE_ROUNDED_STAYS},
+    {.says = "decays were rounded to float16", .in_oracle = RECURRENCE_HALF_STAYS},
+    {.says = "the gate had the softplus formula, not that with lower_bound", .in_oracle = RECURRENCE_BOUND_SOFTPLUS},
+    {.says = "exp(A_log) scaled the gate alone, not the gate with dt_bias", .in_oracle = RECURRENCE_A_ON_GATE},
+    {.says = "lower_bound were always -5", .before = before_set, .role = "lower_bound", .by = -5},
+    {.says = "lower_bound were always -1", .before = before_set, .role = "lower_bound", .by = -1},
+    {.says = "beta went through a sigmoid, or its sigmoid were left out", .in_oracle = RECURRENCE_OTHER_SIGMOID},
+    {.says = "beta went through a sigmoid where it must not", .before = before_set, .role = "sigmoid", .by = 1},
+    {.says = "the sigmoid of beta were left out", .before = before_set, .role = "sigmoid", .by = 0},
+    {.says = "beta went through a sigmoid only if it is not within 0 and 1", .in_oracle = RECURRENCE_BETA_BY_VALUE},
+    {.says = "beta were doubled, or its doubling were left out", .in_oracle = RECURRENCE_OTHER_DOUBLED},
+    {.says = "beta were doubled where it must not be", .before = before_set, .role = "doubled", .by = 1},
+    {.says = "beta were not doubled where it must be", .before = before_set, .role = "doubled", .by = 0},
+    {.says = "beta were doubled before its sigmoid", .in_oracle = RECURRENCE_DOUBLED_FIRST},
+    {.says = "the normalisation of q and k were left out, or added where the definition has none", .in_oracle = RECURRENCE_OTHER_L2NORM},
+    {.says = "the states were transposed", .before = before_variant, .by = RECURRENCE_V_FIRST},
+    {.says = "q and k were swapped", .in_oracle = RECURRENCE_SWAPPED},
+    {.says = "the state were lost after each chunk of 16 tokens", .in_oracle = RECURRENCE_STATE_LOST, .by = 16},
+    {.says = "the state were lost after each chunk of 32 tokens", .in_oracle = RECURRENCE_STATE_LOST, .by = 32},
+    {.says = "the state were lost after each chunk of 64 tokens", .in_oracle = RECURRENCE_STATE_LOST, .by = 64},
+    {.says = "the state were lost after each chunk of 128 tokens", .in_oracle = RECURRENCE_STATE_LOST, .by = 128},
+    {.says = "a scale of 0 were taken as it is, not as 1 / sqrt(K)", .before = recurrence_scale_of_zero, .role = "scale", .by = 1e-300},
+    {.says = "a scale of 0 were taken for 1, not for 1 / sqrt(K)", .before = recurrence_scale_of_zero, .role = "scale", .by = 1},
+    {.says = "a scale of 1 were ignored, and the scale were 1 / sqrt(K)", .before = recurrence_scale_of_one, .role = "scale"},
+    {.says = NULL},
+};

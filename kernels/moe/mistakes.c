@@ -1,0 +1,170 @@
+#include "kernels/moe/mistakes.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "kernels/core/mistakes.h"
+#include "kernels/core/dtype_convert.h"
+#include "kernels/core/take.h"
+#include "kernels/moe/experts.h"
+
+/* Applies `change` to the tensors op_mistake.role and op_mistake.other. */
+static bool change_both(struct op_variation *v, const struct op_mistake *mistake,
+			bool (*change)(struct op_variation *v, const struct op_mistake *mistake))
+{
+	struct op_mistake second = *mistake;
+
+	second.role = mistake->other;
+	return change(v, mistake) && change(v, &second);
+}
+
+static bool limit_both(struct op_variation *v, const struct op_mistake *mistake)
+{
+	return change_both(v, mistake, before_clamp);
+}
+
+static bool round_both(struct op_variation *v, const struct op_mistake *mistake)
+{
+	return change_both(v, mistake, before_round);
+}
+
+static bool flush_both(struct op_variation *v, const struct op_mistake *mistake)
+{
+	return change_both(v, mistake, before_flush);
+}
+
+static bool invert(struct op_variation *v, const struct op_mistake *mistake)
+{
+	struct tensor *scales = variation_change(v, variation_input(v, mistake->role));
+
+	for (int64_t i = 0; scales != NULL && i < scales->elements; i++)
+		dtype_store(scales->data, scales->dtype, i, 1 / dtype_load(scales->data, scales->dtype, i));
+	return scales != NULL;
+}
+
+static bool invert_both(struct op_variation *v, const struct op_mistake *mistake)
+{
+	return change_both(v, mistake, invert);
+}
+
+static bool to_powers_of_two(struct op_variation *v, const struct op_mistake *mistake)
+{
+	struct tensor *scales = variation_change(v, variation_input(v, mistake->role));
+
+	for (int64_t i = 0; scales != NULL && i < scales->elements; i++)
+		dtype_store(scales->data, scales->dtype, i, exp2(round(log2(dtype_load(scales->data, scales->dtype, i)))));
+	return scales != NULL;
+}
+
+static bool both_to_powers_of_two(struct op_variation *v, const struct op_mistake *mistake)
+{
+	return change_both(v, mistake, to_powers_of_two);
+}
+
+/* The matrix [rows, columns] of each expert is read as if it were stored as [columns, rows]. */
+static bool turn(struct op_variation *v, const struct op_mistake *mistake)
+{
+	struct tensor *scales = variation_change(v, variation_input(v, mistake->role));
+
+	if (scales == NULL || scales->rank != 3)
+		return false;
+
+	int64_t rows = scales->shape[1], columns = scales->shape[2], size = rows * columns;
+	double *old = take(size, sizeof *old);
+
+	for (int64_t expert = 0; expert < scales->shape[0]; expert++) {
+		dtype_load_run(scales->data, scales->dtype, expert * size, size, old);
+		for (int64_t i = 0; i < size; i++)
+			dtype_store(scales->data, scales->dtype, expert * size + i, old[i % rows * columns + i / rows]);
+	}
+	free(old);
+	return true;
+}
+
+static bool turn_both(struct op_variation *v, const struct op_mistake *mistake)
+{
+	return change_both(v, mistake, turn);
+}
+
+/* Rounds the number of this device's first expert down to a multiple of the number of experts on this device. */
+static bool round_offset_down(struct op_variation *v, const struct op_mistake *mistake)
+{
+	int offset = variation_input(v, mistake->role), weights = variation_input(v, mistake->other);
+
+	if (offset < 0 || weights < 0 || v->in[weights].shape[0] < 1)
+		return false;
+	v->c.scalar[offset] = floor(v->c.scalar[offset] / (double)v->in[weights].shape[0]) * (double)v->in[weights].shape[0];
+	return true;
+}
+
+const struct op_mistake moe_mistakes[] = {
+    {.says = "gate and up were swapped", .in_oracle = MOE_SWAPPED},
+    {.says = "silu were left out", .in_oracle = MOE_NO_SILU},
+    {.says = "gelu were used for silu", .in_oracle = MOE_GELU},
+    {.says = "sigmoid were used for silu", .in_oracle = MOE_SIGMOID},
+    {.says = "silu were applied to the product of gate and up", .in_oracle = MOE_SILU_OF_PRODUCT},
+    {.says = "rows of up and gate alternated in the first weights, instead of forming two halves", .in_oracle = MOE_INTERLEAVED},
+    {.says = "the gate were limited to magnitudes of 10", .in_oracle = MOE_GATE_LIMIT, .by = 10},
+    {.says = "the factor of the gate were applied after silu", .in_oracle = MOE_GATE_FACTOR_LAST},
+    {.says = "one expert more than top_k were chosen", .in_oracle = MOE_PICK_MORE},
+    {.says = "one expert less than top_k were chosen", .in_oracle = MOE_PICK_LESS},
+    {.says = "the first choice of each token alone counted", .in_oracle = MOE_FIRST_PICK},
+    {.says = "only the last of a token's experts counted (its result overwrote the others, and was not added to them)", .in_oracle = MOE_OVERWRITTEN},
+    {.says = "the smallest scores were chosen", .in_oracle = MOE_SMALLEST},
+    {.says = "the limit of groups were ignored", .in_oracle = MOE_NO_GROUPS},
+    {.says = "one group more than topk_group were kept", .in_oracle = MOE_GROUP_MORE},
+    {.says = "groups were chosen by their largest score alone", .in_oracle = MOE_GROUP_LARGEST},
+    {.says = "groups were chosen by the sum of all their scores", .in_oracle = MOE_GROUP_ALL},
+    {.says = "groups were chosen by scores without the bias", .in_oracle = MOE_GROUPS_UNBIASED},
+    {.says = "the scores of dropped groups were 0, not -infinity", .in_oracle = MOE_GROUPS_ZERO},
+    {.says = "the routing bias were added to the logits", .in_oracle = MOE_BIAS_ON_LOGITS},
+    {.says = "weights were taken from the biased scores", .in_oracle = MOE_BIASED},
+    {.says = "biased scores below 0 were 0", .in_oracle = MOE_RANK_AT_LEAST_0},
+    {.says = "biased scores were rounded to bfloat16", .in_oracle = MOE_RANK_ROUNDED, .by = DTYPE_BFLOAT16},
+    {.says = "scores were the softmax of the logits, not their sigmoids", .in_oracle = MOE_SOFTMAX},
+    {.says = "weights were the softmax of all logits, not of the chosen ones", .in_oracle = MOE_SOFTMAX_OF_ALL},
+    {.says = "weights were sigmoids divided by their sum, not a softmax", .in_oracle = MOE_SIGMOIDS},
+    {.says = "the chosen logits were limited to 80", .in_oracle = MOE_LOGIT_LIMIT, .by = 80},
+    {.says = "weights were not divided by their sum", .in_oracle = MOE_NOT_DIVIDED},
+    {.says = "weights were divided by the sum of all scores, not of the chosen ones", .in_oracle = MOE_DIVIDED_BY_ALL},
+    {.says = "weights were divided by the sum over the experts of this device", .in_oracle = MOE_DIVIDED_BY_LOCAL},
+    {.says = "every chosen expert had the same weight", .in_oracle = MOE_EVEN},
+    {.says = "the weights of the choices were in reverse order", .in_oracle = MOE_REVERSED_WEIGHTS},
+    {.says = "the weights of the choices were left out", .in_oracle = MOE_WEIGHT_1},
+    {.says = "the given weights were divided by their sum", .in_oracle = MOE_GIVEN_DIVIDED},
+    {.says = "the bits of the given weights were float16, not bfloat16", .in_oracle = MOE_GIVEN_HALF},
+    {.says = "the given weights lost their sign", .in_oracle = MOE_GIVEN_MAGNITUDE},
+    {.says = "an expert that is listed twice counted once, with its last weight", .in_oracle = MOE_TWICE_ONE_PART},
+    {.says = "an expert that is listed twice counted once, with its first weight", .in_oracle = MOE_TWICE_FIRST},
+    {.says = "the routing bias were left out", .before = before_set, .role = "bias", .by = 0},
+    {.says = "the routed scaling factor were left out", .before = before_set, .role = "scaling", .by = 1},
+    {.says = "the routed scaling factor were always 2.5", .before = before_set, .role = "scaling", .by = 2.5},
+    {.says = "the offset of the local experts were ignored", .before = before_set, .role = "offset", .by = 0},
+    {.says = "the offset of the local experts were one too large", .before = before_add, .role = "offset", .by = 1},
+    {.says = "the offset of the local experts were rounded down to a multiple of their number", .before = round_offset_down, .role = "offset", .other = "weights1"},
+    {.says = "experts of other devices were taken for those here (their numbers modulo the number of experts here)", .in_oracle = MOE_MODULO_LOCAL},
+    {.says = "the last expert of this device were left out", .in_oracle = MOE_LAST_EXPERT},
+    {.says = "an expert's tokens after the 64th were left out", .in_oracle = MOE_TILE, .by = 64},
+    {.says = "an expert's tokens after the 128th were left out", .in_oracle = MOE_TILE, .by = 128},
+    {.says = "an expert lost its last token if its number of tokens is a multiple of 16", .in_oracle = MOE_LAST_OF_MULTIPLE, .by = 16},
+    {.says = "the routing weight were applied to the input instead of the output, or to the output instead of the input", .before = before_variant, .by = MOE_WEIGHT_ON_INPUT},
+    {.says = "the routing weight were applied twice: to the input and to the output", .in_oracle = MOE_WEIGHT_TWICE},
+    {.says = "the scales of the hidden states were left out", .before = before_set, .role = "hidden_scale", .by = 1},
+    {.says = "the scales of the hidden states were read with their axes exchanged", .in_oracle = MOE_HIDDEN_SCALE_TURNED},
+    {.says = "the scale of the second product were left out", .before = before_set, .role = "factor_down", .by = 1},
+    {.says = "the weights of the choices were left out", .before = before_set, .role = "id_weights", .by = 1},
+    {.says = "weights were divided by their scales, not multiplied", .before = invert_both, .role = "scale1", .other = "scale2"},
+    {.says = "the scales of weights were read as if their axes were exchanged", .before = turn_both, .role = "scale1", .other = "scale2"},
+    {.says = "column j of the weights had scale j modulo the number of blocks, not the scale of its block", .in_oracle = MOE_SCALES_INTERLEAVED},
+    {.says = "the scales of weights were rounded to powers of two", .before = both_to_powers_of_two, .role = "scale1", .other = "scale2"},
+    {.says = "the scales of weights were rounded to bfloat16", .before = round_both, .role = "scale1", .other = "scale2", .by = DTYPE_BFLOAT16},
+    {.says = "the scales of weights were limited to 1", .before = limit_both, .role = "scale1", .other = "scale2", .by = 1},
+    {.says = "the input of the second product were rounded to float8_e4m3fn", .in_oracle = MOE_INNER_ROUNDED, .by = DTYPE_FLOAT8_E4M3FN},
+    {.says = "the input of the second product were limited to magnitudes of 448, the largest of float8_e4m3fn", .in_oracle = MOE_INNER_LIMIT, .by = 448},
+    {.says = "the first product were rounded to bfloat16", .in_oracle = MOE_PRODUCTS_ROUNDED, .by = DTYPE_BFLOAT16},
+    {.says = "the hidden states were rounded to float16", .in_oracle = MOE_HIDDEN_ROUNDED, .by = DTYPE_FLOAT16},
+    {.says = "the weights of experts were limited to magnitudes of 240, the largest of float8_e4m3fnuz", .before = limit_both, .role = "weights1", .other = "weights2", .by = 240},
+    {.says = "subnormal weights of float8_e4m3fn were 0", .before = flush_both, .role = "weights1", .other = "weights2", .by = 0x1p-6},
+    {.says = "the weights of the first product were limited to magnitudes of 6, the largest of float4_e2m1", .before = before_clamp, .role = "weights1", .by = 6},
+    {.says = NULL},
+};

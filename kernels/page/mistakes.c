@@ -1,0 +1,33 @@
+#include "kernels/page/mistakes.h"
+
+#include "kernels/core/mistakes.h"
+
+const struct op_mistake page_mistakes[] = {
+    {.says = "the page table were ignored: entry i counts as page i", .in_oracle = PAGE_TABLE_IGNORED},
+    {.says = "the offsets of sequences (indptr) were ignored: every sequence reads the page table from its start", .in_oracle = PAGE_INDPTR_IGNORED},
+    {.says = "tokens went to the next entry of the page table", .in_oracle = PAGE_NEXT_PAGE},
+    {.says = "tokens went to the next slot of their page", .in_oracle = PAGE_NEXT_SLOT},
+    {.says = "tokens went to the last page of their sequence", .in_oracle = PAGE_LAST_PAGE},
+    {.says = "the slot came from the length of the last page, not from the position", .in_oracle = PAGE_LAST_SLOT},
+    {.says = "the slot came from the token's index in the batch, not from its position", .in_oracle = PAGE_SLOT_IN_BATCH},
+    {.says = "the page size were half as large", .in_oracle = PAGE_HALF_PAGE},
+    {.says = "the slot were the page's number, as if a page had one token", .in_oracle = PAGE_FIRST_SLOT},
+    {.says = "the slot were the position, without the page table", .in_oracle = PAGE_POSITION_AS_SLOT},
+    {.says = "tokens were added to what is in the caches, not written over it", .in_oracle = PAGE_ADDED},
+    {.says = "keys were added to what is in the cache, not written over it", .in_oracle = PAGE_ADDED_KEYS},
+    {.says = "the rest of the caches were set to 0", .in_oracle = PAGE_REST_ZEROED},
+    {.says = "the rest of the cache of keys were set to 0", .in_oracle = PAGE_REST_ZEROED_KEYS},
+    {.says = "padding were written as a token of the first sequence", .in_oracle = PAGE_PADDING_FIRST},
+    {.says = "the first padding ended the batch", .in_oracle = PAGE_PADDING_ENDS},
+    {.says = "the key of the last token were not written", .in_oracle = PAGE_LAST_TOKEN_KEYS},
+    {.says = "the value of the last token were not written", .in_oracle = PAGE_LAST_TOKEN_VALUES},
+    {.says = "keys of the first head alone were written", .in_oracle = PAGE_FIRST_HEAD_KEYS},
+    {.says = "values of the first head alone were written", .in_oracle = PAGE_FIRST_HEAD_VALUES},
+    {.says = "nothing were written: the caches are as they were", .before = before_set, .role = "batch_indices", .by = -1},
+    {.says = "the first of the two appended tensors were not written", .after = after_input, .role = "output", .other = "cache"},
+    {.says = "the second of the two appended tensors were not written", .after = after_input, .role = "output_other", .other = "cache_other"},
+    {.says = "values were written to the cache of keys", .before = before_copy, .role = "append", .other = "append_other"},
+    {.says = "keys were written to the cache of values", .before = before_copy, .role = "append_other", .other = "append"},
+    {.says = "keys and values were swapped", .before = before_swap, .role = "append", .other = "append_other"},
+    {.says = NULL},
+};

@@ -1,0 +1,48 @@
+#include "kernels/quantize_fp8_per_token_group/mistakes.h"
+
+#include "kernels/core/mistakes.h"
+
+static bool inverted(struct op_variation *v, const struct op_mistake *mistake)
+{
+	int at = variation_output(v, mistake->role);
+	double *scale = at < 0 ? NULL : v->out[at].data;
+
+	for (int64_t i = 0; scale != NULL && i < v->out[at].elements; i++)
+		scale[i] = 1 / scale[i];
+	return scale != NULL;
+}
+
+const struct op_mistake quantize_mistakes[] = {
+    {.says = "the largest magnitude of the whole row set the scale", .in_oracle = QUANTIZE_MOST_OF_ROW},
+    {.says = "the scale came from the largest magnitude of the whole tensor", .in_oracle = QUANTIZE_MOST_OF_TENSOR},
+    {.says = "the largest magnitude over all tokens set the scale of a group", .in_oracle = QUANTIZE_MOST_OF_TOKENS},
+    {.says = "the largest number, not the largest magnitude, set the scale", .in_oracle = QUANTIZE_LARGEST_NUMBER},
+    {.says = "the smallest number, not the largest magnitude, set the scale", .in_oracle = QUANTIZE_SMALLEST_NUMBER},
+    {.says = "groups began one channel later", .in_oracle = QUANTIZE_ONE_CHANNEL_LATER},
+    {.says = "elements were divided by the scale of the previous group", .in_oracle = QUANTIZE_PREVIOUS_GROUP},
+    {.says = "elements were divided by the scale of the next group", .in_oracle = QUANTIZE_NEXT_GROUP},
+    {.says = "the first half of a group alone set its scale", .in_oracle = QUANTIZE_FIRST_HALF},
+    {.says = "the last channel of a group were left out of its scale", .in_oracle = QUANTIZE_LAST_LEFT_OUT},
+    {.says = "the first channel of a group were left out of its scale", .in_oracle = QUANTIZE_FIRST_LEFT_OUT},
+    {.says = "the floor were added to the largest magnitude, instead of being its lower limit", .in_oracle = QUANTIZE_FLOOR_ADDED},
+    {.says = "the lower bound were applied to the scale, not to the largest magnitude", .in_oracle = QUANTIZE_FLOOR_OF_SCALE},
+    {.says = "groups were twice as large", .in_oracle = QUANTIZE_DOUBLE_GROUP},
+    {.says = "the largest number of the format were 240, not 448", .in_oracle = QUANTIZE_FOR_240},
+    {.says = "quotients were scaled for 480, not for 448", .in_oracle = QUANTIZE_FOR_480},
+    {.says = "scales were rounded to bfloat16", .in_oracle = QUANTIZE_SCALE_BFLOAT16},
+    {.says = "elements were divided by a scale that is rounded to bfloat16, not by the returned one", .in_oracle = QUANTIZE_FACTOR_BFLOAT16},
+    {.says = "scales were rounded to float16", .in_oracle = QUANTIZE_SCALE_FLOAT16},
+    {.says = "scales were rounded up to powers of two", .in_oracle = QUANTIZE_SCALE_POWER},
+    {.says = "elements were divided by the scale twice", .in_oracle = QUANTIZE_SQUARED},
+    {.says = "quotients were rounded to float8_e5m2", .in_oracle = QUANTIZE_TO_E5M2},
+    {.says = "quotients were truncated, not rounded", .in_oracle = QUANTIZE_TRUNCATED},
+    {.says = "ties were rounded away from zero, not to even", .in_oracle = QUANTIZE_AWAY},
+    {.says = "quotients were rounded to bfloat16 first", .in_oracle = QUANTIZE_QUOTIENT_BFLOAT16},
+    {.says = "quotients were rounded to float16 first", .in_oracle = QUANTIZE_QUOTIENT_FLOAT16},
+    {.says = "quotients were limited to 416", .in_oracle = QUANTIZE_LIMIT_416},
+    {.says = "subnormal quotients (below 2^-6) were 0", .in_oracle = QUANTIZE_NO_SUBNORMALS},
+    {.says = "the sign of quotients were lost", .in_oracle = QUANTIZE_NO_SIGN},
+    {.says = "the inverse of the scale were returned", .after = inverted, .role = "scale"},
+    {.says = "every scale were 1", .after = after_set, .role = "scale", .by = 1},
+    {.says = NULL},
+};

@@ -1,0 +1,58 @@
+#include "kernels/sampling/mistakes.h"
+
+#include "kernels/core/mistakes.h"
+#include "kernels/core/dtype_convert.h"
+
+/* Every row has the largest top_k of the batch. If it limits nothing, this is the same as to ignore top_k. */
+static bool largest_of_batch(struct op_variation *v, const struct op_mistake *mistake)
+{
+	struct tensor *values = variation_change(v, variation_input(v, mistake->role));
+	const int probs = variation_input(v, "probs");
+	double most = 0;
+
+	for (int64_t i = 0; values != NULL && i < values->elements; i++)
+		most = i == 0 || dtype_load(values->data, values->dtype, i) > most ? dtype_load(values->data, values->dtype, i) : most;
+	for (int64_t i = 0; values != NULL && i < values->elements; i++)
+		dtype_store(values->data, values->dtype, i, most);
+	return values != NULL && probs >= 0 && most < (double)v->in[probs].shape[1];
+}
+
+/* If mistake A keeps all tokens that mistake B keeps, and more, then A comes after B and names B as narrower, because
+ * all draws of B would also be possible with A. */
+const struct op_mistake sampling_mistakes[] = {
+    {.says = "one token more than top_k were kept", .in_oracle = SAMPLING_K_MORE},
+    {.says = "one token less than top_k were kept", .in_oracle = SAMPLING_K_LESS},
+    {.says = "the largest top_k of the batch applied to every row", .before = largest_of_batch, .role = "top_k", .in_oracle = SAMPLING_K_OF_BATCH,
+     .narrower = {SAMPLING_K_MORE}},
+    {.says = "top_k were ignored", .in_oracle = SAMPLING_K_IGNORED, .narrower = {SAMPLING_K_MORE, SAMPLING_K_OF_BATCH}},
+    {.says = "top_k were limited to 64", .in_oracle = SAMPLING_K_64},
+    {.says = "top_k were limited to 256", .in_oracle = SAMPLING_K_256},
+    {.says = "top_k were limited to 1024", .in_oracle = SAMPLING_K_1024},
+    {.says = "the token that crosses top_p were dropped", .in_oracle = SAMPLING_CROSSING_DROPPED},
+    {.says = "the token that crosses top_p were dropped, also if no other is left", .in_oracle = SAMPLING_CROSSING_DROPPED_ALONE},
+    {.says = "one token past the one that crosses top_p were kept", .in_oracle = SAMPLING_CROSSING_MORE},
+    {.says = "a top_p above 0.95 were ignored", .in_oracle = SAMPLING_P_95},
+    {.says = "a top_p of 1 kept the most likely token alone", .in_oracle = SAMPLING_P_ONE_ALONE},
+    {.says = "top_p were doubled", .in_oracle = SAMPLING_P_DOUBLED, .narrower = {SAMPLING_CROSSING_MORE, SAMPLING_P_95}},
+    {.says = "top_p were 1 - p", .in_oracle = SAMPLING_P_REST},
+    {.says = "top_p were ignored", .in_oracle = SAMPLING_P_IGNORED,
+     .narrower = {SAMPLING_CROSSING_MORE, SAMPLING_P_95, SAMPLING_P_DOUBLED}},
+    {.says = "min_p were squared", .in_oracle = SAMPLING_MIN_P_SQUARED},
+    {.says = "min_p were an absolute probability, not one relative to the largest", .in_oracle = SAMPLING_MIN_P_ABSOLUTE},
+    {.says = "min_p were relative to the sum, not to the largest probability", .in_oracle = SAMPLING_MIN_P_OF_SUM},
+    {.says = "min_p were ignored", .in_oracle = SAMPLING_MIN_P_IGNORED, .narrower = {SAMPLING_MIN_P_SQUARED}},
+    {.says = "the most likely token alone were kept (greedy)", .in_oracle = SAMPLING_GREEDY},
+    {.says = "kept tokens had equal probabilities", .in_oracle = SAMPLING_DRAWN_EVENLY},
+    {.says = "a softmax of the kept probabilities were taken", .in_oracle = SAMPLING_SOFTMAX},
+    {.says = "the kept probabilities were not divided by their sum", .in_oracle = SAMPLING_NOT_DIVIDED},
+    {.says = "the kept probabilities were divided by their sum over all rows", .in_oracle = SAMPLING_SUM_OF_BATCH},
+    {.says = "the kept probabilities were added up in bfloat16", .in_oracle = SAMPLING_SUM_BFLOAT16},
+    {.says = "the probabilities were in descending order, not in the order of the vocabulary", .in_oracle = SAMPLING_IN_ORDER},
+    {.says = "the last half of the vocabulary were left out", .in_oracle = SAMPLING_HALF_VOCABULARY},
+    {.says = "the last token of the vocabulary were left out", .in_oracle = SAMPLING_NO_LAST},
+    {.says = "the first token of the vocabulary were left out", .in_oracle = SAMPLING_NO_FIRST},
+    {.says = "the first row's top_k applied to every row", .before = before_first, .role = "top_k"},
+    {.says = "the first row's top_p applied to every row", .before = before_first, .role = "top_p"},
+    {.says = "the first row's min_p applied to every row", .before = before_first, .role = "min_p"},
+    {.says = NULL},
+};
