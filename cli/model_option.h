@@ -2,7 +2,7 @@
 #ifndef REFTEST_CLI_MODEL_OPTION_H
 #define REFTEST_CLI_MODEL_OPTION_H
 
-#include "models/model.h"
+#include "models/model_config.h"
 
 #define ROW_CONFIG \
 	{"--config", OPTION_FILE, AT(config), "PATH", NULL, "the model's config.json; the name of its folder is the model's name"}

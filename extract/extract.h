@@ -10,7 +10,7 @@
 
 #include "base/string_list.h"
 #include "extract/sglang_witness.h"
-#include "models/model.h"
+#include "models/model_config.h"
 
 enum { EXTRACT_LIST = 32 };
 

@@ -17,7 +17,7 @@
 
 #include "models/architectures.h"
 #include "models/expression.h"
-#include "models/model.h"
+#include "models/model_config.h"
 
 enum rule_pages { PAGES_ANY, PAGES_ONE, PAGES_MORE }; /* the page sizes that a rule is for: any, 1, or more than 1 */
 

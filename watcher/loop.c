@@ -25,7 +25,7 @@
 #include "watcher/query.h"
 #include "watcher/rebuild.h"
 #include "watcher/server.h"
-#include "watcher/settled_changes.h"
+#include "watcher/changes_to_batches.h"
 #include "watcher/settings_change.h"
 #include "watcher/tty.h"
 #include "workers/pool/zygote.h"
@@ -235,10 +235,10 @@ static void loop(struct watch *watch)
 	bool more = true;
 
 	watch->noticed = batch_clock();
-	settled_changes_begin(watch, NULL, 0);
+	changes_begin_batch(watch, NULL, 0);
 	watch->noticed = 0;
 	while (!watch->ended && wait_for_event(watch, more)) {
-		settled_changes_take(watch);
+		changes_take(watch);
 		rebuild_news(watch);
 		more = batches_plan(&watch->session);
 		if (batches_finish(&watch->session))

@@ -10,7 +10,7 @@
 
 #include "base/string_list.h"
 #include "dataset/definition.h"
-#include "models/model.h"
+#include "models/model_config.h"
 #include "web/model_entry.h"
 
 struct module_tree {

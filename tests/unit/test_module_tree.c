@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "kernels/core/published_models.h"
-#include "models/model.h"
+#include "models/model_config.h"
 #include "tests/unit/folder.h"
 #include "web/module_tree.h"
 

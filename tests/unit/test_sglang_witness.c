@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "extract/sglang_witness.h"
 #include "models/architecture.h"
-#include "models/model.h"
+#include "models/model_config.h"
 #include "tests/unit/folder.h"
 
 static void write_source(const char *path, const char *text)

@@ -82,7 +82,7 @@ static void take_event(struct watcher *w, const struct inotify_event *event)
 	if ((event->mask & IN_Q_OVERFLOW) != 0) {
 		w->counts.overflows++;
 		trace("watcher", "the event queue overflowed");
-		watcher_lose_track(w);
+		watcher_events_lost(w);
 		return;
 	}
 	if ((event->mask & IN_IGNORED) != 0) {

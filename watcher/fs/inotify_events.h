@@ -5,7 +5,7 @@
 struct watcher;
 
 /* Reads all available events without blocking. If the event queue overflowed, all paths are reported as changed
- * (watcher_lose_track). */
+ * (watcher_events_lost). */
 void events_read(struct watcher *w);
 
 #endif

@@ -31,7 +31,7 @@ void add_notice(struct watcher *w, const char *format, ...)
 	*end = new;
 }
 
-void watcher_lose_track(struct watcher *w)
+void watcher_events_lost(struct watcher *w)
 {
 	settle_touch(&w->settle, "", TOUCH_WRITING, w->now_ms);
 }

@@ -72,7 +72,7 @@ void add_notice(struct watcher *w, const char *format, ...) __attribute__((forma
 
 /* Call this if events were lost. All paths are then reported as changed, after SETTLE_MS without events. The delay
  * prevents several such reports if the event queue overflows repeatedly. */
-void watcher_lose_track(struct watcher *w);
+void watcher_events_lost(struct watcher *w);
 
 bool watch_dir_wants_file(const struct watch_dir *dir, const char *name);
 /* Returns whether a subdirectory of `dir` with this name must be watched. */

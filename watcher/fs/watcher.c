@@ -141,7 +141,7 @@ static void audit_root(struct watcher *w)
 	if (w->warned_away)
 		add_notice(w, "%s is back", w->root);
 	w->warned_away = false;
-	watcher_lose_track(w);
+	watcher_events_lost(w);
 }
 
 /* ---- time ------------------------------------------------------------------------------------------------------- */

@@ -1,11 +1,11 @@
-/* model - the configuration of a model: a model of models/models.json, or a config.json of the user.
+/* model_config - the configuration of a model: a model of models/models.json, or a config.json of the user.
  *
  * Fields have the names of config.json. A model of the table may have several rows, each with its own source. In a
  * config.json, a member of "text_config" takes precedence over the same member of the whole file: "text_config"
  * describes the language model, even if the model also reads images. The members of "rope_parameters" are used last. A
  * member that is null counts as absent. */
-#ifndef REFTEST_MODELS_MODEL_H
-#define REFTEST_MODELS_MODEL_H
+#ifndef REFTEST_MODELS_MODEL_CONFIG_H
+#define REFTEST_MODELS_MODEL_CONFIG_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,16 +1,16 @@
-/* settled_changes - takes the changed paths that have settled from the watcher (watcher/fs/watcher.h), finds the
+/* changes_to_batches - takes the changed paths that have settled from the watcher (watcher/fs/watcher.h), finds the
  * definitions that they affect (watcher/affected_definitions.h), and starts a batch for these definitions. Also handles
  * changes of reftest.toml, of the root and of the cache. */
-#ifndef REFTEST_WATCHER_SETTLED_CHANGES_H
-#define REFTEST_WATCHER_SETTLED_CHANGES_H
+#ifndef REFTEST_WATCHER_CHANGES_TO_BATCHES_H
+#define REFTEST_WATCHER_CHANGES_TO_BATCHES_H
 
 #include "watcher/watch_state.h"
 
 /* Reads the events that have arrived. If changes have settled and need not wait for others (watcher/debounce.h), starts
  * a batch for the definitions that they affect. */
-void settled_changes_take(struct watch *watch);
+void changes_take(struct watch *watch);
 
 /* Starts a batch for the definitions at `paths`, or adds them to the open batch. `paths` NULL: all definitions. */
-void settled_changes_begin(struct watch *watch, const char *const *paths, int count);
+void changes_begin_batch(struct watch *watch, const char *const *paths, int count);
 
 #endif

@@ -1,4 +1,4 @@
-#include "watcher/settled_changes.h"
+#include "watcher/changes_to_batches.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include "workers/pool/zygote.h"
 #include "watcher/affected_definitions.h"
 
-void settled_changes_begin(struct watch *watch, const char *const *paths, int count)
+void changes_begin_batch(struct watch *watch, const char *const *paths, int count)
 {
 	bool open = debounce_take(&watch->debounce, clock_ms(), count, batches_under_way(&watch->session));
 	struct err err = {""};
@@ -78,7 +78,7 @@ static void take_changes(struct watch *watch, const struct changes *changes, str
 	if (lost)
 		open_new_root(watch);
 	if (lost || changes->everything || !affected_definitions_add_blobs(watch->program->store, changes, &list)) {
-		settled_changes_begin(watch, NULL, 0);
+		changes_begin_batch(watch, NULL, 0);
 		server_cookie_arrived(&watch->server);
 		return;
 	}
@@ -94,7 +94,7 @@ static void take_changes(struct watch *watch, const struct changes *changes, str
 	}
 	path_list_sort(&list);
 	if (list.count > 0)
-		settled_changes_begin(watch, list.items, list.count);
+		changes_begin_batch(watch, list.items, list.count);
 }
 
 /* Reads the events that have arrived. All files that a git command wrote must be in one batch, which is closed when git
@@ -119,7 +119,7 @@ static void receive_changes(struct watch *watch, int64_t now_ms)
 		watch->noticed = batch_clock();
 }
 
-void settled_changes_take(struct watch *watch)
+void changes_take(struct watch *watch)
 {
 	int64_t now_ms = clock_ms();
 	struct arena arena = {0};

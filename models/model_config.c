@@ -1,4 +1,4 @@
-#include "models/model.h"
+#include "models/model_config.h"
 
 #include <ctype.h>
 #include <fcntl.h>
