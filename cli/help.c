@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { WIDTH = 80, LEFT = 28, INDENT = LEFT + 3, NAMES_LEFT = 10 };
+enum { WIDTH = 80, LEFT = 28, NAMES_LEFT = 10 };
 
 static int columns(const char *text, size_t length)
 {

@@ -13,7 +13,9 @@
 #include <immintrin.h>
 #endif
 
-/* Rounds a double to a float, to odd. The function has no branches, so that loops that call it vectorise. */
+/* Truncates `value` to float, and sets the last bit if any bits were lost ("rounding to odd"). Rounding the result to n
+ * bits, n <= 22, gives the same as rounding `value` to n bits. The function has no branches, so that loops that call it
+ * vectorise. */
 static inline float cut(double value)
 {
 	float nearest = (float)value;
@@ -23,11 +25,6 @@ static inline float cut(double value)
 	uint32_t away = fabs((double)nearest) > fabs(value) ? 1 : 0;
 
 	return float_from_bits((double)nearest == value || isnan(value) ? bits : (bits - away) | 1);
-}
-
-float float_from_double_odd(double value)
-{
-	return cut(value);
 }
 
 /* Rounds to the nearest integer, ties to even, and saturates; NaN becomes 0. double must represent `low` and `high` + 1

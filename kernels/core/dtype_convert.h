@@ -241,10 +241,6 @@ void dtype_store_run(void *data, enum dtype dtype, int64_t first, int64_t count,
 /* Stores `count` floats as dtype_store_float does, starting with element `first`. Host only. */
 void dtype_store_float_run(void *data, enum dtype dtype, int64_t first, int64_t count, const float *values);
 
-/* Truncates `value` to float, and sets the last bit if any bits were lost ("rounding to odd"). Rounding the result to n
- * bits, n <= 22, gives the same as rounding `value` to n bits. */
-float float_from_double_odd(double value);
-
 #ifdef __cplusplus
 }
 #endif

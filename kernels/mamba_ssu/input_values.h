@@ -68,9 +68,6 @@ bool ssu_softplus(const struct op_case *c, const struct ssu_roles *roles);
 int64_t ssu_pad(const struct op_case *c, const struct ssu_roles *roles); /* returns the slot number that marks padding
 									  * sequences */
 
-/* Checks the slot indices if they are loaded. Returns 0, or -1 with a message if the case is invalid. Host only. */
-int ssu_check(const struct op_case *c, const struct tensor *in, struct err *err);
-
 enum ssu_part { SSU_PLAIN, SSU_LINEAR, SSU_DT, SSU_DT_BIAS, SSU_A, SSU_D, SSU_Z };
 
 /* In the second set of values, x and the states are this factor times as large as in the first. Outputs and tolerances

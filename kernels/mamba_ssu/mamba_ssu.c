@@ -454,7 +454,8 @@ static int check_floats(const struct op_case *c, const struct ssu_roles *roles, 
 	return check_numbers(c, in, roles->z, true, "padding would have the output 0 * silu(z), which would not be 0", err);
 }
 
-int ssu_check(const struct op_case *c, const struct tensor *in, struct err *err)
+/* Checks the slot indices if they are loaded. Returns 0, or -1 with a message if the case is invalid. */
+static int check(const struct op_case *c, const struct tensor *in, struct err *err)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
 	struct ssu_extent e = ssu_extent_of(c, &roles);
@@ -748,7 +749,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	                 .mistake = c->mistake,
 	                 .by = c->mistake_by};
 
-	if (ssu_check(c, in, err) != 0)
+	if (check(c, in, err) != 0)
 		return -1;
 	if (roles.indices >= 0 && in[roles.indices].data == NULL && check_states(&w.e, err) != 0)
 		return -1;
@@ -851,6 +852,6 @@ const struct op mamba_ssu_op = {
     .range = range,
     .reach = reach,
     .fill = fill,
-    .check = ssu_check,
+    .check = check,
     .oracle = oracle,
 };

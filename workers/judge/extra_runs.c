@@ -671,7 +671,8 @@ static const char *wrong_form(struct trial *trial, const cJSON *said)
 	return wrong;
 }
 
-void extra_runs_failed(struct trial *trial, const char *message)
+/* Records that the current run failed. */
+static void run_failed(struct trial *trial, const char *message)
 {
 	trial->extra.failures++;
 	if (trial->extra.failure == NULL)
@@ -684,7 +685,7 @@ void extra_runs_read(struct trial *trial, const cJSON *ran)
 	const char *wrong = raised != NULL ? raised : wrong_form(trial, json_member(ran, "ran"));
 
 	if (wrong != NULL) {
-		extra_runs_failed(trial, wrong);
+		run_failed(trial, wrong);
 	} else {
 		trial->extra.answer = ran;
 		kinds[trial->extra.kind].read(trial, trial->extra.item);
@@ -695,7 +696,7 @@ void extra_runs_read(struct trial *trial, const cJSON *ran)
 void extra_runs_end(struct trial *trial, const char *message)
 {
 	for (int kind = (int)trial->extra.kind;;) {
-		extra_runs_failed(trial, message);
+		run_failed(trial, message);
 		finish_kind(trial);
 		if (++kind == EXTRA_KINDS)
 			return;

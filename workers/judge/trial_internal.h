@@ -296,8 +296,6 @@ int64_t extra_runs_bytes(const struct tensor *output);
 bool extra_runs_next(struct trial *trial, struct buf *out);
 /* Reads the results of the current run. */
 void extra_runs_read(struct trial *trial, const cJSON *ran);
-/* Records that the current run failed. */
-void extra_runs_failed(struct trial *trial, const char *message);
 /* Records that the current run ended the runner, so that no other run follows. */
 void extra_runs_end(struct trial *trial, const char *message);
 /* The largest distance of outputs that count as the same, in units of the declared dtype. Reordering a sum moves a

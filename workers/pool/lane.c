@@ -178,7 +178,9 @@ static void write_files(const struct truth_program *program, struct buf *out)
 	buf_printf(out, ",\"build\":\"%s\",\"outputs\":\"%s\"", builds[program->build], outputs[program->outputs]);
 }
 
-int64_t lane_processor_time(const struct pool_shared *shared, const struct task *task)
+/* Returns how many seconds of processor time each process of a reference may use; 0: no limit. This is the time that
+ * the timeout allows for loading the reference and for its cases, on all cores. */
+static int64_t processor_time(const struct pool_shared *shared, const struct task *task)
 {
 	double seconds = shared->timeout_s * machine_cores() * (task->job_count + 1.0);
 
@@ -188,7 +190,7 @@ int64_t lane_processor_time(const struct pool_shared *shared, const struct task 
 void lane_write_limits(const struct pool_shared *shared, const struct task *task, int64_t memory, struct buf *out)
 {
 	buf_printf(out, ",\"memory\":%lld,\"memory_has_room\":%s,\"processor_time\":%lld", (long long)memory,
-		   memory_limit_has_room(memory) ? "true" : "false", (long long)lane_processor_time(shared, task));
+		   memory_limit_has_room(memory) ? "true" : "false", (long long)processor_time(shared, task));
 }
 
 static void write_load(const struct pool_shared *shared, const struct task *task, const struct truth_program *truth,

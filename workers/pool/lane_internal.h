@@ -26,9 +26,6 @@ void lane_drop_child(struct pool_shared *shared, struct lane *lane);
 void lane_retry_alone(struct pool_shared *shared, struct lane *lane, bool attacked);
 /* Returns the bytes of the largest case of a task. */
 int64_t lane_largest_case(const struct task *task);
-/* Returns how many seconds of processor time each process of a reference may use; 0: no limit. This is the time that
- * the timeout allows for loading the reference and for its cases, on all cores. */
-int64_t lane_processor_time(const struct pool_shared *shared, const struct task *task);
 /* Writes the members "memory", "memory_has_room" and "processor_time" of a message "load". */
 void lane_write_limits(const struct pool_shared *shared, const struct task *task, int64_t memory, struct buf *out);
 /* Sends a child the files that the definition's code may read. Returns -1 with a message if the content of a file has

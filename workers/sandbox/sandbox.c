@@ -60,7 +60,7 @@ void sandbox_paths_add(struct sandbox_paths *list, const char *path)
 	items[list->count++] = copy;
 }
 
-void sandbox_paths_free(struct sandbox_paths *list)
+static void paths_free(struct sandbox_paths *list)
 {
 	for (int i = 0; i < list->count; i++)
 		free(list->items[i]);
@@ -449,8 +449,8 @@ static uint32_t find_layers(const struct sandbox *sandbox)
 
 static void free_sandbox(struct sandbox *sandbox)
 {
-	sandbox_paths_free(&sandbox->readable);
-	sandbox_paths_free(&sandbox->devices);
+	paths_free(&sandbox->readable);
+	paths_free(&sandbox->devices);
 	free(sandbox->hidden);
 	if (sandbox->self >= 0)
 		close(sandbox->self);

@@ -136,8 +136,7 @@ void sandbox_remove_folder(const char *path);
 /* Tries all layers in a child process and returns those that hold. */
 uint32_t sandbox_probe(bool gpu);
 
-/* Returns the version of Landlock that the kernel has, or 0. */
-int sandbox_landlock_abi(void);
+/* Returns SANDBOX_ABI, by which python/sandbox.py detects the library of another build. */
 int sandbox_abi(void);
 
 #endif

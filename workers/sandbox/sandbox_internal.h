@@ -22,7 +22,6 @@ struct sandbox_paths {
 };
 
 void sandbox_paths_add(struct sandbox_paths *list, const char *path);
-void sandbox_paths_free(struct sandbox_paths *list);
 /* Returns whether `path` is `folder` or below it. */
 bool sandbox_is_below(const char *path, const char *folder);
 

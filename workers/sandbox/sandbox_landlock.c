@@ -56,7 +56,8 @@ static const char *const kernel_files[] = {
     "/proc/driver", "/proc/sys/vm", "/proc/sys/kernel/osrelease",
 };
 
-int sandbox_landlock_abi(void)
+/* Returns the version of Landlock that the kernel has, or 0. */
+static int landlock_version(void)
 {
 	long version = syscall(CREATE_RULESET, NULL, (size_t)0, RULESET_VERSION);
 
@@ -120,7 +121,7 @@ uint32_t landlock_apply(bool whole, bool gpu, const struct sandbox_paths *readab
 			const char *hidden, const char *folder)
 {
 	const int newest = sizeof versions / sizeof *versions;
-	int abi = sandbox_landlock_abi();
+	int abi = landlock_version();
 
 	if (abi < 1)
 		return 0;
