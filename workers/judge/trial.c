@@ -12,11 +12,9 @@
  * - ran, after the third run: Check that the outputs of the first and the third run are equal bit for bit.
  * - ran, after the third run of a small case without ground truth: Request extra runs, each for one check.
  * - ran, after the last run: Give the verdict. The op family may check the outputs of both sets together (random
- * samples
- *   must differ under other seeds).
+ *   samples must differ under other seeds).
  * - think: While the runner works, compare the outputs of the previous run with the ground truth, and compute the
- * ground
- *   truth for the current run.
+ *   ground truth for the current run.
  *
  * A reference that keeps results between calls gives wrong outputs for the second set of input values, or for the first
  * set when it is repeated. If a set of inputs is large, the judge's memory holds only one of the two sets at a time.
