@@ -6,7 +6,7 @@
 #include "kernels/core/mistakes.h"
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/take.h"
-#include "kernels/moe/experts.h"
+#include "kernels/moe/roles.h"
 
 /* Applies `change` to the tensors op_mistake.role and op_mistake.other. */
 static bool change_both(struct op_variation *v, const struct op_mistake *mistake,

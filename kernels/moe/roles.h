@@ -1,4 +1,4 @@
-/* roles - the role of each input of a mixture of experts, and the sizes of a case.
+/* roles - the role of each input of a mixture of experts, the bits of its variant, and the sizes of a case.
  *
  * Roles are found by rank, by the axes that an input shares with the output [T, H], and by dtype. Names are used only
  * where shapes are ambiguous: to distinguish a routing bias from the factors per expert, to distinguish logits [T, E]
@@ -11,6 +11,12 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+enum moe_method { MOE_GIVEN, MOE_DEEPSEEK, MOE_RENORMALISE, MOE_LLAMA4 };
+
+/* The bits of the variant that op.match returns: the method; whether weights multiply the input; the result of
+ * moe_blocks_first. */
+enum { MOE_METHOD = 3, MOE_WEIGHT_ON_INPUT = 4, MOE_BLOCKS_FIRST = 8 };
 
 /* The index of each input by its role; -1 if the problem has no such input. T is the number of tokens, H the hidden and
  * I the intermediate size. E is the number of all experts, L the number of experts on this device, and K the number of

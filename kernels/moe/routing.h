@@ -20,12 +20,6 @@
 extern "C" {
 #endif
 
-enum moe_method { MOE_GIVEN, MOE_DEEPSEEK, MOE_RENORMALISE, MOE_LLAMA4 };
-
-/* The bits of the variant that op.match returns: the method; whether weights multiply the input; the result of
- * moe_blocks_first. */
-enum { MOE_METHOD = 3, MOE_WEIGHT_ON_INPUT = 4, MOE_BLOCKS_FIRST = 8 };
-
 enum { MOE_PICKS_MOST = 64 };
 
 /* The parameters of a routing, as plain data that is passed to the GPU by value. */
