@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/unsafe_character.h"
 
 /* The scan calls openat once for each directory and fstatat once for each entry. Both calls get a name relative to the
@@ -176,19 +177,21 @@ struct folder {
 	size_t length; /* length of the path in bytes */
 };
 
-/* A path relative to the root, and its sort key. The key is the first eight bytes after the prefix that all paths
- * share, because thousands of names in a directory often share a long prefix. Few keys are equal, so few paths must be
- * compared as strings. */
+/* The name of a directory's entry: its place in `entries.names`, and its sort key. The key is the first eight bytes after
+ * the prefix that all names share, because thousands of names in a directory often share a long prefix. Few keys are
+ * equal, so few names must be compared as strings. */
 struct entry {
 	uint64_t key;
-	char *path;
+	uint32_t at, length;
 };
 
-/* The entries of one directory. The caller frees the list. */
+/* The matching names of one directory. A run without changes spends much of its own time on cache misses. The names
+ * therefore stand close together until they are sorted, and paths are made in sorted order. The caller frees both
+ * lists. */
 struct entries {
 	struct entry *list;
 	size_t count, room;
-	size_t name; /* index of the first byte of the name in each path */
+	struct buf names; /* each name ends in a null byte */
 };
 
 /* Opens a directory. O_NONBLOCK prevents the open from blocking if the name is a link to a pipe. */
@@ -213,16 +216,24 @@ static struct folder list_folder(int dir, const char *name, const char *path)
 	return folder;
 }
 
-/* Returns the length of the prefix that all paths share. */
+static const char *name_of(const struct entries *entries, size_t i)
+{
+	return (const char *)entries->names.data + entries->list[i].at;
+}
+
+/* Returns the length of the prefix that all names share. */
 static size_t common_bytes(const struct entries *entries)
 {
-	const char *first = entries->list[0].path;
-	size_t same = strlen(first);
+	const char *first = name_of(entries, 0);
+	size_t same = entries->list[0].length;
 
-	for (size_t i = 1; i < entries->count; i++)
-		for (size_t k = entries->name; k < same; k++)
-			if (entries->list[i].path[k] != first[k])
+	for (size_t i = 1; i < entries->count; i++) {
+		const char *name = name_of(entries, i);
+
+		for (size_t k = 0; k < same; k++)
+			if (name[k] != first[k])
 				same = k;
+	}
 	return same;
 }
 
@@ -255,9 +266,9 @@ static void sort_by_byte(const struct entry *from, struct entry *to, size_t coun
 		to[at[from[i].key >> shift & 255]++] = from[i];
 }
 
-static int compare_paths(const void *a, const void *b)
+static int compare_names(const void *a, const void *b, void *names)
 {
-	return strcmp(((const struct entry *)a)->path, ((const struct entry *)b)->path);
+	return strcmp((const char *)names + ((const struct entry *)a)->at, (const char *)names + ((const struct entry *)b)->at);
 }
 
 /* Sorts entries: radix sort from the last byte of the key to its first, between two buffers, then a comparison sort
@@ -270,7 +281,7 @@ static void sort_entries(struct entries *entries)
 	if (other == NULL)
 		die_no_memory();
 	for (size_t i = 0; i < entries->count; i++)
-		list[i].key = key_of(list[i].path + same);
+		list[i].key = key_of(name_of(entries, i) + same);
 	for (int shift = 0; shift < 64; shift += 16) {
 		sort_by_byte(list, other, entries->count, shift);
 		sort_by_byte(other, list, entries->count, shift + 8);
@@ -280,7 +291,7 @@ static void sort_entries(struct entries *entries)
 		for (end = i + 1; end < entries->count && list[end].key == list[i].key;)
 			end++;
 		if (end > i + 1)
-			qsort(&list[i], end - i, sizeof *list, compare_paths);
+			qsort_r(&list[i], end - i, sizeof *list, compare_names, entries->names.data);
 	}
 }
 
@@ -295,43 +306,36 @@ static bool is_candidate(const struct dirent *entry, const char *suffix)
 	                      : entry->d_type != DT_DIR && has_suffix(entry->d_name, suffix);
 }
 
-/* Builds "FOLDER/NAME", followed by the stem (NAME without `suffix`). If `suffix` is NULL, NAME is a directory, and its
- * path ends in '/' until the paths are sorted. Because of the '/', directories have the same order as the paths of
- * their files: "a-b/" comes before "a/". The function copies bytes, because printf would be slow for tens of thousands
- * of paths. */
-static char *make_path(struct arena *arena, struct folder folder, const char *name, const char *suffix)
+/* Adds a name. The name of a directory (`suffix` NULL) ends in '/' until the names are sorted. Because of the '/',
+ * directories have the same order as the paths of their files: "a-b/" comes before "a/". */
+static void add_name(struct entries *entries, const char *name, const char *suffix)
 {
-	size_t length = strlen(name), tail = suffix != NULL ? strlen(suffix) : 0;
-	char *path = arena_alloc(arena, folder.length + 1 + length + 1 + length - tail + 1), *to = path + folder.length + 1;
+	size_t length = strlen(name), at = entries->names.length;
 
-	memcpy(path, folder.path, folder.length);
-	path[folder.length] = '/';
-	memcpy(to, name, length);
-	if (suffix == NULL)
-		to[length] = '/';
-	else
-		memcpy(to + length + 1, name, length - tail);
-	return path;
+	if (at > UINT32_MAX / 2)
+		die_no_memory();
+	entries->list = grow(entries->list, entries->count, &entries->room, sizeof *entries->list);
+	entries->list[entries->count++] = (struct entry){.at = (uint32_t)at, .length = (uint32_t)length};
+	buf_add(&entries->names, name, length);
+	buf_add(&entries->names, suffix == NULL ? "/" : "", suffix == NULL ? 2 : 1);
 }
 
-/* Returns the matching entries of the directory, sorted. */
+/* Returns the matching names of the directory, sorted. */
 static struct entries read_folder(struct scan *scan, struct folder folder, const char *suffix)
 {
-	struct entries entries = {.name = folder.length + 1};
+	struct entries entries = {0};
 	const struct dirent *entry;
 
 	for (errno = 0; (entry = readdir(folder.stream)) != NULL; errno = 0) {
 		if (!is_candidate(entry, suffix))
 			continue;
-		if (!text_is_safe(entry->d_name)) {
+		if (text_is_safe(entry->d_name))
+			add_name(&entries, entry->d_name, suffix);
+		else
 			problem(scan,
-			        arena_printf(scan->arena,
-			                     "%s/%s: ignored, because the name has control or invisible characters; rename it",
-			                     folder.path, err_show(entry->d_name).text));
-			continue;
-		}
-		entries.list = grow(entries.list, entries.count, &entries.room, sizeof *entries.list);
-		entries.list[entries.count++].path = make_path(scan->arena, folder, entry->d_name, suffix);
+				arena_printf(scan->arena,
+					     "%s/%s: ignored, because the name has control or invisible characters; rename it",
+					     folder.path, err_show(entry->d_name).text));
 	}
 	if (errno != 0)
 		problem_errno(scan, folder.path, "list the whole folder");
@@ -340,9 +344,30 @@ static struct entries read_folder(struct scan *scan, struct folder folder, const
 	return entries;
 }
 
-static void add_file(struct scan *scan, struct folder folder, const char *path)
+static void free_entries(struct entries *entries)
 {
-	const char *name = path + folder.length + 1, *stem = name + strlen(name) + 1;
+	free(entries->list);
+	buf_free(&entries->names);
+}
+
+/* Makes "FOLDER/NAME", followed by NAME without `suffix`. Copies bytes, because printf would be slow for tens of
+ * thousands of paths. */
+static char *make_path(struct arena *arena, struct folder folder, const char *name, size_t length, const char *suffix)
+{
+	size_t stem = length - strlen(suffix);
+	char *path = arena_alloc(arena, folder.length + 1 + length + 1 + stem + 1), *to = path + folder.length + 1;
+
+	memcpy(path, folder.path, folder.length);
+	path[folder.length] = '/';
+	memcpy(to, name, length);
+	memcpy(to + length + 1, name, stem);
+	return path;
+}
+
+/* Adds the file NAME of a directory. `length` is the length of the name. */
+static void add_file(struct scan *scan, struct folder folder, const char *name, size_t length, const char *suffix)
+{
+	const char *path = make_path(scan->arena, folder, name, length, suffix);
 	struct run_files *files = &scan->files;
 	int fd = dirfd(folder.stream);
 	struct stat st;
@@ -359,7 +384,7 @@ static void add_file(struct scan *scan, struct folder folder, const char *path)
 	files->list = grow(files->list, files->count, &files->room, sizeof *files->list);
 	files->list[files->count++] = (struct dataset_file){
 	    .op_type = folder.name,
-	    .name = stem,
+	    .name = path + folder.length + 1 + length + 1,
 	    .path = path,
 	    .stat = file_stat_of(&st),
 	};
@@ -381,8 +406,8 @@ static void scan_op_type(struct scan *scan, int dir, const char *name, const cha
 		files = read_folder(scan, folder, suffix);
 
 	for (size_t i = 0; i < files.count; i++)
-		add_file(scan, folder, files.list[i].path);
-	free(files.list);
+		add_file(scan, folder, name_of(&files, i), files.list[i].length, suffix);
+	free_entries(&files);
 	closedir(folder.stream);
 }
 
@@ -400,12 +425,11 @@ static void scan_kind(struct scan *scan, int root, const char *kind, const char 
 	struct entries folders = read_folder(scan, folder, NULL);
 
 	for (size_t i = 0; i < folders.count; i++) {
-		char *path = folders.list[i].path;
+		const char *path = make_path(scan->arena, folder, name_of(&folders, i), folders.list[i].length, "");
 
-		path[strlen(path) - 1] = '\0'; /* removes the '/' that was needed for sorting */
-		scan_op_type(scan, dirfd(folder.stream), path + folders.name, path, suffix);
+		scan_op_type(scan, dirfd(folder.stream), path + folder.length + 1, path, suffix);
 	}
-	free(folders.list);
+	free_entries(&folders);
 	closedir(folder.stream);
 }
 
