@@ -8,6 +8,9 @@
 set -eu
 build=${1:-build} n=${2:-10000}
 here=$(cd "$(dirname "$0")" && pwd)
+for program in reftest bench/pair bench/walk; do
+	[ -x "$build/$program" ] || { echo "changed: $build/$program is missing; run: make BUILD=$build all $build/bench/pair $build/bench/walk" >&2; exit 2; }
+done
 build=$(cd "$build" && pwd)
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
