@@ -364,7 +364,20 @@ static char *make_path(struct arena *arena, struct folder folder, const char *na
 	return path;
 }
 
-/* Adds the file NAME of a directory. `length` is the length of the name. */
+/* Makes room for `more` files at once, because growing a long list copies it. */
+static void reserve_files(struct run_files *files, size_t more)
+{
+	size_t room = files->count + more > 2 * files->room ? files->count + more : 2 * files->room;
+
+	if (files->count + more <= files->room)
+		return;
+	files->list = realloc(files->list, room * sizeof *files->list);
+	files->room = room;
+	if (files->list == NULL)
+		die_no_memory();
+}
+
+/* Adds the file NAME of a directory; reserve_files has made room for it. `length` is the length of the name. */
 static void add_file(struct scan *scan, struct folder folder, const char *name, size_t length, const char *suffix)
 {
 	const char *path = make_path(scan->arena, folder, name, length, suffix);
@@ -381,7 +394,6 @@ static void add_file(struct scan *scan, struct folder folder, const char *name, 
 	}
 	if (S_ISDIR(st.st_mode))
 		return;
-	files->list = grow(files->list, files->count, &files->room, sizeof *files->list);
 	files->list[files->count++] = (struct dataset_file){
 	    .op_type = folder.name,
 	    .name = path + folder.length + 1 + length + 1,
@@ -405,6 +417,7 @@ static void scan_op_type(struct scan *scan, int dir, const char *name, const cha
 	if (!scan->folders)
 		files = read_folder(scan, folder, suffix);
 
+	reserve_files(&scan->files, files.count);
 	for (size_t i = 0; i < files.count; i++)
 		add_file(scan, folder, name_of(&files, i), files.list[i].length, suffix);
 	free_entries(&files);
@@ -681,7 +694,7 @@ static bool take_listed(const struct listed_file *file, const char *kind, const 
 	files[(*count)++] = (struct dataset_file){.op_type = arena_copy(arena, pair.op_type, pair.op_length),
 						  .name = arena_copy(arena, pair.name, pair.name_length),
 						  .path = file->path,
-						  .object = file->object};
+						  .object = &file->object};
 	return true;
 }
 

@@ -24,8 +24,8 @@ struct dataset_file {
 	const char *op_type;  /* directory below definitions/, workloads/, truths/ or approved/ */
 	const char *name;     /* stem of the file's name: "rmsnorm_h4096" */
 	const char *path;     /* relative to the root: "definitions/rmsnorm/rmsnorm_h4096.json" */
-	struct file_stat stat;	   /* all zeros if dataset_listed made the dataset */
-	struct object_name object; /* set if dataset_listed made the dataset */
+	struct file_stat stat;            /* all zeros if dataset_listed made the dataset */
+	const struct object_name *object; /* NULL, except if dataset_listed made the dataset */
 };
 
 struct dataset {
@@ -81,9 +81,9 @@ void dataset_look_at_folders(struct dataset *dataset, struct arena *arena);
 
 /* Fills a dataset with the files that the caller lists, for example from git's index. Paths are relative to the root,
  * sorted, without duplicates. Files that are not definitions, workloads, truths or approvals are omitted. The function
- * opens only the root directory, not the files. */
+ * opens only the root directory, not the files. The list and its paths must live as long as the dataset. */
 struct listed_file {
-	const char *path; /* must live as long as the dataset */
+	const char *path;
 	struct object_name object;
 };
 int dataset_listed(const char *root, const struct listed_file *files, int count, struct arena *arena,

@@ -21,16 +21,16 @@ static int64_t wall_clock_ns(void)
 static bool holds(void *self, const struct dataset_file *file, const struct file_seen *earlier)
 {
 	(void)self;
-	return object_name_equal(&earlier->object, &file->object);
+	return object_name_equal(&earlier->object, file->object);
 }
 
 static int read_file(void *self, const struct dataset_file *file, size_t limit, struct buf *bytes, struct stat_check *out,
 		     struct err *err)
 {
 	const struct index *index = self;
-	int rc = staged_read(index->staged, file->path, &file->object, limit, bytes, err);
+	int rc = staged_read(index->staged, file->path, file->object, limit, bytes, err);
 
-	out->seen = (struct file_seen){.read_ns = wall_clock_ns(), .object = file->object};
+	out->seen = (struct file_seen){.read_ns = wall_clock_ns(), .object = *file->object};
 	out->remote = rc > 0;
 	return rc != 0 ? -1 : 0;
 }

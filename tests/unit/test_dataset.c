@@ -478,9 +478,9 @@ static void what_is_listed_is_paired_as_the_walk_pairs(void **state)
 	check_paths(dataset.definitions, dataset.definition_count, "definitions/a/x.json\ndefinitions/a/y.json\n");
 	assert_string_equal(dataset.definitions[0].op_type, "a");
 	assert_string_equal(dataset.definitions[0].name, "x");
-	assert_true(object_name_equal(&dataset.definitions[0].object, &files[1].object));
+	assert_true(object_name_equal(dataset.definitions[0].object, &files[1].object));
 	/* an absent object name equals no other name */
-	assert_false(object_name_equal(&dataset.definitions[1].object, &files[3].object));
+	assert_false(object_name_equal(dataset.definitions[1].object, &files[3].object));
 	assert_string_equal(dataset_workload(&dataset, &dataset.definitions[0])->path, "workloads/a/x.jsonl");
 	assert_null(dataset_workload(&dataset, &dataset.definitions[1]));
 	dataset_close(&dataset);
