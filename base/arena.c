@@ -1,6 +1,7 @@
 #include "base/arena.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +19,9 @@ struct arena_block {
 
 static struct arena_block *block_new(struct arena_block *older, size_t size)
 {
-	size_t room = size > BLOCK_BYTES ? size : BLOCK_BYTES;
-	struct arena_block *block = malloc(sizeof *block + room);
+	bool large = size > BLOCK_BYTES;
+	size_t room = large ? size : BLOCK_BYTES;
+	struct arena_block *block = large ? calloc(1, sizeof *block + room) : malloc(sizeof *block + room);
 
 	if (block == NULL)
 		die_no_memory();
@@ -29,6 +31,7 @@ static struct arena_block *block_new(struct arena_block *older, size_t size)
 	return block;
 }
 
+/* A large block comes from calloc, so the pages of a large array get no memory before they are used. */
 void *arena_alloc(struct arena *arena, size_t size)
 {
 	if (size > SIZE_MAX / 2)
@@ -39,7 +42,7 @@ void *arena_alloc(struct arena *arena, size_t size)
 	void *memory = arena->block->bytes + arena->block->used;
 
 	arena->block->used += size;
-	return memset(memory, 0, size);
+	return size > BLOCK_BYTES ? memory : memset(memory, 0, size);
 }
 
 void *arena_array(struct arena *arena, size_t count, size_t size)
