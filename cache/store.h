@@ -11,10 +11,11 @@
  *
  * A record whose checksum is wrong counts as a miss, never as an error. If a store is not an LMDB database, has another
  * format, or is truncated or corrupt, it is set aside (renamed, never deleted) with a message, and a new store is
- * created. A process must not open a store twice, and must not use a handle after a fork or in two threads. Every write
- * is one short transaction; if the map is full, the map is enlarged. On a full disk or in a read-only folder, the
- * stored data can still be read, and each write fails with a message. Everything returned is allocated from the
- * caller's arena. Verdicts are also exported and imported as lines (cache/verdict_line.h). */
+ * created. A process must not open a store twice, and must not use a handle after a fork or in two threads. (Only
+ * store_each_file_apart starts a second thread, which ends before it returns.) Every write is one short transaction; if
+ * the map is full, the map is enlarged. On a full disk or in a read-only folder, the stored data can still be read, and
+ * each write fails with a message. Everything returned is allocated from the caller's arena. Verdicts are also exported
+ * and imported as lines (cache/verdict_line.h). */
 #ifndef REFTEST_CACHE_STORE_H
 #define REFTEST_CACHE_STORE_H
 
@@ -162,6 +163,16 @@ struct file_entry {
  * texts become invalid when `visit` returns, and `visit` must not use the store. Returns 0, or -1 with a message. */
 typedef void store_visit(const struct file_entry *entry, void *context);
 int store_each_file(struct store *store, const char *prefix, store_visit *visit, void *context, struct err *err);
+
+/* Visits all entries: those whose path starts with `prefix` in a second thread by `inside`, and the others in the
+ * calling thread by `others`, each sorted by path. The two visitors must share no data. Both threads have ended when the
+ * function returns. The last byte of the prefix must be below 255. For stores with thousands of entries. */
+struct file_visitor {
+	store_visit *visit;
+	void *context;
+};
+int store_each_file_apart(struct store *store, const char *prefix, const struct file_visitor *inside,
+			  const struct file_visitor *others, struct err *err);
 
 /* Copies the entries whose path starts with `prefix` to an array in `arena`. This takes several times as long as
  * store_each_file. Returns the number of entries, or -1 on error. */

@@ -12,6 +12,8 @@
  * row only once visits the rows (store_each_file) instead of copying them (store_files). */
 #include "cache/store_internal.h"
 
+#include <limits.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "cache/checksummed_record.h"
@@ -143,21 +145,35 @@ static bool get_entry(const MDB_val *key, const MDB_val *value, struct arena *te
 
 /* --- All rows ---------------------------------------------------------------------------------------------------- */
 
-/* Moves to the first, or the next, row whose key starts with `prefix`. Returns MDB_NOTFOUND after the last row. */
-static int step(MDB_cursor *cursor, const MDB_val *prefix, MDB_val *key, MDB_val *value, bool first)
+/* The rows with from <= key < before, in bytewise order. `before` without bytes: to the end of the table. */
+struct range {
+	MDB_val from, before;
+	char bytes[KEY_MAX]; /* of `before` */
+};
+
+/* Returns the range of the keys that start with `prefix`: it ends at the prefix whose last byte is one higher. */
+static void range_of(const char *prefix, struct range *out)
 {
-	MDB_cursor_op how = !first ? MDB_NEXT : prefix->mv_size > 0 ? MDB_SET_RANGE : MDB_FIRST;
+	size_t length = strlen(prefix), end = length;
 
-	if (first)
-		*key = *prefix;
-	int rc = mdb_cursor_get(cursor, key, value, how);
-
-	if (rc == 0 && (key->mv_size < prefix->mv_size || memcmp(key->mv_data, prefix->mv_data, prefix->mv_size) != 0))
-		return MDB_NOTFOUND;
-	return rc;
+	while (end > 0 && (unsigned char)prefix[end - 1] == UCHAR_MAX)
+		end--;
+	memcpy(out->bytes, prefix, end);
+	if (end > 0)
+		out->bytes[end - 1] = (char)((unsigned char)out->bytes[end - 1] + 1);
+	out->from = (MDB_val){length, (void *)prefix};
+	out->before = (MDB_val){end, out->bytes};
 }
 
-static void visit_row(const MDB_val *key, const MDB_val *value, store_visit *visit, void *context, int64_t *damaged)
+static bool is_before(const MDB_val *key, const MDB_val *end)
+{
+	size_t both = key->mv_size < end->mv_size ? key->mv_size : end->mv_size;
+	int order = memcmp(key->mv_data, end->mv_data, both);
+
+	return end->mv_size == 0 || order < 0 || (order == 0 && key->mv_size < end->mv_size);
+}
+
+static void visit_row(const MDB_val *key, const MDB_val *value, const struct file_visitor *visitor, int64_t *damaged)
 {
 	struct file_entry entry = {0};
 	struct arena texts = {0};
@@ -167,34 +183,104 @@ static void visit_row(const MDB_val *key, const MDB_val *value, store_visit *vis
 		memcpy(path, key->mv_data, key->mv_size);
 		path[key->mv_size] = '\0';
 		entry.path = path;
-		visit(&entry, context);
+		visitor->visit(&entry, visitor->context);
 	} else {
 		++*damaged;
 	}
 	arena_free(&texts);
 }
 
-int store_each_file(struct store *store, const char *prefix, store_visit *visit, void *context, struct err *err)
-{
-	struct env *env = &store->env;
-	MDB_val begin = {strlen(prefix), (void *)prefix}, key, value;
-	MDB_cursor *cursor;
+/* One pass over the rows of a range. */
+struct pass {
 	MDB_txn *txn;
+	MDB_dbi table;
+	struct range range;
+	struct file_visitor visitor;
+	int64_t damaged;
+	int rc; /* of LMDB */
+};
 
-	if (begin.mv_size > KEY_MAX)
-		return 0;
-	if (env_begin_read(env, &txn, err) != 0)
-		return -1;
-	int rc = mdb_cursor_open(txn, env->table[TABLE_FILES], &cursor);
+static void make_pass(struct pass *pass)
+{
+	MDB_val key = pass->range.from, value;
+	MDB_cursor *cursor;
+	int rc = mdb_cursor_open(pass->txn, pass->table, &cursor);
 
 	if (rc == 0) {
-		for (rc = step(cursor, &begin, &key, &value, true); rc == 0;
-		     rc = step(cursor, &begin, &key, &value, false))
-			visit_row(&key, &value, visit, context, &store->damaged);
+		rc = mdb_cursor_get(cursor, &key, &value, key.mv_size > 0 ? MDB_SET_RANGE : MDB_FIRST);
+		for (; rc == 0 && is_before(&key, &pass->range.before); rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT))
+			visit_row(&key, &value, &pass->visitor, &pass->damaged);
 		mdb_cursor_close(cursor);
 	}
+	pass->rc = rc == MDB_NOTFOUND ? 0 : rc;
+}
+
+static void *pass_in_thread(void *pass)
+{
+	make_pass(pass);
+	return NULL;
+}
+
+/* Adds up what the passes found. Returns 0, or -1 with a message. */
+static int finish_passes(struct store *store, const struct pass *passes, int count, struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; i < count; i++) {
+		store->damaged += passes[i].damaged;
+		rc = rc == 0 ? passes[i].rc : rc;
+	}
+	return rc == 0 ? 0 : env_fail(&store->env, rc, "read", err);
+}
+
+int store_each_file(struct store *store, const char *prefix, store_visit *visit, void *context, struct err *err)
+{
+	struct pass pass = {.visitor = {visit, context}};
+
+	if (strlen(prefix) > KEY_MAX)
+		return 0;
+	if (env_begin_read(&store->env, &pass.txn, err) != 0)
+		return -1;
+	pass.table = store->env.table[TABLE_FILES];
+	range_of(prefix, &pass.range);
+	make_pass(&pass);
+	mdb_txn_abort(pass.txn);
+	return finish_passes(store, &pass, 1, err);
+}
+
+int store_each_file_apart(struct store *store, const char *prefix, const struct file_visitor *inside,
+			  const struct file_visitor *others, struct err *err)
+{
+	enum { INSIDE, BELOW, ABOVE, PASSES };
+	struct pass passes[PASSES] = {[INSIDE] = {.visitor = *inside}, [BELOW] = {.visitor = *others}, [ABOVE] = {.visitor = *others}};
+	MDB_txn *txn, *second = NULL;
+	pthread_t thread;
+
+	if (env_begin_read(&store->env, &txn, err) != 0)
+		return -1;
+	range_of(prefix, &passes[INSIDE].range);
+	passes[BELOW].range.before = passes[INSIDE].range.from;
+	passes[ABOVE].range.from = passes[INSIDE].range.before;
+	/* LMDB allows each transaction to be used by one thread. The second one is not begun with env_begin_read, which
+	 * may move the memory map, because the first transaction uses the map. */
+	bool two = mdb_txn_begin(store->env.mdb, NULL, MDB_RDONLY, &second) == 0;
+
+	for (int i = 0; i < PASSES; i++) {
+		passes[i].txn = i == INSIDE && two ? second : txn;
+		passes[i].table = store->env.table[TABLE_FILES];
+	}
+	bool threaded = two && pthread_create(&thread, NULL, pass_in_thread, &passes[INSIDE]) == 0;
+
+	make_pass(&passes[BELOW]);
+	make_pass(&passes[ABOVE]);
+	if (threaded)
+		pthread_join(thread, NULL);
+	else
+		make_pass(&passes[INSIDE]);
 	mdb_txn_abort(txn);
-	return rc == MDB_NOTFOUND ? 0 : env_fail(env, rc, "read", err);
+	if (two)
+		mdb_txn_abort(second);
+	return finish_passes(store, passes, PASSES, err);
 }
 
 struct gathered {

@@ -33,6 +33,12 @@ static int each_file(void *self, const char *prefix, store_visit *visit, void *c
 	return store_each_file(store_of(self), prefix, visit, context, err);
 }
 
+static int each_file_apart(void *self, const char *prefix, const struct file_visitor *inside,
+			   const struct file_visitor *others, struct err *err)
+{
+	return store_each_file_apart(store_of(self), prefix, inside, others, err);
+}
+
 static int put_files(void *self, const struct file_entry *entries, int count, struct err *err)
 {
 	return store_put_files(store_of(self), entries, count, NULL, 0, err);
@@ -45,7 +51,8 @@ static void count(void *self, const struct cache_stats *run)
 
 struct run_store disk_store(struct program *program)
 {
-	static const struct run_store_calls calls = {verdicts, latest, put, writable, each_file, put_files, count};
+	static const struct run_store_calls calls = {verdicts,	latest,		 put,	    writable,
+						     each_file, each_file_apart, put_files, count};
 
 	return program->store == NULL ? (struct run_store){NULL, NULL} : (struct run_store){&calls, program};
 }

@@ -71,14 +71,64 @@ static bool join_entry(struct file_table *table, const struct file_entry *entry,
 	return true;
 }
 
+/* Visits a record that belongs to no workload file. Must not touch the table of workload files, which another thread
+ * may be filling. */
+static void visit_other(const struct file_entry *entry, void *context)
+{
+	struct states *states = context;
+
+	if (!join_entry(&states->definitions, entry, states->arena) && !join_entry(&states->truths, entry, states->arena) &&
+	    !join_entry(&states->approvals, entry, states->arena))
+		append(states->arena, &states->others, &states->other_count, &states->other_room, entry);
+}
+
 static void visit_entry(const struct file_entry *entry, void *context)
 {
 	struct states *states = context;
 
-	if (!join_entry(&states->definitions, entry, states->arena) &&
-	    !join_entry(&states->workloads, entry, states->arena) && !join_entry(&states->truths, entry, states->arena) &&
-	    !join_entry(&states->approvals, entry, states->arena))
-		append(states->arena, &states->others, &states->other_count, &states->other_room, entry);
+	if (!join_entry(&states->workloads, entry, states->arena))
+		visit_other(entry, states);
+}
+
+/* With this many workload files, a second thread reads their records. With fewer it would save less time than its start
+ * takes. */
+enum { APART_FILES = 1000 };
+
+/* The records of workload files, as a second thread reads them. The two threads share no data: the visitor of the other
+ * records uses the arena of the states. */
+struct apart {
+	struct file_table *workloads;
+	struct arena arena;
+	struct file_entry *others; /* records below workloads/ that belong to no workload file of the dataset */
+	int other_count, other_room;
+};
+
+static void visit_apart(const struct file_entry *entry, void *context)
+{
+	struct apart *apart = context;
+
+	if (!join_entry(apart->workloads, entry, &apart->arena))
+		append(&apart->arena, &apart->others, &apart->other_count, &apart->other_room, entry);
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+	return strcmp(((const struct file_entry *)a)->path, ((const struct file_entry *)b)->path);
+}
+
+/* Reads all records, those below workloads/ in a second thread. */
+static int read_all_apart(struct states *states, struct err *err)
+{
+	struct apart apart = {.workloads = &states->workloads};
+	const struct file_visitor inside = {visit_apart, &apart}, others = {visit_other, states};
+	int rc = states->records.calls->each_file_apart(states->records.self, "workloads/", &inside, &others, err);
+
+	for (int i = 0; i < apart.other_count; i++)
+		append(states->arena, &states->others, &states->other_count, &states->other_room, &apart.others[i]);
+	if (apart.other_count > 0)
+		qsort(states->others, (size_t)states->other_count, sizeof *states->others, compare_entries);
+	arena_free(&apart.arena);
+	return rc;
 }
 
 static int each_file(struct states *states, const char *prefix, struct err *err)
@@ -146,11 +196,13 @@ struct states *file_states_open(struct run_store records, const struct dataset *
 	states->workloads = file_table(dataset->workloads, dataset->workload_count, arena);
 	states->truths = file_table(dataset->truths, dataset->truth_count, arena);
 	states->approvals = file_table(dataset->approvals, dataset->approval_count, arena);
-	if (records.calls != NULL && dataset->some)
-		read_some(states, err);
-	else if (records.calls != NULL && each_file(states, "", err) < 0)
-		return NULL;
-	return states;
+	if (records.calls == NULL)
+		return states;
+	if (dataset->some)
+		return read_some(states, err), states;
+	bool apart = dataset->workload_count >= APART_FILES && records.calls->each_file_apart != NULL;
+
+	return (apart ? read_all_apart(states, err) : each_file(states, "", err)) < 0 ? NULL : states;
 }
 
 static int compare_entry(const void *path, const void *entry)

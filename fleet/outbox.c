@@ -76,7 +76,7 @@ static void count_nothing(void *self, const struct cache_stats *run)
 struct run_store outbox_store(struct outbox *outbox)
 {
 	static const struct run_store_calls calls = {no_verdicts, no_latest, put_lines, not_writable,
-						     no_files,    drop_files, count_nothing};
+						     no_files,    NULL,	      drop_files, count_nothing};
 
 	return (struct run_store){&calls, outbox};
 }

@@ -402,7 +402,7 @@ static void world_run(struct world *w)
 	static const struct run_files_calls files = {false,		 world_holds, world_read,
 						world_unchanged, world_blob,  world_blob_unchanged};
 	static const struct run_store_calls records = {world_verdicts,  world_latest,    world_put,    world_writable,
-						    world_each_file, world_put_files, world_counted};
+						    world_each_file, NULL,	     world_put_files, world_counted};
 	static const struct runner_calls runner = {world_submit,   world_cancel,     world_fd,
 						   world_dispatch, world_next_owner, world_next,
 						   world_pending,  world_running,    world_torch,

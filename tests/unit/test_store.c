@@ -270,6 +270,12 @@ static void visit(const struct file_entry *entry, void *context)
 	assert_same_entry(entry, &visited->expected[visited->count++]);
 }
 
+static void count_visits(const struct file_entry *entry, void *context)
+{
+	(void)entry;
+	++*(int *)context;
+}
+
 static void files_can_be_visited_one_by_one(void **state)
 {
 	struct place *p = *state;
@@ -286,6 +292,52 @@ static void files_can_be_visited_one_by_one(void **state)
 	assert_int_equal(all.count, 9);
 	assert_int_equal(store_each_file(store, "b/", visit, &some, &p->err), 0);
 	assert_int_equal(some.count, 3);
+	store_close(store);
+}
+
+/* Two visitors see all rows, each in order, whatever lies below, in and above the prefix. A damaged row is counted. */
+static void the_rows_below_a_prefix_can_be_visited_apart(void **state)
+{
+	static const char *const prefixes[] = {"a/", "b/", "c/", "b/4", "0/", "d/"};
+	struct place *p = *state;
+	struct store *store = open_here(p);
+	struct file_entry entries[9];
+	struct store_stats stats;
+	size_t length;
+
+	for (int i = 0; i < 9; i++)
+		entries[i] = file_entry(p, arena_printf(&p->arena, "%c/%d", "abc"[i / 3], i), i);
+	assert_int_equal(store_put_files(store, entries, 9, NULL, 0, &p->err), 0);
+	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+		struct file_entry others[9];
+		int first = -1, inside_count = 0, other_count = 0;
+
+		for (int k = 0; k < 9; k++)
+			if (strncmp(entries[k].path, prefixes[i], strlen(prefixes[i])) != 0)
+				others[other_count++] = entries[k];
+			else if (inside_count++ == 0)
+				first = k;
+		struct visited in_prefix = {.expected = entries + (first < 0 ? 0 : first)}, elsewhere = {.expected = others};
+		const struct file_visitor inside = {visit, &in_prefix}, outside = {visit, &elsewhere};
+
+		assert_int_equal(store_each_file_apart(store, prefixes[i], &inside, &outside, &p->err), 0);
+		assert_int_equal(in_prefix.count, inside_count);
+		assert_int_equal(elsewhere.count, other_count);
+	}
+	store_close(store);
+	char *bytes = slurp(p, &length), *row = memmem(bytes, length, "rftr\1\0\4\0", 8);
+
+	assert_non_null(row);
+	scribble(p, row - bytes + 30, "!", 1);
+	free(bytes);
+	store = open_here(p);
+	int counted = 0;
+	const struct file_visitor inside = {count_visits, &counted}, outside = {count_visits, &counted};
+
+	assert_int_equal(store_each_file_apart(store, "zzz/", &inside, &outside, &p->err), 0);
+	assert_int_equal(counted, 8);
+	assert_int_equal(store_stats(store, &stats, &p->err), 0);
+	assert_int_equal(stats.damaged, 1);
 	store_close(store);
 }
 
@@ -397,6 +449,7 @@ int main(void)
 	    HERE(counters_and_rows_are_reported),
 	    HERE(files_come_back_sorted_and_by_prefix),
 	    HERE(files_can_be_visited_one_by_one),
+	    HERE(the_rows_below_a_prefix_can_be_visited_apart),
 	    HERE(a_damaged_row_of_a_file_is_passed_over_and_counted),
 	    HERE(a_path_that_is_no_key_is_not_remembered),
 	    HERE(twenty_thousand_files_fit_into_one_transaction),
