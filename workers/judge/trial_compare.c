@@ -219,9 +219,28 @@ static bool have_other_bits(struct trial *trial, const struct output_verdict *ou
 						      &err) >= 0;
 }
 
+/* Returns the place for the next comparison. The caller counts it when it has succeeded. */
+static struct output_verdict *next_output(struct trial *trial, struct round *round)
+{
+	if (round->output_count == round->output_room) {
+		const size_t count = (size_t)round->output_count, room = 2 * count + 1;
+		struct output_verdict *outputs = arena_array(&trial->arena, room, sizeof *outputs);
+		bool *of_input = arena_array(&trial->arena, room, sizeof *of_input);
+
+		if (count > 0) {
+			memcpy(outputs, round->outputs, count * sizeof *outputs);
+			memcpy(of_input, round->of_input, count * sizeof *of_input);
+		}
+		round->outputs = outputs;
+		round->of_input = of_input;
+		round->output_room = (int)room;
+	}
+	return &round->outputs[round->output_count];
+}
+
 static int compare_output(struct trial *trial, struct round *round, int at, int output)
 {
-	struct output_verdict *out = &round->outputs[round->output_count];
+	struct output_verdict *out = next_output(trial, round);
 	struct err err = {""};
 	const char *miss;
 
@@ -265,7 +284,7 @@ static int compare_left(struct trial *trial, struct round *round, int at, int in
 	bool own = place >= problem->output_count;
 	const struct tensor *left = &round->left[input];
 	struct rule rule = own ? trial->op->rule(&round->c, place) : trial_rule_for(trial, round, place, at, -1);
-	struct output_verdict *out = &round->outputs[round->output_count];
+	struct output_verdict *out = next_output(trial, round);
 	struct err err = {""};
 	const char *miss;
 

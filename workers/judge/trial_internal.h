@@ -47,7 +47,8 @@ enum trial_check_kind {
 	TRIAL_CHECKS
 };
 
-/* The state for one of the two sets of input values of a case. */
+/* The state for one of the two sets of input values of a case. It is cleared for each case, so what may be large has
+ * only the size that the case needs. */
 struct round {
 	struct op_case c; /* c.contents is the number of the set */
 	struct input_source scalar[OP_ARGS];
@@ -56,7 +57,7 @@ struct round {
 	struct tensor left[OP_ARGS];  /* private copies of inputs that the reference may write to; others: data NULL */
 	/* The values that each ground truth computed for the outputs. For builtin, the entries from op_own_place on
 	 * are the expected values of inputs that the reference may write to. */
-	struct tensor truth[GROUND_TRUTHS_MAX][OP_PLACES];
+	struct tensor (*truth)[OP_PLACES]; /* one row for each ground truth of the case */
 	/* The precision of a ground truth's arithmetic, one tolerance rule per output. NULL if the arithmetic is as
 	 * precise as the case's tolerance rules. */
 	const struct rule *coarse[GROUND_TRUTHS_MAX];
@@ -67,10 +68,9 @@ struct round {
 	int asked;		   /* number of ground truths that are done; the next one is in progress */
 	bool judged[OP_ARGS]; /* the reference may write to this input, and its final values have been checked */
 	bool ungiven[OP_ARGS]; /* autograd returned None for this gradient, and zeros replace it */
-	struct output_verdict outputs[GROUND_TRUTHS_MAX * OP_PLACES]; /* comparisons of outputs and written inputs */
-	bool of_input[GROUND_TRUTHS_MAX * OP_PLACES];		      /* whether this entry of `outputs` is about an
-								       * input */
-	int output_count;
+	struct output_verdict *outputs; /* comparisons of outputs and written inputs; in the arena of the trial */
+	bool *of_input;                 /* whether this entry of `outputs` is about an input */
+	int output_count, output_room;
 	bool weak;            /* outputs of zeros would also pass */
 	enum reason missed;   /* the reason why the outputs fail; REASON_NONE: they pass */
 	struct buf misses;    /* messages about outputs that differ from a ground truth */

@@ -235,6 +235,7 @@ static void begin_round(struct trial *trial, struct round *round, const int64_t 
 	const struct op_problem *problem = &trial->job->problem;
 	buf_free(&round->misses);
 	memset(round, 0, sizeof *round);
+	round->truth = arena_array(&trial->arena, (size_t)trial->truths.count, sizeof *round->truth);
 	round->c = (struct op_case){.problem = problem,
 				    .variant = trial->variant,
 				    .axis = axis,
