@@ -168,7 +168,7 @@ static void range_of(const char *prefix, struct range *out)
 static bool is_before(const MDB_val *key, const MDB_val *end)
 {
 	size_t both = key->mv_size < end->mv_size ? key->mv_size : end->mv_size;
-	int order = memcmp(key->mv_data, end->mv_data, both);
+	int order = both == 0 ? 0 : memcmp(key->mv_data, end->mv_data, both);
 
 	return end->mv_size == 0 || order < 0 || (order == 0 && key->mv_size < end->mv_size);
 }
