@@ -530,6 +530,28 @@ static void every_default_limit_has_room(void **state)
 	assert_false(memory_limit_has_room(memory_limit(1 << 30, 0)));
 }
 
+/* A tensor fits where a freed one of its size was, although small ones were made meanwhile. Without the settings that
+ * this needs, the heap of about every second runner grows by 2 GiB. */
+static void freed_tensors_leave_no_holes(void **state)
+{
+	const char *reference =
+	    HEAD RUN "    sbrk = ctypes.CDLL(None).sbrk\n"
+		"    sbrk.restype, sbrk.argtypes = ctypes.c_void_p, [ctypes.c_long]\n"
+		"    kept, ends = [], []\n"
+		"    for i in range(200):\n"
+		"        a = torch.ones((5 + i // 40) << 18)\n        b = a * 2\n        c = a + b\n"
+		"        kept += [c.sum(), *[c[:3].clone() for i in range(i % 3)]]\n        del a, b, c\n"
+		"        ends.append(sbrk(0))\n"
+		"    grown = (ends[-1] - ends[0]) >> 20\n"
+		"    raise ValueError(f'{grown < 100}: the heap has grown by {grown} MiB')\n";
+
+	for (int i = 0; i < 3; i++) {
+		struct pool_result result = verify(*state, reference);
+
+		expect(&result, STATUS_ERROR, REASON_RAISED, "ValueError: True");
+	}
+}
+
 /* ---- references that cheat or break things ---- */
 
 static void junk_on_every_descriptor_hurts_only_its_own_case(void **state)
@@ -693,6 +715,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(taking_more_memory_than_there_is_raises),
 	    cmocka_unit_test(freed_memory_is_reused_by_the_next_tensor),
 	    cmocka_unit_test(every_default_limit_has_room),
+	    cmocka_unit_test(freed_tensors_leave_no_holes),
 	    cmocka_unit_test(each_limit_is_told),
 	    cmocka_unit_test(junk_on_every_descriptor_hurts_only_its_own_case),
 	    cmocka_unit_test(claiming_to_have_run_is_worth_nothing),

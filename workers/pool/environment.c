@@ -39,10 +39,12 @@ static const struct variable {
  * tensors take fewer page faults. Freed tensors of at most 32 MiB are reused, because Linux would clear new pages. (32
  * MiB is the largest threshold that glibc accepts.) Larger tensors are returned to the system at once, because holes
  * between them would count against the limit of memory; keep_freed_memory in python/runner.py keeps them if the case is
- * small. */
+ * small. Torch aligns its tensors, so glibc cuts a few bytes from both ends of each. With glibc's caches of small blocks,
+ * other data would take these bytes, and the next tensor of the same size would not fit between them. Without the
+ * caches (tcache_count, mxfast), the bytes are joined with the tensor's when it is freed. */
 static const char *const reference_settings[] = {
     "LC_ALL=C.UTF-8", "PYTHONHASHSEED=0", "PYTHONUTF8=1", "OMP_WAIT_POLICY=passive",
-    "MKL_CBWR=AUTO", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=536870912",
+    "MKL_CBWR=AUTO", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=536870912:glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0",
 };
 
 /* Returns the row for a variable "NAME=value", or NULL if references do not get it. */
