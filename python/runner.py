@@ -213,6 +213,8 @@ class Zygote:
                 child = self.children.pop(message["reap"])
                 os.waitpid(message["reap"], 0)
                 self.sandbox.reap(child.keeper)
+                if child.keeper > 0:  # the PID namespace has ended, and with it every process in it
+                    self.channel.send({"gone": message["number"]})
 
     def fork(self, slot, grouped, reads):
         sock, pipe, *group = self.channel.fds[: 2 + grouped]

@@ -2,6 +2,7 @@
  * Some references fail, cheat or break things; none of them affects the next reference. */
 #include "tests/unit/pool_world.h"
 #include "workers/pool/memory_limit.h"
+#include "workers/sandbox/sandbox.h"
 
 /* --- verdicts on outputs ------------------------------------------------------------------------------------------ */
 
@@ -683,6 +684,39 @@ static void what_a_reference_leaves_running_is_ended_with_it(void **state)
 	assert_true(patience > 0);
 }
 
+/* Finds the arena, says which memfd it is and whether an earlier reference left bytes in it, and leaves some. A
+ * process that it starts writes them again and again until it is killed. */
+#define LEAVES_BYTES HEAD "import gc\n" RUN \
+	"    arena = next(o.map for o in gc.get_objects() if type(o).__name__ == 'Arena' and hasattr(o, 'map'))\n" \
+	"    inode = next(line.split()[4] for line in open('/proc/self/maps') if 'reftest-arena' in line)\n" \
+	"    found = arena[:].count(b'left behind')\n" \
+	"    if os.fork() == 0:\n        os.setsid()\n" \
+	"        while True:\n            arena[-64:-53] = b'left behind'\n            time.sleep(0.0001)\n" \
+	"    arena[-64:-53] = b'left behind'\n" \
+	"    raise ValueError(f'{found} in {inode}.')\n"
+
+/* The memory that a reference shares with the judge is used again when the reference's processes are gone, and then it
+ * is empty. */
+static void memory_of_an_earlier_reference_is_empty(void **state)
+{
+	struct setting *setting = *state;
+	char seen[40][32];
+	int count = 0, again = 0;
+
+	while (count < 40 && again == 0) {
+		struct pool_result result = verify(setting, LEAVES_BYTES);
+		const char *says;
+
+		expect(&result, STATUS_ERROR, REASON_RAISED, "ValueError: 0 in ");
+		says = strstr(result.verdict->message, "ValueError: 0 in ") + strlen("ValueError: 0 in ");
+		snprintf(seen[count], sizeof seen[count], "%.*s", (int)strcspn(says, "."), says);
+		for (int i = 0; i < count; i++)
+			again += strcmp(seen[i], seen[count]) == 0;
+		count++;
+	}
+	assert_int_equal(again > 0, (sandbox_probe(false) & SANDBOX_PID) != 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -725,6 +759,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(what_a_reference_leaves_running_is_ended_with_it),
 	    cmocka_unit_test(killing_its_relatives_gains_nothing),
 	    cmocka_unit_test(the_memory_of_the_judge_is_closed),
+	    cmocka_unit_test(memory_of_an_earlier_reference_is_empty),
 	};
 	pool_main(argc, argv);
 	return cmocka_run_group_tests(tests, set_up, tear_down);

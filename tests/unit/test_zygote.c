@@ -16,6 +16,8 @@
 
 #include <cmocka.h>
 
+#include "workers/sandbox/sandbox.h"
+
 enum { PLACES = 8, AT_ONCE = 3, GENEROUS_MS = 60000 };
 
 struct setting {
@@ -37,7 +39,11 @@ static void write_template(char path[64])
 		      "spec = importlib.util.spec_from_file_location('runner', 'python/runner.py')\n"
 		      "runner = importlib.util.module_from_spec(spec)\n"
 		      "spec.loader.exec_module(runner)\n"
-		      "runner.warm_up = lambda *how: time.sleep(0.05)\n"
+		      "def warm_up(*how):\n"
+		      "    time.sleep(0.05)\n"
+		      "    if 'REFTEST_TEST_LEAVES' in runner.os.environ and runner.os.fork() == 0:\n"
+		      "        time.sleep(600)\n"
+		      "runner.warm_up = warm_up\n"
 		      "runner.further_steps = lambda device: ()\n"
 		      "channel = runner.Channel(3)\n"
 		      "channel.send({'template': {'torch': 'none', 'cuda': None, 'python': 'any', 'layers': 0}})\n"
@@ -211,6 +217,41 @@ static void a_zygote_starts_only_when_no_process_is_left(void **state)
 	close_pool(&setting);
 }
 
+/* Each runner starts a process, which has the runner's pipe. When the runner is gone, the pipe has no writer. */
+static void a_runner_is_gone_when_all_its_processes_are(void **state)
+{
+	const bool has_namespaces = (sandbox_probe(false) & SANDBOX_PID) != 0;
+	int64_t number, end = clock_ms() + (has_namespaces ? GENEROUS_MS : 500);
+	struct setting setting;
+	struct child *child;
+	struct err err = {""};
+	char printed[64];
+	ssize_t got;
+
+	(void)state;
+	setenv("REFTEST_TEST_LEAVES", "1", 1);
+	open_pool(&setting, "cpu");
+	gather(&setting, 1);
+	child = zygote_take(&setting.runners, false);
+	assert_non_null(child);
+	number = child->number;
+	int pipe = dup(child->pipe);
+
+	assert_false(zygote_is_gone(&setting.runners, number));
+	assert_false(zygote_is_gone(&setting.runners, 0));
+	zygote_drop(&setting.runners, child);
+	for (; !zygote_is_gone(&setting.runners, number) && clock_ms() < end; usleep(1000))
+		if (zygote_dispatch(&setting.runners, clock_ms(), &err) != 0)
+			fail_msg("%s", err.text);
+	assert_int_equal(zygote_is_gone(&setting.runners, number), has_namespaces);
+	while ((got = read(pipe, printed, sizeof printed)) > 0)
+		;
+	assert_true(!has_namespaces || got == 0);
+	close(pipe);
+	close_pool(&setting);
+	unsetenv("REFTEST_TEST_LEAVES");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -219,6 +260,7 @@ int main(void)
 	    cmocka_unit_test(a_slow_end_is_still_reported_with_its_cause),
 	    cmocka_unit_test(the_spare_that_waited_longest_is_used),
 	    cmocka_unit_test(a_zygote_starts_only_when_no_process_is_left),
+	    cmocka_unit_test(a_runner_is_gone_when_all_its_processes_are),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

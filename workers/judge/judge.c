@@ -3,9 +3,10 @@
  * At its start, the judge sends {"judge": {"class", "product"}}. If it cannot work, it sends {"refused": message} and
  * exits. Then the pool sends these messages:
  *
- * - {"begin": {"bytes", "staged"}} announces a new runner. "bytes" is the size of the largest case of the runner's
- *   definition. "staged" is true if the runner cannot map device memory. The judge frees the memory that it shared with
- *   the last runner, and sends no answer.
+ * - {"begin": {"bytes", "staged", "runner", "gone"}} announces a new runner, whose number is "runner". "bytes" is the
+ *   size of the largest case of the runner's definition. "staged" is true if the runner cannot map device memory. "gone"
+ *   has the numbers of earlier runners of which no process is left. The judge ends the use of the memory that it shared
+ *   with the last runner, and sends no answer.
  * - {"case": job} begins a case. The judge answers with a {"run": …} for the runner, or with a verdict. If
  *   the definition's own code makes inputs, it first answers with {"make": …} for the process that runs this code.
  * - {"made": …} and {"stored": true} are the answers of the process that makes inputs to {"make": …} and {"store": …}
@@ -135,6 +136,18 @@ static void share_through_host(struct judge_context *context)
 		context->truth_memory[i].kind = SHARED_STAGED;
 }
 
+static void release_gone(struct judge_context *context, const cJSON *gone)
+{
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, gone) {
+		int64_t runner;
+
+		if (json_integer(item, &runner))
+			shared_memory_release(&context->shared, runner);
+	}
+}
+
 static void on_begin(struct judge *judge, const cJSON *message, const cJSON *value, struct buf *out)
 {
 	struct judge_context *context = &judge->context;
@@ -146,6 +159,9 @@ static void on_begin(struct judge *judge, const cJSON *message, const cJSON *val
 	judge_context_renew(context);
 	json_integer(json_member(value, "bytes"), &bytes);
 	context->wish = bytes;
+	context->runner = 0;
+	json_integer(json_member(value, "runner"), &context->runner);
+	release_gone(context, json_member(value, "gone"));
 	if (cJSON_IsTrue(json_member(value, "staged")))
 		share_through_host(context);
 }
@@ -252,7 +268,8 @@ static int serve(struct judge *judge)
 				return EXIT_BROKEN;
 		}
 		judge_clock_turn(&judge->context.clock, JUDGE_WAITS);
-		kept_memory_wait(JUDGE_SOCKET, IDLE_MS);
+		if (kept_memory_wait(JUDGE_SOCKET, IDLE_MS))
+			shared_memory_forget(&judge->context.shared);
 		if (channel_read(&judge->channel) != CHANNEL_DATA)
 			return 0;
 	}
@@ -296,6 +313,7 @@ static int judge_case_by_case(struct judge *judge, const struct judge_order *ord
 		status = serve(judge);
 		end_trial(judge);
 		judge_context_renew(&judge->context);
+		shared_memory_forget(&judge->context.shared);
 		judge->context.device->calls->close(judge->context.device);
 	}
 	tensors_free(judge->context.tensors);

@@ -16,7 +16,7 @@ void judge_context_renew(struct judge_context *context)
 	context->private_size = context->inputs_size = 0;
 	context->recovered_count = 0;
 	memset(&context->diagnosis, 0, sizeof context->diagnosis);
-	shared_memory_renew(&context->shared);
+	shared_memory_retire(&context->shared, context->runner);
 	shared_memory_renew(&context->provider_memory);
 	shared_memory_renew(&context->custom_memory);
 	for (int i = 0; i < GROUND_TRUTHS_MAX; i++)
@@ -75,6 +75,10 @@ enum judge_context_answer judge_context_reserve(struct judge_context *context, s
 
 	need->need = layout_add(layout_add(need->arena, need->private), layout_add(need->inputs, need->scratch));
 	need->available = need->need > SMALL_CASE || wish > SMALL_CASE ? available(context) : SMALL_CASE;
+	if (need->need > need->available) {
+		shared_memory_forget(&context->shared);
+		need->available = available(context);
+	}
 	if (need->need > need->available)
 		return CONTEXT_NO_MEMORY;
 	if (wish > need->available / 2)

@@ -24,6 +24,7 @@ struct judge_context {
 	/* memory that the judge shares with the runner of a ground truth (Python source in the dataset); the index is
 	 * the number of the ground truth */
 	struct shared_memory truth_memory[GROUND_TRUTHS_MAX];
+	int64_t runner;          /* the number of the runner that maps `shared`; 0: none */
 	int64_t wish;            /* size of the definition's largest case; the shared arena is allocated for this
 				  * case */
 	unsigned char *private;  /* device memory for private copies; reused from case to case */
@@ -37,7 +38,8 @@ struct judge_context {
 	struct judge_clock clock;
 };
 
-/* Drops the state of the last definition and frees its memory. */
+/* Drops the state of the last definition and frees its memory. The arena may be kept for a later runner
+ * (workers/protocol/shared_memory.h). */
 void judge_context_renew(struct judge_context *context);
 
 /* Allocates at least `bytes` bytes (and at least one) for inputs. Returns NULL if there is not enough memory. */

@@ -11,10 +11,12 @@ void kept_memory_begin(void)
 	mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
 }
 
-void kept_memory_wait(int fd, int idle_ms)
+bool kept_memory_wait(int fd, int idle_ms)
 {
 	struct pollfd readable = {.fd = fd, .events = POLLIN};
 
-	if (poll(&readable, 1, idle_ms) == 0)
-		malloc_trim(0);
+	if (poll(&readable, 1, idle_ms) != 0)
+		return false;
+	malloc_trim(0);
+	return true;
 }

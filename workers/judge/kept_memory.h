@@ -4,10 +4,13 @@
 #ifndef REFTEST_WORKERS_JUDGE_KEPT_MEMORY_H
 #define REFTEST_WORKERS_JUDGE_KEPT_MEMORY_H
 
+#include <stdbool.h>
+
 /* Lets malloc keep up to 1 GiB of freed memory. */
 void kept_memory_begin(void);
 
-/* Waits until `fd` can be read. After `idle_ms` milliseconds, returns the freed memory to the system and ends. */
-void kept_memory_wait(int fd, int idle_ms);
+/* Waits until `fd` can be read. After `idle_ms` milliseconds, returns the freed memory to the system and returns
+ * true. */
+bool kept_memory_wait(int fd, int idle_ms);
 
 #endif

@@ -217,7 +217,27 @@ static void write_load(const struct pool_shared *shared, const struct task *task
 	buf_text(out, kept ? ",\"kept\":true}" : "}");
 }
 
-/* Sends the reference to a runner. Sends {"begin"} to the judge, which then creates a new arena for this runner.
+/* Writes the numbers of the lane's earlier runners that are gone, and remembers `child` in place of one of them or of
+ * the oldest one. */
+static void write_gone(const struct pool_shared *shared, struct lane *lane, const struct child *child, struct buf *out)
+{
+	const char *comma = "";
+	int oldest = 0;
+
+	buf_text(out, ",\"gone\":[");
+	for (int i = 0; i < LANE_PAST; i++) {
+		if (lane->past[i] != child->number && zygote_is_gone(&shared->runners, lane->past[i])) {
+			buf_printf(out, "%s%lld", comma, (long long)lane->past[i]);
+			comma = ",";
+			lane->past[i] = 0;
+		}
+		oldest = lane->past[i] < lane->past[oldest] ? i : oldest;
+	}
+	lane->past[oldest] = child->number;
+	buf_text(out, "]");
+}
+
+/* Sends the reference to a runner. Sends {"begin"} to the judge, which then takes another arena for this runner.
  * Returns -1 if the runner's memory cannot be limited. */
 static int bind_child(struct pool_shared *shared, struct lane *lane, struct child *child, struct err *err)
 {
@@ -234,8 +254,10 @@ static int bind_child(struct pool_shared *shared, struct lane *lane, struct chil
 		   lane->work->isolation == ISOLATION_KEPT, &text);
 	channel_send(&child->channel, text.data, text.length, NULL, 0);
 	buf_clear(&text);
-	buf_printf(&text, "{\"begin\":{\"bytes\":%lld,\"staged\":%s}}", (long long)lane_largest_case(&lane->work->task),
-	           lane->staged ? "true" : "false");
+	buf_printf(&text, "{\"begin\":{\"bytes\":%lld,\"staged\":%s,\"runner\":%lld", (long long)lane_largest_case(&lane->work->task),
+	           lane->staged ? "true" : "false", (long long)child->number);
+	write_gone(shared, lane, child, &text);
+	buf_text(&text, "}}");
 	lane_judge_tell(lane, text.data, text.length);
 	buf_free(&text);
 	return 0;

@@ -264,6 +264,7 @@ static int fork_child(struct zygote *runners, int slot, bool reader, struct err 
 	channel_open(&child->channel, ours);
 	child->pipe = ends[0];
 	child->state = CHILD_FORKING;
+	child->number = ++runners->numbers;
 	child->reader = reader;
 	child->deadline_ms = clock_ms() + UP_MS;
 	int length = snprintf(text, sizeof text, "{\"fork\":%d,\"group\":%s,\"reads\":%s}", slot,
@@ -427,12 +428,20 @@ void zygote_release(struct zygote *runners, struct child *child)
 
 static void reap(struct zygote *runners, struct child *child)
 {
-	char text[64];
-	int length = snprintf(text, sizeof text, "{\"reap\":%d}", (int)child->pid);
+	char text[96];
+	int length = snprintf(text, sizeof text, "{\"reap\":%d,\"number\":%lld}", (int)child->pid, (long long)child->number);
 
 	if (!child->lost)
 		channel_send(&runners->channel, text, (size_t)length, NULL, 0);
 	free_slot(runners, child);
+}
+
+bool zygote_is_gone(const struct zygote *runners, int64_t number)
+{
+	for (int i = 0; i < ZYGOTE_GONE; i++)
+		if (number != 0 && runners->gone[i] == number)
+			return true;
+	return false;
 }
 
 int zygote_limit_memory(struct zygote *runners, struct child *child, int64_t bytes)
@@ -587,6 +596,8 @@ static int on_zygote_line(struct zygote *runners, const char *line, size_t lengt
 	} else if (json_integer(json_member(message, "exit"), &number) &&
 	           json_integer(json_member(message, "status"), &more)) {
 		on_exit_of(runners, number, more);
+	} else if (json_integer(json_member(message, "gone"), &number)) {
+		runners->gone[runners->gone_count++ % ZYGOTE_GONE] = number;
 	} else if (refused != NULL) {
 		rc = err_set(err, "%s", refused);
 	}

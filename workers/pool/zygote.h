@@ -33,6 +33,7 @@ enum child_state {
 
 struct child {
 	enum child_state state;
+	int64_t number;         /* a number that no other runner of this pool has; never 0 */
 	pid_t pid;              /* in the zygote's PID namespace, so only a name for messages; 0: not known yet */
 	int pidfd;              /* -1: not known yet */
 	struct channel channel;
@@ -58,6 +59,8 @@ struct child {
 	int64_t memory_spare;   /* bytes of memory that must stay available on this machine */
 };
 
+enum { ZYGOTE_GONE = 64 }; /* how many runners that are gone the pool remembers */
+
 enum { RUNNER_POOL_PRINTED = 64 << 10 }; /* how many bytes of a reference's output are kept */
 
 struct zygote {
@@ -79,6 +82,9 @@ struct zygote {
 	int64_t orphans_ms;          /* time of the next search for orphaned processes; 0: there are none */
 	struct child *children;
 	int room;                    /* slots */
+	int64_t numbers;             /* the number of the newest runner */
+	int64_t gone[ZYGOTE_GONE];   /* the numbers of the last runners that are gone; 0: unused */
+	unsigned gone_count;         /* how many runners were gone in total */
 	struct control_groups groups;
 	const char *required;        /* what references must not reach; NULL: nothing; not owned */
 	bool taken;                  /* a runner was taken, so a reference may have run */
@@ -137,6 +143,10 @@ void child_listen(struct child *child);
 /* Kills a runner. The runner's slot is freed when the zygote reports the runner's end. If the runner has already
  * ended, the slot is freed immediately. */
 void zygote_drop(struct zygote *runners, struct child *child);
+
+/* Returns whether the runner with this number, and every process that it started, has ended. This is known only if the
+ * runner had a PID namespace, and only of the last ZYGOTE_GONE such runners. */
+bool zygote_is_gone(const struct zygote *runners, int64_t number);
 
 /* Limits the memory of all processes of a runner together, before it loads a reference. Uses a control group, or
  * otherwise adds up the memory; does nothing if neither is possible. Returns -1 on error. */

@@ -12,9 +12,16 @@
  * contains an allocation, and a runner must not see other data in that block (private inputs, ground truth). */
 enum { BLOCK_ALIGN = 2 << 20, CHUNK = 1 << 20 };
 
+/* Limits for the memory of earlier runners: the number of blocks that are kept, and their bytes. A block is not used
+ * again if it has more than WASTE times the bytes that are needed, because clearing it would then take longer than new
+ * pages; this does not matter up to CLEARED_AT_ONCE bytes. */
+enum { RETIRED_BLOCKS = 6, RETIRED_BYTES = 256 << 20, WASTE = 4, CLEARED_AT_ONCE = 1 << 20 };
+
 struct shared_block {
 	struct shared_block *next;
 	int64_t bytes, used; /* size of the block, and the largest number of bytes reserved in it so far */
+	int64_t size;        /* size of the memfd, which is larger than `bytes` if an earlier runner needed more */
+	int64_t runner;      /* of a retired block: the runner that may still reach it; 0: none can */
 	unsigned char *base; /* device memory, or the mapping of the memfd */
 	int fd;              /* memfd; -1 */
 	unsigned char handle[DEVICE_HANDLE];
@@ -35,20 +42,104 @@ static void block_free(const struct shared_memory *shared, struct shared_block *
 	if (block->fd < 0) {
 		shared->device->calls->release(shared->device, block->base);
 	} else {
-		munmap(block->base, (size_t)block->bytes);
+		munmap(block->base, (size_t)block->size);
 		close(block->fd);
 	}
 	free(block);
 }
 
+static void free_list(const struct shared_memory *shared, struct shared_block **list)
+{
+	while (*list != NULL) {
+		struct shared_block *block = *list;
+
+		*list = block->next;
+		block_free(shared, block);
+	}
+}
+
 void shared_memory_renew(struct shared_memory *shared)
 {
-	while (shared->blocks != NULL) {
+	free_list(shared, &shared->blocks);
+}
+
+void shared_memory_forget(struct shared_memory *shared)
+{
+	free_list(shared, &shared->retired);
+}
+
+/* Frees the oldest retired blocks that are above the limits. */
+static void thin_retired(struct shared_memory *shared)
+{
+	struct shared_block **at = &shared->retired;
+	int64_t bytes = 0;
+
+	for (int count = 0; *at != NULL && count < RETIRED_BLOCKS && bytes + (*at)->used <= RETIRED_BYTES; count++) {
+		bytes += (*at)->used;
+		at = &(*at)->next;
+	}
+	free_list(shared, at);
+}
+
+void shared_memory_retire(struct shared_memory *shared, int64_t runner)
+{
+	while (shared->kind == SHARED_MEMORY && runner != 0 && shared->blocks != NULL) {
 		struct shared_block *block = shared->blocks;
 
 		shared->blocks = block->next;
-		block_free(shared, block);
+		block->runner = runner;
+		block->next = shared->retired;
+		shared->retired = block;
 	}
+	shared_memory_renew(shared);
+	thin_retired(shared);
+}
+
+void shared_memory_release(struct shared_memory *shared, int64_t runner)
+{
+	for (struct shared_block *block = shared->retired; block != NULL; block = block->next)
+		if (block->runner == runner)
+			block->runner = 0;
+}
+
+/* Returns whether retired block `a` is better than `b` for `wanted` bytes. The best block has all pages that are
+ * needed, and as few others as possible. `b` may be NULL. */
+static bool fits_better(const struct shared_block *a, const struct shared_block *b, int64_t wanted)
+{
+	return b == NULL || (a->used >= wanted ? b->used < wanted || a->used < b->used : a->used > b->used);
+}
+
+/* Sets all bytes of a block to zero, so that a runner cannot read what earlier runners left there. An earlier runner may
+ * have written to any byte of the memfd. The pages behind `used` are freed, and read as zero. */
+static int clear_block(const struct shared_block *block)
+{
+	if (block->used < block->size &&
+	    fallocate(block->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, block->used, block->size - block->used) != 0)
+		return -1;
+	memset(block->base, 0, (size_t)block->used);
+	return 0;
+}
+
+/* Takes a block of `bytes` bytes from the retired ones. Returns NULL if none fits. */
+static struct shared_block *take_retired(struct shared_memory *shared, int64_t bytes)
+{
+	struct shared_block **best = NULL, *block;
+
+	for (struct shared_block **at = &shared->retired; shared->kind == SHARED_MEMORY && *at != NULL; at = &(*at)->next)
+		if ((*at)->runner == 0 && (*at)->size >= bytes &&
+		    ((*at)->used <= CLEARED_AT_ONCE || (*at)->used / WASTE <= bytes) &&
+		    fits_better(*at, best == NULL ? NULL : *best, bytes))
+			best = at;
+	if (best == NULL)
+		return NULL;
+	block = *best;
+	*best = block->next;
+	if (clear_block(block) != 0) {
+		block_free(shared, block);
+		return NULL;
+	}
+	block->bytes = bytes;
+	return block;
 }
 
 /* Creates a memfd as large as the definition's largest case. A large memfd wastes no memory, because untouched pages
@@ -73,6 +164,7 @@ static int make_memfd(struct shared_block *block, struct err *err)
 		return -1;
 	}
 	block->base = base;
+	block->size = block->bytes;
 	return 0;
 }
 
@@ -104,6 +196,19 @@ static int make_block(struct shared_memory *shared, struct shared_block *block, 
 	return make_memfd(block, err);
 }
 
+static struct shared_block *new_block(struct shared_memory *shared, int64_t bytes, struct err *err)
+{
+	struct shared_block *block = calloc(1, sizeof *block);
+
+	if (block == NULL)
+		die_no_memory();
+	block->bytes = bytes;
+	if (make_block(shared, block, err) == 0)
+		return block;
+	free(block);
+	return NULL;
+}
+
 int shared_memory_reserve(struct shared_memory *shared, int64_t need, int64_t wish, struct err *err)
 {
 	int64_t bytes = need > wish ? need : wish;
@@ -115,15 +220,11 @@ int shared_memory_reserve(struct shared_memory *shared, int64_t need, int64_t wi
 	}
 	if (bytes > INT64_MAX - BLOCK_ALIGN)
 		return err_set(err, "cannot share %" PRId64 " bytes with the runner", bytes);
-	block = calloc(1, sizeof *block);
-	if (block == NULL)
-		die_no_memory();
-	block->used = need;
-	block->bytes = (bytes + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN;
-	if (make_block(shared, block, err) != 0) {
-		free(block);
+	bytes = (bytes + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN;
+	block = take_retired(shared, bytes);
+	if (block == NULL && (block = new_block(shared, bytes, err)) == NULL)
 		return -1;
-	}
+	block->used = need > block->used ? need : block->used;
 	block->next = shared->blocks;
 	shared->blocks = block;
 	shared->id++;

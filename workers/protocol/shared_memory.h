@@ -5,7 +5,12 @@
  * a device allocation that is shared by CUDA IPC. If the machine or the options forbid CUDA IPC, the arena is
  * `staged`: a memfd through which tensors are copied to and from the GPU. The size of a memfd is sealed, because a
  * runner that truncated it could crash the judge. Every runner gets a new arena, because processes that an earlier
- * reference left running can still write to the old one. */
+ * reference left running can still write to the old one.
+ *
+ * New pages of a memfd are expensive, so the memfd of an earlier runner may be used again on the CPU. This happens only
+ * after the pool has said that the runner's PID namespace is gone: then no process is left that could map the memfd or
+ * have a descriptor of it. Before the next runner gets the memfd, all its bytes are zero again, as those of a new
+ * one. */
 #ifndef REFTEST_WORKERS_PROTOCOL_SHARED_MEMORY_H
 #define REFTEST_WORKERS_PROTOCOL_SHARED_MEMORY_H
 
@@ -25,13 +30,24 @@ struct shared_memory {
 	enum shared_kind kind;
 	int id;                      /* number of the arena, unique within one judge; 0: there is no arena yet */
 	struct shared_block *blocks; /* current block, then older blocks that the runner may still map */
+	struct shared_block *retired; /* blocks of earlier runners, the newest first */
 };
 
 /* Prepares `shared` without allocating memory. `staged`: copy through the host even if the device can share memory. */
 void shared_memory_open(struct shared_memory *shared, struct device *device, bool staged);
 
-/* Frees the arena. The runner that mapped the arena must have ended before. */
+/* Frees the arena. No process gets its memory again. */
 void shared_memory_renew(struct shared_memory *shared);
+
+/* Takes the arena away from the runner with the number `runner`, which may still map it. Frees the arena, or keeps a
+ * memfd until shared_memory_release says that no process can reach it. `runner` is 0 if the runner has no number; then
+ * nothing is kept. */
+void shared_memory_retire(struct shared_memory *shared, int64_t runner);
+/* Lets shared_memory_reserve use the memory of this runner again. The caller must know that the runner and all
+ * processes that it started have ended, and that no other process got the memory. */
+void shared_memory_release(struct shared_memory *shared, int64_t runner);
+/* Frees the memory that shared_memory_retire kept. */
+void shared_memory_forget(struct shared_memory *shared);
 
 /* Ensures that the arena has at least `need` bytes; a new block has at least `wish` bytes. Returns 1 if a new block
  * was allocated, 0 if the current block is large enough, and -1 on error. */
