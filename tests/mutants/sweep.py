@@ -543,7 +543,7 @@ def is_new_value(node):
     return not isinstance(number, (ast.Name, ast.Constant))
 
 
-def mutants_of(source, arguments, found):
+def mutants_of(source, arguments, found, values):
     """[(operator, number of the node, node, change)] of a reference."""
     tree = ast.parse(source)
     nodes, parents = nodes_of(tree)
@@ -558,11 +558,11 @@ def mutants_of(source, arguments, found):
         for kind, changes in FORMS.items():
             if isinstance(node, kind):
                 out += [(operator, number, node, change) for operator, change in changes(node, seen)]
-        if number in found and is_new_value(node):
+        if values and number in found and is_new_value(node):
             out += [(operator, number, node, filled(template, X=node)) for operator, template in value_changes(found[number])]
     body = next(n for n in functions_of(tree) if n.name == "run").body[0]
     start = next(number for number, node in nodes if node is body)
-    for name, (number, node) in uses.items():
+    for name, (number, node) in uses.items() if values else ():
         for operator, template in value_changes(found[number]):
             assigned = ast.Assign([ast.Name(name, ast.Store())], filled(template, X=ast.Name(name, ast.Load())))
             out.append((f"input {operator}", start, node, [assigned, body]))
@@ -672,7 +672,7 @@ def sweep_family(family, options, torch, index):
         if trials[test.NAME].is_wrong(definition["reference"], torch):
             sys.exit(f"sweep: the original {test.NAME} does not pass")
         found = profile(definition["reference"], [inputs for _, inputs, _, _ in trials[test.NAME].sets], torch)
-        mutants = mutants_of(definition["reference"], set(definition["inputs"]), found)
+        mutants = mutants_of(definition["reference"], set(definition["inputs"]), found, not options.forms)
         rows += [(*mutant, definition) for mutant in mutants]
     counts["mutants"] = len(rows)
     for operator, number, node, change, definition in even(rows, lambda row: row[0], len(rows)):
@@ -706,7 +706,7 @@ def print_survivors(index, found):
         row = rows[definition["name"]]
         statuses[row["family"], "caught" if planted.is_caught(definition) else definition["status"]] += 1
         if not planted.is_caught(definition):
-            margin = max([o.get("margin") or 0 for c in definition["cases"] for o in c.get("outputs") or []] + [0])
+            margin = max([float(o.get("margin") or 0) for c in definition["cases"] for o in c.get("outputs") or []] + [0])
             print(f"{definition['name']} | line {row['line']} `{row['expression']}` | {row['operator']} | {definition['status']}, margin {margin:.3g}")
     for (family, status), count in sorted(statuses.items()):
         print(f"# {family}: {count} {status}")
@@ -722,6 +722,7 @@ def main():
     parser.add_argument("--most", type=int, default=125, help="write at most so many mutants of a family")
     parser.add_argument("--seconds", type=float, default=600, help="try mutants of a family for so long")
     parser.add_argument("--untried", action="store_true", help="also write mutants that the smallest cases find wrong")
+    parser.add_argument("--forms", action="store_true", help="change only the form of the code, no values")
     options = parser.parse_args()
     os.environ["REFTEST_KERNELS"] = os.path.abspath(options.build)
     import torch
@@ -736,4 +737,5 @@ def main():
         json.dump(index, file, indent=1)
 
 
-main()
+if __name__ == "__main__":
+    main()
