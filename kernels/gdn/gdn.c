@@ -84,7 +84,7 @@ static const struct preset {
 	int64_t sequences, tokens, slots;
 } by_batch[SIZE_COUNT][PRESETS] = {{{1, 2, 3}, {2, 1, 5}, {3, 5, 3}}, {{1, 17, 3}, {MANY, 2, MANY}}, {{64, 8, 96}}},
   one_token[SIZE_COUNT][PRESETS] = {{{1, 1, 3}, {3, 1, 3}}, {{MANY, 1, MANY}}, {{512, 1, 640}}},
-  packed[SIZE_COUNT][PRESETS] = {{{1, 5, 3}, {2, 129, 7}}, {{17, 1122, 23}}, {{8, 16384, 12}}};
+  packed[SIZE_COUNT][PRESETS] = {{{1, 5, 3}, {2, 129, 7}}, {{33, 1138, 39}}, {{8, 16384, 12}}};
 
 /* Returns the number of elements that one sequence adds to a case: its state and, if there is a buffer, the
  * intermediate states of its tokens. (In a MANY case a sequence has two tokens.) */
@@ -353,7 +353,7 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 		struct op_range range;
 	} ranges[] = {
 	    {roles.q, {-0.99, 0.99}},  {roles.k, {-0.19, 0.19}},
-	    {roles.v, {-3.9, 3.9}},    {roles.state, {-1.9, 1.9}},
+	    {roles.v, {-62, 62}},      {roles.state, {-31, 31}},
 	    {roles.a, {-24, 96}},      {roles.a_log, {-6.6, 2.1}},
 	    {roles.b, {-32, 32}},      {roles.dt_bias, {-6, 1}},
 	    {roles.scale, {0, 1.75}}, {roles.buffer, {-127, 127}},
@@ -378,7 +378,7 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 
 	(void)variant;
 	if (roles.cu_seqlens >= 0)
-		return axis == q->axis[0] ? 1122 : axis == problem->inputs[roles.cu_seqlens].axis[0] ? 18 : 0;
+		return axis == q->axis[0] ? 1138 : axis == problem->inputs[roles.cu_seqlens].axis[0] ? 34 : 0;
 	return axis == q->axis[0] ? many(problem, &roles) : axis == q->axis[1] ? 17 : 0;
 }
 

@@ -80,7 +80,7 @@ HOST_DEVICE static inline float gdn_key(const struct gdn_fill *f, int64_t index,
 	if (alike)
 		value = recurrence_alike_element(f->k_key, index, f->heads * f->dim);
 	return recurrence_key_element(f->eighths, f->exponent, quarters,
-	                              f->l2norm ? recurrence_longer(f->second, turn) : 0, value);
+	                              f->l2norm ? recurrence_longer(f->second, f->for_gradients, turn) : 0, value);
 }
 
 HOST_DEVICE static inline float gdn_query(const struct gdn_fill *f, int64_t index, int64_t turn, bool alike, float value)
@@ -92,7 +92,7 @@ HOST_DEVICE static inline float gdn_query(const struct gdn_fill *f, int64_t inde
 		return value;
 	return value * float_power(!f->for_gradients && !alike && recurrence_is_short_query(turn)
 	                               ? f->short_query
-	                               : recurrence_longer(f->second, turn + 1));
+	                               : recurrence_longer(f->second, f->for_gradients, turn + 1));
 }
 
 /* Computes element `index` of an input from its random bits. `row` is the row of f->dim elements that contains the

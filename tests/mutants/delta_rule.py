@@ -76,6 +76,10 @@ MUTANTS = [
     (STEPS, "an epsilon of 1e-2 in the norm of the query", "F.normalize(q.float(), dim=-1)", "q.float() * torch.rsqrt(q.float().square().sum(-1, keepdim=True) + 1e-2)"),
     (STEPS, "an epsilon added to the norm of the query", "F.normalize(q.float(), dim=-1)", "q.float() / (q.float().norm(dim=-1, keepdim=True) + 1e-3)"),
     (CHUNKS, "an empty sequence ends with zeros", "        for start in range(first, end, CHUNK):", "        if first == end:\n            continue\n        for start in range(first, end, CHUNK):"),
+    ("delta_rule_chunk_varlen_h2_k128_v64", "only the first 32 sequences", "zip(offsets, offsets[1:])", "list(zip(offsets, offsets[1:]))[:32]"),
+    ("delta_rule_recurrent_qk_l2norm_h4_d64", "values limited to 20", "v.float()", "v.float().clamp(-20, 20)"),
+    ("delta_rule_recurrent_qk_l2norm_h4_d64", "keys limited to 50 before they are normalised", "F.normalize(k.float(), dim=-1)", "F.normalize(k.float().clamp(-50, 50), dim=-1)"),
+    ("delta_rule_recurrent_qk_l2norm_h4_d64", "initial state limited to 20", "initial_state.clone()", "initial_state.clamp(-20, 20)"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

@@ -87,6 +87,8 @@ MUTANTS = [
     (CHUNKS, "gates of at least -10", "F.softplus(g.float() + dt_bias)).transpose(0, 1)", "F.softplus(g.float() + dt_bias)).transpose(0, 1).clamp(min=-10)"),
     (CHUNKS, "softplus left out above 5", "F.softplus(g.float() + dt_bias)", "F.softplus(g.float() + dt_bias, threshold=5)"),
     (CHUNKS, "an empty sequence ends with zeros", "        for start in range(first, end, CHUNK):", "        if first == end:\n            continue\n        for start in range(first, end, CHUNK):"),
+    ("gated_delta_rule_chunk_varlen_gate_h2_hv4_k64_v128", "only the first 32 sequences", "zip(offsets, offsets[1:])", "list(zip(offsets, offsets[1:]))[:32]"),
+    ("gated_delta_rule_recurrent_h2_hv4_d64", "squares of the query in float16", "query.square()", "query.half().square().float()"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

@@ -162,6 +162,9 @@ MUTANTS = [
     (DRAFTS, "gates of at least -10", "-torch.exp(A_log) * F.softplus(a.float() + dt_bias)", "(-torch.exp(A_log) * F.softplus(a.float() + dt_bias)).clamp(min=-10)"),
     (NORMS, "a single token is not normalised", "if use_qk_l2norm:", "if use_qk_l2norm and q.shape[1] > 1:"),
     (NORMS, "an epsilon added to the norm of the query", "q / q.norm(dim=-1, keepdim=True)", "q / (q.norm(dim=-1, keepdim=True) + 1e-3)"),
+    ("gdn_prefill_qk2_v4_d128_k_last", "only the first 32 sequences", "zip(offsets, offsets[1:])", "list(zip(offsets, offsets[1:]))[:32]"),
+    ("gdn_decode_qk8_v16_d128_k_last", "values limited to 20", "v[:, 0].float()", "v[:, 0].float().clamp(-20, 20)"),
+    ("gdn_mtp_qk2_v4_d128_k_last", "initial state limited to 20", "held = initial_state[slots]", "held = initial_state[slots].clamp(-20, 20)"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

@@ -70,6 +70,7 @@ MUTANTS = [
     (STEPS, "gates of at least -10", "torch.exp(g)", "torch.exp(g.clamp(min=-10))"),
     (CHUNKS, "gates of at least -10", "total = gate[:, part].cumsum(dim=1)", "total = gate[:, part].clamp(min=-10).cumsum(dim=1)"),
     (CHUNKS, "an empty sequence ends with zeros", "        for start in range(first, end, CHUNK):", "        if first == end:\n            continue\n        for start in range(first, end, CHUNK):"),
+    ("gla_chunk_varlen_h2_d128", "only the first 32 sequences", "zip(offsets, offsets[1:])", "list(zip(offsets, offsets[1:]))[:32]"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

@@ -88,6 +88,8 @@ MUTANTS = [
     (STEPS, "gates of at least -10", "torch.exp(g)", "torch.exp(g.clamp(min=-10))"),
     (CHUNKS, "gates of at least -10", "gate = -torch.exp(A_log)[:, None, None] * gate", "gate = (-torch.exp(A_log)[:, None, None] * gate).clamp(min=-10)"),
     (CHUNKS, "an empty sequence ends with zeros", "        for start in range(first, end, CHUNK):", "        if first == end:\n            continue\n        for start in range(first, end, CHUNK):"),
+    ("kda_chunk_varlen_gate_beta_sigmoid_h4_d64", "only the first 32 sequences", "zip(offsets, offsets[1:])", "list(zip(offsets, offsets[1:]))[:32]"),
+    ("kda_recurrent_lower_bound_h2_k64_v32", "values limited to 20", "v.float()", "v.float().clamp(-20, 20)"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

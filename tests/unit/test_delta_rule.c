@@ -14,7 +14,7 @@ enum { DENSE, PACKED, NORMED, DOUBLED };
 static const struct family_problem problems[] = {
     [DENSE] = {PROBLEM("delta_rule_dense", "delta_rule", oblong, dense_in, dense_out), "0468c4ac044ee6ef75801b1c96019cb9", 3,
                {OF_DELTA, INITIAL_STATE_IGNORED, SIGMOID_IN_ANY_CASE, NORM_IN_ANY_CASE}},
-    [PACKED] = {PROBLEM("delta_rule_varlen", "delta_rule", oblong, packed_in, packed_out), "af7d2bd7a2fce730736ccb7c6973f617", 4,
+    [PACKED] = {PROBLEM("delta_rule_varlen", "delta_rule", oblong, packed_in, packed_out), "fbbb51e0830e7e69a57e399339708663", 4,
                 {OF_DELTA, OF_PACKING, INITIAL_STATE_IGNORED, SIGMOID_LEFT_OUT, DOUBLED_IN_ANY_CASE}},
     [NORMED] = {PROBLEM("delta_rule_qk_l2norm", "delta_rule", square, dense_in, dense_out), "d217d06cf315755b135f27800b8cc2a3",
                 4, {OF_DELTA, OF_NORMS, INITIAL_STATE_IGNORED}},

@@ -22,7 +22,7 @@ static const struct family_problem problems[] = {
                   {OF_BOTH, OF_NORMS, NORM_IN_ANY_CASE, SIGMOID_LEFT_OUT, SIGMOID_IN_ANY_CASE, NOT_DOUBLED,
                    DOUBLED_IN_ANY_CASE}},
     [PACKED] = {PROBLEM("gated_delta_rule_varlen", "gated_delta_rule", oblong, packed_in, packed_out),
-                "5777f1314bd93cef563a7c395d0f72d7", 4, {OF_BOTH, OF_SOFTPLUS, OF_PACKING}},
+                "50edb5b96f34f3d1fc9de93094368f61", 4, {OF_BOTH, OF_SOFTPLUS, OF_PACKING}},
 };
 
 /* Doubles a strength that did not pass through a sigmoid. Implementations differ in whether they double such a

@@ -15,7 +15,7 @@ enum { DENSE, PACKED, NORMED };
 static const struct family_problem problems[] = {
     [DENSE] = {PROBLEM("gla_dense", "gla", oblong, dense_in, dense_out), "f102bf70f22f1b71b074430abdc8c55d", 4,
                {OF_KEY_GATES, INITIAL_STATE_IGNORED}},
-    [PACKED] = {PROBLEM("gla_varlen", "gla", grouped, packed_in, packed_out), "4a103fe24de1c266788866d240ef14ee", 5,
+    [PACKED] = {PROBLEM("gla_varlen", "gla", grouped, packed_in, packed_out), "97566375a1d01f01465dba3af7abffeb", 5,
                 {OF_KEY_GATES, OF_PACKING, INITIAL_STATE_IGNORED}},
     [NORMED] = {PROBLEM("gla_qk_l2norm", "gla", grouped, normed_in, dense_out), "d3d6a950194043c8c2d763270f3c9638", 5,
                 {OF_KEY_GATES, OF_NORMS}},

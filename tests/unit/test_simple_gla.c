@@ -18,7 +18,7 @@ enum { DENSE, CONSTANT, RAW };
 static const struct family_problem problems[] = {
     [DENSE] = {PROBLEM("simple_gla_dense", "simple_gla", oblong, dense_in, dense_out), "258cf8f3f17c77f8b0694aff81da51b3", 4,
                {OF_GATES, DECAY_OF_THE_TOKEN_BEFORE, INITIAL_STATE_IGNORED}},
-    [CONSTANT] = {PROBLEM("simple_gla_gamma", "simple_gla", square, gamma_in, packed_out), "ebef5b4c32167b6052717e76f70085d2", 5,
+    [CONSTANT] = {PROBLEM("simple_gla_gamma", "simple_gla", square, gamma_in, packed_out), "d203eaba0abd407fe71fcf3425b3d733", 5,
                   {OF_GATES, OF_PACKING, INITIAL_STATE_IGNORED}},
     [RAW] = {PROBLEM("simple_gla_gate", "simple_gla", square, raw_in, output_alone), "4617dd461d0c7251572d018239227d11", 3,
              {OF_GATES, OF_SOFTPLUS, DECAY_OF_THE_TOKEN_BEFORE}},

@@ -5,17 +5,18 @@
  * bound. If the two sets of input values (op_case.contents) differ in more than the seed, a bar (|) separates the first
  * from the second:
  *
- *   k          If the reference normalises k, the norm is 1, 2 or 4 | 1, 4 or 16 in turn. An epsilon of 1e-4 in the sum
+ *   k          If the reference normalises k, the norm is 1, 2 or 4 | 1, 32 or 1024 in turn. An epsilon of 1e-4 in the sum
  *              of squares changes the states by more than the bound. An epsilon of 1e-5 does not, although it would if
  *              a norm were 1/2. If the reference does not normalise k, the norm depends on (token + head) % 4. For 3,
  *              the norm is near 1/2; for 0 and 1, it is near 1. For 2, the norm is near 2; but with the delta rule it
  *              is near 5/4 (near 1 if beta is doubled), because 1 - beta |k|^2 must contract.
  *   q          uniform on [-1, 1). If token + head is odd, q has the direction of k and therefore reads the value that
  *              the token wrote. Otherwise, q reads values that earlier tokens wrote.
- *              If the reference normalises q, q is multiplied by 1, 2, 4 | 1, 4, 16 in turn, but the row is short if
- *              (token + head) % 8 is 3 (recurrence_short_query).
- *   v          uniform on [-1, 1) | [-4, 4), but huge in tokens 9 and 73 of some heads (see below)
- *   state      uniform on [-1/2, 1/2) | [-2, 2)
+ *              If the reference normalises q, q is multiplied by 1, 2, 4 | 1, 32, 1024 in turn, but the row is short
+ *              if (token + head) % 8 is 3 (recurrence_short_query). Squares of long rows overflow float16.
+ *   v          uniform on [-1, 1) | [-64, 64), but huge in tokens 9 and 73 of some heads (see below)
+ *   state      uniform on [-1/2, 1/2) | [-32, 32). A reference that limits v, a state or an output to a number below
+ *              these is wrong
  *   g, g_gamma as a logarithm: for (head + key) % 4 = 0, 1, 2, 3, the least gate is -1/16, -2, -1/256, -1/2 | -2,
  *              -1/256, -1/2, -1/16. The result of a long sequence then depends on early tokens, late tokens and the
  *              initial state. g_gamma is between the least gate and half of it | between four and eight times the least
@@ -109,7 +110,7 @@ int64_t recurrence_reach(const struct op_problem *problem, int variant, int axis
 
 /* In the second set of input values, v and the initial states are larger by this factor than in the first set. Outputs,
  * final states and their bounds grow by the same factor. */
-enum { RECURRENCE_LARGER = 4 };
+enum { RECURRENCE_LARGER = 64 };
 
 /* The atol of states in the first set of input values. The head of input_values.c derives it. */
 #define RECURRENCE_STATE_ATOL 0x1p-15
@@ -339,10 +340,11 @@ HOST_DEVICE static inline float recurrence_bias(bool second, int64_t head, float
 	return second ? value * (bends ? 0.25f : 2.5f) - 4.5f : value * (bends ? 0.25f : 2);
 }
 
-/* Returns the exponent of the power of 2 that scales a row if the reference normalises that row. */
-HOST_DEVICE static inline int recurrence_longer(bool second, int64_t turn)
+/* Returns the exponent of the power of 2 that scales a row if the reference normalises that row. In cases of gradients,
+ * the exponents are smaller, because the gradient of a row shrinks as the row grows. */
+HOST_DEVICE static inline int recurrence_longer(bool second, bool for_gradients, int64_t turn)
 {
-	return (int)(turn % 3) * (second ? 2 : 1);
+	return (int)(turn % 3) * (!second ? 1 : for_gradients ? 2 : 5);
 }
 
 HOST_DEVICE static inline float recurrence_query(const struct recurrence_fill *f, int64_t index, int64_t turn,
@@ -357,7 +359,7 @@ HOST_DEVICE static inline float recurrence_query(const struct recurrence_fill *f
 		return value;
 	return value * float_power(!f->for_gradients && !alike && recurrence_is_short_query(turn)
 	                               ? f->short_query
-	                               : recurrence_longer(f->second, turn + 1));
+	                               : recurrence_longer(f->second, f->for_gradients, turn + 1));
 }
 
 /* Returns a key element, times `quarters` / 4 and 2^longer. Both factors are small integers, so the product is rounded
@@ -379,7 +381,7 @@ HOST_DEVICE static inline float recurrence_key(const struct recurrence_fill *f, 
 	                              : turn % 4 == 2    ? f->largest
 	                              : turn % 4 == 3    ? 2
 	                                                 : 4,
-	                              f->l2norm ? recurrence_longer(f->second, turn) : 0, value);
+	                              f->l2norm ? recurrence_longer(f->second, f->for_gradients, turn) : 0, value);
 }
 
 /* Returns a gate before softplus; turn is 5 token + head + 3 key. */
