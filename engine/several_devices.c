@@ -7,7 +7,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "workers/pool/queues.h"
+#include "workers/pool/task_order.h"
 
 /* A task that was given to a device. */
 struct given {
@@ -127,7 +127,7 @@ static void submit(void *self, const struct task *task)
 
 	if (task->job_count <= 0)
 		return;
-	work = queues_new(task);
+	work = queued_new(task);
 	(task->urgent ? queue_push_first : queue_push)(&s->queue, work);
 	s->pending += task->job_count;
 	wake(s);
@@ -147,7 +147,7 @@ static void cancel(void *self, const void *owner)
 		while (*at != NULL)
 			if ((*at)->work->task.owner == owner) {
 				s->pending -= (*at)->left;
-				queues_free(take_back(device, at));
+				queued_free(take_back(device, at));
 			} else {
 				at = &(*at)->next;
 			}
@@ -173,7 +173,7 @@ static struct queued *unfinished(struct several *s, const struct given *given)
 	task.jobs = jobs;
 	task.seconds = task.seconds == NULL ? NULL : seconds;
 	task.job_count = count;
-	return count == 0 ? NULL : queues_new(&task);
+	return count == 0 ? NULL : queued_new(&task);
 }
 
 static bool any_used(const struct several *s)
@@ -190,7 +190,7 @@ static void close_device(struct device *device)
 		device->own.runner.calls->close(device->own.runner.self);
 	device->state = DEVICE_OUT;
 	while (device->given != NULL)
-		queues_free(take_back(device, &device->given));
+		queued_free(take_back(device, &device->given));
 }
 
 /* Puts the cases of a failed device back into the queue. If it was the last device, returns -1 with the reason. */
@@ -293,7 +293,7 @@ static bool try_elsewhere(struct several *s, const struct device *not_here, cons
 	one.jobs += index;
 	one.seconds += one.seconds == NULL ? 0 : index;
 	one.job_count = 1;
-	give(best, queues_new(&one), true);
+	give(best, queued_new(&one), true);
 	return true;
 }
 
@@ -315,7 +315,7 @@ static bool take(struct several *s, struct device *device, struct arena *arena, 
 	if (out->verdict->reason == REASON_MEMORY && !(*at)->second)
 		counts = !try_elsewhere(s, device, *at, index);
 	if ((*at)->left == 0)
-		queues_free(take_back(device, at));
+		queued_free(take_back(device, at));
 	return counts;
 }
 
@@ -403,7 +403,7 @@ static void close_all(void *self)
 	for (int i = 0; i < s->count; i++)
 		close_device(&s->devices[i]);
 	while ((work = queue_pop(&s->queue)) != NULL)
-		queues_free(work);
+		queued_free(work);
 	if (s->epoll >= 0)
 		close(s->epoll);
 	if (s->wake >= 0)

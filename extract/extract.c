@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "dataset/definition.h"
-#include "extract/draft.h"
+#include "extract/definition_of_module.h"
 
 enum { KNOWN_STEP = 64, VERSIONS_MAX = 100 };
 

@@ -1,7 +1,7 @@
 /* extract - makes the definitions of a model, and writes them into a dataset.
  *
  * Each rule of the model's architecture that has a template gives one definition for each combination of degrees and
- * page size. If a definition of the dataset has the same meaning (extract/meaning.h) under any name, no new definition
+ * page size. If a definition of the dataset has the same meaning (extract/definition_meaning.h) under any name, no new definition
  * is written: the existing one gets the model's tag. If a definition of the dataset has the same name and another
  * meaning, the new definition gets the name NAME_v2. Between extract_plan and extract_write, the caller may remove new
  * definitions. All files are written, or none. */

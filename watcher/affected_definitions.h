@@ -1,4 +1,4 @@
-/* affected_definitions - finds the definitions that changed paths affect. watcher/changes_to_batches.c gets the settled
+/* affected_definitions - finds the definitions that changed paths affect. watcher/settled_paths.c gets the settled
  * paths from watcher/fs/watcher.h, and starts a batch for these definitions. */
 #ifndef REFTEST_WATCHER_AFFECTED_DEFINITIONS_H
 #define REFTEST_WATCHER_AFFECTED_DEFINITIONS_H

@@ -25,7 +25,7 @@
 #include "watcher/query.h"
 #include "watcher/rebuild.h"
 #include "watcher/server.h"
-#include "watcher/changes_to_batches.h"
+#include "watcher/settled_paths.h"
 #include "watcher/settings_change.h"
 #include "watcher/tty.h"
 #include "workers/pool/zygote.h"

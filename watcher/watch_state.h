@@ -1,4 +1,4 @@
-/* watch_state - the state of `reftest watch`, which watcher/loop.c and watcher/changes_to_batches.c share. */
+/* watch_state - the state of `reftest watch`, which watcher/loop.c and watcher/settled_paths.c share. */
 #ifndef REFTEST_WATCHER_WATCH_STATE_H
 #define REFTEST_WATCHER_WATCH_STATE_H
 

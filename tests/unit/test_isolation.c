@@ -25,7 +25,7 @@ static struct queued *work_of(struct task task)
 	task.jobs = task.jobs != NULL ? task.jobs : jobs;
 	task.job_count = 2;
 	task.seconds = seconds;
-	return queues_new(&task);
+	return queued_new(&task);
 }
 
 /* ---- what the task decides ---- */
@@ -38,7 +38,7 @@ static void expect_own(struct task task, const char *because)
 	assert_int_equal(work->isolation, ISOLATION_OWN);
 	assert_string_equal(work->own_because, because);
 	assert_int_equal(work->separable, SEPARABLE_NO);
-	queues_free(work);
+	queued_free(work);
 }
 
 static void what_a_task_asks_for_decides(void **state)
@@ -65,7 +65,7 @@ static void the_text_decides_about_other_tasks(void **state)
 	assert_int_equal(work->isolation, ISOLATION_UNKNOWN);
 	assert_int_equal(work->separable, SEPARABLE_UNKNOWN);
 	assert_null(work->own_because);
-	queues_free(work);
+	queued_free(work);
 }
 
 static void no_runner_is_kept_unless_that_is_asked_for(void **state)
@@ -77,7 +77,7 @@ static void no_runner_is_kept_unless_that_is_asked_for(void **state)
 	assert_int_equal(work->isolation, ISOLATION_OWN);
 	assert_string_equal(work->own_because, "runners are kept only with --isolation kept");
 	assert_int_equal(work->separable, SEPARABLE_UNKNOWN);
-	queues_free(work);
+	queued_free(work);
 }
 
 static void a_later_reason_replaces_the_earlier_one(void **state)
@@ -94,7 +94,7 @@ static void a_later_reason_replaces_the_earlier_one(void **state)
 	assert_int_equal(work->question, 0);
 	isolation_set(work, NULL);
 	assert_null(work->own_because);
-	queues_free(work);
+	queued_free(work);
 }
 
 /* ---- what the reader decides ---- */
@@ -109,7 +109,7 @@ static void expect_applied(bool always_own, struct isolation_answer answer, enum
 	assert_int_equal(work->isolation, isolation);
 	assert_int_equal(work->separable, separable);
 	assert_int_equal(work->question, 0);
-	queues_free(work);
+	queued_free(work);
 }
 
 static void an_answer_counts_for_what_is_not_decided_yet(void **state)
@@ -127,7 +127,7 @@ static void an_answer_counts_for_what_is_not_decided_yet(void **state)
 	isolation_apply(measured, &(struct isolation_answer){1, NULL, true});
 	assert_int_equal(measured->isolation, ISOLATION_OWN);
 	assert_int_equal(measured->separable, SEPARABLE_NO);
-	queues_free(measured);
+	queued_free(measured);
 }
 
 struct reader {
@@ -166,7 +166,7 @@ static int tear_down(void **state)
 	channel_close(&r->child.channel);
 	buf_free(&r->child.printed);
 	close(r->end);
-	queues_free(r->work);
+	queued_free(r->work);
 	free(r);
 	return 0;
 }
@@ -190,7 +190,7 @@ static void one_text_at_a_time_is_asked_about(void **state)
 	assert_int_equal(isolation_ask(&r->reader, &r->runners, second, &err), 0);
 	assert_int_equal(second->question, 0);
 	assert_int_equal(read(r->end, asked, sizeof asked), -1);
-	queues_free(second);
+	queued_free(second);
 }
 
 static void an_answer_is_read_after_the_reader_is_ready(void **state)

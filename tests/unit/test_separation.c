@@ -14,7 +14,7 @@ static struct queued *new_work(const double *seconds, int count)
 {
 	static const struct job *const jobs[CASES] = {&rmsnorm, &rmsnorm, &rmsnorm, &rmsnorm, &rmsnorm, &rmsnorm};
 	const struct task task = {.name = "rmsnorm/rmsnorm_h64", .jobs = jobs, .seconds = seconds, .job_count = count};
-	struct queued *work = queues_new(&task);
+	struct queued *work = queued_new(&task);
 
 	work->separable = SEPARABLE_YES;
 	isolation_set(work, "a test");
@@ -40,12 +40,12 @@ static void half_of_the_seconds_that_are_left_move(void **state)
 	assert_int_equal(part->isolation, ISOLATION_OWN);
 	assert_string_equal(part->own_because, "a test");
 	assert_true(separation_seconds(part) == 1);
-	queues_free(part);
+	queued_free(part);
 	part = separation_take(work);
 	assert_int_equal(part->task.job_count, 1);
 	assert_int_equal(work->task.job_count, 3);
-	queues_free(part);
-	queues_free(work);
+	queued_free(part);
+	queued_free(work);
 }
 
 static void the_case_that_runs_never_moves(void **state)
@@ -55,8 +55,8 @@ static void the_case_that_runs_never_moves(void **state)
 	(void)state;
 	assert_int_equal(work->task.job_count, 1);
 	assert_true(separation_seconds(work) == 0 && separation_seconds(part) == 0);
-	queues_free(part);
-	queues_free(work);
+	queued_free(part);
+	queued_free(work);
 }
 
 static void what_must_stay_together_has_no_seconds_to_give(void **state)
@@ -81,7 +81,7 @@ static void what_must_stay_together_has_no_seconds_to_give(void **state)
 	work->reached = NULL;
 	work->failure = strdup("{}");
 	assert_true(separation_seconds(work) == 0);
-	queues_free(work);
+	queued_free(work);
 }
 
 static void a_task_may_forbid_it(void **state)

@@ -12,7 +12,7 @@
  * The judge answers messages in order, so the lane can cancel a case at any time: the lane counts the outstanding
  * answers as stale and ignores them. A runner that breaks the protocol, dies or times out is killed, and the next case
  * gets a new runner. If another process (another reference, the kernel's OOM killer) killed a judge or runner, the
- * case is retried once while no other lane works. What a retried case keeps is in struct queued (queues.h). */
+ * case is retried once while no other lane works. What a retried case keeps is in struct queued (task_order.h). */
 #include "workers/pool/lane.h"
 
 #include <poll.h>
@@ -38,7 +38,7 @@ enum {
 	MESSAGE_MAX = 64 << 10 /* limit in bytes for a runner's error message in a verdict */
 };
 
-static const struct job *current_job(const struct lane *lane)
+const struct job *lane_current_job(const struct lane *lane)
 {
 	return lane->work->task.jobs[lane->work->job];
 }
@@ -69,7 +69,7 @@ char *lane_printed(struct child *child)
 /* Adds the verdict of the current case to the pool's answers. */
 static void add_answer(struct pool_shared *shared, struct lane *lane, const char *text, size_t length)
 {
-	struct answer answer = {.owner = lane->work->task.owner, .job = current_job(lane), .accident = lane->accident,
+	struct answer answer = {.owner = lane->work->task.owner, .job = lane_current_job(lane), .accident = lane->accident,
 	                        .printed = lane->printed, .seconds = lane_clock_now() - lane->started, .time = (int64_t)time(NULL),
 	                        .reached = lane->work->reached,
 	                        .isolation = lane->work->isolation, .own_because = lane->work->own_because};
@@ -293,7 +293,7 @@ static void ask_verdict_on_failure(struct pool_shared *shared, struct lane *lane
 	lane_maker_drop(shared, lane);
 	lane_judge_forget(lane);
 	buf_printf(&text, "{\"blame\":%s,\"job\":", failure);
-	job_write(current_job(lane), &text);
+	job_write(lane_current_job(lane), &text);
 	buf_text(&text, "}");
 	lane->blamed = true;
 	lane->accident = accident;
@@ -317,7 +317,7 @@ static void begin_case(struct pool_shared *shared, struct lane *lane)
 		return;
 	}
 	buf_text(&text, "{\"case\":");
-	job_write(current_job(lane), &text);
+	job_write(lane_current_job(lane), &text);
 	buf_text(&text, "}");
 	lane_judge_ask(lane, text.data, text.length);
 	buf_free(&text);
@@ -346,14 +346,14 @@ static void finish_work(struct pool_shared *shared, struct lane *lane)
 	lane_drop_child(shared, lane);
 	lane_truth_drop(shared, lane);
 	lane_judge_tell(lane, end, sizeof end - 1);
-	queues_free(lane->work);
+	queued_free(lane->work);
 	lane->work = NULL;
 	lane->phase = LANE_IDLE;
 	lane->alone_by = 0;
 }
 
 /* Continues with the next case of the lane's work, if any. A case whose reference failed to load needs no runner. */
-static void next_case(struct pool_shared *shared, struct lane *lane)
+void lane_next_case(struct pool_shared *shared, struct lane *lane)
 {
 	drop_run(lane);
 	lane_maker_drop(shared, lane);
@@ -367,25 +367,6 @@ static void next_case(struct pool_shared *shared, struct lane *lane)
 		lane->phase = LANE_WAITING;
 }
 
-/* Queues the case for a retry while no other lane works. */
-void lane_retry_alone(struct pool_shared *shared, struct lane *lane, bool attacked)
-{
-	struct task one = lane->work->task;
-	struct queued *work;
-
-	one.jobs += lane->work->job;
-	one.seconds += one.seconds != NULL ? lane->work->job : 0;
-	one.job_count = 1;
-	work = queues_new(&one);
-	work->alone = true;
-	work->attacked = attacked;
-	isolation_set(work, "it runs alone, while no other reference runs");
-	queue_push(&shared->alone, work);
-	trace("lane", "%s %s: retry alone", one.name, one.jobs[0]->id);
-	lane_judge_forget(lane);
-	next_case(shared, lane);
-}
-
 bool pool_shared_busy(const struct pool_shared *shared, const struct lane *except)
 {
 	for (int i = 0; i < shared->lane_count; i++)
@@ -394,71 +375,12 @@ bool pool_shared_busy(const struct pool_shared *shared, const struct lane *excep
 	return false;
 }
 
-static bool lacks_memory(const char *text, size_t length)
-{
-	struct arena arena = {0};
-	const struct verdict *verdict = strstr(text, "memory") == NULL ? NULL : verdict_parse(text, length, &arena, NULL);
-	bool lacks = verdict != NULL && verdict->reason == REASON_MEMORY;
-
-	arena_free(&arena);
-	return lacks;
-}
-
-/* Returns whether spare runners hold GPU memory. Each spare runner on a GPU has a CUDA context, whose memory a large
- * case may need. */
-static bool spares_hold_memory(const struct pool_shared *shared)
-{
-	return strcmp(shared->device, "cpu") != 0 && zygote_idle(&shared->runners) > 0;
-}
-
-/* Returns whether the case failed for lack of memory while other processes of the pool used memory. Such a case is
- * retried alone, and its first verdict does not count. */
-static bool is_memory_taken_by_others(const struct pool_shared *shared, const struct lane *lane, const char *text, size_t length)
-{
-	return !lane->work->alone && (pool_shared_busy(shared, lane) || spares_hold_memory(shared)) &&
-	       lacks_memory(text, length);
-}
-
-static bool is_failure(const char *text, size_t length)
-{
-	struct arena arena = {0};
-	const struct verdict *verdict = verdict_parse(text, length, &arena, NULL);
-	bool failure = verdict == NULL || (verdict->status != STATUS_PASSED && verdict->status != STATUS_CHECKED);
-
-	arena_free(&arena);
-	return failure;
-}
-
-/* Runs the current case and the cases after it in a new runner that serves no other definition. */
-static void repeat_in_own_runner(struct pool_shared *shared, struct lane *lane)
-{
-	trace("lane", "%s %s: repeated in a runner of its own", lane->work->task.name, current_job(lane)->id);
-	lane_drop_child(shared, lane);
-	lane_truth_drop(shared, lane);
-	lane_judge_forget(lane);
-	free(lane->work->failure);
-	lane->work->failure = NULL;
-	isolation_set(lane->work, "it failed in a kept runner, so it runs again in a new one");
-	lane->used = false;
-	lane->phase = LANE_WAITING;
-}
-
 static void take_verdict(struct pool_shared *shared, struct lane *lane, const char *text, size_t length)
 {
-	bool failure = lane->work->isolation == ISOLATION_KEPT && is_failure(text, length);
-
-	if (is_memory_taken_by_others(shared, lane, text, length)) {
-		lane_retry_alone(shared, lane, false);
+	if (lane_runs_again(shared, lane, text, length))
 		return;
-	}
-	if (failure && lane->used) {
-		repeat_in_own_runner(shared, lane);
-		return;
-	}
-	if (failure)
-		isolation_set(lane->work, "it failed, so no other definition runs in its runner");
 	add_answer(shared, lane, text, length);
-	next_case(shared, lane);
+	lane_next_case(shared, lane);
 }
 
 static void verdict_without_judge(struct pool_shared *shared, struct lane *lane, enum status status, enum reason reason,
@@ -476,7 +398,7 @@ static void verdict_without_judge(struct pool_shared *shared, struct lane *lane,
 	lane->accident = true;
 	add_answer(shared, lane, text.data, text.length);
 	buf_free(&text);
-	next_case(shared, lane);
+	lane_next_case(shared, lane);
 }
 
 /* Adds a verdict for a case whose judge failed and therefore gave none. */
@@ -510,7 +432,7 @@ static void blame(struct pool_shared *shared, struct lane *lane, const char *rea
 {
 	char *failure = failure_text(reason, message, line, !lane->loaded ? "loading" : flag);
 
-	trace("lane", "%s %s: %s", lane->work->task.name, current_job(lane)->id, message);
+	trace("lane", "%s %s: %s", lane->work->task.name, lane_current_job(lane)->id, message);
 	drop_run(lane);
 	ask_verdict_on_failure(shared, lane, failure, accident);
 	if (!lane->loaded && !lane->work->loaded) {
@@ -526,7 +448,7 @@ void lane_blame_inputs(struct pool_shared *shared, struct lane *lane, const char
 {
 	char *failure = failure_text("inputs", message, line, raised ? "raised" : accident ? "ended" : NULL);
 
-	trace("lane", "%s %s: %s", lane->work->task.name, current_job(lane)->id, message);
+	trace("lane", "%s %s: %s", lane->work->task.name, lane_current_job(lane)->id, message);
 	drop_run(lane);
 	ask_verdict_on_failure(shared, lane, failure, accident);
 	free(failure);
@@ -873,7 +795,7 @@ static bool has_room(struct pool_shared *shared, struct lane *lane)
 {
 	int64_t now = clock_ms();
 
-	if (!lane->work->alone || !spares_hold_memory(shared) || (lane->alone_by != 0 && now >= lane->alone_by)) {
+	if (!lane->work->alone || !lane_spares_hold_memory(shared) || (lane->alone_by != 0 && now >= lane->alone_by)) {
 		lane->alone_by = 0;
 		return true;
 	}
@@ -949,5 +871,5 @@ void lane_close(struct lane *lane, int64_t deadline_ms)
 		close(lane->order_fd);
 	free(lane->printed);
 	if (lane->work != NULL)
-		queues_free(lane->work);
+		queued_free(lane->work);
 }

@@ -6,10 +6,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "workers/pool/answers.h"
 #include "workers/pool/lane_clock.h"
 #include "workers/pool/process.h"
 #include "workers/pool/provider.h"
-#include "workers/pool/queues.h"
+#include "workers/pool/task_order.h"
 #include "workers/pool/zygote.h"
 #include "workers/protocol/channel.h"
 #include "workers/protocol/judge_process.h"

@@ -21,9 +21,9 @@ void lane_blame_inputs(struct pool_shared *shared, struct lane *lane, const char
 		       bool raised);
 /* Kills the runner, but keeps its printed output for the next verdict. */
 void lane_drop_child(struct pool_shared *shared, struct lane *lane);
-/* Queues the case for a retry while no other lane works, and continues with the next one. `attacked`: something killed
- * or stopped a process of the case. */
-void lane_retry_alone(struct pool_shared *shared, struct lane *lane, bool attacked);
+const struct job *lane_current_job(const struct lane *lane);
+/* Continues with the next case of the lane's work, if there is one. */
+void lane_next_case(struct pool_shared *shared, struct lane *lane);
 /* Returns the bytes of the largest case of a task. */
 int64_t lane_largest_case(const struct task *task);
 /* Writes the members "memory", "memory_has_room" and "processor_time" of a message "load". */
@@ -41,6 +41,16 @@ int64_t lane_case_deadline(const struct pool_shared *shared);
 /* If a message of a runner says what its code did outside itself ("opened /etc/hostname"), records this with the subject
  * `who` ("it"), unless something is recorded already. A verdict that depends on it is not stored. */
 void lane_reached(struct lane *lane, const char *who, const cJSON *message);
+
+/* ---- lane_retry.c ---- */
+
+/* Queues the case for a retry while no other lane works, and continues with the next one. `attacked`: something killed
+ * or stopped a process of the case. */
+void lane_retry_alone(struct pool_shared *shared, struct lane *lane, bool attacked);
+/* Returns whether a verdict does not count, because the case must run again. If so, prepares that run. */
+bool lane_runs_again(struct pool_shared *shared, struct lane *lane, const char *text, size_t length);
+/* Returns whether spare runners hold GPU memory. */
+bool lane_spares_hold_memory(const struct pool_shared *shared);
 
 /* ---- lane_maker.c ---- */
 

@@ -189,7 +189,7 @@ void pool_submit(struct pool *pool, const struct task *task)
 {
 	if (task->job_count <= 0)
 		return;
-	struct queued *work = queues_new(task);
+	struct queued *work = queued_new(task);
 
 	isolation_by_task(work, pool->own);
 	(task->urgent ? queue_push_first : queue_push)(&pool->queue, work);
@@ -603,7 +603,7 @@ void pool_cancel(struct pool *pool, const void *owner)
 
 		if (lane->work == NULL || lane->work->task.owner != owner)
 			continue;
-		pool->pending -= queues_left(lane->work);
+		pool->pending -= queued_left(lane->work);
 		lane_cancel(shared, lane);
 	}
 	wake(pool);
@@ -626,7 +626,7 @@ void pool_close(struct pool *pool)
 	for (int i = 0; i < pool->shared.lane_count; i++)
 		lane_close(&pool->shared.lanes[i], deadline);
 	while ((work = queue_pop(&pool->queue)) != NULL || (work = queue_pop(&pool->shared.alone)) != NULL)
-		queues_free(work);
+		queued_free(work);
 	while ((answer = answers_pop(&pool->shared.answers)) != NULL)
 		answer_free(answer);
 	if (!pool->guarded)

@@ -40,7 +40,7 @@ struct queued *separation_take(struct queued *work)
 	task.job_count -= first;
 	work->task.job_count = first;
 
-	struct queued *other = queues_new(&task);
+	struct queued *other = queued_new(&task);
 
 	other->isolation = work->isolation;
 	other->separable = SEPARABLE_YES;

@@ -7,7 +7,7 @@
 #ifndef REFTEST_WORKERS_POOL_SEPARATION_H
 #define REFTEST_WORKERS_POOL_SEPARATION_H
 
-#include "workers/pool/queues.h"
+#include "workers/pool/task_order.h"
 
 /* Returns whether the task itself allows its cases to be separated. The task does not allow it if the times of the
  * cases are unknown, if a constant must be recovered, or if a ground truth is Python source in the dataset. Such a

@@ -1,7 +1,7 @@
-/* queues - two lists of the pool: the tasks that wait for a lane (a judge and its runner), the longest first
- * (queue_push), and the answers of the lanes. */
-#ifndef REFTEST_WORKERS_POOL_QUEUES_H
-#define REFTEST_WORKERS_POOL_QUEUES_H
+/* task_order - the tasks of a pool that wait for a lane (a judge and its runner), in the order in which they run: the
+ * longest first (queue_push). */
+#ifndef REFTEST_WORKERS_POOL_TASK_ORDER_H
+#define REFTEST_WORKERS_POOL_TASK_ORDER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,10 +37,10 @@ struct queue {
 	struct queued *first;
 };
 
-struct queued *queues_new(const struct task *task);
-void queues_free(struct queued *work);
-int queues_left(const struct queued *work); /* number of cases that have no result yet */
-double queues_seconds(const struct queued *work); /* how long these cases are expected to take; 0: unknown */
+struct queued *queued_new(const struct task *task);
+void queued_free(struct queued *work);
+int queued_left(const struct queued *work); /* number of cases that have no result yet */
+double queued_seconds(const struct queued *work); /* how long these cases are expected to take; 0: unknown */
 
 /* Adds work to a queue, which then owns it. Work that is expected to take longer comes first, so that no lane is left
  * with a long task at the end of a run. Work with equal times keeps its order. Urgent work always comes first. */
@@ -49,30 +49,5 @@ void queue_push_first(struct queue *queue, struct queued *work);
 struct queued *queue_pop(struct queue *queue);             /* NULL: empty */
 int queue_length(const struct queue *queue);
 int queue_cancel(struct queue *queue, const void *owner); /* returns how many cases were dropped */
-
-struct answer {
-	struct answer *next;
-	void *owner;
-	const struct job *job;
-	char *text;    /* the verdict as JSON; owned */
-	size_t length;
-	bool accident; /* the failure is transient, so the verdict must not be stored */
-	char *printed; /* owned; NULL: nothing */
-	char *reached; /* copied; NULL: nothing */
-	enum isolation isolation;
-	char *own_because; /* copied; NULL: none */
-	double seconds;
-	int64_t time;
-};
-
-struct answers {
-	struct answer *first;
-};
-
-/* Adds a copy of `answer` with `text` as its verdict. The list takes ownership of `printed`. */
-void answers_add(struct answers *answers, const struct answer *answer, const char *text, size_t length);
-struct answer *answers_pop(struct answers *answers); /* the caller calls answer_free; NULL: the list is empty */
-int answers_cancel(struct answers *answers, const void *owner);
-void answer_free(struct answer *answer);
 
 #endif

@@ -1,8 +1,8 @@
-/* draft - makes the definition of one module of a model from a template of its op family (extract/templates.h). */
-#ifndef REFTEST_EXTRACT_DRAFT_H
-#define REFTEST_EXTRACT_DRAFT_H
+/* definition_of_module - makes the definition of one module of a model from a template of its op family (extract/templates.h). */
+#ifndef REFTEST_EXTRACT_DEFINITION_OF_MODULE_H
+#define REFTEST_EXTRACT_DEFINITION_OF_MODULE_H
 
-#include "extract/meaning.h"
+#include "extract/definition_meaning.h"
 #include "models/architecture.h"
 
 struct draft {

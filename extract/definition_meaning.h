@@ -1,7 +1,7 @@
-/* meaning - computes the meaning of a definition, which is independent of its name, description and tags. Two
+/* definition_meaning - computes the meaning of a definition, which is independent of its name, description and tags. Two
  * definitions with equal meanings describe the same operation with the same reference. */
-#ifndef REFTEST_EXTRACT_MEANING_H
-#define REFTEST_EXTRACT_MEANING_H
+#ifndef REFTEST_EXTRACT_DEFINITION_MEANING_H
+#define REFTEST_EXTRACT_DEFINITION_MEANING_H
 
 #include <stdbool.h>
 

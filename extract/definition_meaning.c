@@ -1,4 +1,4 @@
-#include "extract/meaning.h"
+#include "extract/definition_meaning.h"
 
 #include <stdlib.h>
 #include <string.h>

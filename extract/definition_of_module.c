@@ -1,4 +1,4 @@
-#include "extract/draft.h"
+#include "extract/definition_of_module.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* test_queues - checks the order of the tasks that wait for a lane: the longest task comes first, but tasks that a user
+/* test_task_order - checks the order of the tasks that wait for a lane: the longest task comes first, but tasks that a user
  * waits for come before all others. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,13 +8,13 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "workers/pool/queues.h"
+#include "workers/pool/task_order.h"
 
 static struct queued *new_work(const char *name, const double *seconds, int count, bool urgent)
 {
 	const struct task task = {.name = name, .seconds = seconds, .job_count = count, .urgent = urgent};
 
-	return queues_new(&task);
+	return queued_new(&task);
 }
 
 /* Takes all tasks off a queue, and checks that their names are the words of `names`. */
@@ -26,7 +26,7 @@ static void expect_order(struct queue *queue, const char *names)
 	while ((work = queue_pop(queue)) != NULL) {
 		strcat(found, found[0] != '\0' ? " " : "");
 		strcat(found, work->task.name);
-		queues_free(work);
+		queued_free(work);
 	}
 	assert_string_equal(found, names);
 }
@@ -76,7 +76,7 @@ static void finished_cases_of_a_task_do_not_count(void **state)
 
 	(void)state;
 	begun->job = 1;
-	assert_true(queues_seconds(begun) == 1);
+	assert_true(queued_seconds(begun) == 1);
 	queue_push(&queue, begun);
 	queue_push(&queue, new_work("two", two, 1, false));
 	expect_order(&queue, "two begun");

@@ -1,4 +1,4 @@
-#include "watcher/changes_to_batches.h"
+#include "watcher/settled_paths.h"
 
 #include <string.h>
 #include <unistd.h>

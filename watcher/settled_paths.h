@@ -1,8 +1,8 @@
-/* changes_to_batches - takes the changed paths that have settled from the watcher (watcher/fs/watcher.h), finds the
+/* settled_paths - takes the changed paths that have settled from the watcher (watcher/fs/watcher.h), finds the
  * definitions that they affect (watcher/affected_definitions.h), and starts a batch for these definitions. Also handles
  * changes of reftest.toml, of the root and of the cache. */
-#ifndef REFTEST_WATCHER_CHANGES_TO_BATCHES_H
-#define REFTEST_WATCHER_CHANGES_TO_BATCHES_H
+#ifndef REFTEST_WATCHER_SETTLED_PATHS_H
+#define REFTEST_WATCHER_SETTLED_PATHS_H
 
 #include "watcher/watch_state.h"
 

@@ -1,0 +1,94 @@
+/* lane_retry - runs cases again whose first result does not count: a process of the case was killed, the case lacked
+ * memory that others used, or it failed in a runner that had served another definition. */
+#include "workers/pool/lane_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/trace.h"
+#include "workers/pool/isolation.h"
+
+/* Queues the case for a retry while no other lane works. */
+void lane_retry_alone(struct pool_shared *shared, struct lane *lane, bool attacked)
+{
+	struct task one = lane->work->task;
+	struct queued *work;
+
+	one.jobs += lane->work->job;
+	one.seconds += one.seconds != NULL ? lane->work->job : 0;
+	one.job_count = 1;
+	work = queued_new(&one);
+	work->alone = true;
+	work->attacked = attacked;
+	isolation_set(work, "it runs alone, while no other reference runs");
+	queue_push(&shared->alone, work);
+	trace("lane", "%s %s: retry alone", one.name, one.jobs[0]->id);
+	lane_judge_forget(lane);
+	lane_next_case(shared, lane);
+}
+
+/* Returns whether spare runners hold GPU memory. Each spare runner on a GPU has a CUDA context, whose memory a large
+ * case may need. */
+bool lane_spares_hold_memory(const struct pool_shared *shared)
+{
+	return strcmp(shared->device, "cpu") != 0 && zygote_idle(&shared->runners) > 0;
+}
+
+static bool lacks_memory(const char *text, size_t length)
+{
+	struct arena arena = {0};
+	const struct verdict *verdict = strstr(text, "memory") == NULL ? NULL : verdict_parse(text, length, &arena, NULL);
+	bool lacks = verdict != NULL && verdict->reason == REASON_MEMORY;
+
+	arena_free(&arena);
+	return lacks;
+}
+
+/* Returns whether the case failed for lack of memory while other processes of the pool used memory. Such a case is
+ * retried alone, and its first verdict does not count. */
+static bool is_memory_taken_by_others(const struct pool_shared *shared, const struct lane *lane, const char *text, size_t length)
+{
+	return !lane->work->alone && (pool_shared_busy(shared, lane) || lane_spares_hold_memory(shared)) &&
+	       lacks_memory(text, length);
+}
+
+static bool is_failure(const char *text, size_t length)
+{
+	struct arena arena = {0};
+	const struct verdict *verdict = verdict_parse(text, length, &arena, NULL);
+	bool failure = verdict == NULL || (verdict->status != STATUS_PASSED && verdict->status != STATUS_CHECKED);
+
+	arena_free(&arena);
+	return failure;
+}
+
+/* Runs the current case and the cases after it in a new runner that serves no other definition. */
+static void repeat_in_own_runner(struct pool_shared *shared, struct lane *lane)
+{
+	trace("lane", "%s %s: repeated in a runner of its own", lane->work->task.name, lane_current_job(lane)->id);
+	lane_drop_child(shared, lane);
+	lane_truth_drop(shared, lane);
+	lane_judge_forget(lane);
+	free(lane->work->failure);
+	lane->work->failure = NULL;
+	isolation_set(lane->work, "it failed in a kept runner, so it runs again in a new one");
+	lane->used = false;
+	lane->phase = LANE_WAITING;
+}
+
+bool lane_runs_again(struct pool_shared *shared, struct lane *lane, const char *text, size_t length)
+{
+	bool failure = lane->work->isolation == ISOLATION_KEPT && is_failure(text, length);
+
+	if (is_memory_taken_by_others(shared, lane, text, length)) {
+		lane_retry_alone(shared, lane, false);
+		return true;
+	}
+	if (failure && lane->used) {
+		repeat_in_own_runner(shared, lane);
+		return true;
+	}
+	if (failure)
+		isolation_set(lane->work, "it failed, so no other definition runs in its runner");
+	return false;
+}
