@@ -165,31 +165,31 @@ static void add_output(struct list *list, const struct op_variation *right, int 
 
 	if (!dtype_is_float(problem->outputs[at].dtype) || found->data == NULL)
 		return;
-	add(list, (struct op_mistake){.after = after_set, .role = name}, "output '%s' were 0", name);
-	add_fitted(list, name, "output '%s' were multiplied by %s", typical(found, truth, false, 3), 1, after_scale);
+	add(list, (struct op_mistake){.after = after_set, .role = name}, "output '%s' was 0", name);
+	add_fitted(list, name, "output '%s' was multiplied by %s", typical(found, truth, false, 3), 1, after_scale);
 	double factor = typical(found, truth, false, 6);
 
-	add_fitted(list, name, "output '%s' were multiplied by %s", factor == typical(found, truth, false, 3) ? NAN : factor, 1, after_scale);
-	add_fitted(list, name, "output '%s' were increased by %s", typical(found, truth, true, 3), 0, after_add);
-	add_fitted(list, name, "output '%s' were limited to magnitudes of %s", limit_of(found), 0, after_clamp);
-	add_fitted(list, name, "every element of output '%s' were %s", constant_of(found), 0, after_set);
+	add_fitted(list, name, "output '%s' was multiplied by %s", factor == typical(found, truth, false, 3) ? NAN : factor, 1, after_scale);
+	add_fitted(list, name, "output '%s' was increased by %s", typical(found, truth, true, 3), 0, after_add);
+	add_fitted(list, name, "output '%s' was limited to magnitudes of %s", limit_of(found), 0, after_clamp);
+	add_fitted(list, name, "every element of output '%s' was %s", constant_of(found), 0, after_set);
 	for (int d = 0; d < found->rank; d++) {
 		add(list, (struct op_mistake){.after = after_neighbours, .role = name, .by = d}, "neighbours of output '%s' were exchanged along axis %d (2 i and 2 i + 1)", name, d);
-		add(list, (struct op_mistake){.after = after_flip, .role = name, .by = d}, "output '%s' were in reverse order along axis %d", name, d);
-		add(list, (struct op_mistake){.after = after_next, .role = name, .by = d}, "output '%s' were shifted by one along axis %d", name, d);
-		add(list, (struct op_mistake){.after = after_previous, .role = name, .by = d}, "output '%s' were shifted by one along axis %d", name, d);
+		add(list, (struct op_mistake){.after = after_flip, .role = name, .by = d}, "output '%s' was in reverse order along axis %d", name, d);
+		add(list, (struct op_mistake){.after = after_next, .role = name, .by = d}, "output '%s' was shifted by one along axis %d", name, d);
+		add(list, (struct op_mistake){.after = after_previous, .role = name, .by = d}, "output '%s' was shifted by one along axis %d", name, d);
 		add(list, (struct op_mistake){.after = after_halves, .role = name, .by = d}, "the halves of output '%s' were swapped along axis %d", name, d);
 	}
 	for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
-		add(list, (struct op_mistake){.after = after_round, .role = name, .by = narrow[i].dtype}, "output '%s' were rounded to %s", name, narrow[i].name);
-	add(list, (struct op_mistake){.after = after_kept, .role = name}, "output '%s' were that of an earlier call with these shapes", name);
-	add(list, (struct op_mistake){.after = after_log, .role = name}, "output '%s' were its natural logarithm", name);
+		add(list, (struct op_mistake){.after = after_round, .role = name, .by = narrow[i].dtype}, "output '%s' was rounded to %s", name, narrow[i].name);
+	add(list, (struct op_mistake){.after = after_kept, .role = name}, "output '%s' was that of an earlier call with these shapes", name);
+	add(list, (struct op_mistake){.after = after_log, .role = name}, "output '%s' was its natural logarithm", name);
 	add(list, (struct op_mistake){.after = after_transpose, .role = name}, "the last two axes of output '%s' were transposed", name);
 	for (int i = 0; i < problem->input_count; i++) {
 		add(list, (struct op_mistake){.after = after_input, .role = name, .other = problem->inputs[i].name},
-		    "output '%s' were the unchanged input '%s'", name, problem->inputs[i].name);
+		    "output '%s' was the unchanged input '%s'", name, problem->inputs[i].name);
 		add(list, (struct op_mistake){.after = after_add_input, .role = name, .other = problem->inputs[i].name},
-		    "input '%s' were added to output '%s'", problem->inputs[i].name, name);
+		    "input '%s' was added to output '%s'", problem->inputs[i].name, name);
 	}
 	for (int i = at + 1; i < problem->output_count; i++)
 		add(list, (struct op_mistake){.after = after_swap, .role = name, .other = problem->outputs[i].name},
@@ -201,32 +201,32 @@ static void add_float_input(struct list *list, const char *name, int rank)
 {
 	static const double limits[] = {1, 2, 4, 8, 10, 16, 32, 64, 100, 128, 256, 448, 512, 1000, 1024, 2048, 4096, 10000, 65504};
 
-	add(list, (struct op_mistake){.before = before_set, .role = name, .by = 0}, "input '%s' were left out (taken as 0)", name);
-	add(list, (struct op_mistake){.before = before_set, .role = name, .by = 1}, "input '%s' were left out (taken as 1)", name);
-	add(list, (struct op_mistake){.before = before_scale, .role = name, .by = -1}, "the sign of input '%s' were reversed", name);
-	add(list, (struct op_mistake){.before = before_add, .role = name, .by = 1}, "1 were added to input '%s'", name);
+	add(list, (struct op_mistake){.before = before_set, .role = name, .by = 0}, "input '%s' was left out (taken as 0)", name);
+	add(list, (struct op_mistake){.before = before_set, .role = name, .by = 1}, "input '%s' was left out (taken as 1)", name);
+	add(list, (struct op_mistake){.before = before_scale, .role = name, .by = -1}, "the sign of input '%s' was reversed", name);
+	add(list, (struct op_mistake){.before = before_add, .role = name, .by = 1}, "1 was added to input '%s'", name);
 	for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
-		add(list, (struct op_mistake){.before = before_round, .role = name, .by = narrow[i].dtype}, "input '%s' were rounded to %s", name, narrow[i].name);
+		add(list, (struct op_mistake){.before = before_round, .role = name, .by = narrow[i].dtype}, "input '%s' was rounded to %s", name, narrow[i].name);
 	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
-		add(list, (struct op_mistake){.before = before_clamp, .role = name, .by = limits[i]}, "input '%s' were limited to magnitudes of %g", name, limits[i]);
+		add(list, (struct op_mistake){.before = before_clamp, .role = name, .by = limits[i]}, "input '%s' was limited to magnitudes of %g", name, limits[i]);
 	add(list, (struct op_mistake){.before = before_flush, .role = name, .by = 0x1p-14}, "elements of input '%s' below 2^-14 (the subnormal numbers of float16) were 0", name);
 	add(list, (struct op_mistake){.before = before_halves, .role = name, .by = -1}, "the halves of input '%s' were swapped along its last axis", name);
 	add(list, (struct op_mistake){.before = before_transpose, .role = name}, "the last two axes of input '%s' were transposed", name);
 	for (int d = 0; d < rank; d++) {
-		add(list, (struct op_mistake){.before = before_first, .role = name, .by = d}, "every slice of input '%s' along axis %d were the first one", name, d);
-		add(list, (struct op_mistake){.before = before_last, .role = name, .by = d}, "every slice of input '%s' along axis %d were the last one", name, d);
+		add(list, (struct op_mistake){.before = before_first, .role = name, .by = d}, "every slice of input '%s' along axis %d was the first one", name, d);
+		add(list, (struct op_mistake){.before = before_last, .role = name, .by = d}, "every slice of input '%s' along axis %d was the last one", name, d);
 	}
 }
 
 /* Adds the mistakes that store the numbers of an integer tensor in a type with too few bits. */
 static void add_integer_input(struct list *list, const char *name)
 {
-	add(list, (struct op_mistake){.before = before_wrap, .role = name, .by = 128, .checked = true}, "input '%s' were kept in 7 bits", name);
-	add(list, (struct op_mistake){.before = before_wrap, .role = name, .by = 256, .checked = true}, "input '%s' were kept in 8 bits", name);
-	add(list, (struct op_mistake){.before = before_wrap, .role = name, .by = 32768, .checked = true}, "input '%s' were kept in 15 bits", name);
-	add(list, (struct op_mistake){.before = before_wrap, .role = name, .by = 65536, .checked = true}, "input '%s' were kept in 16 bits", name);
-	add(list, (struct op_mistake){.before = before_most, .role = name, .by = 127, .checked = true}, "input '%s' were limited to 127", name);
-	add(list, (struct op_mistake){.before = before_most, .role = name, .by = 255, .checked = true}, "input '%s' were limited to 255", name);
+	add(list, (struct op_mistake){.before = before_wrap, .role = name, .by = 128, .checked = true}, "input '%s' was kept in 7 bits", name);
+	add(list, (struct op_mistake){.before = before_wrap, .role = name, .by = 256, .checked = true}, "input '%s' was kept in 8 bits", name);
+	add(list, (struct op_mistake){.before = before_wrap, .role = name, .by = 32768, .checked = true}, "input '%s' was kept in 15 bits", name);
+	add(list, (struct op_mistake){.before = before_wrap, .role = name, .by = 65536, .checked = true}, "input '%s' was kept in 16 bits", name);
+	add(list, (struct op_mistake){.before = before_most, .role = name, .by = 127, .checked = true}, "input '%s' was limited to 127", name);
+	add(list, (struct op_mistake){.before = before_most, .role = name, .by = 255, .checked = true}, "input '%s' was limited to 255", name);
 }
 
 /* Adds lower and upper limits for a Python scalar, or for a tensor of a few numbers. */
@@ -250,7 +250,7 @@ static void add_input(struct list *list, int at)
 	add(list, (struct op_mistake){.before = before_kept, .role = name, .checked = checked}, "input '%s' kept its value of an earlier call with these shapes", name);
 	if (rank == OP_SCALAR) {
 		if (dtype_is_float(problem->inputs[at].dtype)) {
-			add(list, (struct op_mistake){.before = before_set, .role = name, .by = 1}, "'%s' were left out (taken as 1)", name);
+			add(list, (struct op_mistake){.before = before_set, .role = name, .by = 1}, "'%s' was left out (taken as 1)", name);
 			add_limits(list, name);
 		}
 		return;
@@ -262,14 +262,14 @@ static void add_input(struct list *list, int at)
 	if (dtype_is_float(problem->inputs[at].dtype) && rank == 1)
 		add_limits(list, name);
 	for (int d = 0; d < rank; d++) {
-		add(list, (struct op_mistake){.before = before_flip, .role = name, .by = d, .checked = checked}, "input '%s' were read in reverse order along axis %d", name, d);
-		add(list, (struct op_mistake){.before = before_next, .role = name, .by = d, .checked = checked}, "input '%s' were read one element too far along axis %d", name, d);
-		add(list, (struct op_mistake){.before = before_previous, .role = name, .by = d, .checked = checked}, "input '%s' were read one element too early along axis %d", name, d);
+		add(list, (struct op_mistake){.before = before_flip, .role = name, .by = d, .checked = checked}, "input '%s' was read in reverse order along axis %d", name, d);
+		add(list, (struct op_mistake){.before = before_next, .role = name, .by = d, .checked = checked}, "input '%s' was read one element too far along axis %d", name, d);
+		add(list, (struct op_mistake){.before = before_previous, .role = name, .by = d, .checked = checked}, "input '%s' was read one element too early along axis %d", name, d);
 	}
 	for (int i = 0; i < problem->input_count; i++) {
 		if (i == at || problem->inputs[i].rank != rank || dtype_is_float(problem->inputs[i].dtype) != dtype_is_float(problem->inputs[at].dtype))
 			continue;
-		add(list, (struct op_mistake){.before = before_copy, .role = name, .other = problem->inputs[i].name, .checked = checked}, "input '%s' were used in place of '%s'", problem->inputs[i].name, name);
+		add(list, (struct op_mistake){.before = before_copy, .role = name, .other = problem->inputs[i].name, .checked = checked}, "input '%s' was used in place of '%s'", problem->inputs[i].name, name);
 		if (i > at)
 			add(list, (struct op_mistake){.before = before_swap, .role = name, .other = problem->inputs[i].name, .checked = checked}, "inputs '%s' and '%s' were exchanged", name, problem->inputs[i].name);
 	}
@@ -581,8 +581,8 @@ static void make_list(struct list *list, const struct prepared *first)
 	add_constants(list);
 	list->own = list->count;
 	if (problem->output_count > 1) {
-		add(list, (struct op_mistake){.after = after_set}, "every output were 0");
-		add_fitted(list, NULL, "every output%s were multiplied by %s",
+		add(list, (struct op_mistake){.after = after_set}, "every output was 0");
+		add_fitted(list, NULL, "every output%s was multiplied by %s",
 			   right == NULL ? NAN : typical(&list->set->found[0], &right->out[0], false, 3), 1, after_scale);
 	}
 	for (int i = 0; i < problem->output_count; i++)

@@ -204,15 +204,15 @@ static double centre(double *x, int64_t columns)
 enum mistake { NO_MISTAKE, EPS_OUTSIDE, MEAN_SQUARE, MEAN_KEPT, BIASED_WEIGHT, SUM_OF_SQUARES, TWICE, ONE_LESS, RMS };
 
 static const struct op_mistake mistakes[] = {
-    {.says = "eps were added to the standard deviation, not to the variance", .in_oracle = EPS_OUTSIDE},
-    {.says = "the mean square were used for the variance", .in_oracle = MEAN_SQUARE},
-    {.says = "the mean were not subtracted from the elements", .in_oracle = MEAN_KEPT},
-    {.says = "the norm were an RMS norm: no mean is subtracted", .in_oracle = RMS},
-    {.says = "the bias were added before the weight is multiplied", .in_oracle = BIASED_WEIGHT},
-    {.says = "the sum of squares were used for the variance", .in_oracle = SUM_OF_SQUARES},
+    {.says = "eps was added to the standard deviation, not to the variance", .in_oracle = EPS_OUTSIDE},
+    {.says = "the mean square was used for the variance", .in_oracle = MEAN_SQUARE},
+    {.says = "the mean was not subtracted from the elements", .in_oracle = MEAN_KEPT},
+    {.says = "the norm was an RMS norm: no mean is subtracted", .in_oracle = RMS},
+    {.says = "the bias was added before the weight is multiplied", .in_oracle = BIASED_WEIGHT},
+    {.says = "the sum of squares was used for the variance", .in_oracle = SUM_OF_SQUARES},
     {.says = "elements were divided by the variance, not by its root", .in_oracle = TWICE},
-    {.says = "the variance were divided by H - 1, not by H", .in_oracle = ONE_LESS},
-    {.says = "the weight were 1 + w", .before = before_add, .role = "weight", .by = 1},
+    {.says = "the variance was divided by H - 1, not by H", .in_oracle = ONE_LESS},
+    {.says = "the weight was 1 + w", .before = before_add, .role = "weight", .by = 1},
     {.says = NULL},
 };
 

@@ -75,7 +75,7 @@ MUTANTS = [
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
-    "gate left out": r"the gate were left out \(no decay\)",
+    "gate left out": r"the gate was left out \(no decay\)",
     "gate without its exponential": r"the gate \(the logarithm of the decay\) were used as the decay, without its exponential",
     "gate to the base of 2": r"the decay were 2\^g, not e\^g",
     "gate through a sigmoid": "the gate went through a sigmoid, not an exponential",
@@ -91,7 +91,7 @@ DIAGNOSES = {
     "scale always that of the head": r"the scale were 1 / sqrt\(K\), not the given one",
     "keys normalised": "k were normalised where it must not be",
     "heads rolled": "were read one element too early along axis 2",
-    "initial state ignored": "the initial state were ignored",
+    "initial state ignored": "the initial state was ignored",
     "initial state of the first sequence for all": "along axis 0 were the first one",
     "tokens in reverse": "tokens were read in reverse order",
     "final state that came in": "the final state were the initial one",

@@ -86,5 +86,5 @@ DIAGNOSES = {
     "output of bfloat16 probabilities and values": "probabilities were rounded to bfloat16",
     "a scale of 1 taken for none": "a scale of 1 were ignored",
     "returns NaN in one place": "is NaN only where total_q = 15",
-    "softmax without subtracting the maximum": "the largest logit were not subtracted before the exponentials, which overflow",
+    "softmax without subtracting the maximum": "the largest logit was not subtracted before the exponentials, which overflow",
 }

@@ -68,7 +68,7 @@ DIAGNOSES = {
     "natural logarithm": "lse were a natural logarithm, not one of base 2",
     "page table read from its start": "every sequence read the page table from its start",
     "latents rounded to fp8": "were rounded to float8_e4m3fn",
-    "softmax without subtracting the maximum": "the largest logit were not subtracted before the exponentials, which overflow",
+    "softmax without subtracting the maximum": "the largest logit was not subtracted before the exponentials, which overflow",
     "query of the first sequence": "along axis 0 were the first one",
     "log-sum-exp of an empty sequence is 0": "lse of a query without keys were 0, not -infinity",
     "mask aligned at the start": "the causal mask were aligned at the first key, not at the last",

@@ -66,7 +66,7 @@ DIAGNOSES = {
     "a scale of 1 taken for none": "a scale of 1 were ignored",
     "returns NaN in one place": "is NaN only where total_q = 15",
     "sequences of no keys left NaN": "is NaN only where total_q >= 14",
-    "softmax without subtracting the maximum": "the largest logit were not subtracted before the exponentials, which overflow",
+    "softmax without subtracting the maximum": "the largest logit was not subtracted before the exponentials, which overflow",
     "largest logit for the log-sum-exp": "lse were the largest logit, not the logarithm of the sum",
     "rotary part left out": r"the rotary part \(the end of q and k, which are longer than v\) were left out",
     "keys for values": r"the beginning of keys \(without their rotary part\) were used for values",

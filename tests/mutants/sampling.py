@@ -155,13 +155,13 @@ MUTANTS = [
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
     "not renormalised": "the kept probabilities were not divided by their sum",
-    "boundary token dropped": "one token less than top_k were kept",
-    "k of 64 at most": "top_k were limited to 64",
+    "boundary token dropped": "one token less than top_k was kept",
+    "k of 64 at most": "top_k was limited to 64",
     "2 % too large": r"were multiplied by 1\.02",
-    "softmax for renormalising": "a softmax of the kept probabilities were taken",
-    "k of 1024 at most": "top_k were limited to 1024",
+    "softmax for renormalising": "a softmax of the kept probabilities was taken",
+    "k of 1024 at most": "top_k was limited to 1024",
     "returns NaN": "is NaN everywhere",
-    "crossing token dropped": "the token that crosses top_p were dropped",
+    "crossing token dropped": "the token that crosses top_p was dropped",
     "summed in bfloat16": "the kept probabilities were added up in bfloat16",
     "not put back in the order of the vocabulary": "in descending order, not in the order of the vocabulary",
     "renormalised over the batch": "were divided by their sum over all rows",

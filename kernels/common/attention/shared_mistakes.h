@@ -65,7 +65,7 @@ bool attention_keys_for_values(struct op_variation *v, const struct op_mistake *
     {.says = "the exponentials were not divided by their sum", .in_oracle = ATTENTION_NOT_DIVIDED}, \
     {.says = "the softmax were left out", .in_oracle = ATTENTION_RAW_WEIGHTS}, \
     {.says = "the softmax had base 2", .in_oracle = ATTENTION_BASE_2}, \
-    {.says = "the largest logit were not subtracted before the exponentials, which overflow", .in_oracle = ATTENTION_NO_MAXIMUM}
+    {.says = "the largest logit was not subtracted before the exponentials, which overflow", .in_oracle = ATTENTION_NO_MAXIMUM}
 /* clang-format on */
 
 #endif

@@ -19,7 +19,7 @@ bool recurrence_scale_of_one(struct op_variation *v, const struct op_mistake *mi
     {.says = "k alone were " what, .in_oracle = RECURRENCE_NORM(kind, RECURRENCE_OF_K), .by = number}
 #define RECURRENCE_SHARED_MISTAKES \
     {.says = "the gate (the logarithm of the decay) were used as the decay, without its exponential", .in_oracle = RECURRENCE_NO_EXP}, \
-    {.says = "the softplus of the gate were left out", .in_oracle = RECURRENCE_SOFTPLUS}, \
+    {.says = "the softplus of the gate was left out", .in_oracle = RECURRENCE_SOFTPLUS}, \
     {.says = "A_log were used without its exponential", .in_oracle = RECURRENCE_NO_A_EXP}, \
     {.says = "A_log itself were used for -exp(A_log)", .in_oracle = RECURRENCE_A_AS_IT_IS}, \
     {.says = "A_log were left out", .before = before_set, .role = "a_log", .by = 0}, \
@@ -35,7 +35,7 @@ bool recurrence_scale_of_one(struct op_variation *v, const struct op_mistake *mi
     {.says = "beta were left out (taken as 1)", .in_oracle = RECURRENCE_BETA_1}, \
     {.says = "beta were applied twice (squared)", .in_oracle = RECURRENCE_BETA_TWICE}, \
     {.says = "the softplus of the gate were relu", .in_oracle = RECURRENCE_RELU}, \
-    {.says = "the softplus of the gate were left out above 5", .in_oracle = RECURRENCE_SOFTPLUS_UP_TO, .by = 5}, \
+    {.says = "the softplus of the gate was left out above 5", .in_oracle = RECURRENCE_SOFTPLUS_UP_TO, .by = 5}, \
     {.says = "dt_bias were added after the softplus", .in_oracle = RECURRENCE_BIAS_LAST}, \
     {.says = "the logarithm of the decay were at least -5", .in_oracle = RECURRENCE_LEAST_GATE, .by = -5}, \
     {.says = "the logarithm of the decay were at least -10", .in_oracle = RECURRENCE_LEAST_GATE, .by = -10}, \
@@ -64,7 +64,7 @@ bool recurrence_scale_of_one(struct op_variation *v, const struct op_mistake *mi
     {.says = "k were normalised where it must not be", .in_oracle = RECURRENCE_K_NORMALISED}, \
     {.says = "the initial state were transposed", .before = before_transpose, .role = "state"}, \
     {.says = "the final state were transposed", .after = after_transpose, .role = "new_state"}, \
-    {.says = "the initial state were ignored", .in_oracle = RECURRENCE_NO_STATE}, \
+    {.says = "the initial state was ignored", .in_oracle = RECURRENCE_NO_STATE}, \
     {.says = "the final state decayed once more, after the last token", .in_oracle = RECURRENCE_LAST_DECAY}, \
     {.says = "the final state were the initial one", .after = after_input, .role = "new_state", .other = "state"}, \
     {.says = "heads of q and k were tiled, not interleaved", .in_oracle = RECURRENCE_TILED}, \

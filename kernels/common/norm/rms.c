@@ -314,11 +314,11 @@ int rms_oracle(const struct op_case *c, int offset, const struct tensor *in, str
 }
 
 const struct op_mistake rms_mistakes[] = {
-    {.says = "eps were added to the inverse root, not to the mean square", .in_oracle = RMS_EPS_OUTSIDE},
-    {.says = "the sum of squares were used for their mean", .in_oracle = RMS_SUM},
-    {.says = "the variance were used for the mean square", .in_oracle = RMS_VARIANCE},
-    {.says = "hidden state plus residual were rounded before the norm", .in_oracle = RMS_ROUNDED_SUM},
-    {.says = "the weight were 1 + w", .before = before_add, .role = "weight", .by = 1},
-    {.says = "the weight were w, not 1 + w", .before = before_add, .role = "weight", .by = -1},
+    {.says = "eps was added to the inverse root, not to the mean square", .in_oracle = RMS_EPS_OUTSIDE},
+    {.says = "the sum of squares was used for their mean", .in_oracle = RMS_SUM},
+    {.says = "the variance was used for the mean square", .in_oracle = RMS_VARIANCE},
+    {.says = "hidden state plus residual was rounded before the norm", .in_oracle = RMS_ROUNDED_SUM},
+    {.says = "the weight was 1 + w", .before = before_add, .role = "weight", .by = 1},
+    {.says = "the weight was w, not 1 + w", .before = before_add, .role = "weight", .by = -1},
     {.says = NULL},
 };

@@ -35,7 +35,7 @@ verify epsilon
 expect_exit 1
 expect "d['epsilon']['diagnosis'] == ['eps = 1e-05; 1e-06 is attested by description']"
 verify weightless
-expect "d['weightless']['diagnosis'] == [\"input 'weight' were left out (taken as 1)\"]"
+expect "d['weightless']['diagnosis'] == [\"input 'weight' was left out (taken as 1)\"]"
 verify rows
 expect "any(\"output 'output' is 0 only where batch_size >= 2\" in r for c in d['rows']['cases'] for r in c['regions'])"
 verify odd
@@ -62,7 +62,7 @@ FAILED   rmsnorm/epsilon
          behaves as if eps = 1e-05; 1e-06 is attested by description
 FAILED   rmsnorm/rows
          output 'output' is 0 only where batch_size >= 2 (the last 254 of 256)
-FAILED   rmsnorm/w: behaves as if input 'weight' were left out (taken as 1)
+FAILED   rmsnorm/w: behaves as if input 'weight' was left out (taken as 1)
 T
 grep -A 4 '^FAILED   rmsnorm/epsilon$' "$work/out" | cmp - "$work/expected" || fail "the list of failures is not as expected"
 
