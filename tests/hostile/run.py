@@ -256,6 +256,9 @@ def main():
     unknown = {one.gap for one in references} - gaps.names() - {None, "none"}
     tap.tell(not unknown, "every gap in a head is a gap of reftest", unknown)
     if options.only:
+        missing = set(options.only) - {one.name for one in references}
+        if missing:
+            raise SystemExit(f"there is no hostile reference with the name {', '.join(sorted(missing))}")
         references = [one for one in references if one.name in options.only]
     for setup in setups.SETUPS:
         if not options.setup or setup.name in options.setup:
