@@ -29,7 +29,7 @@ static void add_axes(struct meaning *meaning, const cJSON *axes, struct arena *a
 		    cJSON_IsNumber(json_member(axis, "value")) ? printed(json_member(axis, "value"), arena) : "var");
 }
 
-/* Adds the tensors with their positions, because run() returns outputs in order. */
+/* Adds the tensors with their positions, because the order of inputs and outputs is part of the meaning. */
 static void add_tensors(struct meaning *meaning, const char *kind, const cJSON *tensors, struct arena *arena)
 {
 	const cJSON *tensor;
@@ -80,7 +80,7 @@ struct meaning meaning_of(const cJSON *definition, struct arena *arena)
 	add_constraints(&meaning, json_member(definition, "constraints"), arena);
 	if (reference != NULL)
 		python_normal_form(reference, strlen(reference), &form);
-	/* the form may contain NUL bytes; equal texts have equal hexadecimal digits */
+	/* the value is the normal form in hexadecimal digits, because the normal form itself may contain NUL bytes */
 	struct buf hex = {0};
 
 	for (size_t i = 0; i < form.length; i++)
@@ -138,8 +138,8 @@ static void write_value(struct buf *out, const char *name, const char *value)
 		buf_json_string(out, *value == '\0' ? "present" : value);
 }
 
-/* Writes the difference of a field. For "reference", writes the texts of the references, because the values are normal
- * forms. */
+/* Writes the difference of a field. For the field "reference", writes the text of each reference, because the value of
+ * this field is a normal form, which nobody can read. */
 static void write_difference(struct buf *out, const char *key, const struct meaning *ours, const struct meaning *theirs, const char **comma)
 {
 	const bool text = strcmp(key, "reference") == 0;

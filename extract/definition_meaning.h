@@ -16,7 +16,7 @@ struct meaning {
 		const char *key, *value;
 	} *fields;
 	int count;
-	const char *reference; /* the text as it is written; "": none */
+	const char *reference; /* the text of the reference as it is written; "": there is no reference */
 };
 
 /* Computes the meaning of a parsed definition. The order of inputs and outputs matters; the order of axes and

@@ -64,8 +64,8 @@ static const char *filled(struct making *m, const char *text, size_t length)
 	return copy;
 }
 
-/* Sets the message about a degree that does not divide a field of the configuration. The expression read this field
- * last. */
+/* Sets the message about a degree that does not divide a field of the configuration. This field is the last one that
+ * the evaluation of the expression has read. */
 static void degree_does_not_divide(struct making *m, const char *expression)
 {
 	struct degrees *d = m->degrees;
@@ -111,8 +111,8 @@ static enum draft_answer no_value(struct making *m, enum expression_result resul
 	return DRAFT_LEFT_OUT;
 }
 
-/* Sets an error about the configuration: even without parallelism, the length of an axis is not an integer. Names the
- * fields from which the length is computed. */
+/* Sets an error about the configuration: even without parallelism, the length of an axis is not an integer. The message
+ * names the fields from which the length is computed. */
 static enum draft_answer contradicts_itself(struct making *m, const char *axis, const char *expression)
 {
 	const struct degrees *d = m->degrees;
@@ -320,7 +320,7 @@ static void finish(struct making *m, cJSON *json, const struct template_text *te
 	cJSON_Delete(always);
 }
 
-/* Returns whether the template fits this model and these degrees. If not, sets the reason. */
+/* Returns whether the template fits this model and these degrees. If the template does not fit, sets the reason. */
 static bool fits_template(struct making *m)
 {
 	const cJSON *item;

@@ -78,8 +78,8 @@ static bool is_listed(const struct string_list *list, const char *text)
 	return false;
 }
 
-/* Reads the definitions of an op_type, unless they were read already. Without a folder, the op_type has no
- * definitions. */
+/* Reads the definitions of an op_type, unless they were read already. If the dataset has no folder for the op_type,
+ * there are no definitions to read. */
 static int read_op_type(struct extraction *e, const char *op_type)
 {
 	const char *path = arena_printf(e->arena, "%s/definitions/%s", e->request->root, op_type);
@@ -129,8 +129,8 @@ static bool has_tag(const cJSON *json, const char *tag)
 	return false;
 }
 
-/* Returns the byte after the last `model:` tag of a text or, if there is none, after the last tag. Sets `first` to the
- * first byte of this tag. */
+/* Returns the byte after the last `model:` tag of a text or, if the text has no such tag, after the last tag of any
+ * kind. Sets `first` to the first byte of the chosen tag. */
 static const char *behind_tag(const struct known *k, const char **first)
 {
 	const cJSON *tags = json_member(k->json, "tags"), *item;
@@ -359,8 +359,8 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Lists the definitions that several models have. Sorts the list, because the files of a folder are listed in any
- * order. */
+/* Lists the definitions that several models have. Sorts them, because the system lists the files of a folder in no
+ * fixed order. */
 static void note_shared(struct extraction *e)
 {
 	for (int i = 0; i < e->known_count; i++) {

@@ -23,7 +23,7 @@ struct extract_request {
 	const struct model *model;
 	struct extract_list tp, ep, page_sizes;
 	const char *op_types; /* names separated by commas; NULL: all */
-	const char *root;     /* the folder that has, or gets, definitions/ */
+	const char *root;     /* the root of the dataset: the folder in which definitions/ is, or is created */
 	const char *sglang;   /* the folder of a checkout of SGLang; NULL: there is none */
 };
 
@@ -38,18 +38,18 @@ struct extract_file {
 	const char *status, *why;   /* if the caller removed the definition: its status, and a sentence that says why */
 };
 
-/* A new definition whose name was taken. */
+/* A new definition that got the name NAME_v2, because the dataset already had another definition with its name. */
 struct extract_conflict {
 	const char *name, *existing;	/* "gemm/x_v2", "gemm/x" */
 	const struct extract_file *file; /* the new definition */
-	const char *existing_text;	/* NULL: it cannot be read */
+	const char *existing_text;	/* the text of the existing definition; NULL: its file cannot be read */
 	const char *differences;	/* a JSON array (meaning_write_differences) */
 	bool same_interface;		/* the two definitions differ only in the reference and in constraints */
-	const char *behaviour, *why;	/* set by the caller: whether both behave alike, and a sentence; NULL: not
-					 * examined */
+	const char *behaviour, *why;	/* set by the caller: whether both definitions behave alike, and a sentence
+					 * about that; NULL: their behaviour was not examined */
 };
 
-/* What was done. Texts are in the arena. */
+/* The result of an extraction. Its texts are in the arena of the call. */
 struct extract_result {
 	struct extract_file *files; /* new and changed ones */
 	int file_count;
@@ -68,8 +68,8 @@ struct extract_result {
  * wrong. */
 int extract_plan(const struct extract_request *request, struct extract_result *result, struct arena *arena, struct err *err);
 
-/* Writes the files that are kept, and lists the new ones in `written`. If a file cannot be written, writes no file and
- * returns -1 with a message. */
+/* Writes the files whose member `keep` is true, and lists the new ones in `written`. If a file cannot be written,
+ * writes no file and returns -1 with a message. */
 int extract_write(struct extract_result *result, struct arena *arena, struct err *err);
 
 #endif

@@ -22,8 +22,8 @@ struct asking {
 	const struct architecture *architecture;
 	struct sglang_witness *out;
 	struct string_list read; /* names of files whose text is in `all`, without ".py" */
-	struct buf own, all;	 /* own: the text of the file; all: this text and the texts of the files that it
-				  * imports */
+	struct buf own, all;	 /* own: the text of the model file; all: this text and the texts of the files that the
+				  * model file imports */
 	struct arena *arena;
 };
 
@@ -187,7 +187,7 @@ static void add_class(struct asking *a, const char *name)
 /* ---- what the text says ------------------------------------------------------------------------------------------ */
 
 /* Returns what follows the '=' of an assignment to the name at `at`, on the same line: "name = …" or "name: type = …".
- * Returns NULL if there is none. `length` gets the length of the name. */
+ * Returns NULL if the name is not assigned there. Sets `length` to the length of the name. */
 static const char *assigned(const char *at, size_t *length)
 {
 	for (*length = 0; is_word(at[*length]); (*length)++)
@@ -201,8 +201,8 @@ static const char *assigned(const char *at, size_t *length)
 }
 
 
-/* Returns the name of the class that the value calls, if this name ends with Linear or Norm: "RMSNorm" in "RMSNorm(x)"
- * and in "(RMSNorm(x) if y". */
+/* Returns the name of the class that the value calls, or NULL if the class name does not end with Linear or Norm:
+ * "RMSNorm" in "RMSNorm(x)" and in "(RMSNorm(x) if y". */
 static const char *layer_class(const char *value, struct arena *arena)
 {
 	size_t length = 0;
@@ -231,8 +231,8 @@ static const cJSON *of_sglang(const struct asking *a, const char *member)
 	return json_member(json_member(a->architecture->own, "sglang"), member);
 }
 
-/* Returns whether `name` is the last part of a module's path in the architecture. The model itself need not have the
- * module. */
+/* Returns whether `name` is the last part of a module's path in the architecture. Also returns true if this model lacks
+ * the module, because the architecture covers several models. */
 static bool is_module(const struct asking *a, const char *name)
 {
 	const cJSON *block, *rule, *blocks = json_member(a->architecture->root, "blocks");
@@ -244,8 +244,8 @@ static bool is_module(const struct asking *a, const char *name)
 	return false;
 }
 
-/* Returns whether the text assigns to self.NAME, or to a longer name that begins with NAME and is not the name of
- * another module: self.attn_mqa belongs to `attn`. */
+/* Returns whether the text assigns to self.NAME. A longer name that begins with NAME counts, too, unless another module
+ * has the longer name: self.attn_mqa belongs to `attn`. */
 static bool has_layer(const struct asking *a, const char *name)
 {
 	const size_t own = strlen(name);
@@ -319,7 +319,7 @@ static bool in_mapping(const struct asking *a, const char *name)
 	return false;
 }
 
-/* Reports the linear layers and norms of the file that the mapping lacks. */
+/* Reports each linear layer and norm that is in the model file but not in the mapping. */
 static void check_layers(struct asking *a)
 {
 	for (const char *at = strstr(a->own.data, "self."); at != NULL; at = strstr(at + 1, "self.")) {

@@ -2,10 +2,11 @@
  * SGLang. The model file is an independent source: it shows which layers the architecture has, and which fields of the
  * configuration these layers read.
  *
- * The module searches the text of this file, and of the files that it imports from sglang.srt.models; it runs no code.
- * A layer is an assignment to `self.NAME`. A layer belongs to a module if NAME begins with the last part of the
- * module's path: SGLang's `attn_mqa` belongs to `attn`. Under "sglang", an architecture in architectures.json lists the
- * layers to which SGLang gives other names, and the classes in other files that contain layers of the model. */
+ * The comparison searches the text of the model file, and of the files that the model file imports from
+ * sglang.srt.models. It runs no code. A layer is an assignment to `self.NAME`. A layer belongs to a module if NAME
+ * begins with the last part of the module's path: SGLang's `attn_mqa` belongs to `attn`. Under "sglang", an
+ * architecture in architectures.json lists the layers to which SGLang gives other names, and the classes in other files
+ * that contain layers of the model. */
 #ifndef REFTEST_EXTRACT_SGLANG_WITNESS_H
 #define REFTEST_EXTRACT_SGLANG_WITNESS_H
 
@@ -19,8 +20,8 @@ struct sglang_witness {
 	struct string_list disagreements; /* sentences */
 };
 
-/* Compares the rules that have a template with the linear layers and norms in the file. `checkout` is the folder of the
- * checkout; NULL: there is none. A file that cannot be read is left out. */
+/* Compares the rules that have a template with the linear layers and norms in the model file. `checkout` is the folder
+ * of the checkout; NULL: there is none. A source file of SGLang that cannot be read is left out. */
 void sglang_witness_ask(const char *checkout, const struct model *model, const struct architecture *architecture,
 			struct sglang_witness *out, struct arena *arena);
 

@@ -41,10 +41,10 @@ void answer_write_worker(struct buf *out, const struct worker_facts *facts);
 void answer_write_result(struct buf *out, const char *id, const struct result *result, const struct buf *verdicts);
 void answer_write_error(struct buf *out, const char *id, const char *message);
 
-/* The fields of a line that `cache merge` needs. */
+/* One line of a worker's output, with the fields that `cache merge` needs. */
 struct answer {
 	const char *id;              /* NULL: none */
-	const char *checker;         /* NULL in a line about an error */
+	const char *checker;         /* the checker digest of the worker's build; NULL in a line about an error */
 	const char *const *verdicts; /* lines without LF */
 	int verdict_count;
 };

@@ -1,15 +1,15 @@
 /* merge - implements `reftest cache merge`: stores the verdicts in the answers of workers (fleet/answer.h) as they
  * arrive.
  *
- * Standard input has the lines that workers print. As soon as the verdicts of a line are stored, a line about it is
- * printed:
+ * Standard input has the lines that workers print. As soon as the verdicts of an answer are stored, a line about this
+ * answer is printed:
  *
  *   {"id": "7", "stored": 3, "refused": null}
  *
- * A verdict is accepted under the same conditions as one in an imported file: its checksum is valid, its fields are
- * consistent, its signature is valid if a key is set, and its reference could reach no more than is allowed. In
- * addition, the worker and the verdict must have the checker digest of this build. If one verdict of a line is refused,
- * none of the line is stored, and "refused" says why. */
+ * A verdict is accepted under the same conditions as one in an imported file. Its checksum is valid, and its fields are
+ * consistent. If a key is set, its signature is valid. The sandbox in which its reference ran had no gaps except
+ * allowed ones. In addition, the worker and the verdict must have the checker digest of this build. If one verdict of
+ * an answer is refused, no verdict of this answer is stored, and "refused" says why. */
 #ifndef REFTEST_FLEET_MERGE_H
 #define REFTEST_FLEET_MERGE_H
 
@@ -18,7 +18,8 @@
 #include "cache/store.h"
 
 struct merge_rules {
-	struct record_signer signer; /* `check` accepts or refuses a record by its signature and containment */
+	struct record_signer signer; /* signer.check decides, by its signature and containment, whether a record is
+				      * accepted */
 	const char *checker;         /* the checker digest of this build */
 };
 

@@ -1,6 +1,6 @@
-/* outbox - the store of a worker's run. The outbox contains no verdicts, and turns each verdict that is stored into a
- * signed line (cache/verdict_line.h). Therefore the same code decides which verdicts are stored in caches and which are
- * sent in answers. */
+/* outbox - takes the place of the cache in the runs of `reftest work`. The outbox contains no verdicts. It turns each
+ * verdict that a run stores into a signed line for the answer (cache/verdict_line.h). The same code therefore decides
+ * which verdicts `verify` stores and which verdicts a worker sends. */
 #ifndef REFTEST_FLEET_OUTBOX_H
 #define REFTEST_FLEET_OUTBOX_H
 

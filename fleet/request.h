@@ -3,10 +3,10 @@
  *   {"id": "7", "definition": "rmsnorm/rmsnorm_h128", "content": "HEX", "whole": false,
  *    "cases": [{"id": "small:batch_size=1", "seconds": 0.2}]}
  *
- * `verify --dry-run --format requests` writes such lines, without "id", one for each definition with cases to run. "id"
- * is repeated in the answer. "content" is the digest of the definition's files. If "whole" is true, every case of the
- * definition is verified; otherwise only the cases under "cases" are. "seconds" is an estimate of the time of a case,
- * for the program that distributes the requests. */
+ * `verify --dry-run --format requests` writes one request, without "id", for each definition that has cases to run.
+ * "id" is repeated in the answer. "content" is the digest of the definition's files. If "whole" is true, every case of
+ * the definition is verified; otherwise only the cases under "cases" are. "seconds" is an estimate of the time of a
+ * case, for the program that distributes the requests. */
 #ifndef REFTEST_FLEET_REQUEST_H
 #define REFTEST_FLEET_REQUEST_H
 
@@ -34,12 +34,13 @@ struct work_request {
 };
 
 /* Reads line `number` of the requests. Returns 0, and the request in `arena`. If the line is not a request, returns -1
- * and sets `err`. Even then, sets `out->id` if it can be read, so that the answer can name the request. */
+ * and sets `err`. If the id can be read, sets `out->id` even for such a line, so that the answer can name the
+ * request. */
 int request_read(const char *line, size_t length, int64_t number, struct arena *arena, struct work_request *out,
 		 struct err *err);
 
-/* `result` is from a dry run. Appends a request for the cases of the result that would run. Appends nothing, and
- * returns false, if there are none. */
+/* `result` is from a dry run. Appends a request for the cases of the result that would run. If no case would run,
+ * appends nothing and returns false. */
 bool request_write(struct result *result, struct buf *out);
 
 #endif

@@ -21,8 +21,8 @@
 #include "workers/pool/pool.h"
 
 /* Waiting requests keep every lane busy while answers and requests are in transit. For each lane, one request runs and
- * one waits; REQUESTS_MORE more requests wait for a worker with few lanes. If still more requests waited here, no other
- * worker could take them. */
+ * one waits. A worker with few lanes takes REQUESTS_MORE requests in addition. A worker does not take more requests
+ * than that, because another worker could run them. */
 enum { REQUESTS_OF_LANE = 2, REQUESTS_MORE = 2, REQUESTS_MOST = 64 };
 
 struct worker;
@@ -141,7 +141,8 @@ static int open_run(struct item *item, struct err *err)
 	return run_begin(&item->run, err);
 }
 
-/* Checks that the files have the requested content. No case of the run has been executed yet. */
+/* Checks that the files of the definition have the content that the request names. This happens before any case of the
+ * run is executed. */
 static int check_content(struct item *item, struct err *err)
 {
 	const struct result *result = item->run.count > 0 ? item->run.results[0] : NULL;

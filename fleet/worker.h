@@ -8,9 +8,9 @@
 
 #include "engine/run.h"
 
-/* Works until the end of standard input. Returns an exit status: EXIT_VERIFIED after the last answer, whatever its
- * status is; EXIT_USAGE or EXIT_UNVERIFIED with `err` if no request can be verified here; EXIT_INTERNAL with `err` if
- * the pool failed; EXIT_INTERRUPTED after a signal, or if nobody reads the answers. */
+/* Works until the end of standard input. Returns EXIT_VERIFIED after the last answer, whatever status the answers have.
+ * Returns EXIT_USAGE or EXIT_UNVERIFIED, and sets `err`, if no request can be verified here. Returns EXIT_INTERNAL, and
+ * sets `err`, if the pool failed. Returns EXIT_INTERRUPTED after a signal, or if nobody reads the answers. */
 int worker_run(struct program *program, const struct run_options *options, struct err *err);
 
 #endif

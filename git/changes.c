@@ -67,7 +67,8 @@ int git_changed_files(const struct repository *repository, const char *commit, s
 	return list_files(repository, untracked, arena, out, err);
 }
 
-/* Reads an entry of `git ls-tree -z`: "MODE TYPE OBJECT\tPATH". Returns whether it is a file below the prefix. */
+/* Reads an entry of `git ls-tree -z`: "MODE TYPE OBJECT\tPATH". Returns whether the entry is a file below the
+ * prefix. */
 static bool read_entry(const struct repository *repository, const char *entry, struct arena *arena, struct git_file *out)
 {
 	const char *tab = strchr(entry, '\t'), *object = strstr(entry, " blob ");

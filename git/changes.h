@@ -14,8 +14,8 @@ struct git_files {
 	int count;
 };
 
-/* Finds the merge base of HEAD and `name`, which is a branch or another name of a commit. Sets `commit` to its object
- * name. Returns 0, or -1 and sets `err`. */
+/* Finds the merge base of HEAD and `name`, which is a branch or another name of a commit. Sets `commit` to the object
+ * name of the merge base. Returns 0, or -1 and sets `err`. */
 int git_merge_base(const struct repository *repository, const char *name, struct arena *arena, const char **commit,
 		   struct err *err);
 
@@ -31,8 +31,8 @@ struct git_file {
 	unsigned char object[32];
 };
 
-/* Lists the files of `commit` in the directory `below`, which is relative to the dataset's directory, in the order of
- * their paths. Returns their number and sets `out`, or returns -1 and sets `err`. */
+/* Lists the files of `commit` in the directory `below`, in the order of their paths. `below` is relative to the
+ * dataset's directory. Returns the number of the files and sets `out`, or returns -1 and sets `err`. */
 int git_commit_files(const struct repository *repository, const char *commit, const char *below, struct arena *arena,
 		     const struct git_file **out, struct err *err);
 

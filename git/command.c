@@ -16,8 +16,9 @@ extern char **environ;
 
 enum { WORDS_MOST = 64, PRINTED_MOST = 256 << 20 };
 
-/* Settings of every command. Hooks of the user's template would run programs; work in the background would outlive
- * the lock that a command inherits. */
+/* Settings of every git command. Among other things, they turn off hooks, because a hook from the user's template could
+ * run any program. They also turn off git's work in the background, because this work could go on after the release of
+ * the lock that the command inherits. */
 static const char *const settings[] = {
     "core.hooksPath=/dev/null", "gc.auto=0",		  "maintenance.auto=false",
     "submodule.recurse=false",  "advice.detachedHead=false", "protocol.ext.allow=never",
@@ -51,7 +52,8 @@ static char **make_environment(const struct git_command *git, struct arena *aren
 			all[kept++] = environ[i];
 	all[kept++] = arena_string(arena, "GIT_TERMINAL_PROMPT=0");
 	all[kept++] = arena_string(arena, "LC_ALL=C");
-	all[kept++] = arena_string(arena, "GIT_OPTIONAL_LOCKS=0"); /* a killed `git status` would leave a lock */
+	all[kept++] = arena_string(arena, "GIT_OPTIONAL_LOCKS=0"); /* otherwise, a killed `git status` would leave a
+								    * lock file */
 	if (!git->lfs)
 		all[kept++] = arena_string(arena, "GIT_LFS_SKIP_SMUDGE=1");
 	if (git->index != NULL)

@@ -18,7 +18,7 @@ enum {
 	MODE_KIND = 0170000,
 	MODE_FILE = 0100000,
 	MODE_LINK = 0120000,
-	MODE_FOLDER = 040000, /* in a sparse index, one entry that represents a whole directory */
+	MODE_FOLDER = 040000, /* an entry that represents a whole directory, as in a sparse index */
 	MODE_SUBMODULE = 0160000,
 	PATH_BYTES = 4096
 };
@@ -42,8 +42,8 @@ static size_t left(const struct cursor *from)
 	return (size_t)(from->end - from->at);
 }
 
-/* Reads a variable-length number. Git adds one for each byte after the first. Every number therefore has exactly one
- * encoding. */
+/* Reads a variable-length number. The decoder adds one for each byte after the first, as git's encoding requires. Every
+ * number therefore has exactly one encoding. */
 static bool get_offset(struct cursor *from, size_t *out)
 {
 	size_t value = 0;
@@ -60,8 +60,8 @@ static bool get_offset(struct cursor *from, size_t *out)
 	return true;
 }
 
-/* Reads the path of an entry of version 2 or 3. Returns a pointer into the file, and moves the cursor to the byte after
- * the padding. */
+/* Reads the path of an entry in an index file of version 2 or 3. Returns a pointer into the file, and moves the cursor
+ * to the byte after the padding. */
 static const char *plain_path(struct cursor *from, const unsigned char *entry)
 {
 	const unsigned char *path = from->at, *nul = memchr(path, '\0', left(from));

@@ -93,8 +93,8 @@ static int spawn(struct git *git, const struct repository *repository, const cha
 		argv[count++] = arena_string(&arena, words[i]);
 	sigemptyset(&none);
 	sigemptyset(&pipe_signal);
-	sigaddset(&pipe_signal, SIGPIPE); /* git needs the default action of SIGPIPE; without this line, it would ignore
-					   * SIGPIPE like reftest */
+	sigaddset(&pipe_signal, SIGPIPE); /* git needs the default action of SIGPIPE; without this line, git would
+					   * ignore SIGPIPE as reftest does */
 	posix_spawn_file_actions_init(&actions);
 	posix_spawnattr_init(&attributes);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);

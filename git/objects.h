@@ -1,6 +1,6 @@
 /* objects - runs git to read contents by object id, to list the entries of an index that git/index.h cannot parse, and
  * to get the output of other git commands. One process of `git cat-file --batch` reads all contents of a run; this
- * process starts with the first request. Git may not fetch missing contents from a git remote. */
+ * process starts with the first request. reftest does not let git fetch missing contents from a git remote. */
 #ifndef REFTEST_GIT_OBJECTS_H
 #define REFTEST_GIT_OBJECTS_H
 
@@ -16,8 +16,8 @@ struct git {
 	int in, out;   /* the ends of two pipes, to git's standard input and from git's standard output; owned */
 };
 
-/* Starts git in the repository with these arguments, which end with NULL. Returns 0, or -1 and sets `err` if git cannot
- * be started. */
+/* Starts git in the repository with the arguments `words`, which end with NULL. Returns 0, or -1 and sets `err` if git
+ * cannot be started. */
 int git_start(struct git *git, const struct repository *repository, const char *const *words, struct err *err);
 
 /* Closes the pipes and waits for the process. Returns the exit status of git, or -1 if no process was started or a
@@ -37,7 +37,7 @@ int git_object(struct git *git, const struct repository *repository, const unsig
 	       size_t limit, struct buf *out, struct err *err);
 
 /* Reads the index of the repository from its file. If index_parse does not support the format, runs `git ls-files`. The
- * paths of the entries may point into `bytes`. A missing file counts as an empty index. Returns 0, or -1 and sets
+ * paths of the entries may point into `bytes`. A missing index file counts as an empty index. Returns 0, or -1 and sets
  * `err`. */
 int git_index(const struct repository *repository, struct buf *bytes, struct arena *arena, struct index *out,
 	      struct err *err);

@@ -76,8 +76,8 @@ bool repository_above(const char *folder, char *top, char *directory)
 }
 
 /* Resolves a path from a GIT_* variable relative to the working directory or, if it does not exist there, relative to
- * `top`. Git starts hooks at the top of the working tree and makes these paths relative to that folder, but the hook
- * may have changed the working directory. */
+ * `top`. Git starts a hook at the top of the working tree, and the GIT_* variables of the hook have paths relative to
+ * the top. But the hook may have changed the working directory before it started reftest. */
 static bool from_here_or_top(const char *path, const char *top, char *out)
 {
 	char joined[PATH_MAX];

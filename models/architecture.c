@@ -25,7 +25,8 @@ static enum rule_pages pages_of(const char *text)
 	return strcmp(text, "one") == 0 ? PAGES_ONE : PAGES_MORE;
 }
 
-/* Returns whether the model has the module. A model that states a field that the module excludes does not have it. */
+/* Returns whether the model has the module. If the rule requires that a field is absent, a model that has the field
+ * lacks the module. */
 static bool is_for_model(const cJSON *rule, const struct model *model)
 {
 	const cJSON *item;
@@ -77,8 +78,8 @@ static const char *beginning_of(const char *stem, const char *const *stems, int 
 	return longest;
 }
 
-/* Returns the known stem that is nearest to an unknown one, or NULL. Of equally near stems, returns the one of the newest
- * version, which sorts last: "Gemma3" for "Gemma4". */
+/* Returns the known stem that is nearest to an unknown one, or NULL. If several stems are equally near, returns the
+ * stem that sorts last, because it has the newest version: "Gemma3" for "Gemma4". */
 static const char *nearest_stem(const char *stem, const char *const *stems, int count, struct arena *arena)
 {
 	const char **newest_first = arena_array(arena, (size_t)count, sizeof *newest_first);

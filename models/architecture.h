@@ -1,17 +1,17 @@
 /* architecture - reads models/architectures.json, which says which definitions the modules of a model need.
  *
  * The file states for each architecture (the name in "architectures" of config.json) which blocks of rules it has. A
- * rule says which op_type a module has, and the length of each const axis as an expression (models/expression.h) over
- * the fields of config.json, names under "let", the parallel degrees `tp` and `ep`, and `page_size`. A field of the
- * configuration takes precedence over a name under "let". A name under the architecture's "let" takes precedence over
- * one under the common "let". A rule without a template describes a module in a form that `reftest extract` does not
- * write, such as one of several fused projections.
+ * rule says which op_type a module has. It also gives the length of each const axis as an expression
+ * (models/expression.h). The names in an expression are fields of config.json, names under "let", the parallel degrees
+ * `tp` and `ep`, and `page_size`. A field of the configuration takes precedence over a name under "let". A name under
+ * the architecture's "let" takes precedence over one under the common "let". A rule without a template describes a
+ * module in a form that `reftest extract` does not write, such as one of several fused projections.
  *
  * If a rule has "when", its template is only for models whose configuration has the values under "when", or lacks these
  * fields. If a value there is null, the rule is only for models that lack the field.
  *
  * "tree" lists the modules of all architectures from the outside to the inside. For each module, an expression gives
- * its number in a model. "may_be_zero" lists the fields whose value may be 0. */
+ * how many modules of this kind a model has. "may_be_zero" lists the fields whose value may be 0. */
 #ifndef REFTEST_MODELS_ARCHITECTURE_H
 #define REFTEST_MODELS_ARCHITECTURE_H
 
@@ -27,9 +27,11 @@ struct rule {
 	enum rule_pages pages;
 	bool all_experts;	/* the definition of this rule needs all experts on one device */
 	const cJSON *when;	/* an object {field: value} of the models that the template is for; NULL: all models */
-	const cJSON *needs;	/* expressions; if one of them has no value, there is no such definition; NULL: none */
-	const cJSON *axes;      /* name of an axis: expression */
-	const cJSON *constants; /* name of a constant in the template: expression; NULL: none */
+	const cJSON *needs;	/* expressions; if one of them has no value, the model does not need this definition;
+				 * NULL: there are no expressions */
+	const cJSON *axes;      /* an object {name of an axis: expression for its length} */
+	const cJSON *constants; /* an object {name of a constant in the template: expression}; NULL: there are no
+				 * constants */
 };
 
 struct architecture {
