@@ -108,8 +108,8 @@ static bool has_v_part(const char *name, const char *behind)
 }
 
 /* Returns whether the part at `at` of the name is a version, as in "top_p_sampling_from_probs_v128256_v2". A version is
- * the last part, from v2 to v99. The part may also be the length of an axis, unless the definition has no such axis or
- * an earlier part states its length. */
+ * the last part, from v2 to v99. A last part such as "v8" may also state the length of an axis. It is a version if the
+ * definition has no axis whose letter is v, or if an earlier part of the name states the length of that axis. */
 static bool is_version(const struct definition *d, const char *part, size_t at)
 {
 	if (d->name[at + strlen(part)] != '\0' || part[0] != 'v' || strlen(part) > 3 || atoi(part + 1) < 2)
@@ -140,8 +140,8 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) != 0 || c == '_';
 }
 
-/* Returns whether the text before `at` ends with an operator. If so, a number after `at` is the value of a longer
- * expression: "heads * head_dim = 4096". */
+/* Returns whether the text before `at` ends with an operator. After an operator, a name at `at` is only the end of a
+ * longer expression, to which the number belongs: "heads * head_dim = 4096". */
 static bool behind_operator(const char *text, const char *at)
 {
 	while (at > text && at[-1] == ' ')
@@ -203,7 +203,7 @@ static int64_t tagged_degree(const struct definition *d, const char *prefix)
 
 /* The module and degrees that fit best among those that were tried. */
 struct nearest {
-	int wrong; /* the number of axes with another length */
+	int wrong; /* the number of axes for which the definition has another length */
 	double distance;
 	const struct rule *rule;
 	struct degrees degrees;
@@ -216,7 +216,7 @@ struct attempt {
 	struct degrees degrees;
 	enum degree_choice { DEGREES_TAGGED, DEGREES_ANY, DEGREES_ONE } choice;
 	bool unknown; /* a module may have these lengths, but a field of the configuration is unknown */
-	const struct rule *indivisible; /* a module that a degree does not divide */
+	const struct rule *indivisible; /* the rule of a module that cannot be divided by a degree */
 	struct nearest nearest;
 };
 
@@ -423,7 +423,7 @@ static const char *attest_name_of_model(const struct definition *d, struct archi
 }
 
 /* Several models may share a definition at different degrees, but a tag states only one degree. One of the models must
- * explain the axes at this degree, and every other model at some degree. */
+ * explain the axes at the degree of the tag. Each of the other models must explain the axes at any degree. */
 static const char *attest_models(const struct definition *d, struct architectures *all, struct arena *arena)
 {
 	const char *first = NULL, *found = NULL;

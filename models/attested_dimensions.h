@@ -27,8 +27,8 @@ struct model;
 const char *attest_definition(const struct definition *definition, struct architectures *all, struct arena *arena);
 
 /* Sets explains[i] to true if rule i of the architecture gives the axes of the definition, otherwise to false. Returns
- * the number of rules that do. Tries the degrees of the tags, or degree 1 without tags. If no rule gives the axes at
- * these degrees, tries all degrees. */
+ * the number of rules that give the axes. Tries the degrees of the tags, or degree 1 without tags. If no rule gives the
+ * axes at these degrees, tries all degrees. */
 int attest_rules(const struct definition *definition, const struct model *model, const struct architecture *architecture, bool *explains);
 
 #endif

@@ -103,7 +103,7 @@ static enum expression_result read_call(struct reader *r, const char *name, int6
 	return EXPRESSION_INVALID;
 }
 
-/* Copies the name at the current position. Returns false if it is too long, or if there is none. */
+/* Copies the name at the current position. Returns false if the name is too long, or if there is no name. */
 static bool take_name(struct reader *r, char name[NAME_BYTES])
 {
 	size_t length = 0;

@@ -17,7 +17,7 @@
 
 enum expression_result {
 	EXPRESSION_VALUE,
-	EXPRESSION_MISSING,   /* a name has no value; `name` is the name */
+	EXPRESSION_MISSING,   /* a name in the expression has no value */
 	EXPRESSION_INDIVISIBLE, /* a quotient is not an integer */
 	EXPRESSION_PARTIAL_BLOCK, /* in blocks(n, m), n is not a multiple of m; the value is n */
 	EXPRESSION_INVALID    /* the text is not an expression, or a value is out of range */
@@ -25,7 +25,7 @@ enum expression_result {
 
 enum { EXPRESSION_DEPTH = 32 };
 
-/* Finds the values of names. */
+/* The functions that find the values of names. */
 struct expression_names {
 	/* Writes the value of a name. If the name stands for another expression, pass `depth` to expression_evaluate.
 	 * Returns what expression_evaluate returns. */

@@ -32,8 +32,8 @@ struct model {
 };
 
 /* Finds a model of the table by its name or an alias, or by the part of an hf_id after the '/'; letter case does not
- * count. If the table has no such model, returns false and leaves `model` unchanged. Otherwise the caller calls
- * model_close. */
+ * count. If the table has no such model, returns false and leaves `model` unchanged. If it returns true, the caller
+ * must call model_close. */
 bool model_find(const char *name, struct model *model, struct arena *arena);
 
 /* Returns the name or alias of the table that is nearest to `name`, or NULL if no name is near. */
@@ -41,12 +41,13 @@ const char *model_near(const char *name, struct arena *arena);
 
 /* Reads a config.json. The model's name is `name`. If `name` is NULL, the model has the name of the file or, for a file
  * "config.json", the name of the folder. Returns -1 with a message that names the place in the file. Call model_close
- * in both cases. */
+ * even after an error. */
 int model_read(const char *path, const char *name, struct model *model, struct arena *arena, struct err *err);
 
 void model_close(struct model *model);
 
-/* Returns a member, or NULL if it is absent. `part` gets the part that contains it, and may be NULL. */
+/* Returns a member, or NULL if it is absent. Sets `part`, which may be NULL, to the part of the configuration that
+ * contains the member. */
 const cJSON *model_member(const struct model *model, const char *field, const struct model_part **part);
 
 /* Writes the value of a member that is an integer above 0, and its source. Returns false for any other member. */

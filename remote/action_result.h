@@ -1,6 +1,6 @@
 /* action_result - writes and reads the message that Bazel-style HTTP caches need for each value: an ActionResult of the
- * Remote Execution API (build.bazel.remote.execution.v2) with one output file. The message identifies this file by the
- * SHA-256 and the size of the value.
+ * Remote Execution API (build.bazel.remote.execution.v2) with one output file. The content of the output file is the
+ * value. The message identifies the file by the SHA-256 and the size of the value.
  *
  * A server such as bazel-remote accepts only valid messages. Such a server returns a message only while the server has
  * the output file in /cas. The message also contains the value itself (OutputFile.contents), so one request is enough

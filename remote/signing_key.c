@@ -116,7 +116,7 @@ static int find_text(const char *text, struct buf *bytes, struct err *err)
 	enum file_answer answer = file_read(AT_FDCWD, text, FILE_LIMIT, bytes, NULL, err);
 
 	if (answer != FILE_OK &&
-	    /* the message does not quote the text: it may be a secret that contains a '/' and not a path */
+	    /* the message does not quote the text, because the text may be a secret with a '/' instead of a path */
 	    access(text, F_OK) != 0)
 		err_set(err,
 			"REFTEST_CACHE_KEY contains a / and therefore names a file, but that file does not exist; "

@@ -27,14 +27,15 @@ struct difference {
 
 struct differences {
 	const char *root, *commit; /* `commit`: the object name of the commit */
-	const char *prefix;        /* the root relative to the top of the working tree: "" or "data/set/" */
+	const char *prefix;        /* the path of the dataset's root, relative to the top of the working tree: "" or
+				    * "data/set/" */
 	struct difference *items;
 	int count;
 };
 
 /* Which of the two references a person approved (engine/approved_reference.h). */
 enum approved_side {
-	APPROVED_SIDE_NONE, /* there is no approval, or it is unreadable or for another schema */
+	APPROVED_SIDE_NONE, /* there is no approval, or the approval is unreadable, or it is for another schema */
 	APPROVED_SIDE_NOW,
 	APPROVED_SIDE_BEFORE, /* the approved reference is the one in the commit */
 	APPROVED_SIDE_NEITHER

@@ -6,7 +6,7 @@
 
 #include "engine/run.h"
 
-/* Returns the exit status of a command if the status of its most severe verdict is in this group. */
+/* Returns the exit status of a command whose most severe verdict has a status in this group. */
 int exit_status_of_group(enum status_group group);
 
 /* Returns the group that decides the exit status for a definition with this status. With --accept, `checked` may count
@@ -16,8 +16,8 @@ enum status_group exit_group(enum status status, enum checked_kind kind, unsigne
 /* Returns the group for the status of a result, with the options of its run. */
 enum status_group exit_group_of_result(const struct result *result);
 
-/* Returns the most severe group among several checked definitions. `counts` has the number of these definitions of each
- * enum checked_kind. Returns GROUP_VERIFIED if all counts are 0. */
+/* Returns the most severe group among several checked definitions. For each enum checked_kind, `counts` has the number
+ * of checked definitions of that kind. Returns GROUP_VERIFIED if all counts are 0. */
 enum status_group exit_group_of_checked(const int64_t *counts, unsigned accept);
 
 /* Returns EXIT_VERIFIED if every selected definition is verified, else the exit status for the most severe result. If

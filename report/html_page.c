@@ -208,8 +208,8 @@ static void json_totals(const struct run *run, struct buf *out)
 	buf_printf(out, ", \"stale\": %" PRId64 ", \"unknown\": %" PRId64 "}", totals.shown_stale, totals.shown_unknown);
 }
 
-/* Appends the name of the dataset's folder. The page is shown to others, who cannot know what a relative path is
- * relative to, and need not know the folders of this machine. */
+/* Appends the name of the dataset's folder. Other people also read the page. They do not know to which folder a
+ * relative path refers, and an absolute path would show them the folders of this machine. */
 static void json_folder(const struct run *run, struct buf *out)
 {
 	char *path = realpath(run->program->root, NULL);

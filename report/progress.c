@@ -24,8 +24,8 @@ static ssize_t write_above(void *self, const char *text, size_t length)
 	return fflush(display->terminal) == 0 && written == length ? (ssize_t)length : 0;
 }
 
-/* glibc's `stderr` is a variable, so it can be replaced by another stream. Any module may print a message there during
- * a run. */
+/* glibc's `stderr` is a variable, so it can be replaced by another stream. The other stream erases the progress lines
+ * first, because any module may print a message to `stderr` during a run. */
 void progress_open(struct progress_display *display, bool wanted)
 {
 	*display = (struct progress_display){.terminal = stderr, .owner = getpid()};

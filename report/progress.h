@@ -15,10 +15,10 @@ enum { PROGRESS_LINES = 6 };
 struct progress_display {
 	bool on;		   /* false: every function does nothing */
 	FILE *terminal;		   /* the stream that `stderr` was before progress_open */
-	FILE *hook;		   /* the stream that `stderr` is until progress_close: it erases the lines before it
-				    * writes */
-	pid_t owner;		   /* the process that may erase lines; a process that is forked later must not */
-	int drawn[PROGRESS_LINES]; /* the number of columns of each line */
+	FILE *hook;		   /* the value of `stderr` until progress_close: a stream that erases the progress
+				    * lines before it writes */
+	pid_t owner;		   /* the process that may erase lines; a child that it forks must not erase any */
+	int drawn[PROGRESS_LINES]; /* the number of columns of each line that is drawn */
 	int count;		   /* the number of lines that are drawn */
 };
 

@@ -211,7 +211,8 @@ static void json_counts(struct buf *out, const struct summary *counts)
 	buf_text(out, "}");
 }
 
-/* If nothing changed, a definition is not read. Writes the members that are known even then. */
+/* Writes the members that are known even if the definition was not read. (If its files did not change, a definition is
+ * not read.) */
 static void json_status(struct buf *out, const struct result *result)
 {
 	buf_json_member(out, "name", result->file->name);

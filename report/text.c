@@ -232,8 +232,8 @@ static double worst_margin(const struct result *result)
 	return margin;
 }
 
-/* Returns the number of cases with a verdict of an earlier run. Sets `shared` to the number of cases that have the
- * verdict of an equal case, which ran in this run. */
+/* Returns the number of cases with a verdict of an earlier run. Sets `shared` to the number of cases for which an equal
+ * case ran in this run: they have the verdict of the equal case. */
 static int cached_cases(const struct result *result, int *shared)
 {
 	int count = 0;
@@ -539,8 +539,9 @@ static const char *without_place(const struct result *result)
 	return space + 1;
 }
 
-/* Returns the cause of a failure: the diagnosis; else the message of the result; else what the first failed case says:
- * the region of the failures or a message. Only the first line of the returned text is used. */
+/* Returns the cause of a failure. This is the diagnosis or, without one, the message of the result. If both are
+ * missing, it is what the first failed case says: the region of its failures, or its message. Only the first line of
+ * the returned text is used. */
 static const char *cause_of(const struct result *result, const char **before)
 {
 	const char *says[DIAGNOSIS_SHOWN];
@@ -581,8 +582,8 @@ static size_t fitting_words(const char *line, size_t width)
 }
 
 /* Appends a cause and the end of the line. end_folded folds the cause. If the cause is very long, like the message of
- * an exception, only the words that fit into about CAUSE_LINES lines of `width` columns are appended; `width` 0: all
- * words. The report above has the whole text. */
+ * an exception, appends only the words that fit into about CAUSE_LINES lines of `width` columns. The whole text was
+ * already printed with the definition. If `width` is 0, appends all words. */
 static void add_cause(struct buf *out, const struct buf *text, size_t width)
 {
 	size_t cut = fitting_words(text->data, CAUSE_LINES * width);
@@ -592,7 +593,7 @@ static void add_cause(struct buf *out, const struct buf *text, size_t width)
 }
 
 /* Prints one failure in one line. If the name and the cause do not fit into `columns`, the cause begins on a second
- * line; 0: there is no limit. */
+ * line. If `columns` is 0, there is no limit. */
 static void print_failure(FILE *out, const struct result *result, int columns)
 {
 	const size_t width = columns > STATUS_COLUMNS ? (size_t)(columns - STATUS_COLUMNS) : 0;

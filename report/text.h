@@ -10,7 +10,7 @@
  * findings. */
 enum report_list {
 	LIST_ALL,
-	LIST_RAN,  /* definitions with a case that ran */
+	LIST_RAN,  /* also definitions of which a case ran in this run */
 	LIST_WRONG /* none */
 };
 

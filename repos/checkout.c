@@ -16,7 +16,7 @@
 #include "repos/interrupted_update.h"
 #include "repos/remove_tree.h"
 
-/* The reference to the fetched commit. git writes it only after it has all objects of the commit. */
+/* The reference to the fetched commit. git writes this reference only after git has all objects of the commit. */
 #define FETCHED "refs/reftest/fetched"
 
 static const char *const status_names[] = {
@@ -119,7 +119,7 @@ static void remove_leftovers(struct work *work, const char *branch)
 		closedir(folder);
 }
 
-/* Before anything is fetched, checks that git-lfs is installed if --lfs is given: git does not include this program. */
+/* If --lfs is given, checks before the fetch that git-lfs is installed, because git does not include this program. */
 static int check_lfs(struct work *work)
 {
 	static const char *const words[] = {"lfs", "version", NULL};
@@ -247,7 +247,7 @@ static int clone(struct work *work, struct checkout *out)
  * `new`. */
 struct update {
 	const char *file;
-	char old[80], new[80], branch[256]; /* "" if only a fetch began */
+	char old[80], new[80], branch[256]; /* all three are "" if the update was killed during its fetch */
 };
 
 static int write_update(struct work *work, const struct update *update)
@@ -326,7 +326,7 @@ static int replace_files(struct work *work, const struct update *update)
 	return 0;
 }
 
-/* Returns why the checkout must not be updated. If it may be updated, returns NULL and sets the branch. */
+/* Returns why the checkout must not be updated. If the checkout may be updated, returns NULL and sets the branch. */
 static const char *why_kept(struct work *work, struct update *update)
 {
 	static const char *const words[] = {"symbolic-ref", "--quiet", "--short", "HEAD", NULL};

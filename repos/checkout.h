@@ -5,12 +5,12 @@
  * the partial folder: a complete download is not repeated.
  *
  * An update never touches local changes. A checkout is updated only if HEAD is the cloned branch without local commits,
- * and no tracked file differs from HEAD. (Git refuses to overwrite untracked files.) While files are replaced, the file
- * `.git/reftest-update` names both commits. If this process is killed during that time, the next call finishes the
- * update, unless a file has contents that neither commit explains.
+ * and no tracked file differs from HEAD. Untracked files are safe, because git refuses to overwrite them. While files
+ * are replaced, the file `.git/reftest-update` names both commits. If this process is killed during that time, the next
+ * call finishes the update, unless a file has contents that neither commit explains.
  *
- * Meanwhile, the file `.NAME.lock` is locked. The processes of git also hold this lock, because they may live a moment
- * longer than this process. */
+ * During a clone or an update, the file `.NAME.lock` is locked. The git processes also hold this lock, because they may
+ * run a moment longer than this process. */
 #ifndef REFTEST_REPOS_CHECKOUT_H
 #define REFTEST_REPOS_CHECKOUT_H
 
@@ -28,8 +28,8 @@ enum checkout_status {
 	CHECKOUT_FAILED	  /* nothing was cloned or updated; if there is an older checkout, `commit` is its commit */
 };
 
-/* Both functions use the names in repos_config.json. checkout_status_read returns CHECKOUT_INCOMPLETE for an unknown
- * name. */
+/* The next two functions convert between a status and its name in repos_config.json. checkout_status_read returns
+ * CHECKOUT_INCOMPLETE for an unknown name. */
 const char *checkout_status_name(enum checkout_status status);
 enum checkout_status checkout_status_read(const char *name);
 

@@ -68,7 +68,7 @@ static int read_side(struct git_command *git, const char *commit, struct arena *
 	return rc;
 }
 
-/* Reads a file or the target of a symbolic link. Returns false if there is none. */
+/* Reads a file or the target of a symbolic link. Returns false if the path has neither. */
 static bool read_working_file(const char *path, struct buf *out)
 {
 	char target[PATH_MAX];

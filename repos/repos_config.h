@@ -2,7 +2,7 @@
  *
  *   {"target_dir": DIR, "repositories": {NAME: {"path", "status", "commit", "message"}, …}}
  *
- * Relative paths in it are relative to the folder of the file. */
+ * A relative path in this file is relative to the folder of the file. */
 #ifndef REFTEST_REPOS_REPOS_CONFIG_H
 #define REFTEST_REPOS_REPOS_CONFIG_H
 
@@ -18,13 +18,13 @@ struct repos_entry {
 };
 
 struct repos_config {
-	const char *target_dir; /* NULL: there is no file */
+	const char *target_dir; /* the folder that contains the checkouts; NULL: there is no file repos_config.json */
 	struct repos_entry *items;
 	int count;
 };
 
-/* Reads the file in the folder `root`. A missing file gives an empty config. Returns 0, or -1 and sets `err` if the
- * file does not have this form. Everything is allocated in `arena`. */
+/* Reads repos_config.json in the folder `root`. A missing file gives an empty config. Returns 0, or -1 and sets `err`
+ * if the file does not have the form above. Everything is allocated in `arena`. */
 int repos_config_read(const char *root, struct arena *arena, struct repos_config *out, struct err *err);
 
 /* Returns the entry with this name, or NULL. */
@@ -33,7 +33,7 @@ struct repos_entry *repos_config_find(const struct repos_config *config, const c
 /* Sets the entry of this name, which is added if it is missing. */
 void repos_config_set(struct repos_config *config, const char *name, const struct checkout *checkout, struct arena *arena);
 
-/* Replaces the file in the folder `root` in one step. Returns 0, or -1 and sets `err`. */
+/* Replaces repos_config.json in the folder `root` in one step. Returns 0, or -1 and sets `err`. */
 int repos_config_write(const char *root, const struct repos_config *config, struct err *err);
 
 #endif

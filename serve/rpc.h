@@ -16,7 +16,7 @@ enum {
 	RPC_ID_BYTES = 200,	  /* the longest id, as JSON */
 };
 
-/* The codes of errors. Only reftest uses the last code. */
+/* The codes of errors. Only reftest uses RPC_BUSY; JSON-RPC defines the other codes of errors. */
 enum rpc_code {
 	RPC_OK = 0,
 	RPC_PARSE_ERROR = -32700,

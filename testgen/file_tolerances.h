@@ -1,6 +1,6 @@
 /* file_tolerances - the bounds of `reftest generate --tolerance`, which a generated test file contains as the tuple
- * TOLERANCES below its imports. conftest.py applies them as `reftest verify --tolerance` does. A file keeps them when
- * it is updated without the option, so that `verify`, `watch` and git hooks do not undo the option. */
+ * TOLERANCES below its imports. conftest.py applies them as `reftest verify --tolerance` does. A test file keeps its
+ * bounds when it is updated without the option, so that `verify`, `watch` and git hooks do not undo the option. */
 #ifndef REFTEST_TESTGEN_FILE_TOLERANCES_H
 #define REFTEST_TESTGEN_FILE_TOLERANCES_H
 
@@ -9,7 +9,8 @@
 #include "base/buf.h"
 #include "dataset/definition.h"
 
-/* Appends the tuple for the bounds of each dtype (negative: none); appends nothing if there are no bounds. */
+/* Appends the tuple with the bounds of each dtype. Negative bounds mean that the dtype has no bounds. If no dtype has
+ * bounds, appends nothing. */
 void file_tolerances_write(const struct tolerance by_dtype[DTYPE_COUNT], struct buf *out);
 
 /* Finds the tuple in the body of a file that reftest wrote. Returns the length of the tuple, or 0 if the body has no

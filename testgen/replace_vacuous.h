@@ -13,8 +13,8 @@ struct replaced {
 	int left;    /* the number of files that stay because git has no commit with their content */
 };
 
-/* Removes the files of `found` below `root`; the dataset's root is `root_fd`. A file stays if git has no commit with
- * its content. With `check`, only reports. Returns 0, or -1 and sets `err`. */
+/* Removes the files of `found`, whose paths are relative to `root`. `root_fd` is a descriptor of the same folder. A
+ * file stays if git has no commit with its content. With `check`, only reports. Returns 0, or -1 and sets `err`. */
 int replace_vacuous(int root_fd, const char *root, const struct vacuous_tests *found, bool check, struct arena *arena,
 		    struct replaced *out, struct err *err);
 

@@ -75,8 +75,8 @@ static void conftest_text(struct buf *out)
 	}
 }
 
-/* The tables of libraries are not formatted like generated files. Comments in them therefore tell the formatters and
- * linters of the dataset's repository to ignore them. */
+/* The tables of libraries are not formatted like generated files. Comments in the tables therefore tell the formatters
+ * and linters of the dataset's repository to ignore the tables. */
 void shipped_text(int index, struct buf *out)
 {
 	if (index == 0) {

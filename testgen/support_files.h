@@ -1,7 +1,7 @@
-/* support_files - contains the Python files that all generated tests use. These files are embedded in the program:
- * conftest.py, which is the concatenation of the parts that support_files.c lists (the files in python/testing/, and
- * python/arguments.py, which the runner loads, too), and the tables of libraries in python/libraries/. The file
- * build/libraries.inc, which make writes, lists these tables. */
+/* support_files - contains the Python files that all generated tests use. The files are embedded in the program. One of
+ * them is conftest.py, which is the concatenation of the parts that support_files.c lists: the files in
+ * python/testing/, and python/arguments.py, which the runner loads, too. The others are the tables of libraries in
+ * python/libraries/. The file build/libraries.inc, which make writes, lists the tables. */
 #ifndef REFTEST_TESTGEN_SUPPORT_FILES_H
 #define REFTEST_TESTGEN_SUPPORT_FILES_H
 

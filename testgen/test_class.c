@@ -148,8 +148,8 @@ static struct op_case case_of(const struct test_class *c, const struct op *op, i
 	return op_case;
 }
 
-/* Adds the values of Python scalars and the tolerance rules that `reftest verify` uses at each size, and whether the
- * operation samples from torch's generators. */
+/* Adds the values of Python scalars and the tolerance rules that `reftest verify` uses at each size. Also sets whether
+ * the operation samples from torch's generators. */
 static void add_rules(struct test_class *c, const struct op *op, int variant, const struct op_problem *problem,
 		      const struct tolerance *dataset, struct arena *arena)
 {

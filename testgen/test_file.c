@@ -243,8 +243,8 @@ static void write_size_words(const struct definition *d, const struct test_size 
 	}
 }
 
-/* Writes `head`, the call of conftest.`function` and `tail` on one line that is indented by `indent`, or on several
- * lines if it is too long. */
+/* Writes `head`, the call of conftest.`function` and `tail` on one line that is indented by `indent`. If the line would
+ * be too long, writes several lines. */
 static void write_size(const struct definition *d, int indent, const char *head, const char *function,
 		       const struct test_size *size, const char *tail, struct buf *out)
 {

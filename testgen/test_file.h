@@ -1,13 +1,13 @@
 /* test_file - writes the text of a generated pytest file with one class per definition. The text depends only on the
  * arguments: the same data always gives the same bytes. The tests of a class are methods of DefinitionTests in
- * python/testing/conftest_checks.py, which also has their checks. A new test needs only that file and
+ * python/testing/conftest_checks.py, which also has their checks. To add a test, change only conftest_checks.py and
  * docs/generated-tests.md. Then run `make references`.
  *
  * If the test needs new data of the class, add
  * - a member of struct test_class below, which test_class.c fills
- * - the lines that test_file.c writes for it, and the name of the attribute in `reserved` of test_file.c, because no
- *   axis may get this name
- * - the attribute of DefinitionTests with the value for a class that omits it
+ * - the lines that test_file.c writes for this member
+ * - the name of the new attribute in the list `reserved` of test_file.c, because no axis may get this name
+ * - the attribute of DefinitionTests, whose value counts for a class that omits the attribute
  * - a test in tests/unit/test_test_file.c. */
 #ifndef REFTEST_TESTGEN_TEST_FILE_H
 #define REFTEST_TESTGEN_TEST_FILE_H
@@ -39,7 +39,7 @@ struct test_left {
 	const char *input;
 	const char *output;	    /* the output that must equal the input's final values; NULL: there is no such
 				     * output */
-	bool may_keep;		    /* an unchanged input also passes */
+	bool may_keep;		    /* the test also passes if the call leaves the input unchanged */
 };
 
 /* A Python scalar, and the number that stands for its default according to its description. */
@@ -61,14 +61,16 @@ struct test_class {
 	int size_count;
 	const char *const *omitted; /* the optional inputs that `reftest verify` omits in one case each */
 	int omitted_count;
-	const struct test_number *numbers; /* the Python scalars that get their number in one case each */
+	const struct test_number *numbers; /* Python scalars; for each of them, one case passes its `number` */
 	int number_count;
 	const struct test_size *edges; /* the op family's edge cases */
 	int edge_count;
 	const int64_t *probe;	       /* axis values of the case that reveals constants without a known value, or
 				        * NULL */
-	const struct tolerance *rules; /* the tolerance rule of each output, one row per size; NULL: no op family */
-	const bool *judged;	       /* for each output, whether the op family judges it; NULL: it judges none */
+	const struct tolerance *rules; /* the tolerance rule of each output, one row per size; NULL: the definition has
+				        * no op family */
+	const bool *judged;	       /* for each output, whether the op family judges it; NULL: the op family judges
+				        * no output */
 	const double *scalars;	       /* the values of Python scalars, one row of input_count values per size */
 	bool samples;		  /* the operation samples from torch's generators */
 	const struct test_constant *constants;
@@ -88,7 +90,7 @@ void test_file_write(const char *about, const struct test_class *classes, int co
 bool test_file_class(const char *body, size_t length, const char *name, const char **text, size_t *text_length);
 
 /* Returns whether the body of a test file has a class that the body `other` lacks. Also returns true if one of the
- * bodies was not written by test_file_write, or if the classes of both are in different orders. */
+ * bodies was not written by test_file_write, or if the two bodies have their classes in different orders. */
 bool test_file_drops(const char *body, size_t length, const char *other, size_t other_length);
 
 #endif

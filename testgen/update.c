@@ -205,8 +205,8 @@ static int remove_old_libraries(struct file_update *r, struct err *err)
 	return 0;
 }
 
-/* Updates the files that all tests use (testgen/support_files.h). With the option `print`, prints only the file of that
- * name. */
+/* Updates the files that all tests use (testgen/support_files.h). With the option `print`, prints only the file that
+ * the option names. */
 static int update_shipped(struct file_update *r, struct err *err)
 {
 	const char *print = r->options->print, *name;

@@ -57,7 +57,8 @@ struct update_result {
 	bool printed;
 	const char **messages; /* messages about files that were written, removed or left unchanged, and about unreadable files */
 	int message_count;
-	const char **problems; /* those of the messages that say more than that a file was written or removed */
+	const char **problems; /* the messages about problems: all messages except those that only report a written or
+			        * removed file */
 	int problem_count;
 	const char **changed; /* files that were written or removed (with `check`: that would be written or removed),
 			       * relative to the root */

@@ -15,8 +15,9 @@
 #include "testgen/test_class.h"
 #include "testgen/test_file.h"
 
-/* If the timestamps of a file are more recent than this, the file may change again without a change of its stat. (Clock
- * ticks are at most 10 ms. A stamp in whole seconds comes from a filesystem that stores only whole seconds.) */
+/* If a timestamp of a file is younger than NEAR_NS, the file may change again without a change of its stat, because the
+ * clock of a filesystem may advance only every 10 ms. If the timestamp has no fraction of a second, the limit is
+ * two seconds, because some filesystems store only whole seconds. */
 enum { NEAR_NS = 100 * 1000000, SECOND_NS = 1000000000 };
 
 /* ---- telling ---------------------------------------------------------------------------------------------------- */
@@ -511,7 +512,8 @@ static bool has_class(const struct buf *file, const char *name, const char **cla
 }
 
 /* Counts definitions for --check, which writes nothing. If the current file has no class for a definition, the
- * definition has no test. If it has a class, but another one would be written, the test is stale. */
+ * definition has no test. If the current file has a class that differs from the class that would be written, the test
+ * is stale. */
 static void count_there(const struct buf *old, const struct buf *text, const struct test_class *classes, int count,
 			int counts[NOTE_COUNTS])
 {
@@ -539,8 +541,8 @@ static int print_file(struct file_update *r, const struct buf *text)
 	return 0;
 }
 
-/* Returns whether `now` is the stat of the file that was read or written. If it is not, a user has edited the file in
- * the meantime, and a record of the file would hide that edit. */
+/* Returns whether `now` is the stat of the file that was read or written. If `now` is a different stat, a user has
+ * edited the file in the meantime, and a record of the file would hide that edit. */
 static bool is_known_stat(const struct file_stat *read, const struct file_stat *now, bool wrote, size_t length)
 {
 	return wrote ? now->size == length : memcmp(read, now, sizeof *now) == 0;

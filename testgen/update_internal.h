@@ -51,8 +51,8 @@ struct file_update {
 /* Reports a message that is a problem (struct update_result). */
 void update_file_report(struct file_update *r, const char *sentence);
 
-/* Returns whether the record of the group's file is still valid. If it is valid, the file is counted and needs no
- * update. */
+/* Returns whether the record of the group's file is still valid. If the record is valid, the file is counted and needs
+ * no update. */
 bool update_file_noted(struct file_update *r, const struct group *group, const struct note *note);
 
 /* For a file that this update does not check: copies the old record to the new records. */

@@ -42,9 +42,8 @@ static const struct dataset_file *named_after(const struct dataset_file *files, 
 }
 
 /* Returns the definition that a test file tests. This is the definition after which the file is named, or else the only
- * definition whose name occurs in the file. NULL: there is no such definition, several are possible, or the definition
- * is
- * not checked out here. */
+ * definition whose name occurs in the file. Returns NULL if no definition or more than one is possible, or if the
+ * definition is not checked out here. */
 static const struct dataset_file *subject_of(const struct dataset *dataset, const struct sparse *sparse,
 					     const char *file, const struct buf *text)
 {

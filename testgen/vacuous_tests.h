@@ -16,13 +16,15 @@ struct vacuous_tests {
 	int files;	       /* number of hand-written test files */
 	const char **messages; /* findings ("tests/references/test_x.py:12: …"), and errors about unreadable files */
 	int message_count;
-	const char **vacuous; /* "tests/references/test_x.py" for each file whose tests cannot fail because of the
-			       * definition */
-	const char **reasons; /* for each of these files, its first finding: "12: …" */
+	const char **vacuous; /* "tests/references/test_x.py": each file in which no mistake in a definition can make a
+			       * test fail */
+	const char **reasons; /* for each file in `vacuous`, its first finding: "12: …" */
 	int vacuous_count;
 	int uncollected;     /* number of files that import a module that the interpreter does not have */
-	const char *missing; /* the module that the first of these files imports; NULL: there are none */
-	const char *python;  /* the interpreter; NULL: there are no files */
+	const char *missing; /* the missing module that the first of these files imports; NULL: there are no such
+			      * files */
+	const char *python;  /* the Python interpreter that runs the script; NULL: there are no hand-written test
+			      * files */
 	bool no_python; /* the audit failed because no Python interpreter was found */
 };
 
@@ -31,7 +33,7 @@ struct vacuous_tests {
 int vacuous_tests_find(const struct dataset *dataset, const char *root, const char *python, struct arena *arena,
 		     struct vacuous_tests *out, struct err *err);
 
-/* What the script says about one file, besides findings. */
+/* What the script says about one file, except for the list of findings. */
 struct vacuous_answer {
 	bool vacuous;	     /* no test of the file can fail */
 	const char *reason;  /* the first finding: "12: …"; NULL: there is none */

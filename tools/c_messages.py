@@ -222,8 +222,8 @@ class Tables:
                 self.name_value(part, member.structure, member.is_array, [*chain, member.name], True, shared)
 
     def name_value(self, part, structure, is_array, chain, member, shared):
-        """Names the literals of `part`, the value of a variable or member. Its type is `structure`, or an array of
-        `structure`."""
+        """Names the literals of `part`, the value of a variable or member. The type of this variable or member is
+        `structure`, or an array of `structure`."""
         braces = bool(part) and part[0].text == "{" and end_of(part, 0) == len(part)
         members = self.known.get(structure) if isinstance(structure, str) else structure
         if braces and (is_array or not members):
@@ -337,7 +337,7 @@ class Source:
             comparison = before[at - 1].text in ("=", "!", "<", ">") or [t.text for t in before[at + 1:at + 2]] == ["="]
             if before[at].text == "=" and not comparison:
                 name = written_name([t for t in before[:at] if t.text not in ("const", "char", "static")][-6:])
-                return name and Name(name.chain, name.member)  # not shared: the name may mean something else elsewhere
+                return name and Name(name.chain, name.member)  # not shared: another file may use the name otherwise
         return None
 
     def note_printers(self, arguments, stored):

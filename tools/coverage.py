@@ -9,7 +9,7 @@ covers the functions that the family's oracle, judge and weigh use, directly or 
 leaves out:
 
 - checks of workload inputs
-- code that the family's match function also reaches (parsing of definitions)
+- code that the family's match function also reaches, because this code parses definitions
 - code that all families share (number formats, memory)
 - error handling: statements that set an error message or return -1, and the branches that lead to them
 

@@ -9,10 +9,10 @@ tests/data/signatures.json:
 tests/data/signatures.json contains the version of each library, and for each function and class in NAMES its parameters
 and its callers ("providers": the tables in python/libraries/, which tests/providers.py checks against this record). The
 record of a library whose wheel is given is replaced; the records of other libraries are kept. If a record changes, the
-library's API has changed. If a wheel lacks a name in NAMES, the script fails. If that name is marked "optional", the
-script only reports that it is missing, because the table checks whether the library has the name. Some parameters
-cannot be read from the source (**words, a class that is created at import). In NAMES, these parameters follow the name.
-They are recorded as written, and only the existence of the name is checked.
+library's API has changed. If a wheel lacks a name in NAMES, the script fails. If the missing name is marked "optional",
+the script only reports that the wheel lacks it, because the table checks whether the library has the name. Some
+parameters cannot be read from the source (**words, a class that is created at import). In NAMES, these parameters
+follow the name. They are recorded as written, and only the existence of the name is checked.
 
 If a table calls a new function, add the function to NAMES.
 """
@@ -198,7 +198,7 @@ def signatures(name, node):
 
 
 def asked():
-    """Returns {module:name: callers} from NAMES. A class includes its methods plan and run."""
+    """Returns {module:name: callers} from NAMES. The entry of a class also stands for its methods plan and run."""
     return {name.partition("(")[0]: [word for word in words if word != "optional"]
             for name, *words in map(str.split, NAMES.splitlines())}
 

@@ -1,6 +1,7 @@
 #!/bin/sh
-# setup - installs the packages that this machine lacks to build and run reftest, and with --tests to run its tests.
-# This script asks no questions, prints which packages it installs, and does nothing if no package is missing.
+# setup - installs the missing packages that are needed to build and run reftest. With --tests, it also installs those
+# that the tests need. This script asks no questions, prints which packages it installs, and does nothing if no package
+# is missing.
 #
 #   tools/setup.sh [--tests]     installs the missing packages
 #   tools/setup.sh --missing     only lists the packages that a build lacks, and always fails (make calls it when a
@@ -173,8 +174,8 @@ install_packages() {
 }
 
 # cpu_index: prints the pip option for torch's CPU build if there is no NVIDIA driver and the package index of the CPU
-# build can be reached. The CPU build is a tenth of the download. Prints nothing if the user has pip settings, which
-# take precedence.
+# build can be reached. The CPU build is preferred because its download has a tenth of the size. Prints nothing if the
+# user has pip settings, which take precedence.
 cpu_index() {
 	[ ! -e /proc/driver/nvidia/version ] && [ -z "${PIP_INDEX_URL:-}${PIP_EXTRA_INDEX_URL:-}${PIP_FIND_LINKS:-}" ] ||
 		return 0

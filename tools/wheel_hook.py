@@ -5,9 +5,9 @@ The program finds its files relative to itself, so an installed wheel works in a
 copied as they are, because the program accepts only libraries whose digests are compiled into it.
 
 The wheel also contains, in lib/reftest/, the system libraries that not every Linux has (libcjson, liblmdb, libgomp, …).
-The program in the wheel looks for them there first. libcurl is not included: it depends on thirty other libraries and
-on the system's certificates, and only shared caches need it. The platform tag names the oldest glibc that has all
-symbols which the binaries in the wheel need.
+The program in the wheel looks for these libraries there first. libcurl is not included, because it depends on thirty
+other libraries and on the system's certificates, and only shared caches need it. The platform tag names the oldest
+glibc that has all symbols which the binaries in the wheel need.
 """
 
 import os

@@ -39,7 +39,7 @@ void path_list_sort(struct path_list *list)
 }
 
 /* Adds all definitions that the watcher knows in a folder "definitions/x/", "workloads/x/", "truths/x/" or
- * "approved/x/". Some of them may already be deleted. */
+ * "approved/x/". Some of these definitions may already be deleted. */
 static void add_folder(const struct last_statuses *known, const char *folder, struct path_list *list)
 {
 	const char *rest = strchr(folder, '/');

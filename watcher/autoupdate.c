@@ -23,8 +23,8 @@ int64_t autoupdate_deadline(const struct autoupdate *autoupdate)
 	return autoupdate->due_ms != 0 ? autoupdate->due_ms : INT64_MAX;
 }
 
-/* Prints the problems if they are not those of the last update. That files were written or removed is not printed,
- * because the report of a batch has their number. */
+/* Prints the problems of an update, unless the last update had the same problems. Does not print which files were
+ * written or removed, because the report of a batch has the number of these files. */
 static void print_problems(struct autoupdate *autoupdate, const struct watch_output *output, const struct update_result *generated,
 		const char *failure)
 {

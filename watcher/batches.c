@@ -115,7 +115,8 @@ void batches_dispatch(struct batches *session)
 /* ---- reporting the results of a run
  * ------------------------------------------------------------------------------- */
 
-/* Prints the names of the changed definitions, once per part. Call this before a result of the part is printed. */
+/* Prints the names of the changed definitions, but only once for each part. Call this before a result of the part is
+ * printed. */
 static void report_changed(struct part *part)
 {
 	if (part->batch->counts.number == 0)
@@ -174,8 +175,8 @@ static void forget_gone(struct part *part, const char *path)
 	print_gone(&batch->session->output, &batch->counts, path);
 }
 
-/* Starts to watch the blob before it is read. If it were watched only afterwards, a change in between would be
- * missed. */
+/* Starts to watch the blob before it is read. If the watcher began to watch the blob only after it was read, a change
+ * between the two would be missed. */
 static void on_blob(struct run *run, const char *blob)
 {
 	const struct batches *session = ((struct part *)run)->batch->session;
@@ -303,7 +304,8 @@ static struct batch *batch_for(struct batches *session, const char *const *paths
 	batch->noticed = noticed;
 	batch->open = (how & BATCH_OPEN) != 0;
 	batch->repeat = (how & BATCH_REPEAT) != 0;
-	if ((how & BATCH_RECHECK) == 0) /* a recheck gets its number later, and only if it has something to report */
+	if ((how & BATCH_RECHECK) == 0) /* a batch with BATCH_RECHECK gets its number later, and only if it has
+					 * something to report */
 		batch->counts.number = ++session->begun;
 	batch->options = session->options;
 	batch->recheck = batch->options.thorough = (how & BATCH_RECHECK) != 0;
@@ -411,7 +413,7 @@ static void count_cases(struct batch *batch)
 }
 
 /* If `recheck` is true, plans the batches with BATCH_RECHECK; otherwise plans the other batches. Returns true if some
- * of their definitions are not planned yet. */
+ * definitions of these batches are not planned yet. */
 static bool plan_some(struct batches *session, bool recheck, int64_t end)
 {
 	bool room = session->pool == NULL || pool_pending(session->pool) < PENDING_MOST, more = false;
@@ -485,8 +487,9 @@ static int lru_paths(const struct batch *batch, struct arena *arena, const char 
 }
 
 /* Starts a low-priority batch that looks up the verdicts of definitions whose result came from a remembered summary.
- * Their results are already reported, but their entries in the store's table `latest` still describe older contents of
- * their files. The batch updates these entries, because `cache export` reads the table. */
+ * The results of these definitions are already reported. But in the store's table `latest`, the entries of these
+ * definitions still describe older contents of their files. The batch updates these entries, because `cache export`
+ * reads the table. */
 static void recheck_later(const struct batch *batch)
 {
 	struct arena arena = {0};

@@ -39,7 +39,7 @@ struct batches {
 	struct pool *pool;             /* NULL: there is no pool yet, or it failed; the next batch tries to open one */
 	bool warm;                     /* keep processes ready in the pool while no case runs */
 	struct batch *first;           /* the list of batches, the oldest first */
-	int64_t begun;                 /* the number of the newest batch that has a number */
+	int64_t begun;                 /* the highest number that a batch has got so far */
 	/* Called for each blob in a folder that is not always watched, before the blob is read. */
 	void (*follow)(const char *path, void *context);
 	void *follow_context;
@@ -90,7 +90,8 @@ bool batches_planned(const struct batches *session);  /* returns whether every b
 struct progress {
 	int definitions, waiting; /* the number of definitions in running batches, and how many of them are not verified
 				   * yet */
-	const char *name;         /* a definition that is not verified yet; NULL: none. Valid until batches_dispatch */
+	const char *name;         /* a definition that is not verified yet; NULL: all are verified. Valid until
+				   * batches_dispatch */
 };
 struct progress batches_progress(const struct batches *session);
 

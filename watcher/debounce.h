@@ -10,9 +10,9 @@
  * A single save therefore starts a burst only if many batches are running.
  *
  * The first changes are processed without delay. Later changes are collected for DEBOUNCE_MS and then added to the open
- * batch together. Adding them one by one would take longer, because each addition needs a transaction, and takes as
- * long as about ten files. The caller passes the current time. This module makes no system calls except to check git's
- * lock. */
+ * batch together. Adding changes one by one would take longer, because each addition needs a transaction, which takes
+ * as much time as about ten files. The caller passes the current time to the functions. This module makes no system
+ * calls except to check git's lock. */
 #ifndef REFTEST_WATCHER_DEBOUNCE_H
 #define REFTEST_WATCHER_DEBOUNCE_H
 

@@ -28,12 +28,13 @@ struct exec {
 void exec_open(struct exec *exec, const char *command, int output);
 void exec_name(struct exec *exec, const char *op_type, const char *name, enum status status);
 void exec_forget(struct exec *exec, const char *op_type_and_name); /* call this if the definition no longer exists */
-/* Starts the command or, if it is running, sets `wanted`. Returns -1 and sets `err` if it cannot be started. */
+/* Starts the command or, if it is running, sets `wanted`. Returns -1 and sets `err` if the command cannot be
+ * started. */
 int exec_run(struct exec *exec, struct err *err);
 int exec_fd(const struct exec *exec); /* returns a descriptor that is readable when the command has ended; -1: the
 				       * command is not running */
-/* Returns true if the command has ended, and sets `status` to its wait status. In this case, call exec_run again if
- * `wanted` is set. */
+/* If the command has ended, sets `status` to its wait status and returns true. If `wanted` is set, too, the caller must
+ * then call exec_run again. */
 bool exec_ended(struct exec *exec, int *status);
 void exec_close(struct exec *exec); /* kills the command if it is running */
 

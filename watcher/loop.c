@@ -3,7 +3,7 @@
  * The program has one thread. The watcher (watcher/fs/watcher.h) reports changed paths. The changed definitions become
  * a batch (watcher/batches.h), the pool runs their cases, and each verdict is printed as soon as it is known. The first
  * batch contains all definitions. A batch after an overflow of the event queue, or after a replacement of the root,
- * contains all of them, too. While git holds its lock, or while many files change in quick succession, changes are
+ * contains all definitions, too. While git holds its lock, or while many files change in quick succession, changes are
  * collected (watcher/debounce.h). The program writes its own files below .reftest, where only the cookie file is
  * watched (watcher/server.h). */
 #include "watcher/loop.h"

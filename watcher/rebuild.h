@@ -20,7 +20,7 @@ enum { REBUILD_PRODUCTS = 3 };
 struct rebuild {
 	struct watcher *watcher; /* NULL: this program is not in the build/ of a checkout */
 	struct process make;
-	int make_output;  /* a file to which make writes its output; -1: none */
+	int make_output;  /* a descriptor of the file to which make writes its output; -1: there is no file */
 	bool wanted; /* make must run, because a source changed after make was last started */
 	char folder[4096];
 	struct stat before[REBUILD_PRODUCTS]; /* the stats that the files built by make had before make was started;

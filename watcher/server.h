@@ -11,8 +11,8 @@
  *
  * An answer takes into account every file change before the query. To ensure this, the watcher writes a cookie file
  * into a watched folder when a query arrives. When the watcher receives the event for the cookie file, it has received
- * all earlier events. The file contains the current time, because polling would not detect a file with the same
- * content.
+ * all earlier events. The cookie file contains the current time, because a polling watcher detects the file only if its
+ * content has changed.
  *
  * The watcher holds an flock on a lock file beside the socket. The kernel releases the lock when the watcher dies, so a
  * socket without a locked file is stale. */

@@ -16,9 +16,9 @@ struct settings_change {
 	struct stat seen[2]; /* stats of reftest.toml and reftest.json; all zeros: there is no such file */
 };
 
-/* Records the stat of the files. Call this before the settings are read. */
+/* Records the stats of reftest.toml and reftest.json. Call this before the settings are read. */
 void settings_change_begin(struct settings_change *change, const char *root);
-/* Compares the files with their state at the last call. */
+/* Compares reftest.toml and reftest.json with their state at the last call. */
 enum settings_answer settings_change_look(struct settings_change *change, const char *root, struct err *err);
 
 #endif

@@ -11,20 +11,20 @@ enum web_module_type { WEB_BLOCK, WEB_LAYER };
 struct web_module {
 	const char *name;
 	int64_t count;	    /* how many modules of this name the model has */
-	const char *parent; /* the name of another module, or NULL */
+	const char *parent; /* the name of the module that contains this module; NULL: no module contains it */
 	enum web_module_type type;
 	const char *const *definitions; /* names of definitions */
 	int definition_count;
 };
 
-/* The strings are UTF-8. Modules are written in their order. */
+/* The strings are UTF-8. The modules are written in the order of the array. */
 struct web_model {
 	const char *id, *name, *description;
 	const struct web_module *modules;
 	int module_count;
 };
 
-/* How a file is laid out. */
+/* The layout of a file: its indentation and its line ends. */
 struct web_layout {
 	const char *indent;  /* the indentation of the entry's first line */
 	const char *step;    /* the indentation that each further level adds */

@@ -19,8 +19,8 @@ struct token {
 struct parser {
 	const char *path, *text;
 	size_t length, at;
-	struct token token; /* the current one */
-	size_t last;	    /* the end of the token before it */
+	struct token token; /* the current token */
+	size_t last;	    /* the end of the token before the current token */
 	const char *bad;    /* why the current token is TOKEN_BAD */
 	struct err *err;
 };
@@ -137,8 +137,8 @@ static int fail(struct parser *p, const char *wanted)
 
 static int skip_value(struct parser *p, int depth);
 
-/* Skips the elements up to `close`: members if `keys` is true, otherwise values. The current token follows the opening
- * bracket. */
+/* Skips the elements up to `close`: members if `keys` is true, otherwise values. Before the call, the current token is
+ * the one after the opening bracket. */
 static int skip_list(struct parser *p, const char *close, bool keys, int depth)
 {
 	while (!is_token(p, close)) {
@@ -180,7 +180,7 @@ static int skip_value(struct parser *p, int depth)
 
 /* ---- entries ----------------------------------------------------------------------------------------------------- */
 
-/* Where the file is changed. */
+/* The positions in the file at which an entry can be replaced or added. */
 struct place {
 	bool found;	      /* the model has an entry */
 	size_t begin, end;    /* of this entry */
@@ -206,7 +206,7 @@ static void read_indent(const struct parser *p, size_t at, char *out)
 	out[length] = '\0';
 }
 
-/* An entry as it was read. */
+/* What was read from one entry of the file. */
 struct entry {
 	char id[ID_MOST]; /* "" without one */
 	size_t modules, modules_end;
@@ -235,7 +235,7 @@ static int read_id(struct parser *p, struct entry *entry)
 	return 0;
 }
 
-/* Reads one member of an entry. The current token is its key. */
+/* Reads one member of an entry. Before the call, the current token is the key of the member. */
 static int read_member(struct parser *p, struct entry *entry)
 {
 	bool is_id = is_key(p, "id"), is_modules = is_key(p, "modules");
@@ -259,7 +259,7 @@ static int read_member(struct parser *p, struct entry *entry)
 	return 0;
 }
 
-/* Reads one entry. The current token is its '{'. */
+/* Reads one entry. Before the call, the current token is the '{' of the entry. */
 static int read_entry(struct parser *p, struct entry *entry)
 {
 	const struct token open = p->token;
@@ -280,7 +280,8 @@ static int read_entry(struct parser *p, struct entry *entry)
 	return fail(p, "an entry with an id");
 }
 
-/* Reads the array. Before the call, the current token follows '['; after the call, it is ']'. */
+/* Reads the array. Before the call, the current token is the one after the '['. After the call, the current token is
+ * the ']'. */
 static int read_entries(struct parser *p, const char *wanted, struct place *out)
 {
 	struct entry entry;

@@ -147,8 +147,9 @@ static void add_definition(struct builder *b, int at, const char *name)
 	node->definitions[node->definition_count++] = name;
 }
 
-/* Adds a definition to the modules whose rules give the axes of the definition. Only if no other module fits, uses
- * modules that are not always shown, because only some implementations have them. Returns whether a module fits. */
+/* Adds a definition to the modules whose rules give the axes of the definition. Some modules are not always shown,
+ * because only some implementations have them; these modules are used only if no other module fits. Returns whether a
+ * module fits. */
 static bool place_definition(struct builder *b, const struct definition *d)
 {
 	bool *explains = arena_array(b->arena, (size_t)b->architecture.rule_count, sizeof *explains), placed = false;

@@ -2,9 +2,9 @@
  * web interface.
  *
  * "tree" in models/architectures.json has the modules that all architectures share, with the number of each in a model.
- * The rules of the architecture have the modules below these: "self_attn.qkv_proj" is below "self_attn". A definition
- * belongs to each module whose rule computes the lengths of the definition's axes. The name of a module is the last part
- * of its path, or the whole path if two modules have the same last part. */
+ * The rules of the architecture name the modules below the shared ones: "self_attn.qkv_proj" is below "self_attn". A
+ * definition belongs to each module whose rule computes the lengths of the definition's axes. The name of a module is
+ * the last part of its path, or the whole path if two modules have the same last part. */
 #ifndef REFTEST_WEB_MODULE_TREE_H
 #define REFTEST_WEB_MODULE_TREE_H
 

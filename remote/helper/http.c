@@ -51,8 +51,8 @@ struct batch {
 	void *context;
 	const struct put_request *requests; /* for writes */
 	int *kept;
-	/* Called when a slot's request has ended with the HTTP status `status`. May start the next request of the same
-	 * item. Returns -1 if the whole batch failed. */
+	/* Called when a slot's request has ended with the HTTP status `status`. This function may start the next
+	 * request of the same item. Returns -1 if the whole batch failed. */
 	int (*ended)(struct batch *batch, struct slot *slot, long status, struct err *err);
 	void (*begin)(struct batch *batch, struct slot *slot);
 };
@@ -104,7 +104,8 @@ static size_t take_bytes(char *bytes, size_t size, size_t count, void *context)
 
 	if (slot->body.length + size * count > ERROR_TEXT_MAX) {
 		slot->too_long = true;
-		return 0; /* libcurl aborts the transfer if this function returns less than it was given */
+		return 0; /* libcurl aborts the transfer if this function returns fewer bytes than libcurl passed to
+			   * it */
 	}
 	buf_add(&slot->body, bytes, size * count);
 	return size * count;

@@ -1,7 +1,7 @@
 /* redis - stores values in redis as strings. The redis key is "reftest:" followed by the SHA-256 of the key. Lookups
  * use MGET, writes use SET. All commands of a batch are sent before the first reply is read. Before memory is allocated
- * for a reply, its size is checked. An array must not have more elements than there are requested keys. Its bytes must
- * not exceed the number of these keys times the largest size of a value. */
+ * for a reply, its size is checked. An array must not have more elements than there are requested keys. A whole reply
+ * must not have more bytes than the number of requested keys times the largest size of a value. */
 #include "remote/helper/transport.h"
 
 #include <errno.h>

@@ -123,7 +123,7 @@ static void root_away(struct watcher *w)
 }
 
 /* Checks that the path of the root still leads to the watched directory. If another directory has replaced the root,
- * watches the new directory. If there is no directory, waits for one. */
+ * watches the new directory. If no directory is at the path of the root, waits until one is there. */
 static void audit_root(struct watcher *w)
 {
 	struct stat st;

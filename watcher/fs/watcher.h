@@ -43,8 +43,8 @@ int64_t watcher_deadline(const struct watcher *watcher); /* the latest time for 
 /* Processes all events that have arrived, without blocking. */
 void watcher_turn(struct watcher *watcher, int64_t now_ms);
 
-/* Makes the watcher also check the file at `path`, once a second. Use this for files outside the trees. The watcher
- * stops checking the file when it reports that everything has changed. */
+/* Makes the watcher also check the file at `path`, once a second. Use this for files outside the trees. When the
+ * watcher reports that everything has changed, it stops checking the file. */
 void watcher_follow(struct watcher *watcher, const char *path);
 
 /* Makes the next watcher_turn check the polled directories and the links, even if their next check is not due yet. */
