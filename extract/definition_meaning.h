@@ -20,7 +20,7 @@ struct meaning {
 };
 
 /* Computes the meaning of a parsed definition. The order of inputs and outputs matters; the order of axes and
- * constraints does not. The value of "reference" is the lexical normal form of its text
+ * constraints does not. The value of the field "reference" is the lexical normal form of the reference's text
  * (cache/python_normal_form.h). */
 struct meaning meaning_of(const cJSON *definition, struct arena *arena);
 

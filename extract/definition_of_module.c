@@ -256,7 +256,8 @@ static bool lists(const cJSON *names, const char *name)
 	return false;
 }
 
-/* Returns whether the tags state a degree: the template always states it, or a length depends on it. */
+/* Returns whether the tags of the definition state a degree. They do if the template always states the degree, or if
+ * the length of an axis depends on it. */
 static bool states_degree(const struct making *m, const cJSON *always, bool expert)
 {
 	return lists(always, expert ? "ep" : "tp") || m->depends[expert];

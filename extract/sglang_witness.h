@@ -21,7 +21,7 @@ struct sglang_witness {
 };
 
 /* Compares the rules that have a template with the linear layers and norms in the model file. `checkout` is the folder
- * of the checkout; NULL: there is none. A source file of SGLang that cannot be read is left out. */
+ * of SGLang's checkout; NULL: there is no checkout. A source file of SGLang that cannot be read is left out. */
 void sglang_witness_ask(const char *checkout, const struct model *model, const struct architecture *architecture,
 			struct sglang_witness *out, struct arena *arena);
 

@@ -8,7 +8,7 @@
  * module in a form that `reftest extract` does not write, such as one of several fused projections.
  *
  * If a rule has "when", its template is only for models whose configuration has the values under "when", or lacks these
- * fields. If a value there is null, the rule is only for models that lack the field.
+ * fields. If a value under "when" is null, the rule is only for models whose configuration lacks the field.
  *
  * "tree" lists the modules of all architectures from the outside to the inside. For each module, an expression gives
  * how many modules of this kind a model has. "may_be_zero" lists the fields whose value may be 0. */
@@ -19,7 +19,8 @@
 #include "models/expression.h"
 #include "models/model_config.h"
 
-enum rule_pages { PAGES_ANY, PAGES_ONE, PAGES_MORE }; /* the page sizes that a rule is for: any, 1, or more than 1 */
+enum rule_pages { PAGES_ANY, PAGES_ONE, PAGES_MORE }; /* the page sizes for which a rule is made: any size, 1, or more
+						       * than 1 */
 
 struct rule {
 	const char *module, *op_type;

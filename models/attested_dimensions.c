@@ -70,8 +70,8 @@ static const struct token {
     {"rd", {"rotary_dim"}},
 };
 
-/* Some names use "h" for the length of a head, and "nh" for the number of heads. Returns whether "h" is the length of a
- * head here, and not the number of heads. */
+/* Some names use "h" for the length of a head, and "nh" for the number of heads. Returns whether "h" stands for the
+ * length of a head in this name. */
 static bool says_head_dim(const struct definition *d, const struct token *token, int64_t number)
 {
 	const struct axis *axis = const_axis(d, "head_dim");
@@ -356,8 +356,8 @@ static const char *contradiction(const struct attempt *a, const struct model *mo
 			    *tp != '\0' || *ep != '\0' ? "; degrees tried: " : "", tp, *tp != '\0' && *ep != '\0' ? "; " : "", ep);
 }
 
-/* If some module of the op_type cannot be divided by the degrees of the tags, returns a sentence that says so, else
- * NULL. */
+/* If some module of the op_type cannot be divided by the degrees of the tags, returns a sentence that says so.
+ * Otherwise returns NULL. */
 static const char *no_degree(const struct attempt *a, const struct model *model, struct arena *arena)
 {
 	const int64_t tp = tagged_degree(a->d, "tp:"), ep = tagged_degree(a->d, "ep:");

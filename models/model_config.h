@@ -22,7 +22,7 @@ struct model {
 	const char *label;        /* the name as people write it: "Llama-3.1-8B" */
 	struct model_part {
 		const cJSON *object;
-		const char *source; /* where the numbers come from */
+		const char *source; /* the source of the numbers, as messages name it */
 		const char *path;   /* the path of `object` in the file: "text_config"; "" for the file as a whole */
 	} parts[MODEL_PARTS];
 	int part_count;
@@ -46,8 +46,8 @@ int model_read(const char *path, const char *name, struct model *model, struct a
 
 void model_close(struct model *model);
 
-/* Returns a member, or NULL if it is absent. Sets `part`, which may be NULL, to the part of the configuration that
- * contains the member. */
+/* Returns the member `field`, or NULL if the configuration lacks it. Sets `part`, which may be NULL, to the part of the
+ * configuration that contains the member. */
 const cJSON *model_member(const struct model *model, const char *field, const struct model_part **part);
 
 /* Writes the value of a member that is an integer above 0, and its source. Returns false for any other member. */

@@ -25,7 +25,7 @@ struct remote *remote_open(const struct remote_url *url, int fd, int signals);
 typedef void remote_found(void *context, int index, const void *bytes, size_t length);
 
 /* Looks up all keys in one batch. Returns 0 if every lookup was answered, or -1 with a message if the batch was
- * aborted. In both cases, `found` has been called for every value that arrived. */
+ * aborted. Even if the batch was aborted, `found` has been called for every value that arrived. */
 int remote_get(struct remote *remote, const char *const *keys, int count, remote_found *found, void *context,
 	       struct err *err);
 
@@ -36,8 +36,8 @@ void remote_put(struct remote *remote, const char *const *keys, int count, const
 int remote_flush(struct remote *remote, struct err *err);
 
 bool remote_failed(const struct remote *remote);
-/* Returns the number of invalid values that were received (too long, or with a wrong digest). `first` gets the message
- * about the first of these values, or NULL if there is none. */
+/* Returns the number of invalid values that were received (too long, or with a wrong digest). Sets `first` to the
+ * message about the first invalid value, or to NULL if no value was invalid. */
 int remote_refused(const struct remote *remote, const char **first);
 
 void remote_close(struct remote *remote);

@@ -14,7 +14,7 @@
 
 /* Opens the key in `text`, the value of $REFTEST_CACHE_KEY (NULL: not set). Returns 1 and the key in `*signer`, which
  * the caller closes. Returns 0 and NULL in `*signer` if no key is set. Returns -1 with a message if the key cannot be
- * used. In this case, the caller must reject every record from a remote or a file. */
+ * used. If the key cannot be used, the caller must reject every record from a remote or a file. */
 int signature_open(const char *text, struct signing_key **signer, struct err *err);
 
 /* Signs the record. If there is no key, or the key cannot sign, the record gets no signature. */

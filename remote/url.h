@@ -1,8 +1,8 @@
 /* url - parses the address of a remote cache, as in $REFTEST_REMOTE. A new protocol needs a value of enum
- * remote_url_kind, and a row of `schemes` in url.c. The protocol also needs a file like remote/helper/redis.c with a
- * struct transport, its declaration in remote/helper/transport.h, and its row of `transports` in
- * remote/helper/helper.c. cli/manual_page.c and docs/shared-cache.md describe the addresses. If the protocol needs a
- * new library, also change the Makefile, tools/setup.sh and cli/doctor.c.
+ * remote_url_kind, and a row of `schemes` in url.c. The protocol also needs a struct transport in a new file beside
+ * remote/helper/redis.c. The struct is declared in remote/helper/transport.h, and listed in a row of `transports` in
+ * remote/helper/helper.c. Describe the new address in cli/manual_page.c and docs/shared-cache.md. If the protocol needs
+ * a new library, also change the Makefile, tools/setup.sh and cli/doctor.c.
  *
  *   redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE][?OPTION&…]
  *   redis+unix:///PATH/TO/SOCKET[?db=DATABASE&…], unix:///…
@@ -27,9 +27,10 @@ struct remote_url {
 	/* The address without user, password, options and final '/'. This address is shown in messages, and the URL of
 	 * every HTTP request begins with it. */
 	char shown[REMOTE_URL_TEXT_MAX];
-	char host[256];		    /* for redis; "" if `socket` is set. An IPv6 address has no brackets here */
+	char host[256];		    /* the host of a redis server; "" if `socket` is set. An IPv6 address is stored
+				     * without brackets */
 	int port;		    /* for redis */
-	/* for redis; path of a Unix socket, or "" to connect to `host` and `port` */
+	/* the path of redis's Unix socket; "": the program connects to `host` and `port` */
 	char socket[REMOTE_URL_SOCKET_MAX];
 	int database;		       /* for redis */
 	char user[256], password[256]; /* "": none */

@@ -21,8 +21,8 @@ struct difference {
 	enum behaviour behaviour;
 	const char *path;            /* of the definition */
 	const struct result *result; /* NULL if nothing ran */
-	const char *why;             /* if nothing ran: a sentence with the reason, or with the differences besides
-				      * the code; NULL: no sentence */
+	const char *why;             /* if no case ran: a sentence with the reason, or with the differences besides the
+				      * code; NULL: there is no sentence */
 };
 
 struct differences {
@@ -41,7 +41,8 @@ enum approved_side {
 	APPROVED_SIDE_NEITHER
 };
 
-/* Returns what the cases of a result show. The only ground truth of the result must be the reference in the commit. */
+/* Returns what the cases of a result show. The ground truth of every case must be the reference in the commit, and
+ * nothing else. */
 enum behaviour behaviour_of(const struct result *result);
 
 void behaviour_print(const struct differences *differences);

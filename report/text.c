@@ -133,7 +133,7 @@ static void print_again(FILE *out, const struct result *result, const struct cas
 	buf_free(&words);
 }
 
-/* Prints the names of the checks with this result, on one line: "holds: outputs, repeat". */
+/* Prints one line with the names of the checks that have this result: "holds: outputs, repeat". */
 static void print_checks_with(FILE *out, const struct verdict *v, enum check_result result)
 {
 	bool any = false;
@@ -375,7 +375,7 @@ static void print_approval(FILE *out, const struct result *result)
 	arena_free(&arena);
 }
 
-/* Prints which file of the dataset sets bounds of the definition. */
+/* Prints which file of the dataset sets the bounds of the definition. */
 static void print_bounds(FILE *out, const struct result *result)
 {
 	if (report_has_dataset_bound(result))
@@ -492,7 +492,7 @@ static void print_statuses(FILE *out, const struct totals *totals)
 	print_count(out, totals->shown_unknown, "unknown", &comma);
 }
 
-/* Prints the settings of the dataset that took effect, because they change what "passed" means. */
+/* Prints the settings of the dataset that took effect, because these settings change what "passed" means. */
 static void print_settings(FILE *out, const struct run *run)
 {
 	struct buf text = {0};

@@ -20,12 +20,12 @@ struct report_options {
 	bool no_cases;	     /* report_json prints only the status of each definition and the counts of its cases */
 	bool every_case;     /* print every failed case in full, not only the first of a definition */
 	bool list_failures;  /* print a line for each failed or invalid definition before the summary */
-	int width;	     /* the most columns that a line of text may have, unless standard output is a terminal; 0:
-			      * unlimited */
+	int width;	     /* the most columns of a line of text if standard output is not a terminal; 0: there is no
+			      * limit */
 	const struct run *solutions; /* the run of solutions, which report_json also reports; NULL: none */
 	/* appends the member of the JSON object for `solutions` (report/solutions.h) */
 	void (*solutions_json)(const struct run *solutions, struct buf *out);
-	const char *command; /* options for the command that repeats a failed case: "--device cpu --seed 3" */
+	const char *command; /* the options in the command that repeats a failed case: "--device cpu --seed 3" */
 };
 
 /* Returns the escape sequence that sets a terminal's colour for a status; "\033[0m" ends the colour. */
@@ -50,8 +50,8 @@ bool report_tells(const struct result *result, const struct report_options *opti
 /* Prints the result of one definition on one line and, unless the definition passed, details on the next lines. */
 void report_result(const struct result *result, const struct report_options *options);
 
-/* Prints how far an output is from the ground truth, and its worst elements. `one` and `other` are names for the output
- * and the ground truth. */
+/* Prints how far an output is from the ground truth, and the worst elements of the output. `one` is a name for the
+ * output, and `other` is a name for the ground truth. */
 void report_worst(FILE *out, const struct output_verdict *output, const char *one, const char *other);
 
 /* Prints the summary, which is the last line of a text report, after the list of failures. */

@@ -19,7 +19,7 @@ enum owner owned_by(const char *bytes, size_t length);
 /* Appends a generated file: the header with the digest of `body`, then `body`, which must end in a newline. */
 void owned_seal(struct buf *out, const char *body, size_t length);
 
-/* Returns the position of the body, which follows the header; 0: there is no header. */
+/* Returns the position of the body, which follows the header. Returns 0 if the file has no header. */
 size_t owned_body(const char *bytes, size_t length);
 
 #endif

@@ -267,7 +267,7 @@ static const char *are(const struct file_update *r, int count)
 	return count == 1 ? " is" : arena_printf(r->arena, " and %d more are", count - 1);
 }
 
-/* Returns a clause for a message, which names the command that checks out the files: "`git sparse-checkout add …`
+/* Returns a clause for a message. The clause names the command that checks out the files: "`git sparse-checkout add …`
  * checks them out". */
 static const char *brings(const struct file_update *r, const char *folder, const char *file, int count)
 {
@@ -275,9 +275,9 @@ static const char *brings(const struct file_update *r, const char *folder, const
 			    count == 1 ? "it" : "them");
 }
 
-/* Adds the old classes of definitions that are in git but not checked out, in the order of the file. If there are such
- * definitions, sets `lost` to a message that their tests would be deleted, else to NULL. Returns -1 and sets `err` on
- * error. */
+/* Adds the old classes of definitions that are in git but not checked out, in the order of the file. If the tests of
+ * such definitions would be deleted, sets `lost` to a message that says so. Otherwise sets `lost` to NULL. Returns -1
+ * and sets `err` on error. */
 static int add_sparse(struct file_update *r, const struct group *group, const struct buf *old,
 		      struct test_class **classes, int *count, const char **lost, struct arena *arena, struct err *err)
 {
@@ -411,9 +411,10 @@ static void report_left(struct file_update *r, const char *file, const struct bu
 	update_file_report(r, arena_printf(r->arena, "%s%s %s; %s", TESTS_FOLDER, file, state, hint(r, file)));
 }
 
-/* Writes `text` to the file if the file may be replaced. If `lost` is not NULL, the new text would delete tests: then
- * the message `lost` is reported, and the file is left unchanged. Returns 1 if the file now has the new text (or would
- * have it without `check`), and 0 if the file was left unchanged. Returns -1 and sets `err` on error. */
+/* Writes `text` to the file if the file may be replaced. If `lost` is not NULL, the new text would delete tests. In
+ * this case, the function reports the message `lost` and leaves the file unchanged. Returns 1 if the file now has the
+ * new text (or would have it without `check`), and 0 if the file was left unchanged. Returns -1 and sets `err` on
+ * error. */
 static int settle(struct file_update *r, const char *file, const struct buf *text, enum file_answer there,
 		  const struct buf *old, enum owner owner, const char *lost, struct err *err)
 {

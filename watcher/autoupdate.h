@@ -1,5 +1,5 @@
 /* autoupdate - updates the generated pytest files while a watcher runs: after each batch, and after a generated file
- * changes. If the dataset has no generated files, does nothing.
+ * changes. If the dataset has no generated files, the module does nothing.
  *
  * After a change, the module waits AUTOUPDATE_REST_MS before it checks the files, for two reasons:
  * - One check is then enough for several saves in quick succession, and for the events that the watcher's own writes

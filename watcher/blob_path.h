@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-enum { BLOB_DEPTH = 8 }; /* how many levels of folders below blob/ are watched */
+enum { BLOB_DEPTH = 8 }; /* the number of folder levels below blob/ that are always watched */
 
 /* Returns whether the folder of the blob is always watched. `path` is relative to the root and has no "." and no double
  * slashes; the parser of workload files ensures this. */

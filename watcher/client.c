@@ -61,8 +61,8 @@ static bool read_answer(const cJSON *answer, struct arena *arena, struct up_to_d
 	return rows == NULL || read_rows(arena_string(arena, rows), out->definitions, arena, out);
 }
 
-/* Describes the watcher's progress: ", which still has to verify 12 of 300 definitions (rmsnorm_h4096 now)". Does not
- * change `out` if the watcher does not answer. */
+/* Appends a clause about the watcher's progress: ", which still has to verify 12 of 300 definitions (rmsnorm_h4096
+ * now)". If the watcher does not answer, appends nothing. */
 static void describe_progress(const char *root, struct buf *out)
 {
 	struct buf question = {0}, answer = {0};

@@ -2,10 +2,10 @@
  * definitions with new results are collected for its next run, each with its latest status.
  *
  * The standard input of the command is /dev/null, and the command inherits no descriptors besides standard output and
- * standard error. Its environment has REFTEST_NAMES (the names "op_type/name" of the definitions, one per line,
- * sorted), REFTEST_COUNT (the number of these definitions), and the counts REFTEST_PASSED, REFTEST_CHECKED,
- * REFTEST_FAILED, REFTEST_ERROR, REFTEST_SKIPPED and REFTEST_INVALID. REFTEST_NAMES is cut after a whole name to at
- * most EXEC_NAMES bytes, because the kernel accepts at most 128 KiB for one variable. */
+ * standard error. In the environment of the command, REFTEST_NAMES has the sorted names "op_type/name" of the
+ * definitions, one per line, and REFTEST_COUNT has their number. REFTEST_PASSED, REFTEST_CHECKED, REFTEST_FAILED,
+ * REFTEST_ERROR, REFTEST_SKIPPED and REFTEST_INVALID have the number of definitions with each status. REFTEST_NAMES is
+ * cut after a whole name to at most EXEC_NAMES bytes, because the kernel accepts at most 128 KiB for one variable. */
 #ifndef REFTEST_WATCHER_EXEC_H
 #define REFTEST_WATCHER_EXEC_H
 

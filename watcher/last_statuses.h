@@ -34,7 +34,7 @@ struct last_statuses { /* {0} is empty */
 	int count, known;
 	int by_status[STATUS_COUNT]; /* for each status, the number of entries whose status is known */
 	int64_t checked[CHECKED_KINDS]; /* the definitions in by_status[STATUS_CHECKED], by kind */
-	int64_t passed_cases;	     /* the definitions that are known to have passed have this many cases together */
+	int64_t passed_cases;	     /* the total number of cases of the definitions that are known to have passed */
 	uint64_t passed_elements;
 };
 

@@ -317,8 +317,8 @@ static long process_of(int fd)
 }
 
 /* Waits until the answer can be read. The watcher may first have to finish its runs, so there is no time limit if
- * `long_wait` is set. The function then returns false only if the watcher process is stopped (by Ctrl-Z or a
- * debugger). */
+ * `long_wait` is set. With `long_wait`, the function returns false only if the watcher process is stopped (by Ctrl-Z or
+ * a debugger). */
 static bool wait_for_answer(int fd, const char *root, server_long_wait *long_wait, int64_t *waited_ms)
 {
 	const int64_t limit = long_wait != NULL ? SERVER_LONG_MS : SERVER_GLANCE_MS;

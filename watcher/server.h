@@ -56,7 +56,8 @@ void server_close(struct server *server);
 int server_fd(const struct server *server); /* call server_turn if this descriptor is readable; -1: none */
 /* Reads queries. If there is a new query, writes the cookie file and returns true. */
 bool server_turn(struct server *server);
-/* Call this when the event of the cookie arrives. Sets `fresh` for all queries that were received so far. */
+/* Call this when the event for the cookie file arrives. Sets the member `fresh` of every client whose query was
+ * received so far. */
 void server_cookie_arrived(struct server *server);
 bool server_waits(const struct server *server); /* returns whether some query has no answer yet */
 

@@ -26,8 +26,7 @@ struct tty {
 	bool colour;
 	struct termios before; /* the terminal's modes at the start */
 	struct termios raw;    /* the modes that `watch` sets while it is in the foreground */
-	bool away;             /* another process used the terminal (Ctrl-Z, `bg`), so the modes `raw` must be set
-				* again */
+	bool away;             /* `watch` was in the background (Ctrl-Z, `bg`), so it must set the modes `raw` again */
 	int resized;           /* signalfd of SIGWINCH and SIGCONT; -1: none */
 	int drawn;             /* the number of columns of the drawn status line; 0: no status line is drawn */
 	bool escape;           /* ignore the next byte, because it belongs to an escape sequence (such as an arrow

@@ -182,7 +182,7 @@ static int skip_value(struct parser *p, int depth)
 
 /* The positions in the file at which an entry can be replaced or added. */
 struct place {
-	bool found;	      /* the model has an entry */
+	bool found;	      /* the file has an entry for the model */
 	size_t begin, end;    /* of this entry */
 	size_t modules, modules_end; /* position of the value of the entry's member "modules"; both are 0 without this
 				      * member */

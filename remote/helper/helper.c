@@ -56,8 +56,8 @@ void transport_sha256(const void *bytes, size_t length, struct hashed *out)
 	sodium_bin2hex(out->hex, sizeof out->hex, hash, sizeof hash);
 }
 
-/* Returns a time a little shorter than the program's own timeout, so that the program still gets the message about a
- * timeout. */
+/* Returns how long the helper waits for the cache. This time is a little shorter than the time that the program waits,
+ * so that the program still receives the helper's message about a timeout. */
 static int64_t wait_of(const struct helper *helper)
 {
 	int64_t wait = helper->url->timeout_ms;

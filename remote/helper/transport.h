@@ -16,8 +16,9 @@ struct hashed {
 	char hex[SHA256_HEX];
 };
 
-/* Called with the value of key number `index`, at most REMOTE_VALUE_MAX bytes. If `refused` is not NULL, the data is
- * not a valid value, and `refused` says why. Not called for a key that has no value. */
+/* The transport calls this function with the value of key number `index`, which has at most REMOTE_VALUE_MAX bytes. If
+ * `refused` is not NULL, the bytes are not a valid value, and `refused` says why. The transport does not call it for a
+ * key without a value. */
 typedef void answer_taker(void *context, int index, const void *bytes, size_t length, const char *refused);
 
 struct put_request {
@@ -30,13 +31,12 @@ struct put_request {
 /* If a function fails, it writes to `err` the rest of a sentence that begins with "the remote cache URL ". */
 struct transport {
 	void *(*open)(const struct remote_url *url,
-		      struct err *err); /* the call does not connect yet; it returns NULL if the transport is
-					 * unusable */
+		      struct err *err); /* `open` does not connect yet; it returns NULL if the transport is unusable */
 	int (*get)(void *self, const struct hashed *keys, int count, int64_t deadline_ms, answer_taker *taker,
 		   void *context, struct err *err);
-	/* Stores values. `kept` is incremented for each request that was stored under all its keys. The total time of
-	 * this function is not limited, because the program does not wait for it. But the function fails if `wait_ms`
-	 * pass without an answer from the server. */
+	/* Stores values. Increments `kept` for each value that was stored under all its keys. The total time of `put`
+	 * is not limited, because the program does not wait for `put`. But `put` fails if the server sends no answer
+	 * for `wait_ms`. */
 	int (*put)(void *self, const struct put_request *requests, int count, int64_t wait_ms, int *kept, struct err *err);
 	void (*close)(void *self);
 	void (*version)(char *text, size_t size);

@@ -17,7 +17,8 @@ struct limit {
 	bool outside;	       /* true if the limit cannot be changed from inside this process's user namespace */
 };
 
-/* Returns the limit that applies. `what`: "watches" or "instances". `proc`: "/proc", or another directory in tests. */
+/* Returns the limit that applies. `what` is "watches" or "instances". `proc` is "/proc"; tests pass another
+ * directory. */
 struct limit limit_of(const char *what, const char *proc);
 
 #endif

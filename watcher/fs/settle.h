@@ -1,10 +1,10 @@
 /* settle - delays the report of a changed file until the file has settled (no program is still writing to it). The
  * caller passes the current time, and this module does not access files.
  *
- * A file that was closed after writing, or moved to its path, is checked immediately, and has settled if the caller's
- * callback says that it is complete. Other files (empty, absent, incomplete, or still open for writing) wait, because
- * editors truncate files, rename them and write them in pieces. Such a file settles SETTLE_MS after its last event or,
- * if events continue, SETTLE_LONGEST_MS after its first event. */
+ * A file that was closed after writing, or moved to its path, is checked immediately. If the caller's callback says
+ * that the file is complete, the file has settled. Other files (empty, absent, incomplete, or still open for writing)
+ * wait, because editors truncate files, rename them and write them in pieces. Such a file settles SETTLE_MS after its
+ * last event or, if events continue, SETTLE_LONGEST_MS after its first event. */
 #ifndef REFTEST_WATCHER_FS_SETTLE_H
 #define REFTEST_WATCHER_FS_SETTLE_H
 
@@ -29,7 +29,7 @@ struct settle { /* {0} is empty */
 	int count;
 };
 
-/* Returns whether the file at `path` is complete. Called only for paths with TOUCH_WRITTEN. */
+/* Returns whether the file at `path` is complete. settle_turn calls this callback only for paths with TOUCH_WRITTEN. */
 typedef bool settle_complete(const char *path, void *context);
 
 void settle_touch(struct settle *settle, const char *path, enum touch touch, int64_t now_ms);

@@ -10,7 +10,7 @@
 struct watched_tree {
 	const char *path;   /* a directory in the root: "definitions" */
 	int depth;          /* how many levels of directories below `path` are watched */
-	int files_from;     /* files are watched from this level of directories on; 1 selects files such as
+	int files_from;     /* the lowest directory level on which files are watched; 1: files such as
 			     * "definitions/x/file" and deeper ones */
 	const char *suffix; /* watch only files that have this suffix and are not hidden; NULL: watch all files */
 };

@@ -2,22 +2,22 @@
  *
  * The watcher knows nothing about definitions. It watches trees. A tree is a directory in the root, with a number of
  * directory levels below it and a suffix for file names. If the content of a path may have changed, the watcher reports
- * this path at least once after its last change, or it reports "everything". For this purpose, each directory is
- * watched before it is listed, and every file in a new directory is reported. The kinds of events and the paths that
- * are reported for them:
+ * this path at least once after its last change, or it reports "everything". To miss no change, the watcher watches
+ * each directory before it lists the directory, and reports every file in a new directory. The kinds of events, and the
+ * paths that are reported for them:
  *
  * - If a file is written, created, moved or deleted, or if its permissions change, its path is reported.
  * - If a directory is created or moved into a tree, or a link to a directory is replaced, each path in the directory is
  * reported.
- * - If a directory or a link to a directory is deleted or moved away, "folder/" is reported: any path below it may
- *   have changed.
+ * - If a directory or a link to a directory is deleted or moved away, "folder/" is reported: any path below it may have
+ *   changed.
  * - If the event queue overflows, "everything" is reported after events have stopped.
  * - If the root is deleted, moved, unmounted or hidden by a mount, "everything" is reported when the root is back.
  *
  * Directories that inotify cannot watch are polled twice a second by comparing the contents of their files, and a
- * message says so. These are directories on filesystems that change without inotify events (NFS, FUSE, 9p, …, detected
- * with statfs), and directories that get no inotify watch because the limit is reached. The target of a symbolic link
- * is checked once a second if it is outside the watched directories. */
+ * message says so. One kind of such directories is on filesystems that change without inotify events (NFS, FUSE, 9p,
+ * …), which statfs detects. The other kind gets no inotify watch because the limit of watches is reached. The target of
+ * a symbolic link is checked once a second if it is outside the watched directories. */
 #ifndef REFTEST_WATCHER_FS_WATCHER_H
 #define REFTEST_WATCHER_FS_WATCHER_H
 
