@@ -19,7 +19,7 @@
 #include "cli/help.h"
 
 /* Parses the global options. Returns the index of the command in argv, or argc if there is no command. If there is
- * nothing to run (help, version, an error), returns -1 - exit status. */
+ * nothing to run (help, version, an error), returns -1 minus the exit status. */
 static int read_global(struct program *program, int argc, char **argv)
 {
 	struct global_options o = {.root = NULL};

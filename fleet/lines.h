@@ -23,8 +23,8 @@ enum line_kind {
 	LINE_TOO_LONG /* a line was longer than `most`; its text is not returned */
 };
 
-/* Reads once from `fd`. Returns 0, or -1 with errno set. The end of the file is no error; neither is a read that was
- * interrupted or would have to wait. Lines that lines_next returned earlier become invalid. */
+/* Reads once from `fd`. Returns 0, or -1 with errno set. The end of the file is no error. A read that was interrupted,
+ * or that would have to wait, is no error, either. Lines that lines_next returned earlier become invalid. */
 int lines_fill(struct lines *lines, int fd);
 
 /* Adds bytes as if they had been read. `ended`: these are the last bytes. */

@@ -30,7 +30,8 @@ struct work_request {
 	const char *id;           /* NULL: none */
 	const char *definition;   /* "op_type/name" */
 	struct digest content;
-	const char *const *cases; /* ids, the last one followed by NULL; `cases` NULL: every case */
+	const char *const *cases; /* the ids of the cases, with NULL after the last id; NULL: every case of the
+				   * definition */
 };
 
 /* Reads line `number` of the requests. Returns 0, and the request in `arena`. If the line is not a request, returns -1

@@ -13,7 +13,8 @@
 
 struct repository {
 	char top[PATH_MAX];	  /* the top directory of the working tree; absolute, like the next three paths */
-	char directory[PATH_MAX]; /* .git, or a worktree's or submodule's directory below another .git */
+	char directory[PATH_MAX]; /* the folder .git; in a worktree or a submodule, a folder below the .git of another
+				   * checkout */
 	char common[PATH_MAX];	  /* the directory with objects, config and hooks, which all worktrees share */
 	char index[PATH_MAX];	  /* the index file: $GIT_INDEX_FILE if it belongs to this repository */
 	char prefix[PATH_MAX];	  /* the dataset's directory relative to `top`: "" or "data/set/" */

@@ -71,8 +71,8 @@ static struct message get_bytes(struct message *from, uint64_t length)
 	return part;
 }
 
-/* Reads the next field: its number, and its value or bytes. Returns the field's number, or 0 at the end of the message
- * or if the message is invalid (`bad`). */
+/* Reads the next field: its number, and its value or bytes. Returns the field's number. At the end of the message, or
+ * if the message is invalid (`bad`), returns 0. */
 static uint64_t get_field(struct message *from, uint64_t *value, struct message *bytes)
 {
 	if (from->left == 0 || from->bad)

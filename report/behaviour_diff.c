@@ -308,8 +308,8 @@ void behaviour_print_json(const struct differences *all)
 	buf_free(&out);
 }
 
-/* Returns the sentence about a difference. If a person approved one of the two references, adds which one, and the
- * date. */
+/* Returns the sentence about a difference. If a person approved one of the two references, adds which reference it was,
+ * and the date of the approval. */
 static const char *message_of(const struct difference *d, struct arena *arena)
 {
 	enum approved_side side = approved_side(d);

@@ -49,8 +49,9 @@ struct update_result {
 	    current;	 /* files: number of files that should exist; written: number of files written (with `check`: of
 			  * outdated files) */
 	int definitions; /* number of definitions checked */
-	/* Numbers of definitions. with_test: have a current class or a hand-written test file; hand_written: have a
-	 * hand-written file; stale: have a class that is out of date; without: have no class. */
+	/* Numbers of definitions. with_test: definitions with a current class or a hand-written test file;
+	 * hand_written: definitions with a hand-written test file; stale: definitions with a class that is out of date;
+	 * without: definitions without a class. */
 	int with_test, hand_written, stale, without;
 	int invalid; /* number of definitions, and of folders with definitions, that cannot be read */
 	int refused; /* number of files that differ but were left unchanged */

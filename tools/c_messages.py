@@ -13,7 +13,7 @@ literals and yields (path, line, message, source):
 A literal is stored under a name: the name of a member, variable or table, or of the function that returns it. A format
 with an argument of this name prints the literal. If several formats have such an argument, the first one in the same
 file is used. If there is none in the same file, the first one in another file is used, but only if the name is a member
-of a named structure, and at most ELSEWHERE formats have such an argument. `headers` are read for the structures that
+of a named structure, and if at most ELSEWHERE formats have such an argument. `headers` are read for the structures that
 tables consist of.
 """
 import re

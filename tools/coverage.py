@@ -14,8 +14,8 @@ leaves out:
 - error handling: statements that set an error message or return -1, and the branches that lead to them
 
 tests/coverage/explained.tsv gives a reason for each line that is not reached, or that has a branch that is not reached.
-If such a line has no reason there, or if a line with a reason is reached completely, the script prints the line and
-exits with status 1.
+If such a line has no reason in this file, or if a line with a reason is reached completely, the script prints the line
+and exits with status 1.
 
 --read uses the counters of the last run; --write writes the tables of docs/coverage.md."""
 

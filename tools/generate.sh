@@ -1,7 +1,7 @@
 #!/bin/sh
-# generate - writes files that make derives from the names and contents of sources to the folder BUILD. A file is
-# written only if its content would change. If a new source file affects every verdict, add it to one of the lists below.
-# The files:
+# generate - writes to the folder BUILD the files that are derived from the names and contents of sources. A file is
+# written only if its content would change. If a new source file affects every verdict, add it to one of the lists
+# below. The files:
 #
 #   ops.inc            OP(family, "truth digest", "inputs digest") for each kernels/{family}/{family}.c, in name order
 #   scripts.inc        SCRIPT("path below python/", "digest") for the Python files that run references and libraries; these

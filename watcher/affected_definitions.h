@@ -25,7 +25,7 @@ void path_list_sort(struct path_list *list); /* sorts the paths and removes dupl
 void affected_definitions_add(const struct last_statuses *known, const char *path, struct path_list *list);
 
 /* Adds the definitions whose workload lines name a changed blob. The definitions are looked up in the store's table of
- * files. Returns false if there is no store or it cannot be read; in this case, any definition may be affected. `store`
+ * files. If there is no store, or if the store cannot be read, returns false: any definition may be affected. `store`
  * may be NULL. */
 bool affected_definitions_add_blobs(struct store *store, const struct changes *changes, struct path_list *list);
 

@@ -149,7 +149,8 @@ static void close_client(struct client *client)
 
 /* Removes the socket file, but only if this process created it. If the root was replaced by another folder or the lock
  * file was removed, another watcher may have created a socket file at the same path. As long as this process listens,
- * the inode number of its own socket file is not reused, so the numbers differ. */
+ * the inode number of its own socket file is not reused, so the other watcher's socket file has another inode
+ * number. */
 static void remove_socket(const struct server *server)
 {
 	struct stat st;

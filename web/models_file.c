@@ -184,8 +184,8 @@ static int skip_value(struct parser *p, int depth)
 struct place {
 	bool found;	      /* the file has an entry for the model */
 	size_t begin, end;    /* of this entry */
-	size_t modules, modules_end; /* position of the value of the entry's member "modules"; both are 0 without this
-				      * member */
+	size_t modules, modules_end; /* position of the value of the entry's member "modules"; both are 0 if the entry
+				      * has no such member */
 	bool empty;	      /* the array has no entry */
 	size_t last;	      /* the end of the last entry */
 	bool comma;	      /* a comma follows the last entry */

@@ -61,7 +61,7 @@ struct watcher {
 	struct watch_dir *dirs;
 	struct watch_dir *by_watch[WATCH_BUCKETS];
 	struct linked *linked;
-	struct settle settle; /* the path "" stands for all paths */
+	struct settle settle; /* the touched paths that have not settled; the path "" stands for all paths */
 	struct notice *notices, *said;
 	struct watcher_counts counts;
 	int64_t now_ms, audit_ms, poll_ms;

@@ -10,8 +10,8 @@
 struct watched_tree {
 	const char *path;   /* a directory in the root: "definitions" */
 	int depth;          /* how many levels of directories below `path` are watched */
-	int files_from;     /* the lowest directory level on which files are watched; 1: files such as
-			     * "definitions/x/file" and deeper ones */
+	int files_from;     /* the first directory level below `path` on which files are watched; 1:
+			     * "definitions/x/file" and deeper files */
 	const char *suffix; /* watch only files that have this suffix and are not hidden; NULL: watch all files */
 };
 

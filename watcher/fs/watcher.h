@@ -8,7 +8,7 @@
  *
  * - If a file is written, created, moved or deleted, or if its permissions change, its path is reported.
  * - If a directory is created or moved into a tree, or a link to a directory is replaced, each path in the directory is
- * reported.
+ *   reported.
  * - If a directory or a link to a directory is deleted or moved away, "folder/" is reported: any path below it may have
  *   changed.
  * - If the event queue overflows, "everything" is reported after events have stopped.
