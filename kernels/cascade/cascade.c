@@ -13,10 +13,10 @@
  *
  * Tolerance. |s_i| is at most 204, and a reference that uses natural logarithms multiplies it by ln 2. Each exponent is
  * then off by 204 ln 2 2^-24 = 8e-6, and a quotient of two powers is off by 2e-5. v is off by 4e-5, because values up
- * to 2 may cancel. Therefore the atol of v is 5e-5. Its rtol allows one rounding to v's dtype: 2^-7 for bfloat16, 2^-10
- * for float16, 1e-5 for float32. The conversion back to base 2 leaves an error of three times 8e-6 / ln 2 in s, so the
- * atol of s is 1e-4. The tolerance does not depend on the number of states: an error that affects all weights alike
- * cancels, and an error of a single weight is multiplied by that weight. No case has a tolerance of zero, because
+ * to 2 may cancel. Therefore the atol of v is 5e-5. The rtol of v allows one rounding to v's dtype: 2^-7 for bfloat16,
+ * 2^-10 for float16, 1e-5 for float32. The conversion back to base 2 leaves an error of three times 8e-6 / ln 2 in s,
+ * so the atol of s is 1e-4. The tolerance does not depend on the number of states: an error that affects all weights
+ * alike cancels, and an error of a single weight is multiplied by that weight. No case has a tolerance of zero, because
  * powers and logarithms of two differ in their last bits between machines. */
 #include "kernels/cascade/input_values.h"
 
@@ -207,8 +207,8 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 	return axis == v->axis[0] ? MOST_TOKENS : 0;
 }
 
-/* Returns true if element `index` of s belongs to a token whose states are all empty. In the edge case all_empty, this
- * is every second token, starting with the first. */
+/* Returns true if element `index` of s belongs to a token whose states are all empty. In the edge case all_empty, the
+ * states of every second token are empty, starting with the first token. */
 static bool empty(const struct op_case *c, const struct cascade_fill *f, int64_t index)
 {
 	int64_t token = index / f->heads / (f->state >= 0 ? 1 : f->states);

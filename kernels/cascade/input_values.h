@@ -85,7 +85,7 @@ struct cascade_fill {
 	uint64_t key;
 	int is_s;
 	int64_t states, heads;
-	int64_t turn; /* the row of the table above that applies to token 0, head 0 */
+	int64_t turn; /* the row for token 0, head 0 in the table of log-sum-exps at the head of this file */
 	int state; /* the number of the state in a tensor that holds one state; -1: the tensor holds all states */
 };
 
@@ -101,7 +101,8 @@ static inline struct cascade_fill cascade_fill_of(const struct op_case *c, int i
 	return f;
 }
 
-/* Returns the log-sum-exp s of a state, from noise and from the row `kind` of the table above. */
+/* Returns the log-sum-exp s of a state, from noise and from row `kind` of the table of log-sum-exps at the head of this
+ * file. */
 HOST_DEVICE static inline float cascade_s(int64_t kind, int chosen, int64_t state, int64_t states, float noise)
 {
 	float nothing = float_from_bits(0xff800000u); /* -infinity */

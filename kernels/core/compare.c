@@ -6,8 +6,8 @@
  *
  * If a block contains no NaN, no infinity and no integer that a double cannot represent, `add_block` processes the
  * block in a single vectorised loop, without differences if both sides have the same bits. Any other block is processed element by element by `add_element`, which implements
- * every rule. Both functions count the same elements as hits, because both compute |r - g| and the bound in double,
- * with the same operations.
+ * every rule. `add_block` and `add_element` count the same elements as hits, because both compute |r - g| and the bound
+ * in double, with the same operations.
  *
  * The worst elements are found without sorting. A block is searched only if one of its elements is worse than the last
  * element in the current list of worst elements. The test for this, d > ratio * bound, needs no division. */
@@ -140,7 +140,7 @@ static void add_each(struct compare_sums *sums, const struct pair *pair, int64_t
 	}
 }
 
-/* Adds the elements of a block to the list of worst elements, as far as they belong in the list. */
+/* Adds those elements of a block to the list of worst elements that belong in the list. */
 static void search_worst(struct compare_sums *sums, struct rule rule, int64_t first, int64_t count,
                          const double *r, const double *g)
 {

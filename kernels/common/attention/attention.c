@@ -1,5 +1,5 @@
 /* attention - the attention oracle, in double. The oracle gathers the keys and values of a sequence, then computes
- * every query and head separately, in two passes over the logits. It rounds each result once, at the end. */
+ * every query and head separately, in two passes over the logits. The oracle rounds each result once, at the end. */
 #include "kernels/common/attention/attention.h"
 
 #include <math.h>
@@ -150,13 +150,14 @@ int attention_check(const struct op_case *c, const struct tensor *in, struct err
 
 /* --- the truth ---------------------------------------------------------------------------------------------------- */
 
-/* Several threads compute a sequence that needs at least this many multiplications. For a smaller sequence, starting
- * threads takes longer than the computation. */
+/* Several threads compute a sequence that needs at least this many multiplications. If a sequence needs fewer
+ * multiplications, starting threads takes longer than the computation. */
 enum { PARALLEL_FROM = 1 << 20 };
 
 /* Queries and heads that read the same keys and values are processed together. KEYS keys form a block, in which the
- * elements of one dimension are adjacent. A vector of these elements is loaded once for all pairs of a query and a
- * head. Each lane sums for its own key, so that no sum over lanes is needed. */
+ * elements of one dimension are adjacent. The KEYS elements of one dimension form a vector, which is loaded once for
+ * all pairs of a query and a head. Each lane of the vector holds the sum of its own key, so that no sum over lanes is
+ * needed. */
 enum { TOGETHER = 8, KEYS = 8, LANES = 8 };
 
 typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(sizeof(double)), may_alias));
@@ -422,8 +423,8 @@ static void read_query(const struct attention_view *v, struct query_rows *query_
 		query_rows->query[d * TOGETHER + i] = room[d];
 }
 
-/* Returns the number of keys that a query sees (attention_seen). If the case has a mistake, returns the number that a
- * reference with this mistake uses. */
+/* Returns the number of keys that a query sees (attention_seen). If the case has a mistake, returns the number of keys
+ * that a reference with this mistake uses. */
 static int64_t seen_by(const struct attention_view *v, const struct attention_span *span, int64_t query, int64_t count)
 {
 	int64_t seen = attention_seen(v, span, query);
@@ -460,9 +461,9 @@ static int64_t seen_by(const struct attention_view *v, const struct attention_sp
 }
 
 /* Computes the outputs of up to TOGETHER pairs of a query and a head, starting with pair `first`. All heads of the
- * pairs read kv head query_rows->kv_head; they form a group of `group` heads. Pair i is query i / group with head i %
- * group of the group. `room` is memory for one query. Rows of query_rows->query beyond the last pair keep earlier
- * contents, which are not used. */
+ * pairs read kv head query_rows->kv_head. The heads that read the same kv head form a group of `group` heads. Pair i is
+ * query i / group with head i % group of the group. `room` is memory for one query. Rows of query_rows->query beyond
+ * the last pair keep earlier contents, which are not used. */
 static void attend_some(const struct attention_view *v, const struct attention_span *span, const struct gathered *g,
                         int64_t first, struct query_rows *query_rows, double *room)
 {
@@ -495,8 +496,8 @@ static void attend_some(const struct attention_view *v, const struct attention_s
 	}
 }
 
-/* Returns the queries and keys of sequence b (attention_span_of). If the case has a mistake, returns those that a
- * reference with this mistake uses. */
+/* Returns the queries and keys of sequence b (attention_span_of). If the case has a mistake, returns the queries and
+ * keys that a reference with this mistake uses. */
 static struct attention_span span_of(const struct attention_view *v, int64_t b)
 {
 	struct attention_span span = attention_span_of(v, b);

@@ -36,7 +36,7 @@ enum attention_mistake {
 	ATTENTION_MASK_EARLY,
 	ATTENTION_MASK_AT_START,
 	ATTENTION_NO_MASK,
-	ATTENTION_NO_MASK_IF_SEEN, /* no mask, except for queries that see no key */
+	ATTENTION_NO_MASK_IF_SEEN, /* a query that sees any key sees all keys of its sequence */
 	ATTENTION_MASKED,
 	ATTENTION_MASK_PAGES, /* a query sees all keys in the page of its own position */
 	ATTENTION_LAST_KEY,

@@ -16,8 +16,8 @@ static void order_keys(const struct op_problem *problem, struct attention_roles 
 }
 
 /* Finds the query, the keys and the values. The query has the output's query and head axes. The other two float tensors
- * are the keys and the values. If this confuses the keys with the values, attention_validate notices the error only if
- * their head dims differ. */
+ * are the keys and the values. If the function takes the keys for the values, attention_validate notices the error only
+ * if their head dims differ. */
 static int find_ragged(const struct op_problem *problem, struct attention_roles *roles, struct err *why)
 {
 	for (int i = 0; i < problem->input_count; i++) {

@@ -8,13 +8,13 @@
  * an output is therefore 0.58 sqrt(e^(s^2) / n).
  *
  *   output  atol is 2^-12. Where logits are small, float32 sums are within 1e-6 of the truth. Where queries are 32
- *           times as large, a logit of 500 may be off by 1e-4. This error changes a weight w by 1e-4 w (1 - w) and the
- *           output by 5e-5. If a reference rounds weights to bfloat16, each weight is off by 1e-3 and the output by
- *           2e-4 to 1e-3. Where values of opposite sign cancel, outputs are near 0, and the tolerance detects this
- *           error. For long sequences, whose outputs are smaller, atol has a second limit: 2^-8 (1/150 of the standard
- *           deviation) for n up to 2 e^(s^2), and half as much whenever n is multiplied by 4. rtol is 1e-2 for
- *           bfloat16, because the final rounding may differ by an ulp (2^-7). For float16, rtol is 2^-9, two ulps; for
- *           float32, 1e-3.
+ *           times as large, a logit of 500 may be off by 1e-4. An error of 1e-4 in a logit changes a weight w by 1e-4 w
+ *           (1 - w) and the output by 5e-5. If a reference rounds weights to bfloat16, each weight is off by 1e-3 and
+ *           the output by 2e-4 to 1e-3. Where values of opposite sign cancel, outputs are near 0, and the tolerance
+ *           detects rounded weights. For long sequences, whose outputs are smaller, atol has a second limit: 2^-8
+ *           (1/150 of the standard deviation) for n up to 2 e^(s^2). For larger n, each factor of 4 in n halves this
+ *           limit. rtol is 1e-2 for bfloat16, because the final rounding may differ by an ulp (2^-7). For float16, rtol
+ *           is 2^-9, two ulps; for float32, 1e-3.
  *   lse     atol is 2^-13 and rtol 1e-5. Where queries are large, float32 sums of 128 to 576 products have a magnitude
  *           of 500 and are off by 1e-4 (measured: 3e-5), and |lse| is 400. An error of 2 % in the scale changes lse by
  *           0.05 in most rows. */
@@ -117,8 +117,8 @@ static bool deal_entries(struct draft *d, int64_t total)
 	return distribute(total, d->batch, d->weight, d->entries);
 }
 
-/* Distributes queries and entries in proportion to random weights. This plan fits all axes, and is used if no other
- * plan fits, for example if there are more queries than keys. */
+/* Distributes queries and entries in proportion to random weights. Such a distribution fits all axes, and is used if no
+ * other one fits, for example if there are more queries than keys. */
 static void deal_anyhow(struct draft *d, int64_t queries, int64_t entries, bool decode)
 {
 	for (int64_t b = 0; b < d->batch; b++) {
@@ -181,7 +181,7 @@ static int64_t last_of(const struct draft *d, int64_t b)
 	if (d->entries[b] == 0)
 		return 0;
 	least = least < 1 ? 1 : least > d->page_size ? d->page_size : least;
-	if (d->lengths && d->keys[b] >= 0) /* a list sets the length, or it is what the others leave */
+	if (d->lengths && d->keys[b] >= 0) /* a list determines the number of keys */
 		return d->keys[b] - before > least ? d->keys[b] - before : least;
 	if (!d->lengths || b % 8 == 4)
 		return d->page_size;
@@ -305,7 +305,7 @@ static int64_t *page_numbers(const struct op_case *c, const struct attention_rol
 struct rows_seen {
 	int64_t reachable, start, stride, most, width; /* most: the largest number of different rows that a list can have */
 	int64_t query, queries; /* the query's number, and the number of queries */
-	int64_t kind;           /* the query in the first set of values that sees as many rows */
+	int64_t kind;           /* the number of the query by which input_values.h selects the rows */
 	uint64_t key;
 };
 
@@ -543,8 +543,8 @@ static int query_exponent(const struct op_case *c, const struct attention_roles 
 	return exponent;
 }
 
-/* Returns the least exponent of the first element of a deep query (input_values.h) for which all its logits are below
- * -65536, or ATTENTION_NO_DEEP. The first elements of keys are at least 1/2. */
+/* Returns the least exponent of the first element of a deep query (input_values.h) for which all logits of the query
+ * are below -65536. If there is none, returns ATTENTION_NO_DEEP. The first elements of keys are at least 1/2. */
 static int deep_exponent(const struct op_case *c, const struct attention_roles *roles)
 {
 	enum dtype dtype = c->problem->inputs[roles->query[0]].dtype;
@@ -601,8 +601,8 @@ static void fill_sparse(const struct op_case *c, const struct attention_roles *r
 	}
 }
 
-/* Writes the lengths of the last pages. If the workload provides the sequences, every length is at least 1, because any
- * sequence may then have a page. */
+/* Writes the lengths of the last pages. If the workload provides the sequences, any of them may have a page, even if it
+ * has none in the plan; therefore every length is then at least 1. */
 static void fill_last(const struct op_case *c, const struct attention_roles *roles, const struct attention_plan *plan,
                       struct tensor *out)
 {
@@ -672,8 +672,8 @@ int attention_fill(const struct op_case *c, int input, struct tensor *out, struc
 
 /* Returns the number of keys of the longest sequence, or an upper bound: the number of all keys. If the workload
  * provides the lengths, returns the upper bound, because the lengths may not be loaded yet. If there are more than
- * PLANNED sequences, also returns the upper bound: tolerances are computed before the check that the case fits in
- * memory. */
+ * PLANNED sequences, also returns the upper bound, because the plan may not fit in memory: tolerances are computed
+ * before the check of the case's size. */
 static double longest_of(const struct op_case *c, const struct attention_roles *roles)
 {
 	struct attention_extent e = attention_extent_of(c, roles);

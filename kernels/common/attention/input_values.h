@@ -12,13 +12,13 @@
  *   6     one query, many keys
  *   7     neither queries nor keys
  *
- * In decode, every sequence has one query, and the roles other than 1 and 3 are replaced by plain.
+ * In decode, every sequence has one query, and sequences with other roles than 1 and 3 are plain.
  *
  * A last page is partly filled, except in sequences with b % 8 == 4. Sequences 2 and 4, and every eighth sequence after
  * each of them, share the first pages of sequence 0. Pages are in random order, and some are unused. If the axes are
  * too small for these roles, all sequences are plain. If the axes require more queries than keys, some sequences have
- * more queries than keys. A workload may require this. The presets never require it, because definitions disagree about
- * causal rows that see no key.
+ * more queries than keys. The axes of a workload may require more queries than keys. The axes of the presets never do,
+ * because definitions disagree about causal rows that see no key.
  *
  * Sparse rows. Each query selects these key rows, by the index of the query:
  *
@@ -32,13 +32,13 @@
  *   8 to 22    the first 15, 16, 17, 31, 32, 33, … 257 rows
  *   others     none; but the last query, and queries next to a power of two, see one row or two
  *
- * In the second set of values, queries 0 and 4 are exchanged, so that the first query sees fewer rows than others. One
- * row in eight is selected by no query: "all rows" means all except these.
+ * In the second set of values, queries 0 and 4 are exchanged, so that the first query sees fewer rows than others. No
+ * query selects one key row in eight: in the table, "all rows" means all other rows.
  *
  * Values. Keys and values are uniform on [-1, 1), queries on [-2^e, 2^e). The exponent e makes the standard deviation
  * of the logits about 2.5 for any scale, so that a few keys hold most of the weight. If a reference omits any single
- * key, the output of some head then changes by far more than the bound. Outputs are not near 0, as averages over many
- * keys of equal weight would be.
+ * key, the output of some head then changes by far more than the bound. Averages over many keys of equal weight would
+ * be near 0; averages over a few keys are not.
  *
  * Three kinds of queries have other values. If (query + head) % 16 is 5, the query is 16 times as large; if it is 13,
  * the query is 32 times as large. The softmax of large queries overflows if the maximum is not subtracted. Some large
@@ -53,9 +53,9 @@
  * the order of multiplication and scaling does not change the result. There are no deep queries if the dtype cannot
  * represent them.
  *
- * Lone keys. If a sequence of pages has only one key, the output is the value of this key. Unless a tensor is float16 or
- * narrower, these values are uniform on [-2^18, 2^18): most of them overflow float16. Outputs of several keys are sums,
- * and the rounding errors of such large values would exceed their bounds.
+ * Lone keys. If a sequence of pages has only one key, the output is the value of this key. Unless a tensor is float16
+ * or narrower, the values of lone keys are uniform on [-2^18, 2^18): most of them overflow float16. If a sequence has
+ * several keys, the output is a sum, and the rounding errors of such large values would exceed the bound of the output.
  *
  * The default cases contain no input for which correct implementations differ: a causal row that sees no key in a
  * sequence with keys, a page number or sparse row that occurs twice in one sequence, or a last page length of 0 for a

@@ -111,7 +111,7 @@ static const struct length later[CONTENTS_COUNT][LATER] = {{{1, 1}, {1, 0}, {2, 
                                                           {{1, 0}, {2, 2}, {1, 1}, {1, 2}}};
 
 /* MANY_ELEMENTS is the largest number of output elements in a case with a list of many sequences. `many` has the
- * possible numbers of sequences in such a case: just above 300, 128, 64 and 32. */
+ * possible numbers of sequences in a case with a list of many sequences: just above 300, 128, 64 and 32. */
 enum { MANY_ELEMENTS = 9000000 };
 static const int64_t many[] = {301, 133, 69, 37};
 
@@ -169,8 +169,8 @@ static void sum_up(const struct list *list, int contents, int64_t batch, int64_t
 }
 
 /* Returns the totals of a case with `batch` sequences. The sums over sequences 1, 2, … differ between the two sets of
- * input values. Each total is the larger sum, plus the smallest length of sequence 0. If there is only sequence 0, it
- * has at least two pages. */
+ * input values. Each total is the larger of the two sums, plus the smallest length of sequence 0. If there is only
+ * sequence 0, it has at least two pages. */
 static struct attention_totals totals_of(const struct list *list, int64_t batch, int64_t page_size)
 {
 	struct attention_totals totals = {.batch = batch, .page_size = page_size, .decode = list->decode};

@@ -62,8 +62,8 @@ bool attention_scale_of_both_parts(struct op_variation *v, const struct op_mista
 	       variation_scale(v, mistake->role, 1 / sqrt((double)(v->in[q].shape[v->in[q].rank - 1] + v->in[rotary].shape[v->in[rotary].rank - 1])));
 }
 
-/* In a row of the table, the scale is one over the root of `dim`, or of the head dim if `dim` is 0. Returns this
- * number. Returns 0 if `dim` equals the head dim, because the row with 0 already has this mistake. */
+/* With the mistake, the scale is one over the root of a number: `dim`, or the head dim if `dim` is 0. Returns this
+ * number. If `dim` equals the head dim, returns 0, because the table row whose `dim` is 0 already has this mistake. */
 static double dim_of(const struct op_variation *v, double dim)
 {
 	int q = variation_input(v, "q");

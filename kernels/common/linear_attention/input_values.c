@@ -8,15 +8,15 @@
  *
  * Bounds of states. A reference that processes tokens one by one rounds each element once per token, by 2^-24, and
  * these errors decay with the state. Chunked references sum gates, and compute exponentials of the differences between
- * these sums. Each of the last few additions to such a sum has a rounding error of at most 2^-15 (input_values.h). rtol
- * is 2^-12, eight of these roundings. atol matters for elements that are much smaller than the terms k v from which
- * they are summed. A term k v may be as large as a typical element of a state, 1/4, and eight roundings change it by at
- * most 2^-12 of its size. Roundings have random signs and sizes, and the largest is 2^-15. The sum of eight roundings
- * has a standard deviation of 1.6 times 2^-15 and rarely exceeds 2^-13. Hence, atol is 2^-13 of 1/4, which is 2^-15
- * (RECURRENCE_STATE_ATOL).
+ * these sums. Each of the last few additions to a sum of gates has a rounding error of at most 2^-15 (input_values.h).
+ * rtol is 2^-12, eight of these roundings. atol matters for elements that are much smaller than the terms k v from
+ * which they are summed. A term k v may be as large as a typical element of a state, 1/4, and eight roundings change it
+ * by at most 2^-12 of its size. Roundings have random signs and sizes, and the largest is 2^-15. The sum of eight
+ * roundings has a standard deviation of 1.6 times 2^-15 and rarely exceeds 2^-13. Hence, atol is 2^-13 of 1/4, which is
+ * 2^-15 (RECURRENCE_STATE_ATOL).
  *
- * Outputs and states are linear in v and the initial state. In the second set of input values, both are
- * RECURRENCE_LARGER times as large, and so is each atol. */
+ * Outputs and states are linear in v and the initial state. In the second set of input values, v and the initial state
+ * are RECURRENCE_LARGER times as large, and so is each atol. */
 #include "kernels/common/linear_attention/input_values.h"
 
 #include <math.h>
@@ -33,8 +33,8 @@
 /* The number of sequences, and the number of tokens in each sequence or, in packed cases, in all sequences. The low
  * bits of the total number of tokens determine the switches, such as beta_sigmoid (recurrence_scalar). One small case
  * has more than one chunk of 64 tokens; its optional initial state is absent. One medium case has a whole chunk of 64
- * tokens. Another has 16 chunks and one token: the state must pass through whole chunks, and references have blocks or
- * tables for up to 1024 tokens. recurrence_fill_offsets sets the lengths of packed sequences. */
+ * tokens. Another medium case has 16 chunks and one token: the state must pass through whole chunks, and references
+ * have blocks or tables for up to 1024 tokens. recurrence_fill_offsets sets the lengths of packed sequences. */
 enum { PRESETS = 3, MANY = -1 }; /* MANY: recurrence_many returns the number of sequences */
 static const struct preset {
 	int64_t sequences, tokens;
@@ -155,9 +155,9 @@ static int strength_of(const struct recurrence_extent *e, const struct op_case *
 	return ((c->variant & RECURRENCE_DOUBLED_ALONE) != 0 ? alone : by_case)[e->total % 4][c->contents];
 }
 
-/* Returns the default value of a scalar that the case omits: 0. For a scale, 0 means 1 / sqrt(K); a switch is off;
- * there is no lower bound. Returns NaN for the two scalars that no case may omit: a switch that the definition's name
- * or a tag turns on, and a lower bound in a definition without A_log. */
+/* Returns the default value of a scalar that the case omits: 0. A scale of 0 means 1 / sqrt(K), a switch of 0 is off,
+ * and a lower bound of 0 is no bound. Returns NaN for the two scalars that no case may omit: a switch that the
+ * definition's name or a tag turns on, and a lower bound in a definition without A_log. */
 static double left_out(const struct op_case *c, const struct recurrence_roles *roles, int input)
 {
 	int flag = input == roles->l2norm    ? RECURRENCE_L2NORM

@@ -6,17 +6,17 @@
  * from the second:
  *
  *   k          If the reference normalises k, the norm is 1, 2 or 4 | 1, 32 or 1024 in turn. An epsilon of 1e-4 in the sum
- *              of squares changes the states by more than the bound. An epsilon of 1e-5 does not, although it would if
- *              a norm were 1/2. If the reference does not normalise k, the norm depends on (token + head) % 4. For 3,
- *              the norm is near 1/2; for 0 and 1, it is near 1. For 2, the norm is near 2; but with the delta rule it
- *              is near 5/4 (near 1 if beta is doubled), because 1 - beta |k|^2 must contract.
+ *              of squares changes the states by more than the bound. An epsilon of 1e-5 does not, but it would if a
+ *              norm were 1/2. If the reference does not normalise k, the norm depends on (token + head) % 4. For 3, the
+ *              norm is near 1/2; for 0 and 1, it is near 1. For 2, the norm is near 2; but with the delta rule it is
+ *              near 5/4 (near 1 if beta is doubled), because 1 - beta |k|^2 must contract.
  *   q          uniform on [-1, 1). If token + head is odd, q has the direction of k and therefore reads the value that
  *              the token wrote. Otherwise, q reads values that earlier tokens wrote.
  *              If the reference normalises q, q is multiplied by 1, 2, 4 | 1, 32, 1024 in turn, but the row is short
  *              if (token + head) % 8 is 3 (recurrence_short_query). Squares of long rows overflow float16.
  *   v          uniform on [-1, 1) | [-64, 64), but huge in tokens 9 and 73 of some heads (see below)
- *   state      uniform on [-1/2, 1/2) | [-32, 32). A reference that limits v, a state or an output to a number below
- *              these is wrong
+ *   state      uniform on [-1/2, 1/2) | [-32, 32). A reference that clamps v, a state or an output to a smaller range
+ *              is wrong
  *   g, g_gamma as a logarithm: for (head + key) % 4 = 0, 1, 2, 3, the least gate is -1/16, -2, -1/256, -1/2 | -2,
  *              -1/256, -1/2, -1/16. The result of a long sequence then depends on early tokens, late tokens and the
  *              initial state. g_gamma is between the least gate and half of it | between four and eight times the least
@@ -33,18 +33,19 @@
  *   beta       uniform on [0, 1), but 0 or 1 for some values of (5 token + head) % 16. For other values, beta is in
  *              [1, 2) if the key is normalised or short, and in [1, 3/2) if the norm of the key is near 1, such that
  *              1 - beta |k|^2 is between -1 and 1. If the operation doubles beta, no beta is above 1. If beta goes
- *              through a sigmoid: uniform on [-4, 4), but 0, -16 or 16 | 0, -32 or 32 for some of these values. In the
- *              second set of the smallest cases, these logits are uniform on [0, 1): a reference must not infer from
- *              the values of beta whether they are logits. Of every 64 tokens of the batch, token 37 writes nothing,
- *              but still reads and forgets: its beta is 0 in every head (-32 if beta goes through a sigmoid).
+ *              through a sigmoid: uniform on [-4, 4), but 0, -16 or 16 | 0, -32 or 32 for some values of (5 token +
+ *              head) % 16. In the second set of the smallest cases, these logits are uniform on [0, 1): a reference
+ *              must not infer from the values of beta whether they are logits. Of every 64 tokens of the batch, token
+ *              37 writes nothing, but still reads and forgets: its beta is 0 in every head (-32 if beta goes through a
+ *              sigmoid).
  *
  * A gate below -10 multiplies the state by less than 2^-14. A reference that limits its gates to -10 is therefore wrong
- * by more than the bound only if the state is huge. If gates can be below -10, some heads have such a state
+ * by more than the bound only if the state is huge. If gates can be below -10, some heads have a huge state
  * (recurrence_has_huge): in tokens 9 and 73 of the batch, v is RECURRENCE_HUGE times as large, and in tokens 10 and 74
  * the gates of every key are below -10. (g is between -13.5 and -10.5; before softplus, it is recurrence_erasing_gate.)
- * If every sequence has a single token, the initial states of sequences 10 and 74 are huge instead. The low gate
- * reduces a huge value to the size of other values or less, so the bounds of later tokens hold. The output of token 9
- * is itself huge, and its bound is relative.
+ * If every sequence has a single token, the initial states of sequences 10 and 74 are huge instead. A gate below -10
+ * reduces a huge value to the size of other values or less, so that the bounds also hold for later tokens. The output
+ * of token 9 is itself huge, and its bound is relative.
  *
  * Sums of gates over a chunk of 64 tokens are above -1024. In float32, the rounding error of an addition to such a sum
  * is at most 2^-15. Chunked references, which compute differences of these sums, therefore meet the bounds. The largest
@@ -57,18 +58,18 @@
  *
  * With the delta rule, the first 64 tokens of the batch have alike keys in every second head of k, if the first
  * sequence is longer than 64 tokens. A chunked reference inverts I + A, where A has the products beta_i k_i k_j (j < i)
- * of a chunk. Many compute (I - A)(I + A^2)(I + A^4) …; if one factor is missing, A^32 is missing. If keys are
- * independent, A^32 is far below any bound. If all keys have the same direction, powers of A reach 10^17 before they
- * vanish, and the product is wrong in float32. Therefore each key is the sum of three random rows, of which it shares
- * two with the next key and one with the key after that. The products with these two keys are near 2/3 and 1/3, and
- * those with other keys are near 0. The sum over a row of A is then near 1. Powers of A neither grow nor vanish, but
- * each multiplication by A moves them away from the diagonal, by 4/3 of an element. A^32 is thus as large as A, and
+ * of a chunk. Many references compute (I - A)(I + A^2)(I + A^4) …; if one factor is missing, A^32 is missing. If keys
+ * are independent, A^32 is far below any bound. If all keys have the same direction, powers of A reach 10^17 before
+ * they vanish, and the product is wrong in float32. Therefore each key is the sum of three random rows, of which it
+ * shares two with the next key and one with the key after that. The products with these two keys are near 2/3 and 1/3,
+ * and those with other keys are near 0. The sum over a row of A is then near 1. Powers of A neither grow nor vanish,
+ * but each multiplication by A moves them away from the diagonal, by 4/3 of an element. A^32 is thus as large as A, and
  * A^63 leaves the chunk. The products of keys are random: they vary by about K^-1/2, and this makes the powers of A
- * larger. To make them smaller again, beta is near 1 - 8 / K. (In 60 trials for each K from 64 to 256, the error of a correct product in float32 was
- * at most 0.3 times the bound of states. Without the last factor, the error was at least 17 times the bound.) In these
- * tokens, gates are near 0 (g is between -1/256 and 0, or is -24 before softplus or a sigmoid), and every token writes,
- * so that the powers of A are not reduced. If keys are not normalised, their norm is near 1. As in other heads, q has
- * the direction of k if token + head is odd.
+ * larger. To make them smaller again, beta is near 1 - 8 / K. (In 60 trials for each K from 64 to 256, the error of a
+ * correct product in float32 was at most 0.3 times the bound of states. Without the last factor, the error was at least
+ * 17 times the bound.) In these tokens, gates are near 0 (g is between -1/256 and 0, or is -24 before softplus or a
+ * sigmoid), and every token writes, so that the powers of A are not reduced. If keys are not normalised, their norm is
+ * near 1. As in other heads, q has the direction of k if token + head is odd.
  *
  * recurrence_fill_offsets computes the offsets of packed sequences. If there are more than ten sequences, sequence 9 is
  * empty. */
@@ -112,15 +113,15 @@ int64_t recurrence_reach(const struct op_problem *problem, int variant, int axis
  * final states and their bounds grow by the same factor. */
 enum { RECURRENCE_LARGER = 64 };
 
-/* The atol of states in the first set of input values. The head of input_values.c derives it. */
+/* The atol of states in the first set of input values. The head of input_values.c derives this atol. */
 #define RECURRENCE_STATE_ATOL 0x1p-15
 
 /* A delta rule has alike keys in the first RECURRENCE_ALIKE tokens of its first sequence, if that sequence has more
- * tokens. The head of this file describes them. */
+ * tokens. The head of this file describes alike keys. */
 enum { RECURRENCE_ALIKE = 64 };
 
-/* The range of beta in the tokens whose keys are alike: `beta` +- `spread`. If a sigmoid or a doubling applies to beta,
- * this is the range before them. */
+/* The range of beta in the tokens whose keys are alike: `beta` +- `spread`. If beta goes through a sigmoid or is
+ * doubled, this is the range of beta before these steps. */
 struct recurrence_alike {
 	float beta, spread;
 };

@@ -20,8 +20,8 @@ void recurrence_fill_offsets(const struct op_case *c, int64_t sequences, int64_t
 
 /* Returns the number of sequences for a case with many sequences, each with a state of `elements` elements. The number
  * is the largest of 320, 129 and 65 for which all states together have at most about 2^21 elements. If even 65 states
- * have more, the number is 33. Three of these numbers are one more than a power of two, because a kernel that processes
- * blocks of sequences may omit the last sequence. */
+ * have more elements, the number is 33. Three of these numbers are one more than a power of two, because a kernel that
+ * processes blocks of sequences may omit the last sequence. */
 int64_t recurrence_many(int64_t elements);
 
 /* Returns the number of slots in a pool of states. The case uses `used` slots, each of `elements` elements, and the

@@ -38,8 +38,8 @@ double recurrence_softplus(double x)
 	return x > 40 ? x : log1p(exp(x));
 }
 
-/* Returns g, the logarithm of the decay. `place` is the index of the element of the gate input, h is its head, and
- * `weight` is the index of its element of dt_bias. */
+/* Returns g, the logarithm of the decay. `place` is the index of an element of the gate input, `h` is the head of that
+ * element, and `weight` is the index of the element of dt_bias that is added to it. */
 static double gate(const struct recurrence_work *w, int64_t place, int64_t h, int64_t weight)
 {
 	const struct recurrence_roles *roles = &w->roles;

@@ -18,10 +18,11 @@
  *                     absent. In both formulas, dt_bias may be absent.
  *   g_gamma [H_v]     a constant gate per head, instead of g.
  *   beta              used unchanged, as sigmoid(beta), or doubled. The sigmoid applies if the input has the name b, or
- *                     if the definition's name, a tag or a Python scalar says "beta_sigmoid". Beta is doubled if one of
- *                     these says "neg_eigval". Implementations differ in whether they double a beta that does not go
- *                     through a sigmoid. Such a beta is doubled if the scalar's description says that beta is doubled
- *                     and does not mention the sigmoid; otherwise, no case has such a beta.
+ *                     if the definition's name, a tag or a Python scalar says "beta_sigmoid". Beta is doubled if the
+ *                     name, a tag or a Python scalar says "neg_eigval". Implementations differ in whether they double a
+ *                     beta that does not go through a sigmoid. A beta without a sigmoid is doubled if the description
+ *                     of the scalar neg_eigval says that beta is doubled and does not mention the sigmoid; otherwise,
+ *                     no case has a doubled beta without a sigmoid.
  *   "l2norm"          q / |q| and k / |k|. References may add up to 1e-5 to the sum of squares: the norm of every row
  *                     is so large that this changes no verdict.
  *   cu_seqlens        packed sequences: q [total, H, K], or [1, total, H, K]. Without cu_seqlens: q [batch, tokens, H,

@@ -133,8 +133,8 @@ int64_t recurrence_row(const struct recurrence_work *w, bool is_query, int64_t h
 void recurrence_read_row(const struct recurrence_work *w, const struct tensor *rows, bool is_query, int64_t heads,
                          int64_t row, double *out);
 
-/* Writes which tokens sequence n has: *first … *end - 1. There are `sequences` sequences. Without offsets, each of them
- * has `tokens` tokens. With a mistake, writes the range that a reference with the mistake reads. */
+/* Writes which tokens sequence n has: *first … *end - 1. There are `sequences` sequences. Without offsets, each
+ * sequence has `tokens` tokens. With a mistake, writes the range that a reference with the mistake reads. */
 void recurrence_token_range(const struct recurrence_work *w, const struct tensor *offsets, int64_t n, int64_t sequences,
                       int64_t tokens, int64_t *first, int64_t *end);
 

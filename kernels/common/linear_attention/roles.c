@@ -52,7 +52,7 @@ static int *place_of(struct recurrence_roles *roles, const struct op_arg *input,
 		return &roles->dt_bias;
 	if (match_contains(input->name, "gamma"))
 		return &roles->gamma;
-	/* Only the exact names match: an input named alpha or decay, for example, is possibly no logarithm. */
+	/* Only the exact names match: an input named alpha or decay, for example, may not be a logarithm. */
 	if (is(input, "g", "gk"))
 		return &roles->gate;
 	if (is(input, "beta", "b"))

@@ -13,8 +13,8 @@
 extern "C" {
 #endif
 
-/* The flags of a variant, which op.match returns. The first three are properties of the family; shapes, names and tags
- * determine the others. */
+/* The flags of a variant, which op.match returns. The first three flags are properties of the family; shapes, names and
+ * tags determine the others. */
 enum {
 	RECURRENCE_DELTA = 1,     /* the state is updated by the delta rule; otherwise, k v^T is added */
 	RECURRENCE_HEAD_GATE = 2, /* one gate per head */

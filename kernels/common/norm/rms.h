@@ -38,8 +38,8 @@ enum { RMS_PLAIN = 0, RMS_FUSED_ADD = 1 };
 void rms_set_axes(const struct op_problem *problem, int64_t rows, int64_t columns, int64_t *axis);
 
 /* The tensors of a case by role. A pointer is NULL if the case has no such tensor. If there is no weight, y is not
- * multiplied by a weight. rms_find_parts sets the output pointers only if `out` is not NULL. It returns 0, or -1 if the
- * hidden state is absent or the sizes are inconsistent. */
+ * multiplied by a weight. rms_find_parts sets the output pointers only if `out` is not NULL. rms_find_parts returns 0,
+ * or -1 if the hidden state is absent or the sizes are inconsistent. */
 struct rms_parts {
 	const struct tensor *hidden, *residual, *weight;
 	struct tensor *output, *updated;
@@ -71,7 +71,7 @@ int rms_fill(const struct op_case *c, int offset, int input, struct tensor *out,
 int rms_check(const struct op_case *c, const struct tensor *in, struct err *err);
 int rms_oracle(const struct op_case *c, int offset, const struct tensor *in, struct tensor *out, struct err *err);
 
-/* These functions implement members of struct op_cuda; only the CUDA library has them. */
+/* These functions implement members of struct op_cuda; only the CUDA library contains these functions. */
 int rms_fill_cuda(const struct op_case *c, int offset, int input, struct tensor *out, void *stream, struct err *err);
 int rms_launch(const struct op_case *c, int offset, const struct tensor *in, struct tensor *out, void *stream,
 	       struct err *err);

@@ -13,8 +13,8 @@ static int least_exponent(int from, double count, double energy)
 	return e;
 }
 
-/* Returns true if an activation is float16. If so, sums and squares must be within the range of float16, and the
- * smallest elements must have its full precision. */
+/* Returns true if an activation is float16. If an activation is float16, sums and squares must be within the range of
+ * float16, and the smallest elements must have the full precision of float16. */
 static bool has_half(const struct op_problem *problem, const struct rms_roles *roles)
 {
 	bool half = problem->inputs[roles->hidden].dtype == DTYPE_FLOAT16;

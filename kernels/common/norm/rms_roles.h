@@ -25,7 +25,7 @@ extern const struct op_role rms_role_names[];
 extern const struct op_coverage rms_coverage[];
 void rms_bind(const struct op_problem *problem, int variant, void *roles);
 
-/* Returns the epsilon of a case, or NaN if no source states it. It is NaN in a probe case, which recovers the
+/* Returns the epsilon of a case, or NaN if no source states it. The epsilon is NaN in a probe case, which recovers the
  * epsilon. */
 double rms_eps(const struct op_case *c);
 
