@@ -1,10 +1,10 @@
 /* compare.cu - compares two tensors on a GPU in one pass at memory bandwidth.
  *
- * This speed leaves time for about 25 instructions per element. Elements are therefore processed in float, in packs of
- * 16 bytes. Where float is not accurate enough, elements are processed again in double, as on the CPU (`examine`). If a
- * thread's elements of a chunk include a NaN, an infinity, or squares outside of float's range, the thread recomputes
- * all its results for the chunk. If an element of a pack is very near its bound, the thread recounts only the misses of
- * that pack.
+ * At memory bandwidth, there is time for about 25 instructions per element. Elements are therefore processed in float,
+ * in packs of 16 bytes. Where float is not accurate enough, elements are processed again in double, as on the CPU
+ * (`examine`). If a thread's elements of a chunk include a NaN, an infinity, or squares outside of float's range, the
+ * thread recomputes all its results for the chunk. If an element of a pack is very near its bound, the thread recounts
+ * only the misses of that pack.
  *
  * Worst elements. If every element were compared with a list of the worst elements, the time would depend on the data:
  * ties, garbage and slowly growing errors change the list often. Instead, the tensor is divided into chunks of a few
@@ -15,13 +15,13 @@
  * chunks again. Because peaks are floats, elements whose scores differ by less than `score_error` may be ranked in the
  * wrong order.
  *
- * Sums. The division of the tensor into pieces depends only on its length. A block that finishes a piece starts the
- * next free piece, because some multiprocessors read a fifth faster than others. Long pieces are processed first and
- * short pieces last, so that all blocks end at almost the same time. A thread sums its elements of a chunk in float,
- * and adds these sums in double. When a piece is finished, the block adds the sums of its threads; the last block to
- * finish adds the sums of all pieces. All additions have a fixed order, and the result therefore has the same bits
- * every time on the same GPU. The last block writes the result directly to pinned host memory. A comparison is a single
- * launch, without memset or copy.
+ * Sums. The division of the tensor into pieces depends only on the tensor's length. A block that finishes a piece
+ * starts the next free piece, because some multiprocessors read a fifth faster than others. Long pieces are processed
+ * first and short pieces last, so that all blocks end at almost the same time. A thread sums its elements of a chunk in
+ * float, and adds the sums of its chunks in double. When a piece is finished, the block adds the sums of its threads;
+ * the last block to finish adds the sums of all pieces. All additions have a fixed order, and the result therefore has
+ * the same bits every time on the same GPU. The last block writes the result directly to pinned host memory. A
+ * comparison is a single launch, without memset or copy.
  *
  * Rejected alternatives: per-warp atomics on global sums (30 us at 2^26 elements, and a different order every run); a
  * second kernel for the reduction; the same number of elements for every block (the slowest multiprocessor took 15 %
@@ -234,7 +234,7 @@ struct course {
 	float max_abs, max_rel;
 	uint32_t misses, zero_hits;
 	chunk_peak worst; /* the warp's chunks with the highest peaks, in lanes 0 … 4 */
-	uint32_t fifth;   /* upper 32 bits of the smallest `worst` in these five lanes */
+	uint32_t fifth;   /* upper 32 bits of the smallest `worst` in lanes 0 … 4 */
 };
 
 /* Adds a chunk to the warp's list of worst chunks, if the chunk belongs there; `peak` is the largest score that this

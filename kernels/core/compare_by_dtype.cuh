@@ -61,7 +61,7 @@ static __host__ __device__ constexpr int64_t bytes_of(int64_t elements) /* dtype
 
 /* Converts a pack (16 bytes) of a dtype to floats. `lanes` is the number of elements in a pack. If `lanes` is 0, float
  * cannot represent all values of the dtype, and each element is processed in double. `magnitude` is a mask of all bits
- * of a word except sign bits: if all these bits of a word are 0, its elements are all zero. */
+ * of a word except sign bits: if all these bits of a word are 0, all elements in the word are zero. */
 template <enum dtype D> struct form {
 	static constexpr int lanes = 0;
 };

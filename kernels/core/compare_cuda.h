@@ -4,7 +4,7 @@
  * for a pair, the pair is compared in double. Sums agree to 1e-6 of their magnitude, and have the same bits in every
  * run on the same GPU. The values of the five worst elements are exact. The GPU may rank two elements differently if
  * their ratios |r - g| / bound differ by less than 1e-6, or if both ratios are outside of float's range. The margin is
- * the ratio of the worst element. It is above 1 if and only if an element misses. */
+ * the ratio of the worst element. The margin is above 1 if and only if an element misses. */
 #ifndef REFTEST_KERNELS_CORE_COMPARE_CUDA_H
 #define REFTEST_KERNELS_CORE_COMPARE_CUDA_H
 

@@ -40,8 +40,8 @@ struct place {
  * chunk. */
 typedef uint64_t chunk_peak;
 
-/* An element that is NaN in the reference or in the truth has this key, and the peak of its chunk has these bits. Both
- * are greater than those of every other score. */
+/* If an element is NaN in the reference or in the truth, its key is key_nan, and the peak of its chunk has the bits
+ * peak_nan. No other score has so great a key or so great bits. */
 static constexpr uint32_t peak_nan = 0x7fffffff;
 static constexpr uint64_t key_nan = UINT64_MAX;
 
@@ -49,7 +49,7 @@ enum sum { SUM_ABS, SUM_REL, SUM_SQ, SUM_DOT, SUM_REFERENCE, SUM_TRUTH, SUMS };
 enum count { MISSES, ZERO_HITS, ODD, /* ODD: pairs in which an element is not finite */
 	     UNMATCHED, NAN_REFERENCE, NAN_TRUTH, INF_REFERENCE, INF_TRUTH, COUNTS };
 
-/* The counters and maxima that the blocks of a launch update in global memory. All of them are zero between
+/* The counters and maxima that the blocks of a launch update in global memory. All counters and maxima are zero between
  * launches. */
 struct compare_board {
 	uint32_t pieces;                     /* number of pieces that blocks have claimed, not counting the first piece
@@ -60,8 +60,8 @@ struct compare_board {
 };
 
 /* The division of a tensor into pieces, which consist of batches. A batch has one chunk for each warp of a block. The
- * first `long_pieces` pieces have `long_batches` batches each, and the first `longer` of these have one more. The short
- * pieces that follow have one batch each. */
+ * first `long_pieces` pieces have `long_batches` batches each, and the first `longer` pieces have one batch more. The
+ * short pieces that follow have one batch each. */
 struct plan {
 	int64_t batches, long_batches;
 	uint32_t long_pieces, longer, short_pieces;
@@ -231,7 +231,7 @@ static __device__ __forceinline__ void add_finite(struct shared *shared, struct 
 }
 
 /* Loads up to AT_ONCE pairs, with overlapping loads: the elements first, first + step, … that are below `end`. Returns
- * the number of these elements. */
+ * the number of pairs that it loaded. */
 enum { AT_ONCE = 8 };
 template <enum dtype D>
 static __device__ __forceinline__ int load_pairs(const struct task &task, int64_t first, int step, int64_t end,
@@ -280,7 +280,7 @@ static __device__ __noinline__ uint32_t examine_chunk(const struct task &task, s
 
 /* Processes packs of this thread again, in double: each set bit of `again` selects a pack of the chunk. If `strange` is
  * true, adds all results of these packs except the zero hits; otherwise, adds only the misses. `first` is the first
- * element that this thread processes in the chunk. Returns the largest score of these packs. */
+ * element that this thread processes in the chunk. Returns the largest score of the selected packs. */
 template <enum dtype D>
 static __device__ __noinline__ uint32_t examine_packs(const struct task &task, struct shared *shared, int64_t first,
                                                       uint32_t again, bool strange)

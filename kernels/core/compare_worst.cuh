@@ -11,8 +11,8 @@
 
 enum { EACH = MOST_BLOCKS / THREADS * METRICS_WORST };
 
-/* Loads the worst chunks of some blocks to `mine`, five per block, the worst first. No two threads load the same
- * block's chunks. */
+/* Loads the worst chunks of some blocks to `mine`, five per block, the worst first. No two threads load chunks of the
+ * same block. */
 static __device__ __forceinline__ void load_candidates(const struct task &task, chunk_peak (&mine)[EACH])
 {
 #pragma unroll
@@ -107,7 +107,7 @@ template <enum dtype D> struct worst_packs {
 	{
 		return i / each;
 	}
-	static __device__ __forceinline__ int pack_of(int i) /* index in the chunk; may be past its end */
+	static __device__ __forceinline__ int pack_of(int i) /* index in the chunk; may be past the end of the chunk */
 	{
 		return i % each * THREADS + (int)threadIdx.x;
 	}

@@ -31,7 +31,7 @@ struct coverage_value {
 
 struct op_coverage {
 	const char *name; /* "state layout" */
-	/* Returns the number of a case, or NaN if the property does not apply to it. */
+	/* Turns a case into a number, or returns NaN if the property does not apply to the case. */
 	double (*measure)(const struct coverage_view *view, const struct op_coverage *row);
 	const char *role, *other; /* names of roles (op.roles) or of modes (op.modes) */
 	int axis, other_axis;	  /* axes of the tensors `role` and `other`; a negative axis counts from the last */

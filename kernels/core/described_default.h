@@ -1,6 +1,6 @@
 /* described_default - reads what the description of a Python scalar says about the scalar's default: "0 stands for
  * 1/sqrt(head_size)" means that a caller may pass 0 to get the default. Some references replace 0 by the default and
- * others do not, so that cases must pass 0. */
+ * others do not; only a case that passes 0 shows the difference. */
 #ifndef REFTEST_KERNELS_CORE_DESCRIBED_DEFAULT_H
 #define REFTEST_KERNELS_CORE_DESCRIBED_DEFAULT_H
 
@@ -18,7 +18,8 @@ bool described_default(const struct op_arg *arg, double *number);
 bool described_default_known(const struct op *op, const struct op_case *c, int input, double *number);
 
 /* Sets the value of a Python scalar of the case to `number`. If the number stands for a default that the family knows,
- * the scalar counts as omitted: sets its bit in op_case.absent, and its value to the family's default. */
+ * the scalar counts as omitted: sets the scalar's bit in op_case.absent, and sets the scalar to the family's
+ * default. */
 void described_set_scalar(const struct op *op, struct op_case *c, int input, double number);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /* described_effects - reads from the text of a definition whether its operation draws random samples, and which inputs
- * the operation writes to. This is only for definitions without an op family: families state their effects in
- * op.samples and op.in_place. */
+ * the operation writes to. These functions are only for definitions without an op family: families state their effects
+ * in op.samples and op.in_place. */
 #ifndef REFTEST_KERNELS_CORE_DESCRIBED_EFFECTS_H
 #define REFTEST_KERNELS_CORE_DESCRIBED_EFFECTS_H
 

@@ -96,7 +96,7 @@ static bool cuda_broken(const struct device *device)
 	return own(device)->broken;
 }
 
-/* Writes free and total bytes of GPU memory. Both are 0 if the driver does not report them. */
+/* Writes free and total bytes of GPU memory. Both numbers are 0 if the driver does not report them. */
 static void memory(struct device *device, size_t *free_bytes, size_t *total_bytes)
 {
 	struct cuda_device *d = own(device);
@@ -275,7 +275,8 @@ static __global__ void search(const unsigned char *a, struct pattern pattern, in
 	}
 }
 
-/* Starts a search. Several searches may use *d->found one after the other: it is then their smallest offset. */
+/* Starts a search. Several searches may use *d->found one after the other: *d->found is then the smallest offset that
+ * any of the searches found. */
 static int launch_search(struct cuda_device *d, const void *a, struct pattern pattern, int64_t bytes, struct err *err)
 {
 	const unsigned char *start = (const unsigned char *)a;
@@ -300,7 +301,8 @@ static int begin_search(struct cuda_device *d, struct err *err)
 	return usable(d, err) != 0 ? -1 : CHECKED(d, cudaMemsetAsync(d->found, 0xff, sizeof *d->found, d->stream), err);
 }
 
-/* Waits for the searches. Returns the smallest offset that they found, -1 if they found nothing, or -2 on error. */
+/* Waits for the searches. Returns the smallest offset that the searches found, -1 if they found nothing, or -2 on
+ * error. */
 static int64_t end_search(struct cuda_device *d, struct err *err)
 {
 	unsigned long long found = 0;

@@ -610,7 +610,7 @@ static enum evidence explains_all(const struct list *list, int i, const struct p
 	return all;
 }
 
-/* Returns true if outputs of the reference differ from the correct outputs. If none differs, the case failed for
+/* Returns true if outputs of the reference differ from the correct outputs. If no output differs, the case failed for
  * another reason, and every mistake without an effect would seem to explain it. */
 static bool differs(const struct prepared *sets, int count)
 {
@@ -649,8 +649,8 @@ static void set_bit(unsigned char *bits, int i)
 	bits[i / 8] |= (unsigned char)(1 << i % 8);
 }
 
-/* Returns true if mistake i and the first reported mistake both multiply the same output. Their factors are then the
- * same number, rounded to different numbers of digits. */
+/* Returns true if mistake i and the first reported mistake both multiply the same output. The factors of the two
+ * mistakes are then the same number, rounded to different numbers of digits. */
 static bool is_same_factor(const struct search *search, int i)
 {
 	const struct op_mistake *first = &search->list.items[search->first], *this = &search->list.items[i];

@@ -46,7 +46,7 @@ struct diagnosis {
 struct op_variation;
 
 /* `v` holds the outputs that a mistake computes from the inputs of `set`. Returns true if the outputs of the reference
- * agree with them everywhere. */
+ * agree everywhere with the outputs in `v`. */
 bool diagnosis_agrees(const struct op_variation *v, const struct diagnosis_set *set);
 
 /* Notes a case that the reference passed. A reference with the right mistake must also pass this case. The family must

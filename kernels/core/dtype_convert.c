@@ -20,8 +20,8 @@ static inline float cut(double value)
 {
 	float nearest = (float)value;
 	uint32_t bits = float_bits(nearest);
-	/* 1 if the float is farther from zero than `value`. This also turns infinity into the largest finite float if
-	 * `value` is finite. */
+	/* 1 if the float is farther from zero than `value`. Subtracting 1 from the bits also turns infinity into the
+	 * largest finite float if `value` is finite. */
 	uint32_t away = fabs((double)nearest) > fabs(value) ? 1 : 0;
 
 	return float_from_bits((double)nearest == value || isnan(value) ? bits : (bits - away) | 1);

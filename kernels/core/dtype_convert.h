@@ -57,8 +57,8 @@ HOST_DEVICE static inline uint16_t bf16_from_float(float value)
 }
 
 /* Returns the bits of |value| in a narrow format, without the sign bit. The format has `mantissa_bits` fraction bits,
- * the exponent bias `bias`, and subnormals. `largest` has the bits of its largest finite number. For infinity, and for
- * a value that rounds to a number above `largest`, returns `overflow`. `value` must not be NaN. */
+ * the exponent bias `bias`, and subnormals. `largest` has the bits of the format's largest finite number. For infinity,
+ * and for a value that rounds to a number above `largest`, returns `overflow`. `value` must not be NaN. */
 HOST_DEVICE static inline uint32_t narrow_code(float value, int mantissa_bits, int bias, uint32_t largest,
                                                uint32_t overflow)
 {
@@ -228,9 +228,9 @@ extern "C" {
 #endif
 
 /* dtype_load returns element `index` of a dense tensor as a double. The result is exact except for int64 beyond 2^53.
- * dtype_store converts a double to the dtype and stores it as element `index`. It rounds the value once, not to float
- * first. For integers, dtype_store rounds to nearest, ties to even, and saturates; NaN becomes 0. For bool, any value
- * except zero becomes 1. Host only. */
+ * dtype_store converts a double to the dtype and stores it as element `index`. dtype_store rounds the value once, not
+ * to float first. For integers, dtype_store rounds to nearest, ties to even, and saturates; NaN becomes 0. For bool,
+ * any value except zero becomes 1. Host only. */
 double dtype_load(const void *data, enum dtype dtype, int64_t index);
 void dtype_store(void *data, enum dtype dtype, int64_t index, double value);
 

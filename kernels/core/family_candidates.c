@@ -73,8 +73,8 @@ static void remove_names(const struct op *op, struct words *words)
 		}
 }
 
-/* If a text has one of these words, the definition possibly computes another operation than the family that the text
- * names, or more than that. */
+/* If a text has one of these words, the definition may compute another operation than the family that the text names,
+ * or more than the operation of this family. */
 static const char *const other_words[] = {
     "add",       "after", "and",       "backward",  "before",    "bias",     "bwd",     "dgrad",   "dropout",  "followed", "fused",
     "gate",      "gated", "geglu",     "gelu",      "grad",      "gradient", "gradients", "instead", "like",   "log",      "mask",

@@ -99,7 +99,8 @@ double gradient_slope(const struct op_case *c, const struct tensor *in, int inpu
 	return slope;
 }
 
-/* The root mean squares of the truth and of the difference. Each is NaN or infinite if one of the elements is. */
+/* The root mean squares of the truth and of the difference. Each root mean square is NaN or infinite if one of the
+ * elements is. */
 struct sizes {
 	double truth, difference;
 };

@@ -1,5 +1,5 @@
-/* gradient_bounds - derives from a definition a problem whose outputs are gradients, fills its inputs, and applies
- * bounds to gradients.
+/* gradient_bounds - derives from a definition a problem whose outputs are gradients, fills the inputs of this problem,
+ * and applies bounds to gradients.
  *
  * A definition with inputs x and outputs y has a gradient problem. The inputs of the gradient problem are x and, for
  * each floating-point y, the gradient of the loss with respect to y. The outputs of the gradient problem are the

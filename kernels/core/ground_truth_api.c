@@ -702,7 +702,8 @@ static int read_judged(struct judged *judged, const char *text, int output, cons
 	return TRUTH_OK;
 }
 
-/* Judges the output. Returns TRUTH_REFUSED if it is wrong, and TRUTH_NONE if the elementwise rule applies to it. */
+/* Judges the output. Returns TRUTH_REFUSED if the output is wrong, and TRUTH_NONE if the elementwise rule applies to
+ * the output. */
 static int judge(struct judged *judged, int output, struct err *err)
 {
 	const struct request *request = &judged->request;

@@ -38,8 +38,8 @@ extern "C" {
 enum {
 	TRUTH_BAD = -1, /* the case cannot be parsed, a tensor's size does not match, or memory or the device failed */
 	TRUTH_OK = 0,
-	/* No family has this truth, or no source states a constant that the family needs. From reftest_judge: the
-	 * elementwise rule (reftest_rule) applies to the output. */
+	/* No family has the truth of the case, or no source states a constant that the family needs. From
+	 * reftest_judge: the elementwise rule (reftest_rule) applies to the output. */
 	TRUTH_NONE = 1,
 	/* From reftest_judge: the output is wrong; the reason is in `why`. From reftest_probe: no value of the
 	 * constants gives these outputs. */
@@ -78,7 +78,7 @@ int reftest_scalar(const char *text, int input, double *value, char *why, size_t
 int reftest_constant(const char *text, const char *name, double *value, char *why, size_t room);
 
 /* Recovers the hidden constants that no source states, from the outputs that a reference computed for a case with
- * "probe". All tensors are on the host. Writes {"eps": 1e-06} to `why`. Returns TRUTH_NONE if the family has no such
+ * "probe". All tensors are on the host. Writes {"eps": 1e-06} to `why`. Returns TRUTH_NONE if the family has no probe
  * case. */
 int reftest_probe(const char *text, const struct truth_place *in, const struct truth_place *out, char *why, size_t room);
 

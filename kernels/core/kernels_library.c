@@ -1,7 +1,7 @@
 /* kernels_library - loads the kernels libraries with dlopen and checks that they belong to this build. Each library
- * must have the digest that make wrote into this program. Both must have the program's struct layout, and both must be
- * built from the same sources. A single run of make builds the program and the libraries. A stale library is an error,
- * whose message states the remedy. */
+ * must have the digest that make wrote into this program. Both libraries must have the program's struct layout, and
+ * both must be built from the same sources. A single run of make builds the program and the libraries. A stale library
+ * is an error, whose message states the remedy. */
 #include "kernels/core/kernels_library.h"
 
 #include <dlfcn.h>

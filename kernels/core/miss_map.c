@@ -70,8 +70,8 @@ static double contrast(const struct tensor *found, const struct profile *profile
 	return most - least;
 }
 
-/* Chooses the two axes along which the misses differ most. If they differ equally along several axes, later axes are
- * preferred. The earlier of the two chosen axes becomes the rows of the map. */
+/* Chooses the two axes along which the misses differ most. If the misses differ equally along several axes, later axes
+ * are preferred. The earlier of the two chosen axes becomes the rows of the map. */
 static void choose_axes(const struct tensor *found, const struct profile *profile, struct miss_map *map)
 {
 	int best = -1, second = -1;

@@ -2,8 +2,8 @@
  *
  * Each error has a level, on a scale of powers of two: level 0 is no error, errors at levels below MISS_BOUND are
  * within the bound, and errors at levels from MISS_BOUND on are at least 1, 2, 4 … times the bound. The map shows the
- * two axes along which the misses differ most. Each of its cells has the largest level of the elements that it covers.
- * Long axes are divided into MISS_SIDE parts. */
+ * two axes along which the misses differ most. Each cell of the map has the largest level of the elements that the cell
+ * covers. Long axes are divided into MISS_SIDE parts. */
 #ifndef REFTEST_KERNELS_CORE_MISS_MAP_H
 #define REFTEST_KERNELS_CORE_MISS_MAP_H
 

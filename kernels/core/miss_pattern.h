@@ -10,9 +10,9 @@
  * modulo a number, or the whole axis.
  *
  * Returns false if the elements that exceed the tolerance rule (the misses) form no such region. A region contains all
- * misses, and at least half of its elements are misses. (Fewer are enough if the reference computed 0 for the whole
- * region, or NaN.) Also returns false if the region is the whole output, unless the reference computed 0 or NaN for all
- * misses. Both tensors are on the host. */
+ * misses, and at least half of its elements are misses. (Fewer misses are enough if the reference computed 0 for the
+ * whole region, or NaN.) Also returns false if the region is the whole output, unless the reference computed 0 or NaN
+ * for all misses. Both tensors are on the host. */
 bool miss_pattern(const struct tensor *found, const struct tensor *truth, struct rule rule, const char *const *axes,
 		  char *out, size_t size);
 

@@ -32,7 +32,7 @@ struct op_variation variation_open(const struct op *op, const struct op_case *c,
 void variation_close(struct op_variation *v);
 /* Runs the changes and the oracle. Returns false if there is nothing to change, or if the oracle refuses the inputs.
  * `right` has the correct outputs, with floats as float64. If a mistake changes no input, its outputs are copied from
- * `right` before they are changed. If `right` is NULL, the oracle computes them. */
+ * `right` before they are changed. If `right` is NULL, the oracle computes the correct outputs. */
 bool variation_run(struct op_variation *v, const struct op_mistake *mistake, const struct tensor *right);
 
 /* Return the index of the input or output of a role, or -1. */
@@ -74,9 +74,9 @@ bool before_root_scale(struct op_variation *v, const struct op_mistake *mistake)
 bool variation_scale(struct op_variation *v, const char *role, double scale); /* the scalar becomes `scale` */
 bool before_variant(struct op_variation *v, const struct op_mistake *mistake); /* toggles the flags `by` */
 bool before_iota(struct op_variation *v, const struct op_mistake *mistake);    /* the elements are 0, 1, 2, … */
-/* Used together with after_tile: query head h does not read the head of its group. It reads the head of `other` whose
- * number is h modulo the number of these heads. Heads are axis 1 of `role` and of the outputs, and the last axis but
- * one of `other`. */
+/* Used together with after_tile: query head h does not read the head of its group, but the head of `other` whose number
+ * is h modulo the number of heads in `other`. Heads are axis 1 of `role` and of the outputs, and the last axis but one
+ * of `other`. */
 bool before_tile(struct op_variation *v, const struct op_mistake *mistake);
 
 /* These functions change outputs after the oracle ran; `role` is an output. From after_scale to after_log, a NULL in

@@ -163,7 +163,7 @@ static void ask_axes(const struct op_problem *problem, struct op_constant *eps)
 	}
 }
 
-/* Writes the epsilon that a model's configuration states under `field`, or under another name of it. */
+/* Writes the epsilon that a model's configuration states under `field`, or under another name of this field. */
 static bool published_epsilon(const char *model, const char *field, double *value)
 {
 	if (strcmp(field, rms_norm_field(0)) != 0)

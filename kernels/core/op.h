@@ -175,17 +175,17 @@ struct op_coverage;
 enum { OP_NARROWER = 3 };
 struct op_mistake {
 	const char *says; /* the end of the sentence "behaves as if …": "kv heads were tiled, not interleaved" */
-	/* `before` changes the case or its inputs before the oracle runs; `after` changes the outputs. They return
-	 * false if the case has nothing to change; the mistake then does not explain the failure. NULL: nothing is
-	 * changed. */
+	/* `before` changes the case or its inputs before the oracle runs; `after` changes the outputs. Both functions
+	 * return false if the case has nothing to change; the mistake then does not explain the failure. NULL: nothing
+	 * is changed. */
 	bool (*before)(struct op_variation *variation, const struct op_mistake *mistake);
 	bool (*after)(struct op_variation *variation, const struct op_mistake *mistake);
 	const char *role, *other; /* roles of the tensors that are changed, as in op.roles */
 	double by;                /* a parameter of the change: a factor, a limit, a dtype, … */
 	int in_oracle;            /* op_case.mistake during the oracle; op_case.mistake_by is `by` */
-	/* The narrower mistakes, by the member `in_oracle` of their rows, which are earlier; 0 ends the list. Outputs
-	 * with a narrower mistake also agree with this mistake, for example because this mistake leaves the order of
-	 * ties open. If a narrower mistake explains a case, this mistake is not reported. */
+	/* The narrower mistakes: each number is the member `in_oracle` of an earlier row of the table; 0 ends the list.
+	 * Outputs with a narrower mistake also agree with this mistake, for example because this mistake leaves the
+	 * order of ties open. If a narrower mistake explains a case, this mistake is not reported. */
 	int narrower[OP_NARROWER];
 	/* true: if op.check would reject the changed inputs in a workload, the mistake is not tried. This is needed if the
 	 * mistake changes indices: the oracle could then read outside of its tensors. */
@@ -197,7 +197,7 @@ struct op {
 	const char *const *op_types;  /* NULL-terminated list of the op_types that this family may match */
 	/* NULL-terminated list of the names of the operation, in lower case with '_' between words: "rms_norm". A
 	 * definition whose name, fi_api tag or description contains one of these names states that it computes this
-	 * operation (kernels/core/family_candidates.h). NULL: the names are op_types. */
+	 * operation (kernels/core/family_candidates.h). NULL: the names of the operation are those in op_types. */
 	const char *const *words;
 
 	/* Returns the variant (>= 0) if the family can compute the truth of the problem. Otherwise, returns -1 and
@@ -246,8 +246,8 @@ struct op {
 	 * values). NaN and infinities do not count. tests/unit/test_ranges.c verifies both ends of the range. Returns
 	 * false if the input has no meaningful range, such as indices that only have to be valid. */
 	bool (*range)(const struct op_problem *problem, int variant, int input, struct op_range *out);
-	/* Returns a length that a var axis reaches or exceeds in some default case, or 0 if its length follows from other
-	 * axes. */
+	/* Returns a length that a var axis reaches or exceeds in some default case, or 0 if the length of the axis
+	 * follows from other axes. */
 	int64_t (*reach)(const struct op_problem *problem, int variant, int axis);
 	/* Returns true if this operation draws random numbers from torch's generators. If `samples` returns false, the
 	 * output must not depend on the seeds of these generators. NULL: the operation draws no random numbers. */
@@ -258,17 +258,17 @@ struct op {
 	int (*fill)(const struct op_case *c, int input, struct tensor *out, struct err *err);
 
 	/* Checks the axes and inputs that a workload provides and that the family uses as indices, offsets, lengths or
-	 * divisors. Returns 0 if they are valid. Otherwise, returns -1 with a message in `err`, and the case is
-	 * reported as invalid. The judge calls `check` before the reference runs: first while no tensor exists (Python
-	 * scalars are in op_case.scalar), and again once the provided tensors are loaded. `in` is on the host; a tensor
-	 * with data NULL is not loaded and is not checked. NULL: the family has nothing to check. */
+	 * divisors. Returns 0 if the axes and inputs are valid. Otherwise, returns -1 with a message in `err`, and the
+	 * case is reported as invalid. The judge calls `check` before the reference runs: first while no tensor exists
+	 * (Python scalars are in op_case.scalar), and again once the provided tensors are loaded. `in` is on the host;
+	 * a tensor with data NULL is not loaded and is not checked. NULL: the family has nothing to check. */
 	int (*check)(const struct op_case *c, const struct tensor *in, struct err *err);
 
 	/* Computes the operation's definition in plain C: accumulates in double and rounds once, to the output's dtype.
 	 * `in` holds problem->input_count tensors on the host, equal to those that the reference got. `out` starts with
 	 * the problem's output_count outputs. After the outputs, at op_own_place, follows the truth of each input that
-	 * has its own truth. If `data` is NULL, that truth was not requested. A family whose inputs have no truth of
-	 * their own never accesses the entries after the outputs. Returns 0 or -1. */
+	 * has its own truth. If the `data` of such an entry is NULL, its truth was not requested. A family whose inputs
+	 * have no truth of their own never accesses the entries after the outputs. Returns 0 or -1. */
 	int (*oracle)(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err);
 
 	/* Computes hidden constants from the outputs of the reference for a case with probe = 1. A constant whose value
@@ -319,8 +319,8 @@ struct op {
 	bool on_host; /* true: the host computes inputs and truth for every device, because the family has no op_cuda */
 };
 
-/* The part of a family that runs on a GPU, in {family}.cu. `stream` is a cudaStream_t; both functions run all work on
- * it asynchronously. */
+/* The part of a family that runs on a GPU, in {family}.cu. `stream` is a cudaStream_t; `fill` and `launch` run all work
+ * on this stream asynchronously. */
 struct op_cuda {
 	const char *name;
 	/* Fills an input in device memory, with the same bytes as op.fill. Returns 1 for an input, such as offsets,
@@ -336,7 +336,8 @@ struct op_cuda {
 
 /* One family; the table is sorted by name. A digest is 32 hex digits, computed over source files. `truth_digest` covers
  * the family's whole folder and the code that all families share. `inputs_digest` covers the family's host code
- * (inputs, sizes, rule, judge) and the shared code that the host code uses. Both cover this header and ops.c. */
+ * (inputs, sizes, rule, judge) and the shared code that the host code uses. Both digests cover this header and
+ * ops.c. */
 struct op_entry {
 	const struct op *op;
 	const char *truth_digest, *inputs_digest;
@@ -357,10 +358,10 @@ int op_input_index(const struct op_problem *problem, const char *name);
 struct op_in_place op_in_place_namesake(const struct op_case *c, int input);
 
 /* Implements op.in_place for an input whose new content is an output. The operation may write the output over the input
- * if both have the same name, or if the description of the input or of the output says "in place". Otherwise, the input
- * must stay unchanged. If the description of the definition says "in place", the operation must write. The description
- * of a tensor does not oblige the operation to write: in published definitions, it describes the kernel, while the
- * reference updates a copy. */
+ * if input and output have the same name, or if the description of the input or of the output says "in place".
+ * Otherwise, the input must stay unchanged. If the description of the definition says "in place", the operation must
+ * write. The description of a tensor does not oblige the operation to write: in published definitions, such a
+ * description is about the kernel, while the reference updates a copy. */
 struct op_in_place op_in_place_as_said(const struct op_case *c, int input, int output);
 
 /* Switches the case `c` to the first or second set of input values; `seed` is the seed of the first set. */

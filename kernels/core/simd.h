@@ -2,9 +2,9 @@
  * with fused multiply-add.
  *
  * WIDE compiles a function three times: for any x86-64, AVX2 and AVX-512. The dynamic loader selects the version for
- * the machine. Other machines and the sanitizers do not support several versions of a function. For them, WIDE expands
- * to nothing. The results of the versions differ at most in the last bits of sums, because they add in a different
- * order. */
+ * the machine. Other machines and the sanitizers do not support several versions of a function. On such machines, and
+ * with the sanitizers, WIDE expands to nothing. The results of the versions differ at most in the last bits of sums,
+ * because each version adds in a different order. */
 #ifndef REFTEST_KERNELS_CORE_SIMD_H
 #define REFTEST_KERNELS_CORE_SIMD_H
 
@@ -17,8 +17,8 @@
 #endif
 
 /* FUSED lets the compiler contract a multiplication and an addition into a fused multiply-add. Use FUSED only where
- * every product is exact, such as the product of two floats in double. The results are then the same, and sums take
- * half the time. */
+ * every product is exact, such as the product of two floats in double. The results are then the same as without FUSED,
+ * and sums take half the time. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define FUSED __attribute__((optimize("fp-contract=fast")))
 #else

@@ -1,9 +1,9 @@
 #include "kernels/core/tolerance.h"
 
 /* rtol of float16 and bfloat16 is about one unit in the last place (2^-10 and 2^-7). Adjacent numbers of an 8-bit or
- * 4-bit float dtype differ by an eighth or more. For these, rtol is 0.2, and 85 % of the elements must meet the bound.
- * The bounds of float64 are those of FlashInfer's own tests. Outputs that are not floats must be equal. Scales in
- * float8_e8m0fnu, which are powers of two, must also be equal. */
+ * 4-bit float dtype differ by an eighth or more. For 8-bit and 4-bit floats, rtol is 0.2, and 85 % of the
+ * elements must meet the bound. The bounds of float64 are those of FlashInfer's own tests. Outputs that are not floats
+ * must be equal. Scales in float8_e8m0fnu, which are powers of two, must also be equal. */
 struct rule rule_default(enum dtype dtype)
 {
 	static const struct rule rules[DTYPE_COUNT] = {

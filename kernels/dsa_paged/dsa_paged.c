@@ -529,7 +529,7 @@ static int judge(const struct op_case *c, int output, const struct tensor *in, c
 
 static const char *const op_types[] = {"dsa_paged", NULL};
 
-/* The roles of both variants; all roles of the other variant are -1. */
+/* The roles of both variants; all roles of the variant that the problem does not have are -1. */
 struct roles {
 	struct attention_roles attention;
 	struct indexer_roles indexer;

@@ -5,8 +5,8 @@
  *           heads. The sum over heads has a fixed order.
  *   choose  One block selects the keys of one sequence. Scores become integers with the same order. Four passes, of
  *           8 bits each, count keys to find the least selected score. Then the block writes the keys above the least
- *           selected score, in the order of the sequence. Then it writes keys with exactly this score, the first ones
- *           of the sequence, until enough keys are selected.
+ *           selected score, in the order of the sequence. Then the block writes keys with exactly the least selected
+ *           score, the first ones of the sequence, until enough keys are selected.
  *
  * Counts and positions are integers, so the result is the same every time. NaN counts as the largest score. */
 #include "kernels/common/attention/attention_cuda.h"

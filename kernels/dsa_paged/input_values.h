@@ -15,12 +15,12 @@
  *
  * In the second set, sequences 0 and 1 are exchanged if there are several: the first sequence has the fewest keys.
  * Sequences 8 to 22 have 15, 16, 17, 31, 32, 33, … 257 keys. Of the later sequences, the last one and those next to a
- * power of two have one to three keys. The others have none, because a reference takes time for each sequence with
- * keys. The pages of a sequence are distinct and in random order; several sequences use the same page. One page in
- * eight is unused. Entries of the page table after the last page of a sequence are the number of an unused page in the
- * first set of values, and -1 in the second set. These entries have no meaning, and a reference need not read them.
- * Keys that belong to no sequence (in unused pages, or after the last key of a sequence) are NaN, and so are their
- * scales.
+ * power of two have one to three keys. The other later sequences have no keys, because a reference takes time for each
+ * sequence with keys. The pages of a sequence are distinct and in random order; several sequences use the same page.
+ * One page in eight is unused. Entries of the page table after the last page of a sequence are the number of an unused
+ * page in the first set of values, and -1 in the second set. These entries have no meaning, and a reference need not
+ * read them. Keys that belong to no sequence (in unused pages, or after the last key of a sequence) are NaN, and so are
+ * their scales.
  *
  * Each edge case has three sequences. In empty_sequences no sequence has keys. In few_keys the lengths are one key
  * fewer than are selected, one key, and a page plus one key. In equal_scores each sequence has as many keys as the
@@ -29,7 +29,7 @@
  *   queries  are uniform on [-8, 8).
  *   keys     are uniform on [-448, 448), rounded to e4m3; every second zero is -0. One group of keys in sixteen has only
  *            zeros: the scores of these keys are exactly 0, between those of other keys, which are negative and positive.
- *   scales   of keys are m 2^e with m in [1, 2) and e = -8 … -11; a reference that ignores them orders the scores
+ *   scales   of keys are m 2^e with m in [1, 2) and e = -8 … -11; a reference that ignores the scales orders the scores
  *            differently.
  *   weights  are uniform on [-1, 1); a reference that ignores the weights or the relu orders the scores differently. In
  *            one third of the sequences weights are 0.5 lower, and most scores are negative. In another third weights

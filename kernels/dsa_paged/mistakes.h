@@ -1,6 +1,6 @@
-/* mistakes - the mistakes that people make in references of sparse attention and of its indexer. The table has all of
- * them; the enum numbers those that the oracle and the judge of the indexer compute themselves. The numbers of sparse
- * attention are in kernels/common/attention/attention.h. */
+/* mistakes - the mistakes that people make in references of sparse attention and of its indexer. The table has all
+ * mistakes; the enum numbers those mistakes that the oracle and the judge of the indexer compute themselves. The
+ * numbers of sparse attention are in kernels/common/attention/attention.h. */
 #ifndef REFTEST_KERNELS_DSA_PAGED_MISTAKES_H
 #define REFTEST_KERNELS_DSA_PAGED_MISTAKES_H
 

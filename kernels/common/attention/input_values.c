@@ -305,7 +305,7 @@ static int64_t *page_numbers(const struct op_case *c, const struct attention_rol
 struct rows_seen {
 	int64_t reachable, start, stride, most, width; /* most: the largest number of different rows that a list can have */
 	int64_t query, queries; /* the query's number, and the number of queries */
-	int64_t kind;           /* the number of the query by which input_values.h selects the rows */
+	int64_t kind;           /* `query`, but 4 - query if queries 0 and 4 are exchanged (input_values.h) */
 	uint64_t key;
 };
 

@@ -21,7 +21,7 @@
  *                     if the definition's name, a tag or a Python scalar says "beta_sigmoid". Beta is doubled if the
  *                     name, a tag or a Python scalar says "neg_eigval". Implementations differ in whether they double a
  *                     beta that does not go through a sigmoid. A beta without a sigmoid is doubled if the description
- *                     of the scalar neg_eigval says that beta is doubled and does not mention the sigmoid; otherwise,
+ *                     of the "neg_eigval" scalar says that beta is doubled and does not mention the sigmoid; otherwise,
  *                     no case has a doubled beta without a sigmoid.
  *   "l2norm"          q / |q| and k / |k|. References may add up to 1e-5 to the sum of squares: the norm of every row
  *                     is so large that this changes no verdict.
