@@ -14,9 +14,9 @@
  * each off by half an ulp, which is at most 2^-8 (bfloat16) or 2^-11 (float16) of the value. Therefore rtol allows
  * three such roundings: 1.2 % for bfloat16 and 0.15 % for float16. For large negative x, 1 + erf and 1 + tanh in gelu
  * cancel, and an error of 2^-24 remains. This error is multiplied by |x| / 2 and by the second half of the row. |x| / 2
- * is at most 4, because 1 + erf and 1 + tanh are exactly 0 in float32 below x = -8, and the second half is usually at
- * most 2. Therefore atol is 2e-6. With gelu, the second half exceeds 2 only in two kinds of rows. Where |gate| is at
- * most 1, 1 + erf is at least 0.3, and its relative error is at most 2e-7. Where |gate| is 128 or more, nothing
+ * is at most 4, because 1 + erf and 1 + tanh are exactly 0 in float32 below x = -8. The second half is usually at most
+ * 2. Therefore atol is 2e-6. With gelu, the second half exceeds 2 only in two kinds of rows. In rows whose |gate| is at
+ * most 1, 1 + erf is at least 0.3, and its relative error is at most 2e-7. In rows whose |gate| is 128 or more, nothing
  * cancels. silu has no cancellation, and its error is smaller. In rows with factors up to 2^40 the relative error of
  * silu is below 3e-6, because exponents are at most 32. In rows with still larger factors gates are at most -128, and
  * the result is 0 or below 1e-15. If a gate is subnormal in float16, its activation is nearly always subnormal, too,
@@ -162,8 +162,8 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-/* If the input has at most 9000 columns, the number of rows is above 300 in some default case; if it has more, fewer
- * rows suffice. */
+/* If the input has at most 9000 columns, the number of rows is above 300 in some default case. If the input has more
+ * columns, fewer rows suffice. */
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *x = &problem->inputs[0];

@@ -5,9 +5,9 @@
  * Inside a range, blocks of BLOCK elements are converted to double, in scratch memory that fits in the L1 cache.
  *
  * If a block contains no NaN, no infinity and no integer that a double cannot represent, `add_block` processes the
- * block in a single vectorised loop, without differences if both sides have the same bits. Any other block is processed element by element by `add_element`, which implements
- * every rule. `add_block` and `add_element` count the same elements as hits, because both compute |r - g| and the bound
- * in double, with the same operations.
+ * block in a single vectorised loop, without differences if both sides have the same bits. `add_element` processes
+ * every other block element by element, and implements every rule. `add_block` and `add_element` count the same
+ * elements as hits, because both compute |r - g| and the bound in double, with the same operations.
  *
  * The worst elements are found without sorting. A block is searched only if one of its elements is worse than the last
  * element in the current list of worst elements. The test for this, d > ratio * bound, needs no division. */

@@ -133,8 +133,8 @@ template <int lanes> static __device__ __forceinline__ int misses_among(const fl
 	return clear == maybe && peak < INFINITY ? clear : -1;
 }
 
-/* Adds the results of pack k. fmaxf ignores a NaN score, which is correct in both cases: a score of 0 / 0 counts as 0,
- * and for any other NaN score a sum of squares is also NaN, which is_in_range detects. */
+/* Adds the results of pack k. fmaxf ignores a NaN score. This is correct in both cases: a score of 0 / 0 counts as 0,
+ * and if any other score is NaN, a sum of squares is also NaN, which is_in_range detects. */
 template <enum dtype D>
 static __device__ __forceinline__ void take(struct share<D> *to, int k, const struct task &task, const uint4 &raw_r,
                                             const uint4 &raw_g)
@@ -174,8 +174,8 @@ static __device__ __forceinline__ void take(struct share<D> *to, int k, const st
 	to->peak = fmaxf(to->peak, peak);
 }
 
-/* Returns true if float is accurate enough for elements with this sum of squares and this bitwise OR. Returns false if
- * the sum is NaN. */
+/* Returns true if float is accurate enough for elements whose squares have the sum `squares` and whose words have the
+ * bitwise OR `bits`. Returns false if the sum is NaN. */
 template <enum dtype D> static __device__ __forceinline__ bool is_in_range(float squares, uint32_t bits)
 {
 	return squares < squares_greatest && (squares >= squares_least || (bits & form<D>::magnitude) == 0);
@@ -315,7 +315,7 @@ static __device__ __forceinline__ struct piece piece_at(const struct plan &plan,
 	return {plan.batches - (pieces_of(plan) - number), 1};
 }
 
-/* The index of the chunk that this warp processes in a batch. */
+/* Returns the index of the chunk that this warp processes in a batch. */
 static __device__ __forceinline__ int64_t chunk_in(int64_t batch)
 {
 	return batch * WARPS + threadIdx.x / 32;
@@ -670,7 +670,7 @@ static uint32_t zero_limit_bits(float limit, enum dtype dtype)
 	return bits;
 }
 
-/* Returns true if the fast path is accurate for this rule. Otherwise, every element is processed in double. */
+/* Returns true if the fast path is accurate for `rule`. Otherwise, every element is processed in double. */
 static bool is_plain(struct rule rule)
 {
 	return (rule.atol == 0 || rule.atol >= 1e-30) && (rule.rtol == 0 || rule.rtol >= 1e-30) && rule.rtol <= 0.999 &&

@@ -41,7 +41,7 @@ struct place {
 typedef uint64_t chunk_peak;
 
 /* If an element is NaN in the reference or in the truth, its key is key_nan, and the peak of its chunk has the bits
- * peak_nan. No other score has so great a key or so great bits. */
+ * peak_nan. Both numbers are greater than those of any other score. */
 static constexpr uint32_t peak_nan = 0x7fffffff;
 static constexpr uint64_t key_nan = UINT64_MAX;
 

@@ -250,7 +250,7 @@ static __device__ void search_byte(const unsigned char *a, const struct pattern 
 }
 
 /* Writes the smallest offset at which `a` differs from the pattern to *found. Bytes head … tail - 1 are whole 16-byte
- * words that are aligned on both sides; all other bytes are compared one by one. */
+ * words, aligned both in `a` and in the pattern; all other bytes are compared one by one. */
 static __global__ void search(const unsigned char *a, struct pattern pattern, int64_t bytes, int64_t head, int64_t tail,
                               unsigned long long *found)
 {
@@ -367,8 +367,8 @@ static const struct op_cuda *const families[] = {
     NULL,
 };
 
-/* Returns the GPU half of the family. If this library lacks the family, because it is from another build than the CPU
- * library, returns NULL with a message in `err`. */
+/* Returns the struct op_cuda of the family. If this library lacks the family, because it is from another build than the
+ * CPU library, returns NULL with a message in `err`. */
 static const struct op_cuda *family_of(const struct op *op, struct err *err)
 {
 	for (int i = 0; families[i] != NULL; i++)

@@ -766,8 +766,8 @@ void diagnose(const struct op *op, const struct diagnosis_set *sets, int count, 
 	diagnosis->count = 0;
 	if (diagnosis->complete && differs(search->sets, count))
 		try_all(search);
-	/* If a vague mistake or too many mistakes explain the case, the result is incomplete: it does not contradict a
-	 * mistake that another case reports. */
+	/* If a vague mistake or too many mistakes explain the case, the result is incomplete: the result does not
+	 * contradict a mistake that another case reports. */
 	if (search->vague)
 		diagnosis->complete = false;
 	if (diagnosis->count > DIAGNOSIS_MOST) {

@@ -10,7 +10,7 @@
 
 #include "kernels/core/op.h"
 
-/* DIAGNOSIS_MOST: if more mistakes explain a case, none of them is reported. */
+/* DIAGNOSIS_MOST: the largest number of reported mistakes. If more mistakes explain a case, no mistake is reported. */
 enum { DIAGNOSIS_MOST = 2, DIAGNOSIS_TEXT = 256, DIAGNOSIS_MISTAKES = 1024, DIAGNOSIS_PASSED = 4, DIAGNOSIS_AXES = 32 };
 
 /* One set of input values of a case that failed. All tensors are on the host. */
@@ -28,7 +28,7 @@ struct diagnosis_passed {
 	int set_count;
 };
 
-/* What is known about the mistake of a definition. If all members are 0, nothing is known. */
+/* What is known about the mistake in the reference of a definition. If all members are 0, nothing is known. */
 struct diagnosis {
 	/* Bit i is set if mistake i does not explain a failure of an earlier case of the definition. The numbers of
 	 * mistakes depend only on the problem. */
@@ -49,8 +49,8 @@ struct op_variation;
  * agree everywhere with the outputs in `v`. */
 bool diagnosis_agrees(const struct op_variation *v, const struct diagnosis_set *set);
 
-/* Notes a case that the reference passed. A reference with the right mistake must also pass this case. The family must
- * have filled all inputs of the case. Large cases are not noted. */
+/* Notes a case that the reference passed. If a reference with some mistake would fail this case, the reference does not
+ * have that mistake. The family must have filled all inputs of the case. Large cases are not noted. */
 void diagnosis_note_passed(struct diagnosis *diagnosis, const struct op_case *const *sets, int count);
 
 /* Tries on one case all mistakes that are not refuted yet, for at most `seconds`. */

@@ -16,10 +16,11 @@
  *   inputs    step:q, step:k, …                            2^-16 of the input's elements, of either sign
  *   outputs   slope_q, slope_k, …                          a number each
  *
- * An element that is zero has the step zero, because a gate that is a logarithm must not become positive. The relative
- * error of a central difference is about the square of the step, 2^-32. If a reference adds 1e-5 to a norm, the error
- * of the slope is also about 1e-5. Because terms of opposite sign cancel, the sum may be only a hundredth of the terms.
- * Slopes may therefore be off by 1 %; a wrong formula is off by more.
+ * An element that is zero has the step zero, because a step from zero would make a gate positive, and a gate that is a
+ * logarithm must not be positive. The relative error of a central difference is about the square of the step, 2^-32. If
+ * a reference adds 1e-5 to a norm, the error of the slope is also about 1e-5. Because terms of opposite sign cancel,
+ * the slope may be only a hundredth of the terms of which it is the sum. Slopes may therefore be off by 1 %; with a
+ * wrong formula, they are off by more.
  *
  * The runner and the judge treat the tensors of a gradient problem like those of a definition: inputs by name and seed,
  * canaries, two runs, comparison.

@@ -7,12 +7,12 @@
  *   {"definition": {…}, "axes": {"batch_size": 3, …}, "scalars": {"sm_scale": 0.1, …}, "constants": {"eps": 1e-6},
  *    "seed": 0}
  *
- * `definition` is the content of the definition's file in the dataset; its `reference` is ignored. `axes` has a value
- * for every var axis. `scalars` has values for Python-scalar inputs, which replace the family's own values. `constants`
- * has values for hidden constants that no source states. An empty `axes`, `scalars` or `constants` may be left out;
- * `seed` is required.
+ * `definition` is the content of the definition's file in the dataset; the member `reference` of this content is
+ * ignored. `axes` has a value for every var axis. `scalars` has values for Python-scalar inputs, which replace the
+ * family's own values. `constants` has values for hidden constants that no source states. An empty `axes`, `scalars` or
+ * `constants` may be left out; `seed` is required.
  *
- * These members are optional. "contents": 1 selects the second set of input values (op_case.contents). "edge":
+ * The following members are optional. "contents": 1 selects the second set of input values (op_case.contents). "edge":
  * "no_rows" selects the edge case of that name (op.edges). "probe": true selects the case that makes hidden constants
  * visible (op.probe). Edge and probe cases use the axes that op.edge_axes or op.probe_axes writes. "given": ["k"] names
  * the inputs that a workload provides. "absent": ["z"] names the optional inputs that the case omits.
@@ -90,8 +90,8 @@ int reftest_truth_cuda(const char *text, int index, const struct truth_place *in
 		       char *why, size_t room);
 
 /* Computes the same as reftest_truth, and also the truth of inputs that the operation writes to without returning them
- * (op.in_place). `left` has a place with the input's shape and dtype for every input. If its `data` is NULL, the truth
- * of that input is not requested. */
+ * (op.in_place). `left` has a place with the input's shape and dtype for every input. If the `data` of a place is NULL,
+ * the truth of that input is not requested. */
 int reftest_truth_left(const char *text, const struct truth_place *in, const struct truth_place *out,
 		       const struct truth_place *left, char *why, size_t room);
 int reftest_truth_left_cuda(const char *text, int index, const struct truth_place *in, const struct truth_place *out,

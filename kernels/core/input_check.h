@@ -11,7 +11,7 @@
 bool check_brought(const struct op_case *c, const struct tensor *in, int input);
 
 /* Rejects NaN. If `finite` is true, also rejects infinities. Returns 0, or -1 with the message "input 'x' holds NaN at
- * [3, 17]; …", whose end is `why`. */
+ * [3, 17]; …", which ends with `why`. */
 int check_numbers(const struct op_case *c, const struct tensor *in, int input, bool finite, const char *why,
                   struct err *err);
 
@@ -24,7 +24,7 @@ int check_all_finite(const struct op_case *c, const struct tensor *in, struct er
 int check_integers(const struct op_case *c, const struct tensor *in, int input, int64_t least, int64_t most,
                    const char *what, struct err *err);
 
-/* Returns true if this input is a Python scalar whose value the workload provides. */
+/* Returns true if input `input` is a Python scalar whose value the workload provides. */
 bool check_is_number(const struct op_case *c, int input);
 
 /* Rejects a provided Python scalar outside of `least` … `most`. `what` describes the range: "an epsilon must be above

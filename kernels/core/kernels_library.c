@@ -64,8 +64,8 @@ static const void *find(const char *path, const char *symbol, void **handle, str
 }
 
 /* Loads the CPU library. Idle OpenMP threads of a judge must sleep, because the reference needs the cores. libgomp
- * reads the setting for this only when it is loaded, that is, now. Afterwards, the user's setting is restored for the
- * processes that this program starts. */
+ * reads the setting for sleeping threads only when libgomp is loaded, which happens here. Afterwards, the user's
+ * setting is restored for the processes that this program starts. */
 static void *load_with_sleeping_threads(const char *path, const struct digest_memory *memory, struct err *err)
 {
 	static const char setting[] = "OMP_WAIT_POLICY";

@@ -1,5 +1,5 @@
 /* kernels_library - loads the kernels libraries at run time, each from a sealed copy in memory (base/sealed_library.h).
- * After a rebuild, the library must be loaded again. On a machine without CUDA, only the CUDA library is missing. */
+ * After a rebuild, the libraries must be loaded again. On a machine without CUDA, only the CUDA library is missing. */
 #ifndef REFTEST_KERNELS_CORE_KERNELS_LIBRARY_H
 #define REFTEST_KERNELS_CORE_KERNELS_LIBRARY_H
 
@@ -52,11 +52,12 @@ struct kernels {
 /* Loads the CPU library from the folder $REFTEST_KERNELS. If $REFTEST_KERNELS is not set, looks in the binary's folder,
  * then in ../lib/reftest relative to that folder. `memory` may be NULL. */
 int kernels_open(struct kernels *kernels, const struct digest_memory *memory, struct err *err);
-/* Makes the sealed copy of the CUDA library, from the folder of the CPU library. Does not load the library, because a
- * process that has loaded it should not fork. Returns -1 with a message in `err` if the library is not built. */
+/* Makes the sealed copy of the CUDA library, from the folder of the CPU library. Does not load the CUDA library,
+ * because a process that has loaded it should not fork. Returns -1 with a message in `err` if the CUDA library is not
+ * built. */
 int kernels_seal_cuda(struct kernels *kernels, const struct digest_memory *memory, struct err *err);
-/* Loads the CUDA library, from its sealed copy if there is one. Returns -1 with a message in `err` if the library is
- * not built or is from another build, or if the driver is missing. */
+/* Loads the CUDA library, from its sealed copy if there is one. Returns -1 with a message in `err` if the CUDA library
+ * is not built or is from another build, or if the driver is missing. */
 int kernels_open_cuda(struct kernels *kernels, struct err *err);
 void kernels_close(struct kernels *kernels);
 

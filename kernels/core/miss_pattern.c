@@ -80,7 +80,7 @@ static void write_span(const struct span *span, int64_t length, const char *axis
 		snprintf(out, size, "%" PRId64 " <= %s <= %" PRId64, span->first, axis, span->last);
 }
 
-/* Returns the verb of the sentence: it depends on whether all misses are NaN, 0 or infinite. */
+/* Returns the verb of the sentence, which depends on whether all misses are NaN, 0 or infinite. */
 static const char *verb_of(const struct misses *misses)
 {
 	return misses->all_nan ? "is NaN" : misses->all_zero ? "is 0" : misses->all_infinite ? "is infinite" : "differs";

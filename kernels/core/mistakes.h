@@ -104,8 +104,8 @@ bool after_tile(struct op_variation *v, const struct op_mistake *mistake);
  * uses become 0. */
 bool after_clear_others(struct op_variation *v, const struct op_mistake *mistake);
 /* Writes the new row of each sequence to a wrong row: if `by` is 0, to the row with the sequence's number; if `by` is
- * 1, to the row after its slot. All other rows have the values of the input "state". `role` and `other` are as for
- * after_clear_others. */
+ * 1, to the row after the sequence's slot. All other rows have the values of the input "state". `role` and `other` are
+ * as for after_clear_others. */
 bool after_places(struct op_variation *v, const struct op_mistake *mistake);
 bool after_infinity(struct op_variation *v, const struct op_mistake *mistake); /* infinite elements are `by` */
 

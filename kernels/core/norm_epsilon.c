@@ -106,8 +106,8 @@ static bool value_behind(const char *text, double *value, const char **after)
 	return false;
 }
 
-/* The length of the word for epsilon that starts at `at`; 0: no such word starts there. `before` is the preceding
- * character. */
+/* Returns the length of the word for epsilon that starts at `at`, or 0 if no such word starts there. `before` is the
+ * preceding character. */
 static size_t epsilon_word(const char *at, char before)
 {
 	static const char *const words[] = {"rms_norm_eps", "epsilon", "eps", "\xCE\xB5", "\xCF\xB5"};

@@ -145,7 +145,9 @@ enum op_size { SIZE_SMALL, SIZE_MEDIUM, SIZE_LARGE, SIZE_COUNT };
  * OP_ROLE_OUTPUT build the entries of the table. */
 struct op_role {
 	const char *name;
-	short at;    /* offset of an int in the struct that op.bind fills: the tensor's index, or -1 if absent */
+	/* The offset of an int in the struct that op.bind fills. The int is the tensor's index, or -1 if the tensor is
+	 * absent. */
+	short at;
 	bool output; /* true: the role belongs to an output */
 };
 
@@ -182,7 +184,7 @@ struct op_mistake {
 	bool (*after)(struct op_variation *variation, const struct op_mistake *mistake);
 	const char *role, *other; /* roles of the tensors that are changed, as in op.roles */
 	double by;                /* a parameter of the change: a factor, a limit, a dtype, … */
-	int in_oracle;            /* op_case.mistake during the oracle; op_case.mistake_by is `by` */
+	int in_oracle;            /* op_case.mistake while the oracle runs; op_case.mistake_by is then `by` */
 	/* The narrower mistakes: each number is the member `in_oracle` of an earlier row of the table; 0 ends the list.
 	 * Outputs with a narrower mistake also agree with this mistake, for example because this mistake leaves the
 	 * order of ties open. If a narrower mistake explains a case, this mistake is not reported. */
@@ -208,8 +210,8 @@ struct op {
 	/* Both `roles` and `modes` end with an entry whose name is NULL. `bind` fills the family's struct of roles; the
 	 * offsets in `roles` refer to this struct. Before `bind` is called, `match` has accepted the problem with this
 	 * variant. `bind` must give every input and output exactly one role. `modes` is NULL if the variant shows only
-	 * which optional roles are present. All three members are NULL in an op.gradient; the forward family's members
-	 * are used instead. */
+	 * which optional roles are present. `roles`, `bind` and `modes` are NULL in an op.gradient; the forward
+	 * family's members are used instead. */
 	const struct op_role *roles;
 	void (*bind)(const struct op_problem *problem, int variant, void *roles);
 	const struct op_mode *modes;
@@ -272,8 +274,8 @@ struct op {
 	int (*oracle)(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err);
 
 	/* Computes hidden constants from the outputs of the reference for a case with probe = 1. A constant whose value
-	 * is NaN is hidden, and gets the computed value. NULL: the family has no constant to recover. `in` and `out` are on the host.
-	 * Returns 0 or -1. */
+	 * is NaN is hidden, and gets the computed value. NULL: the family has no constant to recover. `in` and `out`
+	 * are on the host. Returns 0 or -1. */
 	int (*probe)(const struct op_case *c, const struct tensor *in, const struct tensor *out,
 	             struct op_constant *constants, struct err *err);
 	/* Writes the axis values of the probe case, as one row in the layout that `sizes` writes. NULL if `probe` is

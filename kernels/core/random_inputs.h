@@ -7,9 +7,9 @@
  * calls no libm function, and contains no expression that a compiler may contract. Source of the multipliers and Weyl
  * constants: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011, table 2 and section 2.2.
  *
- * The family's input_values.h says which values its inputs get. The family's .c fills the tensors with these values,
- * and so does its .cu, which uses kernels/core/elements_cuda.h. device_cpu.c and device_cuda.cu fill the inputs of
- * definitions without a family. */
+ * The family's input_values.h says which values its inputs get. The family's .c and .cu fill the tensors with these
+ * values; the .cu uses kernels/core/elements_cuda.h. device_cpu.c and device_cuda.cu fill the inputs of definitions
+ * without a family. */
 #ifndef REFTEST_KERNELS_CORE_RANDOM_INPUTS_H
 #define REFTEST_KERNELS_CORE_RANDOM_INPUTS_H
 

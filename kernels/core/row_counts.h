@@ -2,8 +2,8 @@
  * families whose rows are independent of each other.
  *
  * Kernels process such rows in blocks of 16 to 256. Errors at the end of a block are visible if the number of rows is a
- * multiple of the block size, or one more than a multiple. The number of elements is limited, so that a case with few
- * columns has many rows. */
+ * multiple of the block size, or one more than a multiple. The limit applies to the number of elements rather than
+ * rows, so that a case with few columns has many rows. */
 #ifndef REFTEST_KERNELS_CORE_ROW_COUNTS_H
 #define REFTEST_KERNELS_CORE_ROW_COUNTS_H
 

@@ -3,8 +3,8 @@
  *
  *   attention  q_nope [queries, heads, c], q_pe [queries, heads, r], ckv_cache [pages, page size, c],
  *              kpe_cache [pages, page size, r], sparse_indices [queries, most keys], sm_scale -> output [queries,
- *              heads, c], lse [queries, heads] An entry of sparse_indices is the number of a key (page * page size
- *              + slot), or -1 for no key. Entries of -1 may be anywhere in a row. The formulas are in
+ *              heads, c], lse [queries, heads]. An entry of sparse_indices is the number of a key (page * page size +
+ *              slot), or -1 for no key. Entries of -1 may be anywhere in a row. The formulas are in
  *              kernels/common/attention/attention.h. The values of the inputs and the tolerances are in
  *              kernels/common/attention/input_values.{h,c}.
  *
@@ -309,10 +309,10 @@ static int64_t pages_in_use(const struct indexer_extent *e)
 	return nobodys > 0 ? e->pages - nobodys : e->pages;
 }
 
-/* Returns the value of the page table's entries after the last page of a sequence: page `nobodys`, which no sequence
- * uses, or -1 in the second set of values. If a workload provides the lengths of sequences, the value is `nobodys` in
- * both sets. The value is never above the last page, because some correct references first gather all pages of the
- * table and then mask the keys. */
+/* Returns the value of the page table's entries after the last page of a sequence. In the first set of values, this is
+ * the page `nobodys`, which no sequence uses; in the second set, it is -1. If a workload provides the lengths of
+ * sequences, the value is `nobodys` in both sets. The value is never above the last page, because some correct
+ * references first gather all pages of the table and then mask the keys. */
 static int64_t beyond(const struct op_case *c, const struct indexer_roles *roles, int64_t nobodys)
 {
 	if (c->contents == CONTENTS_FIRST || c->edge != 0 || (c->given >> roles->lengths & 1) != 0)

@@ -45,7 +45,7 @@
 /* The variants that op.match returns. */
 enum { DSA_ATTENTION = 0, DSA_INDEXER = 1 };
 
-/* Among INDEXER_ZERO_GROUPS groups of equal keys, the one with this number has only zeros. */
+/* Among INDEXER_ZERO_GROUPS groups of equal keys, group INDEXER_ZERO_GROUP has only zeros. */
 enum { INDEXER_ZERO_GROUPS = 16, INDEXER_ZERO_GROUP = 5 };
 
 /* The indices of the indexer's inputs and of its only output. */

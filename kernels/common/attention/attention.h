@@ -4,10 +4,10 @@
  *   logit[j] = scale * (sum over parts of query[part][t][h] . key[part][row j][h / group])
  *   lse[t][h] = log2(sum over j of e^logit[j]);  output[t][h] = sum over j of e^(logit[j] - ln(2) lse) value[row j]
  *
- * Sequence b has the queries qo_indptr[b] … qo_indptr[b + 1] - 1; if there is no qo_indptr, it has only query b. The
- * keys of a sequence are in its pages; the last page holds only last_page_len[b] keys. Causal masks are aligned at the
- * end: if a sequence has n queries, query i sees the keys 0 … keys - n + i. If a query sees no key or belongs to no
- * sequence, its output is 0 and its lse is -infinity.
+ * Sequence b has the queries qo_indptr[b] … qo_indptr[b + 1] - 1; if there is no qo_indptr, sequence b has only query
+ * b. The keys of a sequence are in its pages; the last page holds only last_page_len[b] keys. Causal masks are aligned
+ * at the end: if a sequence has n queries, query i sees the keys 0 … keys - n + i. If a query sees no key or belongs to
+ * no sequence, its output is 0 and its lse is -infinity.
  *
  * In sparse attention, query t sees the key rows whose numbers are in sparse[t]. An entry of -1 is ignored, and a key
  * row that is listed twice counts twice. */

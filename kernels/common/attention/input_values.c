@@ -481,8 +481,8 @@ enum { SMALL_CASES = 2 }; /* the number of cases in every small preset of attent
 static const double LARGEST_SCALE = 1.25;
 
 /* Returns the scale that models use: 1 / sqrt(head dim). For latent heads, the scale is 1 / sqrt(128 + r) for any size
- * of the latent, because the heads before absorption have this scale. In DeepSeek's models, 128 is the head dim without
- * the rotary part, and latents have 512 elements. */
+ * of the latent, because DeepSeek's models have this scale: 128 is their head dim without the rotary part, and latents
+ * have 512 elements. */
 static double canonical_scale(const struct attention_roles *roles, const struct attention_extent *e)
 {
 	return 1 / sqrt((double)(roles->query[1] < 0 ? e->dim[0] : 128 + e->dim[1]));

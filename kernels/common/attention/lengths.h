@@ -8,15 +8,16 @@
  *   SINGLE  One sequence. The last page of the sequence holds one key in the first set, and is full in the second set.
  *   BLOCKS  Key lengths around every block size; one sequence of more than 2048 keys; sequences without keys, without
  *           queries, without both, with one key, with as many keys as queries. In prefill, the numbers of queries are
- *           also around the block sizes: up to 128, or with latent heads up to 64, because a pair of a query and a key
- *           then costs ten times as much. There are 301 sequences (fewer if heads are many and large). Of the sequences
- *           after the first 12, the last one and those next to a power of two have at most two queries and two keys.
- *           The others have one query and no key, which keeps the case cheap. In the second set, the first and the last
- *           sequence are exchanged: the longest sequence is the last, and the first one has fewer keys than most.
+ *           also around the block sizes, up to 128. With latent heads, these numbers are at most 64, because a pair of
+ *           a query and a key then costs ten times as much. There are 301 sequences (fewer if heads are many and
+ *           large). Of the sequences after the first 12, the last one and those next to a power of two have at most two
+ *           queries and two keys. All others of these sequences have one query and no key, which keeps the case cheap.
+ *           In the second set, the first and the last sequence are exchanged: the longest sequence is the last, and the
+ *           first one has fewer keys than most.
  *   CHUNK   Prefill of long sequences, because references process chunks of 256, 512, 1024 or 2048 queries. In causal
  *           cases, sequence 0 has 1025 queries in the first set and 512 in the second, and one more key than queries.
- *           Only one set has more than 1024 queries, because these queries take most of the case's time, and 2049
- *           queries would take four times as long. The next sequence has queries but no keys, so that the last sequence
+ *           Sequence 0 has more than 1024 queries in only one set, because its queries take most of the case's time.
+ *           2049 queries would take four times as long. Sequence 1 has queries but no keys, so that the last sequence
  *           begins after query 2048 of the case. In cases without a mask, sequence 0 has few keys, and 2049 queries in
  *           the first set and 2048 in the second. */
 #ifndef REFTEST_KERNELS_COMMON_ATTENTION_LENGTHS_H
@@ -63,11 +64,11 @@ bool attention_near_power(int64_t number);
 /* Returns the totals of a case with the lengths of `list`; `row` is as for attention_many. */
 struct attention_totals attention_list_totals(enum attention_list list, int64_t page_size, int64_t row);
 
-/* Returns the list whose cases have these totals, or LIST_NONE if there is no such list. */
+/* Returns the list whose cases have the totals `totals`, or LIST_NONE if no list has such cases. */
 enum attention_list attention_list_of(const struct attention_totals *totals);
 
-/* Writes the numbers of queries and keys of sequence b. Sequence 0 has the remaining keys: for it, writes the number of
- * queries to *queries, and -1 to *keys. */
+/* Writes the numbers of queries and keys of sequence b. For sequence 0, which has the remaining keys, writes -1 to
+ * *keys. */
 void attention_list_lengths(enum attention_list list, const struct attention_totals *totals, enum op_contents contents,
                             int64_t b, int64_t *queries, int64_t *keys);
 

@@ -23,7 +23,8 @@
 extern "C" {
 #endif
 
-/* The largest page size. Tensors have at most 2^48 bytes; with this limit, the number of keys fits in 64 bits. */
+/* ATTENTION_PAGE: the largest page size. Tensors have at most 2^48 bytes; if pages are not larger than ATTENTION_PAGE,
+ * the number of keys therefore fits in 64 bits. */
 enum { ATTENTION_PARTS = 2, ATTENTION_PAGE = 65536 };
 
 /* The variants that op.match of every attention family can return; dsa_paged has a third variant. */
@@ -35,7 +36,7 @@ struct attention_roles {
 	int query[ATTENTION_PARTS], key[ATTENTION_PARTS], value;
 	int scale;         /* Python scalar */
 	int qo_indptr;     /* offsets of each sequence's queries; -1: each sequence has one query */
-	int kv_indptr;     /* offsets of each sequence's entries in kv_indices or, without pages, of its key rows */
+	int kv_indptr;     /* offsets of each sequence's entries in kv_indices; without pages, offsets of key rows */
 	int kv_indices;    /* page numbers; -1: the keys of a sequence are in consecutive rows */
 	int last_page_len; /* number of keys in each sequence's last page; -1: every page is full */
 	int sparse;        /* [queries, most keys] key row numbers, -1: no row; with `sparse`, there are no sequences */

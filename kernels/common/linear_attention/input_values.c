@@ -397,7 +397,7 @@ bool recurrence_range(const struct op_problem *problem, int variant, int input, 
 	    {roles.gamma, {-10, -0.01}},
 	    {roles.a_log, bounded ? (struct op_range){-1.6, 2.1} : (struct op_range){-6.6, 2.1}},
 	    {roles.dt_bias, bounded ? (struct op_range){-7, 7} : (struct op_range){-6, 1}},
-	    {roles.beta, {0, 1.9}}, /* before a sigmoid, the range is wider */
+	    {roles.beta, {0, 1.9}}, /* if beta goes through a sigmoid, its range is wider */
 	    {roles.state, {-31, 31}},
 	    {roles.scale, {0.7001 / sqrt((double)match_fixed_length(problem, q, q->rank - 1)), 1.75}},
 	    {roles.lower_bound, {-5, -0.75}},

@@ -109,8 +109,8 @@ int recurrence_check(const struct op_case *c, const struct tensor *in, struct er
 bool recurrence_range(const struct op_problem *problem, int variant, int input, struct op_range *out);
 int64_t recurrence_reach(const struct op_problem *problem, int variant, int axis);
 
-/* In the second set of input values, v and the initial states are larger by this factor than in the first set. Outputs,
- * final states and their bounds grow by the same factor. */
+/* In the second set of input values, v and the initial states are RECURRENCE_LARGER times as large as in the first set.
+ * Outputs, final states and their bounds grow by the same factor. */
 enum { RECURRENCE_LARGER = 64 };
 
 /* The atol of states in the first set of input values. The head of input_values.c derives this atol. */
@@ -204,8 +204,8 @@ HOST_DEVICE static inline bool recurrence_erases_huge(int64_t token)
 	return recurrence_writes_huge(token - 1);
 }
 
-/* Returns true if a value head has huge values: the gates of the head can erase them. In the other set of input values,
- * most of these heads have no huge values. */
+/* Returns true if a value head has huge values: the gates of the head can erase them. Most heads that have huge values
+ * in one set of input values have none in the other set. */
 HOST_DEVICE static inline bool recurrence_has_huge(int erasing, bool second, int64_t head)
 {
 	switch (erasing) {

@@ -25,7 +25,7 @@ void recurrence_fill_offsets(const struct op_case *c, int64_t sequences, int64_t
 int64_t recurrence_many(int64_t elements);
 
 /* Returns the number of slots in a pool of states. The case uses `used` slots, each of `elements` elements, and the
- * pool has a few more. If slots are small, the pool has more than 256 slots. */
+ * pool has a few more slots. If slots are small, the pool has more than 256 slots. */
 int64_t recurrence_pool(int64_t used, int64_t elements);
 
 /* Writes the slots 0 … `slots` - 1 to `order` in random order. If there are enough slots, the first `used` elements of

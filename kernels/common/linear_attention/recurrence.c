@@ -336,7 +336,7 @@ static void decay_state(const struct recurrence_work *w, const struct recurrence
 			state[i * w->e.k_dim + j] *= token->stays[j];
 }
 
-/* Computes the update for each value, and writes it to token->output, which holds no output yet. */
+/* Computes the update for each value, and writes the updates to token->output, which holds no output yet. */
 static void mistaken_recall(const struct recurrence_work *w, const struct recurrence_token *token, const double *state)
 {
 	const double *key = w->mistake == RECURRENCE_RECALL_QUERY ? token->q : token->k;
@@ -550,7 +550,7 @@ bool recurrence_has(const struct recurrence_work *w)
 	case RECURRENCE_LEAST_GATE:
 	case RECURRENCE_ROUNDED_STAYS:
 	case RECURRENCE_HALF_STAYS:
-	case RECURRENCE_ROUNDED_DECAYED: /* without a gate, ROUNDED_BEFORE and HALF_BEFORE have the same effects */
+	case RECURRENCE_ROUNDED_DECAYED: /* without a gate, has the effect of ROUNDED_BEFORE or HALF_BEFORE */
 	case RECURRENCE_HALF_DECAYED:
 		return gate != RECURRENCE_GATE_NONE && (w->delta || w->mistake != RECURRENCE_RECALL_FIRST);
 	case RECURRENCE_MEAN_GATE:

@@ -212,8 +212,8 @@ int recurrence_launch(const struct op_case *c, const struct tensor *in, struct t
 }
 
 /* Fills a tensor like fill_elements. The template of fill_elements cannot take struct recurrence_fill, because a
- * function has the same name. Each thread writes four elements, because one Philox block has the random bits of four
- * elements. */
+ * function is also called recurrence_fill. Each thread writes four elements, because one Philox block has the random
+ * bits of four elements. */
 static __global__ void __launch_bounds__(THREADS)
     make(void *data, enum dtype dtype, int64_t elements, const struct recurrence_fill f)
 {

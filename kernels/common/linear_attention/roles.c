@@ -339,7 +339,8 @@ static int match_states(const struct matching *m)
 	return (fitting == 3 ? first : fitting == 2) ? RECURRENCE_V_FIRST : 0;
 }
 
-/* Returns true if the description of the scalar says that it doubles beta, without a condition on the sigmoid. */
+/* Returns true if the description of the scalar says that the scalar doubles beta, without a condition on the
+ * sigmoid. */
 static bool says_doubled(const struct op_arg *scalar)
 {
 	static const char *const words[] = {"twice", "double", "factor 2", "factor of 2", "times 2", "by 2"};

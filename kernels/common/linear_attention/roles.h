@@ -59,7 +59,7 @@ struct recurrence_modes {
 /* Implements op.match. `does` contains the flags of the family (DELTA, HEAD_GATE and KEY_GATE). */
 int recurrence_match(int does, const struct op_problem *problem, struct err *why);
 
-/* These implement op.roles, op.bind and op.modes. */
+/* Implement op.roles, op.bind and op.modes. */
 extern const struct op_role recurrence_role_names[];
 void recurrence_bind(const struct op_problem *problem, int variant, void *roles);
 extern const struct op_mode recurrence_mode_names[];

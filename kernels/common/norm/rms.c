@@ -61,7 +61,7 @@ static int refuse_shapes(const struct op_problem *problem, struct err *why)
 }
 
 /* Rejects a definition whose name contains the name of an activation as a word, such as "fused_rmsnorm_silu", because
- * it computes more than a norm. */
+ * such a definition computes more than a norm. */
 static int refuse_activations(const struct op_problem *problem, struct err *why)
 {
 	static const char *const activations[] = {"silu", "gelu", "relu", "sigmoid", "swish", "swiglu", "geglu", "tanh"};

@@ -4,12 +4,12 @@
  * implementations. The other rows have spikes (large elements), which make an error in any single column visible:
  *
  *   row 0, 7  tiny: the mean square is about epsilon (row 7: a 64th of epsilon), and a wrong or missing epsilon
- *             changes the result. Even a batch with a single row detects this error, because this row is row 0.
+ *             changes the result. Even a batch with a single row detects this error, because the single row is row 0.
  *   row 1     zeros: only epsilon keeps the result finite (plain noise if epsilon is 0)
  *   row 2     shifted: 1 + noise / 4, whose variance is far from its mean square
  *   row 3     huge: noise on [-2^20, 2^20), larger than the largest activations of trained models; elements and sums of
- *             hidden state and residual overflow float16. If a tensor is float16, noise on [-2^14, 2^14): only the squares
- *             overflow it
+ *             hidden state and residual overflow float16. If a tensor is float16, noise on [-2^14, 2^14): only the
+ *             squares overflow float16
  *   row 4, 5  noise and one outlier: in the first column (row 4), in the last column (row 5)
  *   row 6     plain noise
  *   row r>=8  noise and `spikes` equal spikes, in columns (r - 8) * spikes and following, wrapping at the end
