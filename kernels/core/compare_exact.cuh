@@ -231,7 +231,7 @@ static __device__ __forceinline__ void add_finite(struct shared *shared, struct 
 }
 
 /* Loads up to AT_ONCE pairs, with overlapping loads: the elements first, first + step, … that are below `end`. Returns
- * the number of pairs that it loaded. */
+ * the number of elements below `end`. */
 enum { AT_ONCE = 8 };
 template <enum dtype D>
 static __device__ __forceinline__ int load_pairs(const struct task &task, int64_t first, int step, int64_t end,
