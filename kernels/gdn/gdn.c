@@ -19,30 +19,31 @@
  * = K, the shape is ambiguous: a state is [K, V] if the name, a tag or the description says "v-last" or "k-major".
  *
  * A multi-token pass over a pool of states verifies draft tokens (speculative decoding). Some implementations return
- * the pool unchanged; others return the pool with the new states in the slots of the sequences. The schema is the same
- * in both cases. The scalar `disable_state_update` selects between the two. Without this scalar,
- * "disable_state_update=True" (or False) in a tag or the description says whether the pool stays unchanged. If the
- * definition mentions disable_state_update nowhere, reftest runs the reference and observes whether it returns the pool
- * unchanged (the hidden constant updates_state). All other forms update the states.
+ * the pool unchanged; others return the pool with the new states in the slots of the sequences. The schema does not
+ * show which of the two an implementation does. The Python scalar `disable_state_update` selects one of them. If the
+ * definition has no such scalar, "disable_state_update=True" (or False) in a tag or the description says whether the
+ * pool stays unchanged. If the definition mentions disable_state_update nowhere, reftest runs the reference and
+ * observes whether the reference returns the pool unchanged (the hidden constant updates_state). Every pass that is not
+ * a multi-token pass over a pool updates the states.
  *
  * A buffer of intermediate states receives the state after each token, at [slot, token] or, if its first axis is the
  * batch, at [sequence, token]. The other entries of the buffer stay unchanged. A reference that receives a buffer must
  * fill it, even if the pool is not updated. The buffer is compared like an output, with the tolerance of states.
  *
  * Tolerances. An output element is the product of the scale, |q| and the projection of a state's row on the direction
- * of q. This projection is around 1/2. Therefore the atol of outputs is 2^-12 scale sqrt(K / 3), or 2^-12 scale if q is
+ * of q. The projection is around 1/2. Therefore the atol of outputs is 2^-12 scale sqrt(K / 3), or 2^-12 scale if q is
  * normalised: about a thousandth of a typical output. rtol is one ulp of the output's dtype, with a margin for the
- * errors of float32 sums (1e-6). States are float32 in most definitions. The recurrence contracts, so rounding errors
- * are not amplified: each token adds about 1e-7, and earlier errors decay with the state. Chunked references also round
- * sums of gates. kernels/common/linear_attention/input_values.c derives the bounds of states from these roundings: an
- * rtol of 2^-12 and an atol of 2^-15. In the second set of values v and the states are four times as large. Therefore
- * each atol is four times as large, because all outputs are linear in v and the states. A pool that is not updated must
- * be bit-identical.
+ * errors of float32 sums (1e-6). States are float32 in most definitions. The recurrence is contracting, so rounding
+ * errors are not amplified: each token adds an error of about 1e-7, and the errors of earlier tokens decay with the
+ * state. Chunked references also round sums of gates. kernels/common/linear_attention/input_values.c derives the bounds
+ * of states from these roundings: an rtol of 2^-12 and an atol of 2^-15. In the second set of values v and the states
+ * are four times as large. All outputs are linear in v and the states together, so each atol of the second set is also
+ * four times as large. A pool that is not updated must be bit-identical.
  *
- * A sequence without tokens keeps its state. Some implementations return zeros for its new state, or do not write it.
- * Only cases of --edge therefore have such sequences. Implementations also differ for slots below 0, and for slots to
- * which two sequences write states or intermediate states. No case has such slots. A workload is invalid if it has
- * slots below 0 or slots to which two sequences write. */
+ * A sequence without tokens keeps its state. For such a sequence, some implementations return a new state of zeros, or
+ * do not write the new state. Therefore only cases of --edge have sequences without tokens. Implementations also differ
+ * for slots below 0, and for slots to which two sequences write states or intermediate states. Therefore no case has
+ * slots of these two kinds, and a workload that has them is invalid. */
 #include "kernels/gdn/input_values.h"
 
 #include <math.h>
@@ -198,18 +199,19 @@ static struct op_in_place in_place(const struct op_case *c, int input)
 	return (struct op_in_place){buffer ? op_own_place(c->problem, input) : OP_KEPT, false};
 }
 
-/* Returns the value of a Python scalar that a case omits. An omitted switch is off, unless the definition's name or a
- * tag mentions the switch. */
+/* Returns the value of a Python scalar that a case omits. An omitted boolean scalar (l2norm or disable_state_update) is
+ * false. If the definition's name or a tag mentions l2norm, however, the value of an omitted l2norm is unknown
+ * (NaN). */
 static double left_out(const struct op_case *c, const struct gdn_roles *roles, int input)
 {
 	return input == roles->l2norm && (c->variant & GDN_L2NORM) != 0 ? (double)NAN : 0;
 }
 
 /* If a case has one sequence with at most this number of tokens, its second set of values has a scale of 0, which means
- * the default. */
+ * the default scale. */
 enum { NO_SCALE_TOKENS = 5 };
 
-/* Across the presets, all four combinations of the two switches occur. */
+/* Across the presets, all four combinations of l2norm and disable_state_update occur. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct gdn_roles roles = gdn_roles_of(c->problem);

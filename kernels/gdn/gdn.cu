@@ -10,7 +10,8 @@
 
 enum { THREADS = 256, LANES = 32, WARPS = THREADS / LANES, PER_LANE = GDN_DIM_MOST / LANES };
 
-/* The tensors and numbers of one launch. A tensor's data is NULL if the problem or the case has no such tensor. */
+/* The tensors and numbers that one kernel launch needs. A tensor's data is NULL if the problem or the case has no such
+ * tensor. */
 struct net {
 	struct tensor q, k, v, a, b, a_log, dt_bias, state, indices, offsets, output, new_state, buffer;
 	struct gdn_extent e;
@@ -96,7 +97,8 @@ static __device__ __forceinline__ void store_row(const struct net &net, const st
 	}
 }
 
-/* One warp computes one row of the state of one sequence and head; warps are numbered in this order. */
+/* One warp computes one row of the state of one sequence and head. Warps are numbered by sequence, then by head, then
+ * by row. */
 static __global__ void __launch_bounds__(THREADS) run_rows(const struct net net)
 {
 	const struct gdn_extent &e = net.e;

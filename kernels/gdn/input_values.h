@@ -5,9 +5,10 @@
  *
  *   state      Every slot has a state, even if no sequence uses the slot, because all slots are in the output. States
  *              are huge only if every sequence has one token and there are no slots.
- *   buffer     A reference writes the buffer of intermediate states and does not read it. Its initial elements have
- *              magnitudes of 64 to 128 and both signs. An element that the reference did not write, or to which it
- *              added the new value, is therefore wrong by far. No element is NaN, because the whole buffer is compared.
+ *   buffer     A reference writes the buffer of intermediate states and does not read the buffer. The initial elements
+ *              of the buffer have magnitudes of 64 to 128 and both signs. An element is therefore wrong by far if the
+ *              reference did not write it, or added the new value to it. No element is NaN, because the whole buffer is
+ *              compared.
  *
  * recurrence_fill_offsets divides the tokens of a packed batch into sequences. Slots are distinct and in random order
  * (recurrence_shuffle_slots). If sequences only read their slots, two sequences share each slot in the second set of
@@ -34,10 +35,10 @@ struct gdn_fill {
 	int eighths;        /* the elements of k are uniform on [-1, 1) * eighths / 8 * 2^exponent */
 	int exponent;
 	bool has_alike;  /* do the first tokens have alike keys? */
-	int64_t sharing; /* number of heads of the element's tensor for each head of k */
+	int64_t sharing; /* how many heads of this input share one head of k */
 	struct recurrence_alike alike;
-	bool single;     /* does every sequence have one token? Sequence n then has state n */
-	bool for_gradients; /* is this a case of gradients? It then has no short rows of q and no huge values */
+	bool single;     /* does every sequence have one token? If so, sequence n has state n */
+	bool for_gradients; /* is this a case of gradients? Such a case has no short rows of q and no huge values */
 	int short_query; /* a short row of q is multiplied by 2^short_query if it is normalised */
 };
 
@@ -65,7 +66,8 @@ HOST_DEVICE static inline bool gdn_has_huge(const struct gdn_fill *f, int64_t he
 	return !f->for_gradients && recurrence_has_huge(RECURRENCE_ERASES_BY_SOFTPLUS, f->second, head);
 }
 
-/* Returns the factor of all elements of a state. `row` is the index of the state of one head. */
+/* Returns the factor of all elements of a state. `row` is the index of one head's state, counted through the states of
+ * all sequences or slots. */
 HOST_DEVICE static inline float gdn_state_size(const struct gdn_fill *f, int64_t row)
 {
 	bool huge = f->single && recurrence_erases_huge(row / f->heads) && gdn_has_huge(f, row % f->heads);

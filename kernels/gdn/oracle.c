@@ -40,7 +40,7 @@ static int check_offsets(const struct op_case *c, int input, const struct gdn_ex
 static int check_indices(const char *name, const struct gdn_extent *e, bool writes, const struct tensor *indices,
 			 struct err *err)
 {
-	int64_t *owner = take(e->slots, sizeof *owner); /* for each slot, 1 + its sequence, or 0 */
+	int64_t *owner = take(e->slots, sizeof *owner); /* for each slot, 1 + the sequence that has it, or 0 */
 	int rc = 0;
 
 	for (int64_t n = 0; n < indices->elements && rc == 0; n++) {
@@ -125,7 +125,7 @@ int gdn_check(const struct op_case *c, const struct tensor *in, struct err *err)
 	return 0;
 }
 
-/* A case for which the truth is being computed. */
+/* A case for which the ground truth is being computed. */
 struct computation {
 	struct gdn_roles roles;
 	struct gdn_extent e;
@@ -207,8 +207,8 @@ static void keep(const struct computation *w, int64_t n, int64_t token, int64_t 
 		        stored);
 }
 
-/* Reads the initial state of sequence n. With RECURRENCE_RUNS_ON, `state` keeps the final state of the sequence
- * before. */
+/* Reads the initial state of sequence n. With the mistake RECURRENCE_RUNS_ON, `state` keeps the final state of the
+ * previous sequence. */
 static void begin_state(const struct computation *w, int64_t n, int64_t place, double *stored, double *state)
 {
 	int64_t size = w->e.v_dim * w->e.k_dim;

@@ -28,7 +28,7 @@ struct gdn_roles {
 	int cu_seqlens;
 	int indices;	    /* [sequences] integers: the slot of each sequence; without them, sequence n has slot n */
 	int buffer;	    /* [slots or batch, tokens, H_v, V, K] floats, which receive the state after each token */
-	int scale, l2norm, frozen; /* Python scalars; if frozen is true, the states must not be updated */
+	int scale, l2norm, frozen; /* Python scalars; if `frozen` is true, the states must not be updated */
 	int output, new_state;
 };
 
@@ -47,7 +47,7 @@ void gdn_bind(const struct op_problem *problem, int variant, void *roles);
 /* Implements op.match: returns the variant, or -1 with a message that says why the problem does not match. */
 int gdn_match(const struct op_problem *problem, struct err *why);
 
-/* Both functions expect a problem that op.match accepted. */
+/* gdn_roles_of and gdn_extent_of expect a problem that op.match accepted. */
 struct gdn_roles gdn_roles_of(const struct op_problem *problem);
 struct gdn_extent gdn_extent_of(const struct op_case *c, const struct gdn_roles *roles);
 
@@ -62,7 +62,7 @@ bool gdn_l2norm(const struct op_case *c, const struct gdn_roles *roles);
  * states. */
 bool gdn_updates(const struct op_case *c, const struct gdn_roles *roles);
 
-/* Checks the axes of a case. Returns 0, or -1 with a message if they make the case invalid. */
+/* Checks the axes of a case. Returns 0, or -1 with a message if the axes make the case invalid. */
 int gdn_check_axes(const struct op_case *c, const struct gdn_roles *roles, const struct gdn_extent *e, struct err *err);
 
 /* Implements op.constants: writes "updates_state" if the schema does not say whether the reference updates the

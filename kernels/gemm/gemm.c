@@ -4,9 +4,10 @@
  * contracted; the names of tensors do not matter. A and C may have more leading axes. float16, bfloat16 and float32 may
  * be mixed.
  *
- * The oracle accumulates in double. A product of two float16 or bfloat16 numbers has at most 22 bits. For such inputs,
- * with this family's values, the oracle's sums are exact in any order. The only rounding is that to C's dtype. For the
- * second set of values, the oracle sums chunks in float, and repeats a chunk in double if a result was rounded.
+ * The oracle accumulates in double. A product of two float16 or bfloat16 numbers has at most 22 bits. If A and B are
+ * float16 or bfloat16 and have this family's values, the oracle's sums are exact in any order. The only rounding is
+ * then that to C's dtype. For the second set of values, the oracle sums chunks in float, and repeats a chunk in double
+ * if a result was rounded.
  *
  * Tolerance for the second set of values: zero. The sums are exact in float32 in any order (input_values.h says why),
  * and only the rounding to C's dtype remains. Every reference that accumulates in float32 or better thus returns
@@ -23,23 +24,23 @@
  *   float16, bfloat16: Reference and truth round nearly the same number and differ by at most one ulp, so rtol = 2 u.
  *     For elements near zero rtol allows almost nothing, and the error of the float32 sums matters. On an H200 (torch
  *     2.11, K up to 65536, M 1 to 4096) this error exceeded rtol by at most 0.08 u sqrt(K) for float16, and bfloat16
- *     was exact. In a lifted row (input_values.h) elements are at least 2^15. There float32 sums have steps of 2^-8 and
- *     are off by at most 2^-9 sqrt(K), and rtol allows an error of 16. In a high row, elements are at least 98304 minus
- *     the rest of the sum: infinite in float16, whatever the order of the sum.
+ *     was exact. In a lifted row (input_values.h) elements of C are at least 2^15. Float32 sums of this magnitude have
+ *     steps of 2^-8 and are off by at most 2^-9 sqrt(K), and rtol allows an error of 16. In a high row, elements of C
+ *     are at least 98304 minus the rest of the sum: they are infinite in float16, whatever the order of the sum.
  *   float16: atol = 2 u sqrt(K) = 2^-10 sqrt(K). This tolerance also accepts a split-K kernel that rounds partial sums
- *     to float16. By default torch allows cuBLAS to use such a kernel, but this was not observed. Partial sums in
- *     float16 are off by 0.43 u s = 0.23 u sqrt(K), and by 0.53 u sqrt(K) if eight of these sums are added up in
- *     float16. This tolerance detects an error of 1 % in elements with |C| > 0.2 s.
+ *     to float16. By default torch allows cuBLAS to use a kernel of this kind, but cuBLAS was not observed to do so.
+ *     Partial sums in float16 are off by 0.43 u s = 0.23 u sqrt(K), and by 0.53 u sqrt(K) if eight of these sums are
+ *     added up in float16. This tolerance detects an error of 1 % in elements with |C| > 0.2 s.
  *   bfloat16: atol = u sqrt(K) / 2 = 2^-9 sqrt(K). An error of 1 % is 2.56 u |C|, of which rtol allows 2 u |C|. The
  *     remaining 0.56 u |C| exceeds atol if |C| > 1.7 s, and among a hundred elements some |C| reaches 3 s. Partial sums
  *     that are rounded to bfloat16 would not all be within atol.
  *   float32: atol = 2^-23 K and rtol = 2^-22. Sequential summation of K terms, the worst order, is off by 0.43 * 2^-24
  *     s sqrt(K / 2) = 0.16 * 2^-24 K, and atol is more than ten times as large. rtol allows for the rounding of
- *     reference and truth. TF32 is off by 0.25 * 2^-11 s and is detected up to K = 10^5. There are no lifted rows,
- *     because float32 sums of magnitude 2^16 would be off by more than atol.
+ *     reference and truth. TF32 is off by 0.25 * 2^-11 s and is detected up to K = 10^5. Float32 cases have no lifted
+ *     rows, because float32 sums of magnitude 2^16 would be off by more than atol.
  *
  * If a reference rounds one operand to 8-bit floats (e4m3), the root mean square error of C is 0.016 s (for A) or 0.025
- * s (for B). Many elements then exceed every tolerance here. */
+ * s (for B). The errors of many elements then exceed every tolerance here. */
 #include "kernels/gemm/mistakes.h"
 #include "kernels/gemm/input_values.h"
 
@@ -58,9 +59,9 @@
 /* The numbers of rows of A in the medium cases. The first case has GEMM_ROWS rows, one more than a multiple of 16, 32
  * and 64. If B has at most GEMM_FEW_B elements, cases are cheap, and further cases have as many rows as a block, or one
  * row more or less. If B has at most GEMM_TINY_B elements, one more case has GEMM_MANY_ROWS rows; N and K are small in
- * this case if they are var. If B has more than GEMM_FEW_B elements, there is only the first medium case, and the second
- * small case has 128 rows, a usual block size. If B has more than GEMM_B_ELEMENTS elements, the only medium case has
- * GEMM_FEW_ROWS rows, one more than a block. */
+ * this case if they are var. If B has more than GEMM_FEW_B elements, the first medium case is the only one, and the
+ * second small case has 128 rows, a usual block size. If B has more than GEMM_B_ELEMENTS elements, the only medium case
+ * has GEMM_FEW_ROWS rows, one more than a block. */
 enum { GEMM_ROWS = 321, GEMM_FEW_ROWS = 129, GEMM_FEW_B = 1 << 21, GEMM_B_ELEMENTS = 1 << 24, GEMM_CASES = 8 };
 enum { GEMM_MANY_ROWS = ROWS_PAST_GRID, GEMM_TINY_B = 1 << 18 };
 static const int64_t medium_rows[GEMM_CASES] = {GEMM_ROWS, 128, 64, 16, 31, 65, 127, 256};
@@ -166,7 +167,8 @@ static bool is_listed(const int64_t *axis, int count, int width, const int64_t *
 	return false;
 }
 
-/* Lists equal cases only once. Without a leading var axis, all cases of a preset are equal. */
+/* Lists equal cases only once. Two cases are equal, for example, if they differ only in the number of rows and A has no
+ * leading var axis. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	static const struct {
@@ -351,7 +353,7 @@ WIDE FUSED __attribute__((noinline)) static void sum_narrow_chunk(struct tile *t
 }
 
 /* Does what add_chunk does, in half the time, if float represents all sums of the chunk exactly. A flag of the
- * processor shows if it has rounded a result. If so, returns false and changes no sum. */
+ * processor shows whether the processor has rounded a result. If the flag is set, returns false and changes no sum. */
 static bool add_narrow_chunk(struct tile *t, int64_t rows, int64_t columns, int64_t length)
 {
 	if (feclearexcept(FE_INEXACT) != 0)

@@ -186,7 +186,7 @@ static __global__ void __launch_bounds__(THREADS) multiply_half(const struct pro
 		load_stage<half, nn>(shared, p, s);
 	for (int64_t step = 0; step < steps; step++) {
 		__pipeline_wait_prior(STAGES - 2);
-		__syncthreads(); /* the tiles of this step are loaded, and the next load can overwrite its stage */
+		__syncthreads(); /* this step's tiles are loaded; no thread reads the stage that is overwritten next */
 		load_stage<half, nn>(shared, p, step + STAGES - 1);
 		multiply_stage<half, nn>(part, stage_of<half>(shared, step), row, column);
 		if ((step + 1) % (PART / STEP) == 0) {

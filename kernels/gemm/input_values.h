@@ -4,9 +4,9 @@
  * C[m][n] = sum over k of A[m][k] * B(n, k), with B stored as [N][K] ("NT") or as [K][N] ("NN"). A and C may have more
  * leading axes; the product of these axes is M.
  *
- * In the first set of values, elements are uniform on [-1, 1). They are multiples of 2^-10 for float16, 2^-7 for
- * bfloat16, and 2^-20 for float32. The dtype represents such numbers exactly. An 8-bit float does not represent them,
- * and TF32 does not represent multiples of 2^-20.
+ * In the first set of values, elements are uniform on [-1, 1). Elements are multiples of 2^-10 for float16, 2^-7 for
+ * bfloat16, and 2^-20 for float32. The dtype represents these multiples exactly. An 8-bit float does not represent
+ * them, and TF32 does not represent multiples of 2^-20.
  *
  * In the second set of values, elements are multiples of a larger number (2^-5 if K = 4096), so that a sum of K
  * products is exact in float32, in any order. A and B together have T = 22 - log2 K fraction bits. All products are
@@ -18,28 +18,28 @@
  *
  * If A, B and C are all 16-bit and K is large enough, two columns of A and B are special: GEMM_LIFT and GEMM_DROP. In
  * each row of B, the two special elements have the same sign and a magnitude of 24 … 28. One row of A in GEMM_LIFTED is
- * "lifted": its two special elements are 4096 and -2304, or -4096 and 2304. In ordinary rows of A, the special elements
- * are a quarter of their ordinary value. In a lifted row, the sum of products rises to 98304 … 114688 at GEMM_LIFT,
- * beyond float16's maximum, so a float16 accumulator becomes infinite. The sum falls to 33792 … 59392 at GEMM_DROP.
- * Both columns are in the same block of 256 columns, because torch lets cuBLAS round partial sums over such blocks to
- * float16. These sums then stay finite. In the second set of values, the special elements are 2^-7 times as large in A
- * and 2^7 times as large in B.
+ * "lifted": its two special elements are 4096 and -2304, or -4096 and 2304. In ordinary rows of A, a special element is
+ * a quarter of the value that it would have in any other column. In a lifted row, the sum of products rises to 98304 …
+ * 114688 at GEMM_LIFT, beyond float16's maximum, so a float16 accumulator becomes infinite. The sum falls to 33792 …
+ * 59392 at GEMM_DROP. Torch lets cuBLAS round partial sums over blocks of 256 columns to float16. Both special columns
+ * are in the same block, so that these partial sums stay finite. In the second set of values, the special elements are
+ * 2^-7 times as large in A and 2^7 times as large in B.
  *
  * The rows of A after the lifted ones are "high": they are like lifted rows, but their element at GEMM_DROP is 0, so
- * the sums of products stay at 98304 … 114688. In float16 such a sum is infinite; a reference that limits it to
- * float16's maximum is wrong. If a workload provides A or B, there are no high rows, because a sum could then be so
- * close to float16's maximum that its rounding determines whether it is infinite. The rows after the high ones are
+ * the sums of products stay at 98304 … 114688. In float16 a sum of this size is infinite; a reference that limits the
+ * sum to float16's maximum is wrong. If a workload provides A or B, there are no high rows, because a sum could then be
+ * so close to float16's maximum that its rounding determines whether it is infinite. The rows after the high ones are
  * "faint" in the second set of values: they are scaled so that their smallest elements are 2^-24, the smallest number
- * above 0 in float16, and their two special elements are 0. The products in such a row are below 2^-14, where float16
- * is subnormal. If K is 4096, about half of the row's elements of C are also below 2^-14.
+ * above 0 in float16, and their two special elements are 0. The products in a faint row are below 2^-14, where float16
+ * is subnormal. If K is 4096, about half of the elements of C in a faint row are also below 2^-14.
  *
  * If neither A nor B is float16, two of eight columns are scaled. If k % 8 is 5, column k of A is scaled by 2^30 and
  * column k of B by 2^-30. If k % 8 is 6, column k of A is scaled by 2^-30 and column k of B by 2^30. The products do
- * not change, but a reference that converts an input to float16 makes it infinite or zero. If A or B is float16, the
- * factors are 2^12 and 2^-12, in the first set of values only. A quarter of the elements in columns scaled by 2^-12 are
- * then below 2^-14. They are subnormal in float16, but exact, because they are multiples of 2^-22. The heavy elements
- * of columns scaled by 2^12 are 2^15. If a workload provides A or B, no column is scaled, because the workload's matrix
- * has no such columns. */
+ * not change, but a reference that converts A or B to float16 makes the elements of these columns infinite or zero. If
+ * A or B is float16, the factors are 2^12 and 2^-12, in the first set of values only. In columns scaled by 2^-12, a
+ * quarter of the elements are then below 2^-14. These elements are subnormal in float16, but exact, because they are
+ * multiples of 2^-22. The heavy elements of columns scaled by 2^12 are 2^15. If a workload provides A or B, no column
+ * is scaled, because the workload's matrix has no such columns. */
 #ifndef REFTEST_KERNELS_GEMM_INPUT_VALUES_H
 #define REFTEST_KERNELS_GEMM_INPUT_VALUES_H
 

@@ -1,5 +1,5 @@
-/* mistakes - the mistakes that people make in references of matrix products. The table has all of them; the enum
- * numbers those that the oracle computes itself. */
+/* mistakes - the mistakes that people make in references of matrix products. The table below lists all of these
+ * mistakes; the enum has a number for each mistake that the oracle computes itself. */
 #ifndef REFTEST_KERNELS_GEMM_MISTAKES_H
 #define REFTEST_KERNELS_GEMM_MISTAKES_H
 
@@ -9,7 +9,7 @@ enum gemm_mistake {
 	GEMM_NO_MISTAKE,
 	GEMM_LAST_K,
 	GEMM_FIRST_K,
-	GEMM_HALVES, /* this and later ones: the sums of parts along K are rounded to the dtype of C */
+	GEMM_HALVES, /* from this mistake on, the sums of parts along K are rounded to the dtype of C */
 	GEMM_PARTS_16,
 	GEMM_PARTS_32,
 	GEMM_PARTS_64,

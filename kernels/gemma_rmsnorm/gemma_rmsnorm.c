@@ -3,11 +3,11 @@
  * tolerances.
  *
  * A Gemma norm has the same schema and the same op_type as any other RMS norm. Only "gemma_" in the definition's name
- * or in its fi_api tag distinguishes it. A `model:gemma-…` tag does not distinguish it, because some definitions that
- * were extracted from a Gemma model multiply by w, not by 1 + w.
+ * or in its fi_api tag identifies a Gemma norm. A `model:gemma-…` tag does not identify one, because some definitions
+ * that were extracted from a Gemma model multiply by w, not by 1 + w.
  *
- * Epsilon is a Python scalar or the value that kernels/core/norm_epsilon.h finds. If there is neither, epsilon is 1e-6,
- * as in every published Gemma model. */
+ * Epsilon is a Python scalar or the value that kernels/core/norm_epsilon.h finds. If the definition has no such scalar
+ * and norm_epsilon.h finds no value, epsilon is 1e-6, as in every published Gemma model. */
 #include "kernels/core/op.h"
 
 #include <math.h>

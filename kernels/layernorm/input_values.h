@@ -5,23 +5,23 @@
  * Noise is uniform on [-1, 1).
  *
  *   row 0, 7  Tiny: the variance is about epsilon (row 0) or a 64th of epsilon (row 7). A wrong or missing epsilon
- *             changes these rows. Row 0 is tiny so that even a batch of one row reveals a wrong epsilon.
- *   row 1     Constant: every element is 4. Only epsilon keeps the quotient finite, and the output is the bias.
+ *             changes the output of these rows. Row 0 is tiny so that even a batch of one row reveals a wrong epsilon.
+ *   row 1     Constant: every element is 4. The variance is 0, so only epsilon keeps the quotient finite; the output is the bias.
  *   row 2     Shifted: 1 + noise / 4. The mean is seven times the standard deviation.
  *   row 3     Huge: noise on [-2^20, 2^20), which overflows float16. If a tensor is float16, noise on [-2^14, 2^14), whose
- *             squares overflow it.
+ *             squares overflow float16.
  *   row 4, 5  Noise and one outlier, in the first column (row 4) or in the last column (row 5).
  *   row 6     Plain noise.
  *   row r>=8  Every eighth row, starting with row 11, is shifted like row 2 in the first set of values. In the second
- *             set, such a row has integers close to a large M. A variance that is computed as the mean of squares minus
- *             the square of the mean then loses its digits. Columns come in pairs of M + d and M - d, so the mean is
+ *             set, such a row has integers close to a large M. In these rows, the mean of squares minus the
+ *             square of the mean is a variance without correct digits. Columns come in pairs of M + d and M - d, so the mean is
  *             exactly M, and every sum is exact in float32 in any order (up to 2^16 columns). If the output is float32,
  *             M is at most 250 and d is from 1 to 4: the mean is 91 times the standard deviation. If the output is
  *             float16 or bfloat16, M is at most 254, and d is 1 in one of 32 pairs, else 0: the mean is about 1400
- *             times the standard deviation. In two of four such rows everything is multiplied by 2^7: the mean is about
- *             32000. The other rows have noise and 32 consecutive spikes of equal magnitude
- *             and alternating sign. In the k-th of these rows the spikes start at column 32 k, modulo the number of
- *             columns. The spikes give 3/4 or more of the variance: if a reference leaves out a column with a spike,
+ *             times the standard deviation. In two of four rows of integers, all elements are multiplied by 2^7: the
+ *             mean is about 32000. All rows from row 8 that are not every eighth row have noise and 32 consecutive
+ *             spikes of equal magnitude and alternating sign. In the k-th row with spikes, the spikes start at column
+ *             32 k, modulo the number of columns. The spikes give 3/4 or more of the variance: if a reference leaves out a column with a spike,
  *             the whole row changes.
  *
  * Weights have both signs and a magnitude in [1/4, 2), or in [1/8, 8) in the second set. Biases are noise times 2^3 …
@@ -92,7 +92,7 @@ struct layernorm_fill {
 	int least;       /* the smallest exponent at which the dtype has full precision */
 	int spikes;      /* the number of spikes in a row */
 	int spike;       /* log2 of the magnitude of spikes */
-	int single;      /* log2 of the magnitude of a single spike */
+	int single;      /* log2 of the magnitude of the outlier in rows 4 and 5 */
 	int weight_bits; /* the number of fraction bits of a weight */
 };
 
@@ -141,8 +141,8 @@ HOST_DEVICE static inline float layernorm_weight(const struct layernorm_fill *f,
 	return random & 0x100 ? magnitude : -magnitude;
 }
 
-/* Computes an element of a probing case. |x| is the least power of two times a number in [1, 2), signs alternate, and
- * the bias is 0. x^2 is so far below any epsilon that the output is (x - mean) w / sqrt(eps). */
+/* Computes an element of a probe case. |x| is 2^least times a number in [1, 2), signs alternate, and the bias is 0. x^2
+ * is so far below any epsilon that the output is (x - mean) w / sqrt(eps). */
 HOST_DEVICE static inline float layernorm_probe(const struct layernorm_fill *f, int64_t index, uint32_t random)
 {
 	float magnitude = (float)(128 + (random >> 25)) * float_power(f->least - 7);

@@ -5,26 +5,29 @@
  * have a wider dtype (FlashInfer's norm.layernorm expects float32). The bias is optional.
  *
  * Epsilon is a Python scalar, or the value that kernels/core/norm_epsilon.h finds (a model's "layer_norm_eps").
- * Otherwise, reftest probes it with rows whose variance is far below any epsilon: there, y = (x - mean) w / sqrt(eps).
+ * If neither states epsilon, reftest probes epsilon with rows whose variance is far below any epsilon: in such rows, y
+ * = (x - mean) w / sqrt(eps).
  *
  * Tolerance for the first set of values. The reference's output and the ground truth are roundings of nearly the same
  * number, so rtol is 2^-7 for bfloat16, 2^-10 for float16 and 1e-5 for float32. A mean that is accumulated in float32,
- * one element after another, is off by up to sqrt(H) 2^-25 of its magnitude. In this set the mean of a row is at most 7
- * times its standard deviation. Therefore (x - mean) / sqrt(variance) is off by 2e-5 if H is 8192. Weights, which are
- * below 2 in this set, multiply this error, and the sum with the bias may cancel, so atol is 5e-5.
+ * one element after another, is off by up to sqrt(H) 2^-25 of its magnitude. In the first set the mean of a row is at
+ * most 7 times the row's standard deviation. Therefore (x - mean) / sqrt(variance) is off by 2e-5 if H is 8192. This
+ * error is multiplied by a weight, which is below 2 in the first set. The sum with the bias may cancel, so atol is
+ * 5e-5.
  *
- * Tolerance for the second set of values. The weights of this set reach 8, and the error of the first set grows to
+ * Tolerance for the second set of values. Weights reach 8 in the second set, and the error of the first set grows to
  * 1.5e-4: atol is 2e-4. In the rows of integers close to M (input_values.h) every sum is exact. The mean of such a row
- * is still off by 2^-24 of its value, because 1 / H and its product with the sum are rounded. The error is about the
- * same if the mean is updated part by part (Welford). With a float32 output the mean is at most 91 times the standard
- * deviation; multiplied by a weight of 8, its error is 4e-5. With a float16 or bfloat16 output the mean is up to 1440
- * times the standard deviation, and its error is 7e-4; therefore atol is 1e-3 for these dtypes. A variance that is
- * computed as the mean of squares minus the square of the mean is off by about 2^-24 of the squared mean. In these
- * rows, this error is 5e-4 of the variance if the output is float32, and 10 % of the variance if the output is float16
- * or bfloat16. With a smaller mean, the rounding of a float16 or bfloat16 output would hide this error.
+ * is still off by 2^-24 of its value, because 1 / H and its product with the sum are rounded. The error of the mean is
+ * about the same if the mean is updated part by part (Welford). With a float32 output the mean is at most 91 times the
+ * standard deviation; multiplied by a weight of 8, the error of the mean is 4e-5. With a float16 or bfloat16 output the
+ * mean is up to 1440 times the standard deviation, and the error is 7e-4; therefore atol is 1e-3 for these dtypes. A
+ * variance that is computed as the mean of squares minus the square of the mean is off by about 2^-24 of the squared
+ * mean. In the rows of integers close to M, this error is 5e-4 of the variance if the output is float32, and 10 % of
+ * the variance if the output is float16 or bfloat16. If the mean were smaller, the rounding of a float16 or bfloat16
+ * output would hide the error of such a variance.
  *
  * Activations of a workload have the tolerance of the first set. A reference that divides by H - 1 instead of H changes
- * y by a relative 1 / 2H. A float32 output reveals this error; float16 and bfloat16 outputs do not. */
+ * y by a relative 1 / 2H. A float32 output reveals this change; float16 and bfloat16 outputs do not. */
 #include "kernels/layernorm/input_values.h"
 
 #include <math.h>
@@ -100,8 +103,8 @@ static void set_axes(const struct op_problem *problem, int64_t rows, int64_t col
 }
 
 /* The cases have one row, a multiple of the number of rows that kernels process as a block, and one row more than such
- * a multiple (row_counts.h). The last of these cases may have more rows, up to 2^23 elements, so that every column has
- * a spike in some row. */
+ * a multiple (row_counts.h). The last case of a preset may have more rows, up to 2^23 elements, so that every column
+ * has a spike in some row. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	const struct op_axis *last = &problem->axes[problem->outputs[0].axis[problem->outputs[0].rank - 1]];

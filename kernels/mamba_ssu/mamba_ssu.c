@@ -9,16 +9,17 @@
  * slot changes. The state output contains all slots, most of which are unchanged. dt, A, D and dt_bias may have one
  * value per head.
  *
- * The reference may write to the input state if the definition says so (op_in_place_as_said). The state that the
- * reference returns is compared. If the state is not an output, the reference may write to the input state. If the
- * description of the state says "in place", the reference must write to it (SSU_IN_PLACE).
+ * The reference may write to the input state if the definition says so (op_in_place_as_said). If the state is an
+ * output, the returned state is compared. If the state is not an output, the reference may write to the input state.
+ * If, moreover, the description of the state says "in place", the reference must write to the input state
+ * (SSU_IN_PLACE).
  *
  * Tolerances. A float32 sum of S products of magnitude 1 is off by 1e-6. Where dt is 96, the products have a magnitude
  * of a hundred, and their sum is off by 1e-4. The gate multiplies y by at most 16. The atol of y is 2^-12 sqrt(S), a
  * thousandth of the typical magnitude of y; for S = 128 it is 3e-3. A new state is the sum of only two products. Even
- * if these have a magnitude of a hundred, an atol of 2^-16 suffices. rtol is one ulp of the dtype. In the second set of
- * values x and the states are four times as large, and so is each atol, because all outputs are linear in x and the
- * states together.
+ * if the two products have a magnitude of a hundred, an atol of 2^-16 suffices. rtol is one ulp of the dtype. In the
+ * second set of values x and the states are four times as large, and so is each atol, because all outputs are linear in
+ * x and the states together.
  *
  * A workload in which two sequences share a slot is invalid, because no kernel defines the result of two updates of one
  * slot. This family does not match other operations: chunks of several tokens, quantised states, and states without
@@ -300,9 +301,9 @@ static struct op_in_place in_place(const struct op_case *c, int input)
 }
 
 /* Returns the value of a Python scalar. pad_slot_id is -1, as in models, or another negative number. If there are slot
- * indices, it may also be the number of a slot, in some cases slot 0. In a batch of one, it is -1 in both sets of
- * values. No case omits pad_slot_id. dt_softplus is true in one set and false in the other, and an omitted dt_softplus
- * is false. */
+ * indices, pad_slot_id may also be the number of a slot, in some cases slot 0. In a batch of one, pad_slot_id is -1 in
+ * both sets of values. No case omits pad_slot_id. dt_softplus is true in one set and false in the other, and an omitted
+ * dt_softplus is false. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
@@ -387,7 +388,7 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 static int check_indices(const char *name, const struct ssu_extent *e, int64_t pad, const struct tensor *indices,
                          struct err *err)
 {
-	int64_t *owner = take(e->slots, sizeof *owner); /* for each slot, 1 + its sequence, or 0 */
+	int64_t *owner = take(e->slots, sizeof *owner); /* for each slot, 1 + the sequence that has it, or 0 */
 	int rc = 0;
 
 	for (int64_t b = 0; b < indices->elements && rc == 0; b++) {
@@ -471,7 +472,7 @@ static int check(const struct op_case *c, const struct tensor *in, struct err *e
 
 /* --- the truth ---------------------------------------------------------------------------------------------------- */
 
-/* A case for which the truth is being computed. */
+/* A case for which the ground truth is being computed. */
 struct computation {
 	struct ssu_roles roles;
 	struct ssu_extent e;
@@ -491,8 +492,8 @@ enum mistake {
 	STEP_MAGNITUDE, LAST_STATE, NO_STATE, READ_DECAYED, GATE_TWICE
 };
 
-/* Goes through the slots of the batch in order. If op_mistake.by is 0, a sequence with slot 0 becomes padding; if it
- * is 1, all sequences after the first padding sequence become padding. */
+/* Turns some sequences into padding. If op_mistake.by is 0, a sequence with slot 0 becomes padding; if op_mistake.by is
+ * 1, all sequences after the first padding sequence become padding. */
 static bool change_slots(struct op_variation *v, const struct op_mistake *mistake)
 {
 	struct ssu_roles roles = ssu_roles_of(v->c.problem);
@@ -570,8 +571,8 @@ static double value_of(const struct computation *w, int input, int64_t index)
 	return input < 0 || w->in[input].data == NULL ? 0 : dtype_load(w->in[input].data, w->in[input].dtype, index);
 }
 
-/* Returns an element of an input that has either one value per head, or one per head and element. `row` is the index of
- * the head, counted over all sequences if the input has a batch axis. */
+/* Returns an element of an input that has either one value per head, or one value per head and element. `row` is the
+ * index of the head, counted over all sequences if the input has a batch axis. */
 static double weight_of(const struct computation *w, int input, int by_element, int64_t row, int64_t i)
 {
 	if (input >= 0 && w->in[input].rank == by_element)
@@ -682,8 +683,8 @@ static void read_decays(const struct computation *w, int64_t h, int64_t i, doubl
 		out[j] = dtype_load(a->data, a->dtype, h);
 }
 
-/* Returns the group of B or C that head h reads. A mistake changes the group of both B and C, or of only one of
- * them. */
+/* Returns the group of B or C that head h reads. A mistake changes the group that is read of both B and C, or of only
+ * one of them. */
 static int64_t group_of(const struct computation *w, int64_t h, enum mistake tiled, enum mistake first)
 {
 	if (w->mistake == TILED || w->mistake == (int)tiled)

@@ -52,7 +52,8 @@ static __device__ float update(const struct layer &layer, int64_t slot, int64_t 
 	return add_lanes(y) + load_weight(layer.d, 2, h, e.dim, i) * x;
 }
 
-/* One warp updates one element of one head of one sequence; warps are numbered in this order. */
+/* One warp updates one element of one head of one sequence. Warps are numbered by sequence, then by head, then by
+ * element. */
 static __global__ void __launch_bounds__(THREADS) update_rows(const struct layer layer)
 {
 	const struct ssu_extent &e = layer.e;
