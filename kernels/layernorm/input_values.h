@@ -6,23 +6,24 @@
  *
  *   row 0, 7  Tiny: the variance is about epsilon (row 0) or a 64th of epsilon (row 7). A wrong or missing epsilon
  *             changes the output of these rows. Row 0 is tiny so that even a batch of one row reveals a wrong epsilon.
- *   row 1     Constant: every element is 4. The variance is 0, so only epsilon keeps the quotient finite; the output is the bias.
+ *   row 1     Constant: every element is 4. The variance is 0: only epsilon keeps the quotient finite, and the output
+ *             is the bias.
  *   row 2     Shifted: 1 + noise / 4. The mean is seven times the standard deviation.
  *   row 3     Huge: noise on [-2^20, 2^20), which overflows float16. If a tensor is float16, noise on [-2^14, 2^14), whose
  *             squares overflow float16.
  *   row 4, 5  Noise and one outlier, in the first column (row 4) or in the last column (row 5).
  *   row 6     Plain noise.
  *   row r>=8  Every eighth row, starting with row 11, is shifted like row 2 in the first set of values. In the second
- *             set, such a row has integers close to a large M. In these rows, the mean of squares minus the
- *             square of the mean is a variance without correct digits. Columns come in pairs of M + d and M - d, so the mean is
- *             exactly M, and every sum is exact in float32 in any order (up to 2^16 columns). If the output is float32,
- *             M is at most 250 and d is from 1 to 4: the mean is 91 times the standard deviation. If the output is
- *             float16 or bfloat16, M is at most 254, and d is 1 in one of 32 pairs, else 0: the mean is about 1400
- *             times the standard deviation. In two of four rows of integers, all elements are multiplied by 2^7: the
- *             mean is about 32000. All rows from row 8 that are not every eighth row have noise and 32 consecutive
- *             spikes of equal magnitude and alternating sign. In the k-th row with spikes, the spikes start at column
- *             32 k, modulo the number of columns. The spikes give 3/4 or more of the variance: if a reference leaves out a column with a spike,
- *             the whole row changes.
+ *             set, such a row has integers close to a large M. There, a variance that is computed as the mean of
+ *             squares minus the square of the mean loses many digits. Columns come in pairs of M + d and M - d, so the
+ *             mean is exactly M, and every sum is exact in float32 in any order (up to 2^16 columns). If the output is
+ *             float32, M is at most 250 and d is from 1 to 4: the mean is 91 times the standard deviation. If the
+ *             output is float16 or bfloat16, M is at most 254, and d is 1 in one of 32 pairs, else 0: the mean is about
+ *             1400 times the standard deviation. In two of four rows of integers, all elements are multiplied by 2^7:
+ *             the mean is about 32000. From row 8 on, all other rows have noise and 32 consecutive spikes of equal
+ *             magnitude and alternating sign. In the k-th row with spikes, the spikes start at column 32 k, modulo the
+ *             number of columns. The spikes give 3/4 or more of the variance: if a reference leaves out a column with a
+ *             spike, the whole row changes.
  *
  * Weights have both signs and a magnitude in [1/4, 2), or in [1/8, 8) in the second set. Biases are noise times 2^3 …
  * 2^-2. In the second set, constants, means and outliers have the opposite sign, and rows 0, 3 and 7 are scaled by a

@@ -103,8 +103,8 @@ static void set_axes(const struct op_problem *problem, int64_t rows, int64_t col
 }
 
 /* The cases have one row, a multiple of the number of rows that kernels process as a block, and one row more than such
- * a multiple (row_counts.h). The last case of a preset may have more rows, up to 2^23 elements, so that every column
- * has a spike in some row. */
+ * a multiple (row_counts.h). The last of these three cases may have more rows, up to 2^23 elements, so that every
+ * column has a spike in some row. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	const struct op_axis *last = &problem->axes[problem->outputs[0].axis[problem->outputs[0].rank - 1]];

@@ -13,12 +13,13 @@
  *             + bias is on both sides of 20, above which an implementation may skip softplus. For k = 13, 29 and 45, dt
  *             is near 12, near -12, and 0. For k = 53, dt + bias is around 5.25, where softplus(x) is x + 0.005.
  *             Without softplus, dt is uniform on [0, 1), and bias on [0, 1) | [0, 1/8). For k = 21, dt is 12. For k = 5,
- *             37 and 53, dt is -5/4 | -1/4, and dt + bias is below 0. In these three cases the state grows by a factor of
+ *             37 and 53, dt is -5/4 | -1/4, and dt + bias is below 0. For these three k the state grows by a factor of
  *             at most e^2.6 | e^4.2.
  *   A         Uniform on (-2.0625, -0.0625] | eight times as large, each element separately. Kernels use one value of A
  *             per head, but definitions declare one per element of the state. Because all elements differ, an A that is
  *             transposed or wrongly broadcast changes the result.
- *   D, z      Uniform on [-4, 4) | z on [-16, 16). The term D x is half as large as the part of y that comes from the state.
+ *   D, z      Uniform on [-4, 4) | z on [-16, 16). The term D x of y is half as large as the term that comes from the
+ *             state.
  *
  * Slots are distinct and in random order. Sequences 3, 11, 19 … of a batch are padding. */
 #ifndef REFTEST_KERNELS_MAMBA_SSU_INPUT_VALUES_H

@@ -35,7 +35,7 @@ struct computation {
 	double by;   /* op_case.mistake_by */
 	int64_t *start; /* local expert l has the visits start[l] … start[l + 1] - 1 */
 	struct visit *visit;
-	double *x, *act, *out; /* [visits of one expert][hidden], [visits][intermediate]; [tokens][hidden] */
+	double *x, *act, *out; /* x: [visits of one expert][hidden]; act: [visits][intermediate]; out: [tokens][hidden] */
 };
 
 /* --- visits ------------------------------------------------------------------------------------------------------- */
@@ -181,9 +181,9 @@ enum { TOGETHER = 4 };
 #define ADD_PRODUCTS(s, a) s##0 += (a)[i] * b0[i], s##1 += (a)[i] * b1[i], s##2 += (a)[i] * b2[i], s##3 += (a)[i] * b3[i]
 #define WRITE_SUMS(sums, s) (sums)[0] = s##0, (sums)[1] = s##1, (sums)[2] = s##2, (sums)[3] = s##3
 
-/* Computes the products of two rows a0 and a1 with TOGETHER rows of b. Each sum has the bits that dot() returns. Each
- * addition to a sum waits for the previous addition to the same sum. Therefore eight sums, which do not wait for each
- * other, are computed at a time. Each number is also loaded for several products. */
+/* Computes the products of two rows a0 and a1 with TOGETHER rows of b. Each sum has the bits that dot() returns. An
+ * addition to a sum must wait for the previous addition to that sum. Therefore eight sums, which do not wait for each
+ * other, are computed at a time. In this way each number that is loaded is also used for several products. */
 WIDE static void dot_together(const double *a0, const double *a1, const double *b, int64_t count, double *sums0,
                               double *sums1)
 {
@@ -215,8 +215,9 @@ static void dots(const double *a0, const double *a1, const double *b, int64_t co
 
 /* --- an expert ---------------------------------------------------------------------------------------------------- */
 
-/* Returns true if an expert's product with this number of visits is large enough for threads. Starting threads takes
- * some microseconds, or much more if other processes use the processors, and a small case has hundreds of products. */
+/* Returns true if the product of an expert with `visits` visits is large enough to be divided among threads. Starting
+ * threads takes some microseconds, or much more if other processes use the processors, and a small case has hundreds of
+ * products. */
 static bool is_large(const struct moe_extent *e, int64_t visits)
 {
 	return e->hidden * e->intermediate >= (1 << 18) / (visits + 1);
@@ -305,7 +306,8 @@ static void read_second(const struct computation *w, int64_t l, int64_t h, doubl
 		 l * (e->hidden / e->rows2) + h / e->rows2, e->columns2, out);
 }
 
-/* `sums` is column h of the second product of local expert l. Adds it to out[token][h] for all visits of the expert. */
+/* Adds column h of the second product of local expert l, which is `sums`, to out[token][h] for all visits of the
+ * expert. */
 static void add_column(const struct computation *w, int64_t l, int64_t h, const double *sums)
 {
 	const struct visit *visit = w->visit + w->start[l];

@@ -11,13 +11,13 @@
  *   scales and factors: A power of two times a number that is uniform on [0.5, 2), in steps of 2^-21. Neighbouring
  *     scales differ, and a power-of-two dtype cannot represent them.
  *
- * Inputs are scaled by powers of two: the standard deviations of "up" and gate are then between about 1 and 2, and that
- * of an expert's output is between 0.5 and 1. To scale a product by a power of two, the product's factor is multiplied
- * by this power. If there is no factor, the scales of the weights are multiplied; if there are no scales either, the
- * weights are multiplied. Every other expert is steep: the odd experts in the first set, the even experts in the
- * second. The gates of a steep expert are 8 times as large (64 times in the second set). For such gates silu saturates
- * on both sides, the exponential overflows, and inputs of the second product exceed 448. The second product of a steep
- * expert is scaled down by 8 (or 64). */
+ * Inputs are scaled by powers of two, so that the standard deviations of "up" and gate are between about 1 and 2, and
+ * the standard deviation of an expert's output is between 0.5 and 1. To scale a product by a power of two, the
+ * product's factor is multiplied by the power. If there is no factor, the scales of the weights are multiplied; if
+ * there are no scales either, the weights are multiplied. Every other expert is steep: the odd experts in the first
+ * set, the even experts in the second. The gates of a steep expert are 8 times as large as those of other experts (64
+ * times in the second set). For gates of this size silu saturates on both sides, the exponential overflows, and inputs
+ * of the second product exceed 448. The second product of a steep expert is scaled down by the same number, 8 or 64. */
 #ifndef REFTEST_KERNELS_MOE_INPUT_VALUES_H
 #define REFTEST_KERNELS_MOE_INPUT_VALUES_H
 
@@ -41,8 +41,8 @@ struct moe_fill {
 	int extra;
 };
 
-/* Returns the number of elements that are computed from one Philox block of four words. An element needs one byte, half
- * a word, or a word. */
+/* Returns the number of elements that are computed from one Philox block of four words. Depending on the kind, an
+ * element needs one byte, half a word, or a word. */
 HOST_DEVICE static inline int moe_together(enum moe_kind kind)
 {
 	return kind == MOE_SCALE ? 4 : kind == MOE_FINE ? 8 : 16;

@@ -1,12 +1,12 @@
-/* mistakes - the mistakes that people make in references of mixtures of experts. The table has all of them; the enum
- * numbers those that the oracle computes itself. */
+/* mistakes - the mistakes that people make in references of mixtures of experts. The table below lists all of these
+ * mistakes; the enum has a number for each mistake that the oracle computes itself. */
 #ifndef REFTEST_KERNELS_MOE_MISTAKES_H
 #define REFTEST_KERNELS_MOE_MISTAKES_H
 
 #include "kernels/core/op.h"
 
-/* The mistakes that the oracle computes itself: those before MOE_LAST_OF_EXPERTS are in the experts, and those after it
- * are in the routing. */
+/* The mistakes that the oracle computes itself: mistakes before MOE_LAST_OF_EXPERTS are in the experts, and mistakes
+ * after MOE_LAST_OF_EXPERTS are in the routing. */
 enum moe_mistake {
 	MOE_NO_MISTAKE,
 	MOE_SWAPPED,
@@ -14,7 +14,7 @@ enum moe_mistake {
 	MOE_GELU,
 	MOE_SIGMOID,
 	MOE_SILU_OF_PRODUCT,
-	MOE_INTERLEAVED,        /* the rows of "up" and gate alternate in the first weights: "up" has the even rows */
+	MOE_INTERLEAVED,        /* in the first weights, "up" has the even rows and the gate the odd rows */
 	MOE_GATE_LIMIT,         /* the gate is limited to magnitudes of mistake_by */
 	MOE_GATE_FACTOR_LAST,   /* the factor of the gate is applied after silu */
 	MOE_INNER_ROUNDED,      /* the inputs of the second product are rounded to the dtype mistake_by */
@@ -22,7 +22,7 @@ enum moe_mistake {
 	MOE_PRODUCTS_ROUNDED,   /* the first product is rounded to the dtype mistake_by */
 	MOE_HIDDEN_SCALE_TURNED, /* scales of hidden states are read as if their two axes were exchanged */
 	MOE_HIDDEN_ROUNDED,     /* scaled hidden states are rounded to the dtype mistake_by */
-	MOE_SCALES_INTERLEAVED, /* column j has scale j modulo the number of blocks */
+	MOE_SCALES_INTERLEAVED, /* column j has the scale of block j modulo the number of blocks */
 	MOE_WEIGHT_TWICE,       /* the routing weight multiplies input and output */
 	MOE_LAST_EXPERT,        /* the last expert of this device is left out */
 	MOE_TILE,               /* an expert computes only its first mistake_by tokens */

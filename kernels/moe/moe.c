@@ -5,19 +5,20 @@
  *   gate is first.
  *
  * routing.h defines w. Experts of other devices can be selected, and their scores count in the sum by which weights are
- * divided, but they add nothing to the output. Hidden states and weights are floats of 8, 16 or 32 bits. They may have
- * scales per block, or an expert's products may have factors. The oracle does not quantise intermediate values, even if
- * the kernel that the definition names quantises them. A kernel that quantises is a different operation: the root mean
- * square error is 2.6 % with 8-bit intermediate values, and 11 % with MXFP4 weights.
+ * divided, but these experts add nothing to the output. Hidden states and weights are floats of 8, 16 or 32 bits.
+ * Hidden states and weights may have scales per block, or an expert's products may have factors. The oracle does not
+ * quantise intermediate values, even if the kernel that the definition names quantises them. A kernel that quantises is
+ * a different operation: the root mean square error is 2.6 % with 8-bit intermediate values, and 11 % with MXFP4
+ * weights.
  *
  * Tolerance. Let s be the standard deviation of an output. With this family's inputs s is between 0.1 and 1, times the
  * routing's factor; if routing weights are inputs, s may be 2. A reference sums H products in float32, and then I
  * products. The error of a sequential sum of n terms is the sum's standard deviation times 0.43 2^-24 sqrt(n / 2),
- * which is a factor of 1.5e-6 for H = 7168. The second sum averages the errors of the first. One element in 10^7 has
- * 5.5 times this error, 2^-17 s. Therefore atol is 2^-14. If the routing's factor is above 1, atol is multiplied by it.
- * rtol is one ulp of the output's dtype, because two roundings of nearly the same number differ by one ulp. A float32
- * output is not rounded, and its rtol is 2^-14, too. The error that torch has in float32 on a CPU, measured for H =
- * 7168 and factor 2.5, is 5e-6, a thirtieth of atol.
+ * which is a factor of 1.5e-6 for H = 7168. The second sum averages the errors of the first. One element in 10^7 has an
+ * error 5.5 times as large, 2^-17 s. Therefore atol is 2^-14. If the routing's factor is above 1, atol is multiplied by
+ * the factor. rtol is one ulp of the output's dtype, because two roundings of nearly the same number differ by one ulp.
+ * A float32 output is not rounded again, and its rtol is 2^-14, like atol. The error that torch has in float32 on a
+ * CPU, measured for H = 7168 and factor 2.5, is 5e-6, a thirtieth of atol.
  *
  * With 8-bit operands every element must be within the tolerance (hit ratio 1), because 8-bit operands are exact in
  * float32, and nothing is rounded to 8 bits again. If all scales are 2 % off, nearly every element is wrong; if the
@@ -26,10 +27,11 @@
  * 2^-13 s, which are 1e-4 of all elements. Therefore a hit ratio of 0.999 suffices. If a workload provides logits, ties
  * occur: 16-bit logits of real routers tie for one token in 14 to 20, and float32 sigmoids for one token in 10^4. A
  * reference may select any of the tied experts. Therefore one token in 8 may differ if logits have 16 bits, and one
- * token in 256 if logits are float32. In a case with fewer than 8 or 256 tokens, no token may differ.
+ * token in 256 if logits are float32. In a case with fewer tokens than 8 or 256, respectively, no token may differ.
  *
- * In this family's own inputs, the selection has no ties or near ties, except between experts with equal weights. The
- * family does not match renormalised routing with a bias, weights packed as 4 bits, or an activation other than silu. */
+ * With this family's own inputs, the selection of experts has no ties or near ties, except between experts with equal
+ * weights. The family does not match renormalised routing with a bias, weights packed as 4 bits, or an activation other
+ * than silu. */
 #include <math.h>
 #include <string.h>
 
@@ -143,9 +145,9 @@ static bool many_are_cheap(const struct op_problem *problem, const struct moe_ro
 }
 
 /* A small case has 16 tokens, which select few experts, because a reference reads every weight of the selected experts.
- * A medium case has 321 tokens, one more than blocks of 16 to 256 tokens hold; the experts then have the numbers of
- * tokens that traffic.h describes. With more than 2^30 weights there is no case of one token, because a reference would
- * take half a minute for it on two cores. */
+ * A medium case has 321 tokens, one more than a multiple of 16, 32 and 64, or 48 if many tokens are expensive; with 321
+ * tokens, the experts have the numbers of tokens that traffic.h describes. If the experts have more than 2^30 weights,
+ * there is no case of one token, because a reference would take half a minute for this case on two cores. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	static const int64_t tokens[SIZE_COUNT][2] = {{1, 16}, {321, 0}, {1024, 0}};
@@ -158,7 +160,8 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count;
 }
 
-/* The cases that --edge adds. The ordinary cases already have tokens that are routed only to other devices. */
+/* The cases that --edge adds. Tokens that are routed only to other devices need no edge case, because the ordinary
+ * cases already have them. */
 static const struct op_edge edges[] = {
     {"no_tokens", "if the input has no tokens, the output has no tokens"},
     {"one_token", "with one token, only the experts to which the token is routed have work"},
@@ -232,10 +235,10 @@ static int64_t offset_of(const struct moe_extent *e, bool second)
 /* Returns the value of a Python scalar. If only scalars determine the routing, 2 of 4 groups are kept in the first set
  * of values, and other numbers of groups in the second set. A reference may cache a result with one of the scalars as
  * its key. Therefore, cases of up to 16 tokens have the same factor (that of DeepSeek-V3) in both sets, and cases of
- * more tokens have the same first expert in both sets. Usually, the first expert is the first one of the device in the
- * middle of all devices. But in the second set, cases of up to 16 tokens have a first expert that is not a multiple of
- * the number of local experts, or 0 if there is one token. In cases of more than 16 tokens, the factor is below 1 in
- * the first set and exactly 1 in the second. A reference may take a factor of 1, or an offset of 0, for an absent
+ * more tokens have the same first expert in both sets. Usually, the first expert is that of the device in the middle of
+ * all devices. In the second set, however, cases of up to 16 tokens have a first expert whose number is not a multiple
+ * of the number of local experts, or is 0 if there is one token. In cases of more than 16 tokens, the factor is below 1
+ * in the first set and exactly 1 in the second. A reference may take a factor of 1, or an offset of 0, for an absent
  * scalar. The family knows only one default: the factor 1. */
 static double scalar(const struct op_case *c, int input)
 {
@@ -280,8 +283,8 @@ static bool is_narrow(const struct op_case *c, int input)
 	return dtype_bits(c->problem->inputs[input].dtype) == 8;
 }
 
-/* Returns the root mean square of an input. For uniform numbers without scales it is 0.58. If the input has scales, it
- * is multiplied by 1.32, the root mean square of a scale. */
+/* Returns the root mean square of an input. For uniform numbers without scales this root mean square is 0.58. If the
+ * input has scales, the root mean square is multiplied by 1.32, that of a scale. */
 static double size_of(int scale)
 {
 	return 0.58 * (scale >= 0 ? 1.32 : 1);
@@ -299,8 +302,8 @@ struct exponents {
 	int first, second; /* the exponents of the factors of "up" and gate, and of the second product */
 };
 
-/* Numbers of magnitudes up to 448 resemble quantised data; CODES is their exponent. They are 7/8 2^CODES_LARGER times
- * as large as numbers below 1. */
+/* Numbers of magnitudes up to 448 resemble quantised data; CODES is their exponent. These numbers are 7/8
+ * 2^CODES_LARGER times as large as the numbers below 1 of the other set. */
 enum { CODES = 6, CODES_LARGER = 9, SUBNORMAL = -5, STEEPER = 3, STEEPEST = 6, LOUDER = 3, WEIGHTY = 4 };
 
 /* Moves a power of two from the product's scale or factor (exponent `product`) to its weights (exponent `weights`). */
@@ -341,8 +344,8 @@ static struct exponents exponents_of(const struct op_case *c, const struct moe_r
 }
 
 /* Makes every other expert steep. `parts` is the number of elements per expert in the input that is scaled. If `gate`
- * is set, the gate is scaled up. The gate is the second half of these elements if `halves` is set, else all of them. If
- * `gate` is not set, the input belongs to the second product and is scaled down. */
+ * is set, the gate is scaled up. The gate is the second half of an expert's elements if `halves` is set, else all of
+ * them. If `gate` is not set, the input belongs to the second product and is scaled down. */
 static void make_steep(const struct op_case *c, struct moe_fill *f, int64_t parts, bool gate, bool halves)
 {
 	int64_t expert = c->contents == CONTENTS_FIRST ? parts : 0;
@@ -421,7 +424,8 @@ static struct codes codes_of(const struct moe_fill *f, enum dtype dtype)
 	return codes;
 }
 
-/* The loop of store_bytes for elements of one C type. The last word may have more bytes than there are elements. */
+/* The loop of store_bytes for elements of one C type. The last random word may have more bytes than there are elements
+ * left. */
 #define STORE(type)                                                                                                    \
 	{                                                                                                              \
 		type *to = (type *)out + first;                                                                        \
@@ -606,8 +610,8 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 	return many_are_cheap(problem, &roles, variant) ? 321 : 48;
 }
 
-/* Widens the range of values that the default cases must cover. Uniform numbers must reach nine tenths of their limits.
- * Scales and factors must lie on both sides of 1.2 times their power of two. */
+/* Widens the range of values that the default cases must cover. The cases must have uniform numbers that reach nine
+ * tenths of their limits, and scales and factors on both sides of 1.2 times their power of two. */
 static void widen(const struct moe_fill *f, struct op_range *out)
 {
 	int low = f->exponent + (f->extra < 0 ? f->extra : 0), high = f->exponent + (f->extra > 0 ? f->extra : 0);

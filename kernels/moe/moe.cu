@@ -186,8 +186,8 @@ static __global__ void __launch_bounds__(THREADS) choose(const struct problem p)
 
 /* --- visits ------------------------------------------------------------------------------------------------------- */
 
-/* Returns the number of preceding threads of the block whose `mine` is true, and stores the number of all such threads
- * of the block in `total`. */
+/* Counts the threads of the block whose `mine` is true: returns how many of them precede this thread, and stores how
+ * many there are in `total`. */
 static __device__ int rank_in_block(bool mine, int *warps, int *total)
 {
 	unsigned ballot = __ballot_sync(0xffffffffu, mine);
@@ -206,7 +206,7 @@ static __device__ int rank_in_block(bool mine, int *warps, int *total)
 }
 
 /* One block processes one expert. If `placing` is false, the block stores the expert's number of visits in start[expert
- * + 1]; if `placing` is true, the block writes the list of its visits. */
+ * + 1]; if `placing` is true, the block writes the list of the expert's visits. */
 static __global__ void __launch_bounds__(THREADS) visits(const struct problem p, bool placing)
 {
 	__shared__ int warps[THREADS / 32];
@@ -247,8 +247,8 @@ static __global__ void plan(const struct problem p)
 /* Tiles in shared memory are stored as [k][visit or column]. */
 typedef float shared_tile[STEP][TILE + 1];
 
-/* One layer's weights of one expert, [rows][columns], and their scales. The extents are below 2^31, which launch
- * checks. */
+/* One layer's weights of one expert, [rows][columns], and their scales. The function `launch` checks that the extents
+ * are below 2^31. */
 struct matrix {
 	struct view weights, scales;
 	int64_t first, first_scale;				   /* indices of the expert's first weight and scale */
@@ -273,8 +273,8 @@ static __device__ __forceinline__ struct matrix matrix_of(const struct view &wei
 	return m;
 }
 
-/* Loads the weights in rows row0 … row_end - 1 and columns k0 …, times their scales. Elements outside the matrix become
- * zeros. */
+/* Loads the weights in rows row0 … row_end - 1 and in the columns from k0 on, times their scales. Elements outside the
+ * matrix become zeros. */
 static __device__ __forceinline__ void load_weights(shared_tile &to, const struct matrix &m, unsigned row0,
 						    unsigned row_end, unsigned k0)
 {
@@ -489,7 +489,7 @@ static int64_t scratch_bytes(const struct op_case *c)
 
 	p.e = moe_extent_of(c, &roles);
 	if (routing_of(c, &roles, &p.r, NULL) != 0)
-		return 0; /* launch reports why the case has no ground truth */
+		return 0; /* `launch` then reports why the case has no ground truth */
 	return (int64_t)(lay_out(&p, NULL) - (char *)NULL);
 }
 

@@ -83,8 +83,9 @@ static int *place_of(struct moe_roles *roles, const struct op_arg *arg, const st
 	}
 }
 
-/* Assigns the two tensors of scales to the two tensors of weights. The axis of the blocks of H distinguishes the two:
- * it is the last axis in the scales of the first weights, and axis 1 in the scales of the second weights. */
+/* Assigns the two tensors of scales to the two tensors of weights. The axis of the blocks of H shows which scales
+ * belong to which weights: this axis is the last one in the scales of the first weights, and axis 1 in the scales of
+ * the second weights. */
 static void order_scales(const struct op_problem *problem, struct moe_roles *roles)
 {
 	const struct op_arg *first, *second;
@@ -171,8 +172,8 @@ static bool has_axis(const struct op_problem *problem, int input, int dimension,
 	return input < 0 || problem->inputs[input].axis[dimension] == axis;
 }
 
-/* Returns true if the axis `whole` is `times` as long as the axis `part`. If `times` is 0, any multiple is accepted.
- * Also returns true if one of the axes is var. */
+/* Returns true if the axis `whole` is `times` as long as the axis `part`. If `times` is 0, any multiple of `part` is
+ * accepted. Also returns true if one of the two axes is var. */
 static bool divides(const struct op_problem *problem, int whole, int part, int64_t times)
 {
 	const struct op_axis *w = &problem->axes[whole], *p = &problem->axes[part];
@@ -318,8 +319,8 @@ static int64_t block_of(const struct op_case *c, int64_t whole, int input, int d
 	return blocks > 0 && whole > blocks ? whole / blocks : 1;
 }
 
-/* Returns the number of experts on all devices. If the selected experts are an input, this number is known only if
- * there is an axis named "num_experts". */
+/* Returns the number of experts on all devices. If the selected experts are an input, the number of experts is known
+ * only if there is an axis named "num_experts". */
 static int64_t experts_of(const struct op_case *c, const struct moe_roles *roles, int64_t local)
 {
 	int axis = op_axis_index(c->problem, "num_experts");

@@ -18,9 +18,9 @@ enum moe_method { MOE_GIVEN, MOE_DEEPSEEK, MOE_RENORMALISE, MOE_LLAMA4 };
  * moe_blocks_first. */
 enum { MOE_METHOD = 3, MOE_WEIGHT_ON_INPUT = 4, MOE_BLOCKS_FIRST = 8 };
 
-/* The index of each input by its role; -1 if the problem has no such input. T is the number of tokens, H the hidden and
- * I the intermediate size. E is the number of all experts, L the number of experts on this device, and K the number of
- * experts selected per token. */
+/* The index of each input by its role; -1 if the problem has no such input. T is the number of tokens, H the hidden
+ * size, and I the intermediate size. E is the number of all experts, L the number of experts on this device, and K the
+ * number of experts selected per token. */
 struct moe_roles {
 	int hidden;				 /* [T, H] */
 	int weights1, weights2;			 /* [L, 2I, H]: the rows of "up", then the rows of the gate; [L, H,
@@ -37,7 +37,7 @@ struct moe_roles {
 
 struct moe_roles moe_roles_of(const struct op_problem *problem);
 
-/* These implement op.roles and op.bind. */
+/* moe_role_names and moe_bind implement op.roles and op.bind. */
 extern const struct op_role moe_role_names[];
 void moe_bind(const struct op_problem *problem, int variant, void *roles);
 

@@ -21,7 +21,7 @@ static bool says(const struct op_problem *problem, const char *words)
 	return match_mentions(problem, words) || match_contains(problem->description, words);
 }
 
-/* Returns the first method of this table that the name, the description or the tags mention, or -1 if they mention
+/* Returns the first method of `table` that the definition's name, description or tags mention, or -1 if they mention
  * none. The methods have the numbers that FlashInfer uses. */
 static int method_said(const struct op_problem *problem)
 {
@@ -146,7 +146,7 @@ int routing_constants(const struct op_problem *problem, int variant, struct op_c
 	return count;
 }
 
-/* Returns the value of a parameter. Returns `otherwise` if the method does not use the constant, and 0 if the value is
+/* Returns the value of a parameter. Returns `otherwise` if the method does not use the parameter, and 0 if the value is
  * unknown. */
 static int64_t number_of(const struct op_case *c, const struct moe_roles *roles, enum number n, int64_t otherwise)
 {
@@ -284,7 +284,7 @@ static bool is_kept(const struct best *groups, int64_t group)
 }
 
 /* Selects the K experts with the largest scores of all experts, or of the experts in the groups that are kept. Returns
- * the margin of the closest decision. */
+ * the margin of the closest decision between a selected expert or group and one that was left out. */
 static double choose_experts(const struct routing *r, const double *score, const double *bias, struct best *best)
 {
 	struct best groups = {.room = r->kept, .left = -INFINITY};
@@ -320,7 +320,8 @@ static double sigmoid(double x)
 	return 1 / (1 + exp(-x));
 }
 
-/* Returns the weight of an expert before weights are divided by their sum. `first` is the first choice. */
+/* Returns the weight of an expert before weights are divided by their sum. `first` is the expert that is the token's
+ * first choice. */
 static double raw_weight(const struct routing *r, const double *score, const double *bias, int64_t expert, int64_t first)
 {
 	double most = r->mistake == MOE_LOGIT_LIMIT ? r->by : INFINITY;
@@ -417,7 +418,7 @@ bool routing_has_mistake(const struct routing *r)
 	case MOE_PICK_LESS:
 	case MOE_SMALLEST:
 		return r->method != MOE_GIVEN;
-	case MOE_EVEN: /* with a single choice, MOE_WEIGHT_1 has the same effect */
+	case MOE_EVEN: /* with a single choice, MOE_EVEN would have the effect of MOE_WEIGHT_1 */
 	case MOE_FIRST_PICK:
 	case MOE_REVERSED_WEIGHTS:
 		return r->picks > 1;
@@ -432,7 +433,8 @@ bool routing_has_mistake(const struct routing *r)
 	}
 }
 
-/* Reads a given expert and its weight. The high half is signed, because a negative number means no expert. */
+/* Reads a given expert and its weight. If one int32 holds both, the expert is its high half. The high half is signed,
+ * because a negative number means no expert. */
 static void take_given(const struct moe_roles *roles, int mistake, const struct tensor *in, int64_t index, int64_t *expert,
 		       double *weight)
 {

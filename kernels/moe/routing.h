@@ -4,8 +4,9 @@
  *                largest s + bias, and the groups with the highest scores are kept. Of the experts in these groups, the
  *                K with the largest s + bias are selected. The weight of an expert is s, without the bias, divided by
  *                the sum of s over all selected experts (including those on other devices), times a factor.
- *   renormalise  Selects the K largest logits. The weights are the softmax of these logits.
- *   Llama 4      Selects the K (1) largest s = sigmoid(logit). The weight is s. A routing bias is ignored.
+ *   renormalise  Selects the experts with the K largest logits. The weights are the softmax of these logits.
+ *   Llama 4      Selects the K (usually 1) experts with the largest s = sigmoid(logit). The weight is s. A routing bias
+ *                is ignored.
  *   given        Experts and weights are inputs: two tensors, or one int32 tensor with the expert in the high half and
  *                the weight, a bfloat16, in the low half. An expert that is listed twice counts twice.
  *
@@ -49,7 +50,8 @@ int routing_of(const struct op_case *c, const struct moe_roles *roles, struct ro
 
 /* Selects experts for one token by its scores, which are logits if the method is MOE_RENORMALISE, else sigmoids. `bias`
  * is NULL if there is none. Writes the selected experts in descending order, and their weights. Returns the margin of
- * the closest decision, or infinity if no expert was left out. */
+ * the closest decision between a selected expert or group and one that was left out, or infinity if no expert was left
+ * out. */
 double routing_choose(const struct routing *r, const double *score, const double *bias, int64_t *expert,
 		      double *weight);
 

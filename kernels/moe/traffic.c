@@ -1,5 +1,5 @@
 /* traffic - draws rows of logits at random, and selects experts from them as the oracle does. If the margin of a
- * selection is too small, or if a token is routed to unwanted experts, the row is drawn again. */
+ * selection is too small, or if a token is routed to other experts than intended, the row is drawn again. */
 #include "kernels/moe/traffic.h"
 
 #include <math.h>
@@ -15,8 +15,8 @@
 /* Logits are multiples of a step, 1 / STEPS. The slope of a row determines the differences between its SPREAD largest
  * logits, or between all selected logits if there are more. The other logits are one step apart. */
 enum { STEPS = 32, SPREAD = 16, TRIES = 64, NEAR_TRIES = 16, LONELY = 8, REGULAR_ROWS = 16 };
-/* The height of a row is its largest logit. There are HEIGHTS heights, and FAR_HEIGHTS more for softmaxes. SPECIALS is
- * the number of "special" experts, which have a fixed number of tokens. */
+/* The height of a row is its largest logit. A case has HEIGHTS different heights, and FAR_HEIGHTS more if the routing
+ * computes softmaxes. SPECIALS is the number of "special" experts, which have a fixed number of tokens. */
 enum { HEIGHTS = 4, FAR_HEIGHTS = 2, SPECIALS = 4, SPECIAL_ROWS = 256, TIED_ROWS = 16 };
 /* One token in STEEP_ROWS has steeply falling logits. */
 enum { STEEP_ROWS = 8 };
@@ -85,8 +85,8 @@ static bool is_here(const struct moe_extent *e, int64_t expert)
 	return expert >= e->offset && expert < e->offset + e->local;
 }
 
-/* Sets the numbers of special experts and of experts without tokens. Both numbers are 0 for DeepSeek routing, and if
- * other devices have experts. */
+/* Sets the numbers of special experts and of experts without tokens. Both numbers are 0 if the routing is DeepSeek's,
+ * or if other devices have experts. */
 static void set_numbers(struct traffic *t)
 {
 	static const int64_t tokens[CONTENTS_COUNT][SPECIALS] = {{16, 33, 64, 129}, {17, 32, 65, 128}};
@@ -149,7 +149,7 @@ static bool is_tied(const struct traffic *t, int64_t token)
 	return has_twins(t) && token % TIED_ROWS == 5 && (t->r->picks > 1 || special_of(t, token) < 0);
 }
 
-/* Moves an expert to this rank. */
+/* Moves an expert to the rank `rank` of `order`. */
 static void to_rank(int64_t *order, int64_t count, int64_t expert, int64_t rank)
 {
 	for (int64_t i = 0; i < count; i++)
@@ -166,8 +166,8 @@ static void place_twins(const struct traffic *t, int64_t *order)
 	to_rank(order, t->e.experts, t->expert[t->e.experts - 2], t->r->picks);
 }
 
-/* Moves another local expert of the first expert's group to rank 1. The group then wins, because its score is the sum
- * of its two best experts. */
+/* Moves another local expert of the first expert's group to rank 1. This group is then kept, because a group's score is
+ * the sum of the scores of its two best experts. */
 static void second_of_group(const struct traffic *t, int64_t *order)
 {
 	for (int64_t i = 1; i < t->e.experts; i++)
@@ -178,8 +178,8 @@ static void second_of_group(const struct traffic *t, int64_t *order)
 }
 
 /* Draws the ranks of all experts at random, without regard to twins; rank 0 has the largest logit. If the row's token
- * must be routed to other devices, their experts have the first ranks. In other rows rank 0 is the favourite expert of
- * many tokens, or a random expert. */
+ * must be routed to other devices, the experts of other devices have the first ranks. In other rows rank 0 is the
+ * favourite expert of many tokens, or a random expert. */
 static void draw_any_order(const struct traffic *t, int64_t token, int64_t attempt, int64_t *order)
 {
 	int64_t experts = t->e.experts, base = (token * TRIES + attempt) * (experts + 2), from = t->specials + t->unused;
@@ -214,8 +214,8 @@ static void draw_order(const struct traffic *t, int64_t token, int64_t attempt, 
 		place_twins(t, order);
 }
 
-/* Returns the number of steps by which the logit of the expert of this rank is lowered. The logit of an expert of this
- * device is lowered if the token must not be routed to the expert; another expert of the favourite's group may be
+/* Returns the number of steps by which the logit of the expert at `rank` is lowered. The logit of an expert of this
+ * device is lowered if the token must not be routed to the expert. Another expert of the favourite's group may be
  * selected, however. The logit of an expert of another group is lowered so that this group does not outweigh the
  * favourite's group. */
 static int64_t shunned(const struct traffic *t, enum row_kind kind, const int64_t *order, int64_t rank)
@@ -231,9 +231,9 @@ static int64_t shunned(const struct traffic *t, enum row_kind kind, const int64_
 
 /* --- logits ------------------------------------------------------------------------------------------------------- */
 
-/* Returns true for rows of the kinds ROW_FAVOURITE and ROW_ELSEWHERE. The largest logit of such a row must be the
- * largest height, and the logits must fall slowly. Otherwise, a bias could route the token to other experts than
- * intended. */
+/* Returns true for rows of the kinds ROW_FAVOURITE and ROW_ELSEWHERE. In a row of these kinds, the largest logit must
+ * be the largest height, and the logits must fall slowly. If they did not, a bias could route the token to other
+ * experts than intended. */
 static bool is_led(const struct traffic *t, int64_t token)
 {
 	return kind_of(t, token) == ROW_FAVOURITE || kind_of(t, token) == ROW_ELSEWHERE;
@@ -245,12 +245,13 @@ static enum slope slope_of(const struct traffic *t, int64_t token)
 
 	if (t->r->method == MOE_RENORMALISE && token % STEEP_ROWS == 2 && !is_led(t, token))
 		return SLOPE_STEEP;
-	if (slope == SLOPE_TIED && is_tied(t, token)) /* otherwise more than two experts could tie */
+	if (slope == SLOPE_TIED && is_tied(t, token)) /* with ties and twins, more than two experts could tie */
 		return SLOPE_QUARTER;
 	return slope == SLOPE_FAR && is_led(t, token) ? SLOPE_QUARTER : slope;
 }
 
-/* Returns the height of a row: its largest logit. Without a bias, the same experts are selected at every height. */
+/* Returns the height of a row: its largest logit. If there is no bias, the height does not change which experts are
+ * selected. */
 static int64_t height_of(const struct traffic *t, int64_t token)
 {
 	bool highest = is_led(t, token) && t->r->method != MOE_RENORMALISE;
@@ -258,8 +259,8 @@ static int64_t height_of(const struct traffic *t, int64_t token)
 	return t->height[highest ? 0 : philox_bits(t->key ^ 1, token) % (uint32_t)t->heights];
 }
 
-/* Returns the number of steps by which the logit of the expert of this rank is below the largest. bfloat16 represents
- * only multiples of 1/8 from 8 to 16, and of 1/2 from 64 to 128. */
+/* Returns the number of steps by which the logit of the expert at `rank` is below the largest logit. bfloat16
+ * represents only multiples of 1/8 from 8 to 16, and of 1/2 from 64 to 128. */
 static int64_t depth_of(const struct traffic *t, int64_t rank, enum slope slope, int64_t height)
 {
 	int64_t picks = t->r->picks, spread = picks >= SPREAD ? picks + 2 : SPREAD, apart = STEPS / 4;
@@ -314,7 +315,7 @@ static void set_steps(const struct traffic *t, int64_t token, struct row *row)
 	}
 }
 
-/* Returns true if the row routes its token to the wanted experts. */
+/* Returns true if the row routes its token to the experts that the kind of the row requires. */
 static bool goes_there(const struct traffic *t, int64_t token, const struct row *row)
 {
 	enum row_kind kind = kind_of(t, token);
@@ -329,7 +330,7 @@ static bool goes_there(const struct traffic *t, int64_t token, const struct row 
 
 /* Draws the row until every selection has a margin of at least `clear` and the token is routed to the wanted experts. A
  * row of SLOPE_NEAR is drawn several times, and the draw with the smallest margin of at least `clear` is kept. If no
- * draw satisfies both conditions, the best draw is kept. */
+ * draw satisfies both conditions (the margin and the intended experts), the best draw is kept. */
 static void draw_row(const struct traffic *t, int64_t token, struct row *row)
 {
 	bool near = slope_of(t, token) == SLOPE_NEAR && t->r->method == MOE_DEEPSEEK;
@@ -394,9 +395,9 @@ static struct traffic open_traffic(const struct op_case *c, const struct moe_rol
 static void make_logits(const struct op_case *c, const struct moe_roles *roles, const struct routing *r,
 			struct tensor *out)
 {
-	/* In each row the first height must be the highest, because element 0 of `sigmoid` belongs to it.
-	 * Heights for sigmoids are never very low, because sigmoids are not divided by their sum, and the outputs would
-	 * vanish. */
+	/* In each row of this table, the first height must be the highest: element 0 of `sigmoid` is the sigmoid of the
+	 * first height. Heights for sigmoids are never very low, because sigmoids are not divided by their sum, and the
+	 * outputs would vanish. */
 	static const int64_t heights[][HEIGHTS] = {
 	    [MOE_DEEPSEEK] = {4, 1, -2, -5}, [MOE_RENORMALISE] = {20, 4, 0, -12}, [MOE_LLAMA4] = {4, 1, -1, -4}};
 	static const int64_t far[FAR_HEIGHTS] = {100, -106};

@@ -6,27 +6,28 @@
  * other experts. If the routing renormalises a softmax, the logit falls by 5/2 for one token in eight (by 13/2 if two
  * experts are selected), so that selected experts have weights from nearly 1 down to 0.001 and less. The largest logit differs from row to row, so that sigmoids saturate in some rows and nearly vanish in
  * others. If the routing computes softmaxes, the largest logit of some rows is 20, and its exponential overflows
- * float16. In other rows the largest logit is 100 or -106. The exponentials of all selected logits of such a row
- * overflow or underflow float32 unless the maximum is subtracted first.
+ * float16. In other rows the largest logit is 100 or -106. With a largest logit of 100 or -106, the exponentials of all
+ * selected logits overflow or underflow float32 unless the maximum is subtracted first.
  *
  * If the routing renormalises a softmax, there are also ties between a selected and an omitted expert: for one token in
  * 16, the last selected expert ties with the next one. These two experts, the twins, have equal weights and scales. The
  * output is thus the same whichever of the twins is selected, and wrong if both or neither are selected. There are no
  * twins if a workload provides an input, or if other devices have experts.
  *
- * The bias is in [-1, 0) in the first set of values and in [-1/2, 1/2) in the second. The sums of score and bias then
+ * The bias is in [-1, 0) in the first set of values and in [-1/2, 1/2) in the second. Thus the sums of score and bias
  * have both signs, even within a row. In some rows the bias changes the selection of experts and groups by a small
- * margin, in others by a large one. With a bias, the logits of a row are drawn again until each selection of an expert
- * or a group has a margin of 2^-13, a thousand times the error of float32 sigmoids. If a row's logits fall by 1/32,
- * several draws with this margin are compared, and the draw with the smallest margin is used.
+ * margin, in others by a large one. If there is a bias, the logits of a row are drawn again until each selection of an
+ * expert or a group has a margin of 2^-13, a thousand times the error of float32 sigmoids. If a row's logits fall by
+ * 1/32 from expert to expert, several draws with this margin are compared, and the draw with the smallest margin is
+ * used.
  *
- * If all experts are on this device and there are many tokens, four experts have exactly 16, 33, 64 and 129 tokens. In
- * the second set of values these numbers are 17, 32, 65 and 128. Small cases use few experts, and in all cases some
- * experts have no token. If there are experts on other devices, one token in eight selects only experts of other
- * devices. The other tokens of the first 16 select some experts on this device. Of the later tokens, every second
- * selects one favourite expert of this device, which thus gets more than a tile of 128 tokens. The others select
- * experts of other devices, so that a case of many tokens takes little longer than a case of few. The computation does
- * not call libm, so that its result is the same on every machine. */
+ * If all experts are on this device and there are many tokens, four experts have exactly 16, 33, 64 and 129 tokens in
+ * the first set of values, and 17, 32, 65 and 128 tokens in the second. Small cases use few experts, and in all cases
+ * some experts have no token. If there are experts on other devices, one token in eight selects only experts of other
+ * devices. The other tokens among the first 16 select some experts on this device. Every second token after the first
+ * 16 selects one favourite expert of this device, which thus gets more than a tile of 128 tokens. The other tokens
+ * after the first 16 select experts of other devices, so that a case of many tokens takes little longer than a case of
+ * few. The computation does not call libm, so that its result is the same on every machine. */
 #ifndef REFTEST_KERNELS_MOE_TRAFFIC_H
 #define REFTEST_KERNELS_MOE_TRAFFIC_H
 
