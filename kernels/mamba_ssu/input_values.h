@@ -12,9 +12,9 @@
  *             is kept. For k = 21, dt is 96 | 48; exp(96) overflows float32, but softplus(96) must not. For k = 37, dt
  *             + bias is on both sides of 20, above which an implementation may skip softplus. For k = 13, 29 and 45, dt
  *             is near 12, near -12, and 0. For k = 53, dt + bias is around 5.25, where softplus(x) is x + 0.005.
- *             Without softplus, dt is uniform on [0, 1), and bias on [0, 1) | [0, 1/8). For k = 21, dt is 12. For k = 5,
- *             37 and 53, dt is -5/4 | -1/4, and dt + bias is below 0. For these three k the state grows by a factor of
- *             at most e^2.6 | e^4.2.
+ *             If dt does not go through softplus, dt is uniform on [0, 1), and bias on [0, 1) | [0, 1/8). Then, for k =
+ *             21, dt is 12. For k = 5, 37 and 53, dt is -5/4 | -1/4, and dt + bias is below 0. For these three k the
+ *             state grows by a factor of at most e^2.6 | e^4.2.
  *   A         Uniform on (-2.0625, -0.0625] | eight times as large, each element separately. Kernels use one value of A
  *             per head, but definitions declare one per element of the state. Because all elements differ, an A that is
  *             transposed or wrongly broadcast changes the result.

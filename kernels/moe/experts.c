@@ -35,7 +35,7 @@ struct computation {
 	double by;   /* op_case.mistake_by */
 	int64_t *start; /* local expert l has the visits start[l] … start[l + 1] - 1 */
 	struct visit *visit;
-	double *x, *act, *out; /* x: [visits of one expert][hidden]; act: [visits][intermediate]; out: [tokens][hidden] */
+	double *x, *act, *out; /* x [visits of one expert][hidden], act [visits][intermediate], out [tokens][hidden] */
 };
 
 /* --- visits ------------------------------------------------------------------------------------------------------- */

@@ -3,9 +3,9 @@
  * (page.c).
  *
  * Every element is random and not zero. Elements have both signs, and their magnitudes cover most of the dtype's range.
- * A vector that is written to a wrong slot, or not at all, therefore changes the cache's bits. If a reference converts
- * a vector to another dtype, the vector loses digits or overflows (for example, bfloat16 values overflow in float16).
- * No element is NaN, because whole caches are compared, and NaN does not equal itself. */
+ * Therefore, a reference that writes a vector to a wrong slot, or does not write it, returns other bits in the cache.
+ * If a reference converts a vector to another dtype, the vector loses digits or overflows (for example, bfloat16 values
+ * overflow in float16). No element is NaN, because whole caches are compared, and NaN does not equal itself. */
 #ifndef REFTEST_KERNELS_PAGE_INPUT_VALUES_H
 #define REFTEST_KERNELS_PAGE_INPUT_VALUES_H
 
@@ -85,7 +85,7 @@ static inline struct page_roles page_roles_of(const struct op_problem *problem)
 /* The layout of a cache and of the tensor that is appended to it. */
 struct page_extent {
 	int64_t pages, page_size, heads, width; /* heads: 1 if there is no head axis */
-	int64_t halves;                         /* the number of parts in one cache, 1 or 2 */
+	int64_t halves;                         /* the number of appended tensors that one cache holds, 1 or 2 */
 	int hnd;
 };
 
@@ -117,8 +117,8 @@ HOST_DEVICE static inline int64_t page_offset(const struct page_extent *e, int64
 	return ((page * e->halves + half) * e->page_size * e->heads + inside) * e->width;
 }
 
-/* Returns the reach of a dtype. Elements have magnitudes from 2^-reach to 2^(reach + 1), which are finite and not
- * subnormal in the dtype. */
+/* Returns the reach of a dtype. Elements have magnitudes from 2^-reach to 2^(reach + 1); the dtype represents them as
+ * finite, normal numbers. */
 static inline int page_reach(enum dtype dtype)
 {
 	switch (dtype) {

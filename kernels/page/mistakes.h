@@ -1,5 +1,5 @@
-/* mistakes - the mistakes that people make in references of appending to paged caches. The table has all of them; the
- * enum numbers those that the oracle computes itself. */
+/* mistakes - the mistakes that people make in references of appending to paged caches. The table below lists all of
+ * these mistakes; the enum has a number for each mistake that the oracle computes itself. */
 #ifndef REFTEST_KERNELS_PAGE_MISTAKES_H
 #define REFTEST_KERNELS_PAGE_MISTAKES_H
 

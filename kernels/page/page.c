@@ -10,24 +10,24 @@
  * write to the cache inputs if the definition says so (op_in_place_as_said). FlashInfer calls these operations
  * page.append_paged_kv_cache and append_paged_mla_kv_cache.
  *
- * Tolerance: zero. Every element of the caches must equal the ground truth, including those in slots to which no token
- * is appended.
+ * Tolerance: zero. Every element of the caches must equal the ground truth, also in slots to which no token is
+ * appended.
  *
- * Page tables. Sequences have different lengths, and the appended tokens are at their ends. Some sequences have no
- * token to append, and one sequence has one token. If there are more sequences than pages, most sequences are empty.
- * The last page of a sequence is full, holds one token, or holds a few tokens. Lengths are thus multiples of the page
- * size, one more than a multiple, or other numbers. In the second set of values the first sequence has one token in its
- * last page, and tokens are appended to the page before it, too. Pages are in random order, and some are unused. No two tokens have
- * the same slot. Some tokens are written to the last page of the cache. If kv_indices has more entries than the cache
- * has pages, the first sequence starts with a long prefix in pages that other sequences also use, as in a prefix cache.
- * Its appended tokens then have positions beyond 131072, although the cache has few pages. The tokens are not in the
- * order of their sequences. In the second set of values the order of the tokens is reversed, and other sequences have
- * full pages.
+ * Page tables. Sequences have different lengths, and the appended tokens are at the ends of the sequences. Some
+ * sequences have no token to append, and one sequence has one token. If there are more sequences than pages, most
+ * sequences are empty. The last page of a sequence is full, holds one token, or holds a few tokens. The length of a
+ * sequence is thus a multiple of the page size, one more than a multiple, or another number. In the second set of
+ * values the first sequence has one token in its last page, and tokens are also appended to the page before the last
+ * one. Pages are in random order, and some are unused. No two tokens have the same slot. Some tokens are written to the
+ * last page of the cache. If kv_indices has more entries than the cache has pages, the first sequence starts with a
+ * long prefix in pages that other sequences also use, as in a prefix cache. The appended tokens of this sequence then
+ * have positions beyond 131072, although the cache has few pages. The tokens are not in the order of their sequences.
+ * In the second set of values the order of the tokens is reversed, and other sequences have full pages.
  *
  * A token of sequence -1 is padding and is not written. If a definition's description mentions padding, the token in
- * the middle is padding; otherwise only --edge has such tokens. A workload is invalid if a token's slot is outside the
- * pages of its sequence, or if two tokens have the same slot, because the order of two writes to a slot is not
- * defined. */
+ * the middle of the batch is padding; otherwise only cases of --edge have padding. A workload is invalid if a token's
+ * slot is outside the pages of its sequence, or if two tokens have the same slot, because the order of two writes to a
+ * slot is not defined. */
 #include "kernels/page/mistakes.h"
 #include "kernels/page/input_values.h"
 
@@ -41,14 +41,13 @@
 #include "kernels/core/simd.h"
 #include "kernels/core/take.h"
 
-/* The medium case has MOST_SEQUENCES sequences and MOST_TOKENS tokens. PREFIX is the length of the prefix of its first
- * sequence. */
+/* The medium case has MOST_SEQUENCES sequences and MOST_TOKENS tokens. In this case, the prefix of the first sequence
+ * has PREFIX tokens. */
 enum { MOST_SEQUENCES = 321, MOST_TOKENS = 333, PREFIX = 1 << 17 };
 
-/* The medium case has at least POOL pages, and its page numbers need more than 8 bits. If at most 2 POOL pages are
- * needed for more than POOL_PLACES slots, the case has more than POOL_PLACES slots. Slot numbers then need more than 15
- * bits (as with 513 pages of 64 slots). If the cache would then have more than POOL_ELEMENTS elements, the case has
- * fewer pages. */
+/* The medium case has at least POOL pages, and its page numbers need more than 8 bits. If 2 POOL pages have more than
+ * POOL_PLACES slots, the case has more than POOL_PLACES slots, so that slot numbers need more than 15 bits (as with 513
+ * pages of 64 slots). If the cache would then have more than POOL_ELEMENTS elements, the case has fewer pages. */
 enum { POOL = 321, POOL_ELEMENTS = 1 << 25, POOL_PLACES = 1 << 15 };
 
 static bool is_table(const struct op_problem *problem, int input, int axis)
@@ -283,7 +282,8 @@ static void table_close(struct table *table)
 }
 
 /* Returns the number of non-empty sequences. If there are at least as many page indices as sequences, no sequence is
- * empty. Otherwise, a quarter of the number of page indices is returned. */
+ * empty. If there are fewer page indices, the number of non-empty sequences is a quarter of the number of page
+ * indices. */
 static int64_t filled_sequences(const struct table *table)
 {
 	return table->indices >= table->sequences ? table->sequences : (table->indices + 3) / 4;
@@ -309,8 +309,8 @@ static int64_t last_page(const struct table *table, int64_t b, uint32_t random)
 	}
 }
 
-/* Assigns one page to each non-empty sequence, and distributes the other pages over these sequences at random. The first
- * sequence gets at least one of them. */
+/* Assigns one page to each non-empty sequence, and distributes the other pages over the non-empty sequences at random.
+ * The first sequence gets at least one of the other pages. */
 static void share_pages(struct table *table, uint64_t key)
 {
 	int64_t filled = filled_sequences(table), left = table->indices - filled, before = 0;
@@ -344,8 +344,8 @@ static int64_t shortest(const struct table *table)
 	return found;
 }
 
-/* Returns how many tokens the first sequence must append so that one of them is not in its last page. Returns 0 if the
- * sequence has only one page. */
+/* Returns how many tokens must be appended to the first sequence so that one of these tokens is in the page before its
+ * last page. Returns 0 if the first sequence has only one page. */
 static int64_t across_pages(const struct table *table)
 {
 	int64_t before = (table->length[0] - 1) / table->page_size * table->page_size;
@@ -385,7 +385,7 @@ static void share_tokens(struct table *table)
 		}
 }
 
-/* Computes the page table of a case. Returns -1 if no table with these axes is valid. */
+/* Computes the page table of a case. Returns -1 if no table with the axes of the case is valid. */
 static int table_open(const struct op_case *c, struct table *table, struct err *err)
 {
 	const struct op_problem *problem = c->problem;
@@ -463,8 +463,9 @@ static void fill_indices(const struct op_case *c, int input, const struct table 
 	free(pages);
 }
 
-/* Returns the index of a token in the batch. `token` is its number if tokens are counted sequence by sequence. In the
- * batch, the order of the tokens is rotated by a third of their number, and reversed in the second set of values. */
+/* Returns the index of a token in the batch. `token` is the number of the token if tokens are counted sequence by
+ * sequence. In the batch, the order of the tokens is rotated by a third of their number, and reversed in the second set
+ * of values. */
 static int64_t place_in_batch(const struct table *table, int64_t token)
 {
 	int64_t at = (token + table->tokens / 3) % table->tokens;
@@ -569,8 +570,8 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return 0;
 }
 
-/* Moves a token to the slot to which a reference with the mistake writes it. Returns false if that reference does not
- * write the token. */
+/* Changes the page and the place of a token to those to which a reference with the mistake writes the token. Returns
+ * false if a reference with the mistake does not write the token. */
 static bool mistaken_place(const struct op_case *c, const struct tensor *in, int64_t token, const struct page_extent *e,
 			   int64_t *page, int64_t *place)
 {
@@ -632,7 +633,8 @@ static bool find_place(const struct op_case *c, const struct tensor *in, int64_t
 	return *page >= 0 && *page < e->pages;
 }
 
-/* Copies elements, and converts them if the dtypes differ. If `adds` is set, adds them to the elements of `to`. */
+/* Copies elements, and converts them if the dtypes differ. If `adds` is set, adds the elements of `from` to the
+ * elements of `to`. */
 static void copy_elements(const struct tensor *from, int64_t from_at, struct tensor *to, int64_t to_at, int64_t count,
 			  bool adds)
 {
@@ -755,7 +757,7 @@ static int check_tokens(const struct op_case *c, const struct tensor *in, struct
 	struct page_roles roles = page_roles_of(c->problem);
 	struct page_extent e = page_extent_of(c, 0);
 	int64_t tokens = in[roles.positions].elements, places = e.pages * e.page_size;
-	int64_t *owner = take(places, sizeof *owner); /* for each slot, 1 + the token that is written to it, or 0 */
+	int64_t *owner = take(places, sizeof *owner); /* for each slot, 1 + the token that has it, or 0 */
 	int rc = 0;
 
 	for (int64_t token = 0; rc == 0 && token < tokens; token++) {
@@ -784,8 +786,8 @@ static bool tables_at_hand(const struct op_case *c, const struct tensor *in)
 	return true;
 }
 
-/* Checks that this family can compute tables with these axes. Returns 0 if the family can compute them. Also returns 0
- * if a workload provides a table, because the axes of the tables may then be different. */
+/* Checks that this family can compute tables with the axes of the case. Returns 0 if it can. Also returns 0 if a
+ * workload provides a table, because the axes of the tables may then be different. */
 static int check_axes(const struct op_case *c, struct err *err)
 {
 	struct table table;

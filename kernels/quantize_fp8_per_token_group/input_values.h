@@ -2,11 +2,12 @@
  * same value on CPU and GPU.
  *
  * Every group of channels has one kind, and each kind tests one property. Neighbouring groups, of the same row or of
- * the next row, have different kinds: the kind is (group + 5 row) modulo 13, or one more in the second set of values. A
- * reference whose maximum includes elements of a different group therefore computes a different scale. Noise is uniform
- * on [-1, 1). The peak of a group is its element of largest magnitude. The peak is the first element, the last, or any
- * other, and has either sign. Its magnitude is 2^p m with p = -8 … 8, and m is in [1, 2) with as many digits as x has
- * (float32: 20 bits after the point); the scale is then not exact in float32.
+ * the next row, have different kinds: the kind is (group + 5 row) modulo 13, or one more in the second set of values.
+ * Therefore, a reference that includes elements of a different group in a group's maximum computes a different scale.
+ * Noise is uniform on [-1, 1). The peak of a group is its element of largest magnitude. The peak is the first element,
+ * the last, or any other, and has either sign. The magnitude of the peak is 2^p m with p = -8 … 8 and m in [1, 2). m
+ * uses all digits of the dtype of x (of float32, only 20 bits after the point), so that the scale is not exact in
+ * float32.
  *
  *   PLAIN      2^p noise, and a peak.
  *   TIES       a peak of 448 2^k (k = -4 … 4), whose scale is exactly 2^k; the other quotients are halfway between two
@@ -14,8 +15,8 @@
  *   BESIDE     like TIES, but each quotient differs from a tie by one step of the input's dtype (float32: 2^-20).
  *   NOUGHT     zeros, whose scale comes from the floor.
  *   BELOW      noise of at most half the floor.
- *   HUGE       noise and a peak of 1e30 (65504 in float16, its largest number); in the second set, a quarter of both.
- *   ONE_SIDED  -2^p |noise| with a negative peak; in the second set both have the opposite sign.
+ *   HUGE       noise and a peak of 1e30 (65504 in float16, its largest number); in the second set, noise and peak are a quarter as large.
+ *   ONE_SIDED  -2^p |noise| with a negative peak; in the second set, noise and peak have the opposite sign.
  *   EQUAL      every element has the magnitude of the peak; each quotient is 448 or -448.
  *   SINGLE     zeros and a peak.
  *   WIDE       2^(p - i) noise with i = 0 … 15, and a peak: every binade of e4m3, and quotients that round to 0.
@@ -24,8 +25,8 @@
  *   ABOVE      a peak of 2 to 8 times the floor, and noise of up to 4 times the floor.
  *
  * The floor is `eps`. If the floor is unknown (in a probe case) or 0, the values are computed as for a floor of 1e-10.
- * If the floor is 0, a group of zeros has no defined quotients; NOUGHT is then like BELOW. In a probe case even groups
- * are zeros and odd groups are 2^-40 noise. */
+ * If the floor is 0, a group of zeros has no defined quotients, so the groups of kind NOUGHT are like those of kind
+ * BELOW. In a probe case even groups are zeros and odd groups are 2^-40 noise. */
 #ifndef REFTEST_KERNELS_QUANTIZE_FP8_PER_TOKEN_GROUP_INPUT_VALUES_H
 #define REFTEST_KERNELS_QUANTIZE_FP8_PER_TOKEN_GROUP_INPUT_VALUES_H
 
@@ -142,7 +143,7 @@ HOST_DEVICE static inline int quantize_kind(const struct quantize_fill *f, int64
 	return kind == QUANTIZE_NOUGHT && !f->floored ? QUANTIZE_BELOW : (int)kind;
 }
 
-/* Returns the number halfway between two neighbouring e4m3 numbers. Random bits select the two numbers. */
+/* Returns the number halfway between two neighbouring e4m3 numbers, which the random bits select. */
 HOST_DEVICE static inline float quantize_tie(uint32_t random)
 {
 	uint32_t code = (random >> 8) % 126; /* the largest code is 126, which is 448 */

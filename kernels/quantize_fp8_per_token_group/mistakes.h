@@ -1,5 +1,5 @@
-/* mistakes - the mistakes that people make in references of quantising groups of channels to float8. The table has all
- * of them; the enum numbers those that the oracle computes itself. */
+/* mistakes - the mistakes that people make in references of quantising groups of channels to float8. The table below
+ * lists all of these mistakes; the enum has a number for each mistake that the oracle computes itself. */
 #ifndef REFTEST_KERNELS_QUANTIZE_FP8_PER_TOKEN_GROUP_MISTAKES_H
 #define REFTEST_KERNELS_QUANTIZE_FP8_PER_TOKEN_GROUP_MISTAKES_H
 

@@ -2,13 +2,13 @@
  * eps) / 448, and q = x / s, rounded to float8_e4m3fn (ties to even) and limited to its largest number, 448.
  *
  * x is [..., H] in float32, float16 or bfloat16; q has the shape of x; s is [..., H / group] in float32. The last axes
- * of x and s are const, and their quotient is the size of a group. An operation that rounds scales to powers of two
+ * of x and s are const, and their quotient is the size of a group. A problem whose scales are rounded to powers of two
  * does not match.
  *
  * The floor `eps` is a Python scalar, or a hidden constant (kernels/core/norm_epsilon.h), such as "eps is 1e-10" in the
  * description. SGLang, vLLM and FlashInfer use the floor 1e-10, and DeepGEMM uses 1e-4. If no source states the floor,
- * reftest finds it by running the reference: the scale s of a group of zeros is floor / 448. With a floor of 0, zeros
- * have no quotient.
+ * reftest finds it by running the reference: the scale s of a group of zeros is floor / 448. If the floor is 0, the
+ * elements of a group of zeros have no defined quotient.
  *
  * Tolerance. Implementations compute in float32, in one of several ways. Each rounding has a relative error of at most
  * 2^-24; the number of roundings is in parentheses:
@@ -20,9 +20,10 @@
  * SLACK = 2^-21 exceeds the error of each way, and is the rtol of s. A correct implementation thus computes a quotient
  * in an interval of relative width SLACK around the true quotient, and q is the rounding of a number in this interval.
  * The steps of e4m3 are 2^-4 to 2^-3 of a number, so nearly every interval rounds to one e4m3 number; an interval that
- * contains a tie rounds to two neighbouring numbers. No other q is accepted. If amax is exactly 448 times a power of
- * two, s and its reciprocal are also powers of two, and each of these computations is exact. (amax * (1 / 448) is exact
- * because 7 * fl(1 / 7) rounds to 1 in float32.) The interval is then a single number, and ties must round to even. */
+ * contains a tie rounds to two neighbouring numbers. Only a q to which a number in the interval rounds is accepted. If
+ * amax is exactly 448 times a power of two, s and 1 / s are also powers of two, and each of the computations above is
+ * exact. (amax * (1 / 448) is exact because 7 * fl(1 / 7) rounds to 1 in float32.) For such an amax, the interval is a
+ * single number, and ties must round to even. */
 #include "kernels/quantize_fp8_per_token_group/mistakes.h"
 #include "kernels/quantize_fp8_per_token_group/input_values.h"
 
@@ -42,8 +43,8 @@ enum { PARALLEL_FROM = 1 << 18, PROBE_ROWS = 16 }; /* PARALLEL_FROM: for fewer e
 
 static const double LARGEST = 448, SLACK = 0x1p-21;
 
-/* Returns true if the problem says that its scales are powers of two. Such an operation has the same shapes, but this
- * family does not match it. */
+/* Returns true if the problem says that its scales are powers of two. A problem with such scales has the same shapes,
+ * but this family does not match it. */
 static bool has_other_scales(const struct op_problem *problem)
 {
 	static const char *const words[] = {"ue8m0", "e8m0", "mxfp8", "power of two", "powers of two", "pow2"};
@@ -176,7 +177,7 @@ static struct rule rule(const struct op_case *c, int output)
 {
 	if (output == quantize_roles_of(c->problem).scale)
 		return (struct rule){0, SLACK, 1};
-	return (struct rule){0, 0x1p-3, 1}; /* never used, because op.judge compares this output */
+	return (struct rule){0, 0x1p-3, 1}; /* never used, because op.judge compares q */
 }
 
 static void make_group(const void *recipe, int64_t number, int64_t column, int64_t count, const uint32_t *random,
@@ -235,7 +236,7 @@ static double magnitude(const struct tensor *x, int64_t number, int64_t group, i
 	return most;
 }
 
-/* Gives several groups the largest of their magnitudes: the groups first, first + step, and so on, below `end`. */
+/* Gives the groups first, first + step, and so on below `end` the largest of their magnitudes. */
 static void share(double *most, int64_t first, int64_t end, int64_t step)
 {
 	double all = 0;
@@ -319,8 +320,8 @@ static double factor_of(const struct op_case *c, const double *most, int64_t g)
 	}
 }
 
-/* Rounds to an e4m3 number. If `away` is false, rounds towards zero; if it is true, to the nearest number, ties away
- * from zero. */
+/* Rounds a quotient to an e4m3 number. If `away` is false, rounds towards zero. If `away` is true, rounds to the
+ * nearest number, and ties away from zero. */
 static double in_steps(double quotient, bool away)
 {
 	double step = exp2(floor(log2(fmax(fabs(quotient), 0x1p-6))) - 3);
@@ -417,7 +418,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 }
 
 /* Writes the correct e4m3 numbers of a group to `expected`. If two numbers are correct for an element and the reference
- * has one of them, writes that one. */
+ * has one of the two, writes the reference's number. */
 static void expect_group(const struct op_case *c, const struct tensor *x, const double *most, const struct tensor *reference,
 			 int64_t number, double *values, double *expected)
 {
@@ -464,7 +465,7 @@ static bool judges(const struct op_case *c, int output)
 	return output == quantize_roles_of(c->problem).quantized;
 }
 
-/* Judges the quantised numbers. For the scales, the elementwise rule applies. */
+/* Judges the output q. The output s is compared by the elementwise rule. */
 static int judge(const struct op_case *c, int output, const struct tensor *in, const struct tensor *reference,
                  const struct tensor *truth, struct metrics *metrics, struct err *why)
 {

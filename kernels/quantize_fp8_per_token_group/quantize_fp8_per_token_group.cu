@@ -1,8 +1,8 @@
 /* quantize_fp8_per_token_group on a GPU - computes the operation of quantize_fp8_per_token_group.c. One block computes
- * one group. It reads the group twice: for the largest magnitude, and for the quotients. The magnitude and the
- * quotients are computed in double. A quotient is rounded to float before it is rounded to e4m3. The first rounding
- * changes nothing if the scale is a power of two, because the quotient is then exact in float. With other scales the
- * quotient may become a tie, and op.judge accepts both neighbours of a tie. */
+ * one group, and reads the group twice: for the largest magnitude, and for the quotients. The magnitude and the
+ * quotients are computed in double. A quotient is rounded to float before it is rounded to e4m3. If the scale is a
+ * power of two, the rounding to float changes nothing, because the quotient is exact in float. With another scale, the
+ * rounding to float may turn the quotient into a tie, and op.judge then accepts both neighbours of the tie. */
 #include "kernels/core/elements_cuda.h"
 
 #include "kernels/quantize_fp8_per_token_group/input_values.h"

@@ -2,7 +2,7 @@
  * and norm.fused_add_rmsnorm. kernels/common/norm/rms.h describes the norm, its inputs and its tolerances.
  *
  * Epsilon is a hidden constant (kernels/core/norm_epsilon.h), or a Python scalar among the inputs. If no source states
- * epsilon, reftest recovers it from the reference's output for tiny inputs. */
+ * epsilon, reftest computes epsilon from the reference's output for tiny inputs. */
 #include "kernels/core/op.h"
 
 #include <math.h>
@@ -84,7 +84,7 @@ static int64_t estimate(const struct rms_parts *parts, const struct tensor *answ
 	return count;
 }
 
-/* Sets epsilon to the median of the estimates if they agree. The estimates disagree if the output is not a norm of the
+/* If the estimates agree, sets epsilon to their median. The estimates disagree if the output is not a norm of the
  * inputs. */
 static int settle(double *estimates, int64_t count, int64_t elements, double square, double *eps, struct err *err)
 {

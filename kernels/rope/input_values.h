@@ -5,15 +5,15 @@
  * not cosines and sines. A reference that reads a neighbouring row, a neighbouring column or swapped halves thus gives
  * a completely different result. True cosines of slow pairs, in contrast, hardly differ from row to row.
  *
- * In the second set of values of a case with a cache, the rotated tensors are uniform on [-128, 128). The rotated
- * tensors and the cache then have 7 fraction bits relative to their magnitude, and products and their sums are exact in
- * float32 in any order. If (token * heads + head) % 4 is 1 or 3, all elements of the head are multiplied by a large or a
- * small power of two, which keeps them exact: float16 overflows, or loses most of its digits. In the second set of a
- * case without a cache, the rotated tensors are uniform on [-2^17, 2^17), which is beyond float16's range, too
- * ([-2^14, 2^14) if they are float16).
+ * In the second set of values of a case with a cache, the rotated tensors are uniform on [-128, 128). In such a case,
+ * the rotated tensors and the cache have 7 fraction bits relative to their magnitude, so that products and their sums
+ * are exact in float32 in any order. If (token * heads + head) % 4 is 1 or 3, all elements of the head are multiplied
+ * by a large or a small power of two, which keeps products and sums exact. A reference that converts these elements to
+ * float16 overflows, or loses most of their digits. In the second set of a case without a cache, the rotated tensors
+ * are uniform on [-2^17, 2^17), or on [-2^14, 2^14) if they are float16. 2^17 is also beyond float16's range.
  *
- * The elements of a head that are not rotated are copied. In both sets of values, two of four such elements are
- * multiplied by a large or a small power of two; float16 can represent the products only if it is the tensor's dtype.
+ * The elements of a head that are not rotated are copied. In both sets of values, two of four copied elements are
+ * multiplied by a large or a small power of two. float16 can represent the results only if it is the tensor's dtype.
  *
  * The first four positions are the largest one, then 0, then 1, then the largest one again; all
  * others are random. With a cache every position is a row of the cache. Without a cache positions are below 4096, and
@@ -41,8 +41,8 @@ struct rope_roles {
 	int rotated[ROPE_ROTATED], output[ROPE_ROTATED]; /* q and k, or only q */
 	int count;
 	int positions, cache;
-	/* The other members are Python scalars. A problem has at most one of interleave and is_neox, which select the
-	 * pairs. */
+	/* The other members are Python scalars. `interleave` and `is_neox` select the pairs; a problem has at most one
+	 * of the two. */
 	int rotary_dim, head_size;
 	int interleave, is_neox;
 	int number[ROPE_NUMBERS];
@@ -110,7 +110,7 @@ struct rope_extent {
 };
 
 /* Returns the size of a head. For a tensor [tokens, heads, size], this is the last axis. For a flat tensor [tokens,
- * heads * size], it is the const axis head_size or head_dim, or 0 if there is no such axis. Host only. */
+ * heads * size], the size is that of the const axis head_size or head_dim, or 0 if there is no such axis. Host only. */
 static inline int64_t rope_head_size(const struct op_problem *problem, const int64_t *axis)
 {
 	const struct op_arg *q = &problem->inputs[rope_roles_of(problem).rotated[0]];
@@ -124,8 +124,8 @@ static inline int64_t rope_head_size(const struct op_problem *problem, const int
 	return 0;
 }
 
-/* Returns the number of rotated elements of a head. It is the first of these that exists: the width of the cache, the
- * argument rotary_dim, the axis of that name, the size of the head. Host only. */
+/* Returns the number of rotated elements of a head. This is the first of the following numbers that the problem has:
+ * the width of the cache, the argument rotary_dim, the axis rotary_dim, the size of the head. Host only. */
 static inline int64_t rope_rotary_dim(const struct op_case *c, const struct rope_roles *roles, int64_t head_size)
 {
 	const struct op_problem *problem = c->problem;
@@ -184,18 +184,18 @@ static inline int rope_is_exact(const struct op_case *c)
 struct rope_fill {
 	uint64_t key;
 	int is_cache;
-	int probe; /* is this a probe case? The first element of every pair is then 1, and the second is 0 */
+	int probe; /* is this a probe case? If so, the first element of every pair is 1, and the second is 0 */
 	int interleaved;
 	int bits;  /* the number of fraction bits */
 	int scale; /* rotated tensors are uniform on 2^scale [-1, 1) */
-	/* A large or small head, and a large or small element that is copied, is multiplied by 2^exponent. The exponents
-	 * of heads are 0 if heads are alike. */
+	/* A large or small head, and a large or small element that is copied, is multiplied by 2^exponent. If all heads
+	 * have values of the same magnitude, large_head and small_head are 0. */
 	int large_head, small_head, large_rest, small_rest;
 	int64_t head_size, rotary_dim;
 };
 
-/* Returns the exponent of the scale of a rotated tensor. Without a cache, the numbers of the second set of values are so
- * large that most of them overflow float16, unless this is the tensor's dtype. Host only. */
+/* Returns the exponent of the scale of a rotated tensor. If there is no cache and the tensor's dtype is not float16,
+ * the numbers of the second set of values are so large that most of them overflow float16. Host only. */
 static inline int rope_scale_exponent(const struct op_case *c, int input)
 {
 	if (rope_is_exact(c))
@@ -252,7 +252,7 @@ HOST_DEVICE static inline float rope_element(const struct rope_fill *f, int64_t 
 	return float_power(f->scale + rope_power(f, index / f->head_size, at)) * uniform_signed(random, f->bits);
 }
 
-/* Returns the position of token `index`, which is below `range`. */
+/* Returns the position of token `index`. The position is below `range`. */
 HOST_DEVICE static inline int64_t rope_position(const struct rope_fill *f, int64_t range, int64_t index,
                                                 uint32_t random)
 {

@@ -10,33 +10,35 @@
  *                      columns.
  *   a formula          The angle is the position times f(i), with f(i) = theta^(-2i/R) / scale. In Llama 3.1, f depends
  *                      on the wavelength w = 2 pi theta^(2i/R). If w < old / high, f = theta^(-2i/R). If w > old / low,
- *                      f = theta^(-2i/R) / scale. Between these limits, f = s theta^(-2i/R) + (1 - s) theta^(-2i/R) /
- *                      scale, with s = (old / w - low) / (high - low).
+ *                      f = theta^(-2i/R) / scale. If w is between these limits, f = s theta^(-2i/R) + (1 - s)
+ *                      theta^(-2i/R) / scale, with s = (old / w - low) / (high - low).
  *
- * FlashInfer's rope.apply_rope_with_cos_sin_cache, apply_rope_pos_ids and apply_llama31_rope_pos_ids have this form.
+ * FlashInfer's rope.apply_rope_with_cos_sin_cache, apply_rope_pos_ids and apply_llama31_rope_pos_ids are operations of
+ * this family.
  *
  * A Python scalar (`interleave` or `is_neox`) selects the pairs. Without such a scalar, pairs are interleaved if the
  * definition's name says so ("interleave", "gptj"); otherwise pairs are halves, FlashInfer's default. The formula is
  * Llama 3.1's if the name or the fi_api tag says so, or if there is an input `low_freq_factor`. The hidden constants
  * are theta and, for Llama 3.1, also scale, low, high and old. Each constant comes from a Python scalar, a const axis,
- * the name ("theta500000"), the model or the description. The default of the constants of Llama 3.1 is the published
- * value. If no source states theta, reftest finds it by running the reference: at position 1, the pair (1, 0) becomes
- * the cosine and sine of its frequency.
+ * the name ("theta500000"), the model or the description. A constant of Llama 3.1 that no source states has the
+ * published value. If no source states theta, reftest finds theta by running the reference: at position 1, the pair (1,
+ * 0) becomes the cosine and sine of the pair's frequency.
  *
  * Tolerance with a cache. An output is a sum of two products with magnitudes below 4. A float32 reference is off by 4
  * 2^-24 before it rounds the output, so atol is 1e-6 and rtol is one ulp of the dtype. In the second set of values
  * every product and sum is exact, and the tolerance is zero unless a workload provides some of the inputs.
  *
  * Tolerance without a cache. The frequency has a relative error of 1.5 2^-24 (roundings of the exponent, the power and
- * the quotient). The product of frequency and position, the angle, adds a relative error of 2^-25. At 4096 radians, the
- * angle is thus off by 5e-4. A pair has a length of up to 2.83. An atol of 2.5e-3 leaves a margin, and is 0.2 % of an
- * element's magnitude. The drawback is that a reference could copy pairs that rotate by less than 1e-3 in 4096
- * positions (the last few of Llama 3.1) without being noticed. In the second set of values, positions go up to 131072,
- * and with a scale of 0.75, angles go up to 174763. These angles are 43 times as large as those of the first set, and
- * so are the rounding errors: a float32 reference is off by up to 0.044 in a pair of length 2.83. For elements of
- * magnitude 2, atol is 0.08, which is 4 % of the magnitude; it grows with the magnitude that input_values.h gives. At
- * these positions, even slow pairs rotate by such an angle. The positions of a workload are not known when the tolerance
- * is computed. Workloads have the tolerance of the first set, which suits positions below 4096.
+ * the quotient). The angle is the product of frequency and position, which adds a relative error of 2^-25. An angle of
+ * 4096 radians is thus off by 5e-4. A pair has a length of up to 2.83, so an element is off by up to 1.4e-3. An atol of
+ * 2.5e-3 leaves a margin, and is 0.2 % of an element's magnitude. The drawback of this atol is that a reference could
+ * copy pairs that rotate by less than 1e-3 in 4096 positions (the last few of Llama 3.1) without being noticed. In the
+ * second set of values, positions go up to 131072, and with a scale of 0.75, angles go up to 174763. These angles are
+ * 43 times as large as those of the first set, and so are the rounding errors: a float32 reference is off by up to
+ * 0.044 in a pair of length 2.83. For elements of magnitude 2, atol is 0.08, which is 4 % of the magnitude; atol grows
+ * with the magnitude that input_values.h gives. At positions up to 131072, even slow pairs rotate far enough to be
+ * noticed. The positions of a workload are not known when the tolerance is computed. Therefore workloads have the
+ * tolerance of the first set, which suits positions below 4096.
  *
  * A position outside the cache has no truth (NaN). Ragged forms (indptr and offsets) and fp8 outputs do not match. */
 #include "kernels/rope/input_values.h"
@@ -194,8 +196,8 @@ static int match(const struct op_problem *problem, struct err *why)
 	return variant;
 }
 
-/* Numbers of heads of q and k: just above 32 and 8, just above 64 and 32, below 8, or one each. Otherwise, neither
- * number is a multiple of the other. */
+/* Numbers of heads of q and k: just above 32 and 8, just above 64 and 32, below 8, or one each. Except in the last
+ * pair, neither number is a multiple of the other. */
 static const int64_t head_counts[][ROPE_ROTATED] = {{37, 9}, {67, 34}, {5, 2}, {1, 1}};
 enum { SOME_HEADS, MANY_HEADS, FEW_HEADS, LEAST_HEADS };
 
@@ -280,8 +282,8 @@ static bool edge_axes(const struct op_problem *problem, int variant, int edge, i
 	       op_edge_rows(sizes, problem, variant, edge == EDGE_NO_TOKENS ? 0 : 5, axis);
 }
 
-/* Returns the number that follows the word "theta" in a text. A few words such as "is fixed at" may precede the number.
- * Returns 0 if there is no such number. */
+/* Returns the number that follows the word "theta" in a text, or 0 if no number follows it. A few words such as "is
+ * fixed at" may stand between "theta" and the number. */
 static double theta_in(const char *text)
 {
 	for (const char *at = strstr(text, "theta"); at != NULL; at = strstr(at + 1, "theta")) {
@@ -383,11 +385,11 @@ static double scalar_left_out(const struct op_case *c, const struct rope_roles *
 
 /* Returns the value of a Python scalar: a value that no reference hard-codes. The two sets of values have different
  * numbers (theta, scale, …), different pairs and different rotary dimensions. The rotary dimension is half a head in
- * one set and three quarters of a head in the other. A reference may cache a table by one of its arguments, and ignore
- * that another argument changed. Therefore, one argument is the same in both sets: the pairs if there is one token, the
- * scale if there are 2 to 31 tokens, theta if there are more. If there are several tokens, each number that is not the
- * same in both sets has its default in the second set: a reference may take a default, such as a scale of 1, for an
- * absent number. */
+ * one set and three quarters of a head in the other. A reference may cache a table with one of its arguments as the
+ * key, and ignore that another argument changed. To detect this, one argument is the same in both sets: the pairs if
+ * there is one token, the scale if there are 2 to 31 tokens, theta if there are more. If there are several tokens, each
+ * number that is not the same in both sets has its default in the second set: a reference may take a default, such as a
+ * scale of 1, for an absent number. */
 static double scalar(const struct op_case *c, int input)
 {
 	static const double values[CONTENTS_COUNT][ROPE_NUMBERS] = {{30000, 3, 2, 5, 6000}, {2e6, 0.75, 0.75, 3, 11000}},
@@ -496,7 +498,7 @@ static double number_of(const struct op_case *c, enum rope_number n)
 	for (int i = 0; i < c->constant_count; i++)
 		if (strcmp(c->constants[i].name, constant_names[n]) == 0)
 			return c->constants[i].value;
-	return 1; /* a source states every other number; the scale of the plain formula is 1 by default */
+	return 1; /* only the plain formula's scale needs no source: it is 1 by default */
 }
 
 /* The mistakes that the oracle computes. */
@@ -506,7 +508,8 @@ enum mistake {
 	SECOND_KEPT, LAST_ROTATED, REST_FIRST, REST_ZERO
 };
 
-/* Forms pairs in the other way: changes the scalar that selects the pairs or, without one, the variant. */
+/* Forms pairs in the other way: changes the scalar that selects the pairs or, if there is no such scalar, the
+ * variant. */
 static bool other_pairs(struct op_variation *v, const struct op_mistake *mistake)
 {
 	struct rope_roles roles = rope_roles_of(v->c.problem);
@@ -536,7 +539,7 @@ static bool whole_head(struct op_variation *v, const struct op_mistake *mistake)
 	return true;
 }
 
-/* Increases every position by 1. With a cache, the last row is followed by row 0. */
+/* Increases every position by 1. If there is a cache, the position after the last row is 0. */
 static bool next_position(struct op_variation *v, const struct op_mistake *mistake)
 {
 	struct tensor *positions = variation_change(v, variation_input(v, mistake->role));
@@ -844,7 +847,7 @@ static double round_theta(double estimate)
 }
 
 /* Recovers theta: the pair (1, 0) at position 1 gives (cos f, sin f), with f = theta^(-2i/R) and theta = f^(-R/2i). The
- * slower half of the pairs determines theta to better than 1 %. */
+ * slower half of the pairs determines theta with an error below 1 %. */
 static int probe(const struct op_case *c, const struct tensor *in, const struct tensor *out, struct op_constant *found,
                  struct err *err)
 {
