@@ -371,8 +371,8 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return false;
 }
 
-/* Packed sequences have more tokens than two chunks of a chunked kernel, and one batch has more sequences than a kernel
- * has blocks. */
+/* In some case, packed sequences have more tokens than two chunks of a chunked kernel; in some case, a batch has more
+ * sequences than a kernel has blocks. */
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	struct gdn_roles roles = gdn_roles_of(problem);

@@ -423,7 +423,7 @@ static void make_tile(struct tile *t, const struct gemm_extent *e, const struct 
 {
 	int64_t rows = e->m - m < TILE_M ? e->m - m : TILE_M, columns = e->n - n < TILE_N ? e->n - n : TILE_N;
 	int64_t end = e->k - (c->mistake == GEMM_LAST_K && e->k > 0), part = rounded_part(c->mistake, e->k), length;
-	bool narrow = c->contents == CONTENTS_SECOND; /* these values have sums that float represents (input_values.h) */
+	bool narrow = c->contents == CONTENTS_SECOND; /* does float represent all sums? (input_values.h) */
 
 	memset(t->sum, 0, sizeof t->sum);
 	memset(t->total, 0, sizeof t->total);

@@ -97,7 +97,8 @@ struct layernorm_fill {
 	int weight_bits; /* the number of fraction bits of a weight */
 };
 
-/* Returns the smallest exponent e >= from with count * 4^e >= energy. Host only. */
+/* Returns the smallest exponent e that is at least `from` and for which `count` * 4^e is at least `energy`. Host
+ * only. */
 static inline int layernorm_exponent(int from, double count, double energy)
 {
 	int e = from;

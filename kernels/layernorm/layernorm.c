@@ -121,8 +121,8 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count < room ? count : room;
 }
 
-/* Activations exceed the largest values known from trained models. Weights and biases reach their largest values with
- * both signs. */
+/* The activations of the cases exceed the largest values known from trained models. Weights and biases reach their
+ * largest values with both signs. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	struct layernorm_roles roles = layernorm_roles_of(problem);

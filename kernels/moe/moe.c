@@ -192,7 +192,8 @@ static bool numbers_given(const struct op_case *c, const struct moe_roles *roles
 	return roles->id_weights < 0 && is_given(c, roles->ids);
 }
 
-/* Returns the fraction of tokens whose output may differ because their selection is close to a tie. */
+/* Returns the fraction of tokens whose output may differ because two experts nearly tie in the selection of the token's
+ * experts. */
 static double undecided(const struct op_case *c, const struct moe_roles *roles)
 {
 	int64_t tokens = c->axis[c->problem->outputs[0].axis[0]], one_in = 256;
@@ -290,8 +291,8 @@ static double size_of(int scale)
 	return 0.58 * (scale >= 0 ? 1.32 : 1);
 }
 
-/* Returns the input that is scaled by the power of two of a product: the factor if there is one, else the scale, else
- * the weights. */
+/* Returns the input that is scaled so that a product is scaled by a power of two: the factor if there is one, else the
+ * scale, else the weights. */
 static int carrier(int factor, int scale, int weights)
 {
 	return factor >= 0 ? factor : scale >= 0 ? scale : weights;
@@ -357,8 +358,8 @@ static void make_steep(const struct op_case *c, struct moe_fill *f, int64_t part
 	f->extra = gate ? f->extra : -f->extra;
 }
 
-/* Returns true if the gates of single experts can be scaled by a different power of two. 8-bit weights without a scale
- * cannot represent the scaled gates. */
+/* Returns true if the gates of some experts can be scaled by another power of two than those of the other experts.
+ * 8-bit weights without a scale cannot represent the scaled gates. */
 static bool can_be_steep(const struct op_case *c, const struct moe_roles *roles)
 {
 	if (roles->factor_gate >= 0)

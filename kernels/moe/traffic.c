@@ -39,7 +39,7 @@ struct traffic {
 	uint64_t key;
 	bool second;	 /* is this the second set of values? */
 	bool own;	 /* true: a workload provides no input */
-	int64_t *expert; /* all experts, in the order special, without tokens, others */
+	int64_t *expert; /* all experts: first special ones, then those without tokens, then others */
 	int64_t specials, unused;
 	int64_t special_tokens[SPECIALS];
 	double *bias;	 /* NULL if the routing has no bias, or if a workload provides the bias */

@@ -353,10 +353,10 @@ static int64_t across_pages(const struct table *table)
 	return before > 0 ? table->length[0] - before + 1 : 0;
 }
 
-/* Distributes the appended tokens over the sequences in proportion to their lengths. If half of the tokens are enough,
- * the first sequence appends to its last two pages. If there are enough tokens, all tokens of the shortest sequence are
- * appended, from position 0 on. If the other sequences have room, the second sequence has no token to append and the
- * third has one. */
+/* Distributes the appended tokens over the sequences in proportion to their lengths. If half of all appended tokens are
+ * enough for it, tokens are appended to the last two pages of the first sequence. If there are enough tokens, all
+ * tokens of the shortest sequence are appended, from position 0 on. If the other sequences have room, the second
+ * sequence has no token to append and the third has one. */
 static void share_tokens(struct table *table)
 {
 	int64_t room = 0, left = table->tokens, whole = shortest(table), across = across_pages(table);
@@ -520,8 +520,8 @@ static int fill_table(const struct op_case *c, int input, struct tensor *out, st
 	return 0;
 }
 
-/* Sequence numbers and positions must reach the ends of their ranges. The other tables have no range, because their
- * entries only have to be valid. */
+/* In the default cases, sequence numbers and positions must reach the ends of their ranges. The other tables have no
+ * range, because any valid entries will do. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	struct page_roles roles = page_roles_of(problem);

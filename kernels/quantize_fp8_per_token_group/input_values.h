@@ -15,7 +15,8 @@
  *   BESIDE     like TIES, but each quotient differs from a tie by one step of the input's dtype (float32: 2^-20).
  *   NOUGHT     zeros, whose scale comes from the floor.
  *   BELOW      noise of at most half the floor.
- *   HUGE       noise and a peak of 1e30 (65504 in float16, its largest number); in the second set, noise and peak are a quarter as large.
+ *   HUGE       noise and a peak of 1e30 (65504 in float16, its largest number); in the second set, a quarter of
+ *              this noise and of this peak.
  *   ONE_SIDED  -2^p |noise| with a negative peak; in the second set, noise and peak have the opposite sign.
  *   EQUAL      every element has the magnitude of the peak; each quotient is 448 or -448.
  *   SINGLE     zeros and a peak.

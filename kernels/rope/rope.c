@@ -40,7 +40,8 @@
  * noticed. The positions of a workload are not known when the tolerance is computed. Therefore workloads have the
  * tolerance of the first set, which suits positions below 4096.
  *
- * A position outside the cache has no truth (NaN). Ragged forms (indptr and offsets) and fp8 outputs do not match. */
+ * A position outside the cache has no ground truth (NaN). Ragged forms (indptr and offsets) and fp8 outputs do not
+ * match. */
 #include "kernels/rope/input_values.h"
 
 #include <math.h>

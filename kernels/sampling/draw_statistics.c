@@ -6,7 +6,7 @@
 #include "kernels/core/dtype_convert.h"
 
 enum { BY = 3, TALLIES = DRAW_SHAPES * BY * DRAWS_WAYS, SPLITS = (1 << DRAWS_BUCKETS) / 2, STEPS = 32 };
-enum { HALVES_FROM = 4 }; /* suspects such as DRAW_LIKELY_HALF need more than this number of kept tokens */
+enum { HALVES_FROM = 4 }; /* suspects that draw half of the kept tokens need more kept tokens than this */
 enum { QUESTIONS = 2 * (TALLIES + DRAWS_GRIDS) * (SPLITS - 1) };
 
 static const double false_alarm = 4e-10;    /* alpha: the probability of a false alarm for a set of draws */
@@ -31,8 +31,9 @@ static const char *const shape_names[DRAW_SHAPES] = {
 static const char *const by_names[BY] = {"", " and top-k decides which tokens are kept",
                                          " and top-p decides which tokens are kept"};
 
-/* From `at` on, skips blocks of BLOCK tokens that contain neither `token` nor a kept token, because most rows keep few
- * tokens. Returns the first token that is not skipped, or the size of the vocabulary if all are skipped. */
+/* Returns the first token from `at` on that is not skipped, or the size of the vocabulary if all tokens are skipped.
+ * The function skips blocks of BLOCK tokens that contain neither `token` nor a kept token. This saves time, because
+ * most rows keep few tokens. */
 static int64_t next_place(const struct filter *filter, const struct filter_kept *kept, int64_t at, int64_t token)
 {
 	enum { BLOCK = 128 };
@@ -72,7 +73,7 @@ static void count_ranks(struct draw *draw, int way, const struct filter *filter,
 }
 
 /* Adds a drawn token to the counts by its position. If usual implementations drop the token, and only an implementation
- * that keeps more tokens could draw it, the token is counted at the position that it would have among the kept
+ * that keeps more tokens could draw it, the token is counted at the position where it would be among the kept
  * tokens. */
 static void count_places(struct draw *draw, int way, const struct filter *filter, const struct filter_kept *kept,
                          int64_t token)
@@ -149,8 +150,9 @@ static void count_grids(struct draw *draw, const struct filter *filter, const st
 		count_cells(draw, grid, ilogb(kept->mass / likeliest) - 1 - grid, filter, kept, token);
 }
 
-/* Returns the suspicion (a logarithm) that one row adds. A suspect draws a certain token with probability `suspect`,
- * and a correct sampler with probability `right`. `drawn` says whether the row drew this token. */
+/* Returns the suspicion (a logarithm) that the draw of one row adds. A suspect draws a certain token with probability
+ * `suspect`, and a correct sampler draws the same token with probability `right`. `drawn` says whether the drawn token
+ * is this one. */
 static double suspicion_of(bool drawn, double suspect, double right)
 {
 	suspect = fmin(fmax(suspect, 0.01 * right), 1 - 0.01 * (1 - right)); /* assume that a suspect draws correctly in
@@ -158,8 +160,8 @@ static double suspicion_of(bool drawn, double suspect, double right)
 	return drawn ? log(suspect / right) : log((1 - suspect) / (1 - right));
 }
 
-/* Suppose the probability of each kept token is divided by uniform noise. Returns the probability that the most likely
- * token has the largest quotient. */
+/* Returns the probability that the most likely token has the largest quotient if the probability of each kept token is
+ * divided by uniform noise. */
 static double race_share(const struct filter *filter, const struct filter_kept *kept)
 {
 	int64_t some = kept->count < FILTER_ORDERED ? kept->count : FILTER_ORDERED;
@@ -184,8 +186,8 @@ static void ask(struct draw *draw, enum draw_suspect who, bool drawn, double sha
 		draw->suspicion[who] = suspicion_of(drawn, 0, share);
 }
 
-/* Adds the suspicion of a sampler that draws only half of the kept tokens. Fewer than five kept tokens are no
- * evidence. */
+/* Adds the suspicion of a sampler that draws only half of the kept tokens. If fewer than five tokens are kept, the draw
+ * is no evidence and adds nothing. */
 static void ask_half(struct draw *draw, enum draw_suspect who, int64_t count, bool drawn, double share)
 {
 	if (count > HALVES_FROM && count <= FILTER_DEEP)
@@ -204,7 +206,8 @@ static double rounded(enum dtype dtype, double value)
 
 /* Adds the suspicions of two samplers that round the sums of the kept probabilities. Suspect `who` rounds to float16,
  * and the next suspect rounds to bfloat16. The probability with which such a sampler draws a token is the difference of
- * two rounded sums. `before` is the sum of the tokens before the drawn token, whose own probability is `value`. */
+ * two rounded sums. `before` is the sum of the probabilities of the tokens before the drawn token, and `value` is the
+ * probability of the drawn token. */
 static void suspect_sums(struct draw *draw, enum draw_suspect who, const struct filter_kept *kept, double before,
                          double value)
 {
@@ -240,8 +243,9 @@ static void suspect_ranks(struct draw *draw, const struct filter *filter, const 
 		    filter->value[filter->order[last]] / kept->mass);
 }
 
-/* Adds the suspicions of samplers that never draw the least likely kept tokens, if these tie. Their total probability
- * is `share`. If `share` is small, the draws are no evidence. */
+/* Adds the suspicions of samplers that never draw the least likely kept tokens, if several kept tokens tie for the
+ * least probability. `share` is the total probability of these tokens. If `share` is small, the draw is no evidence and
+ * adds nothing. */
 static void suspect_least(struct draw *draw, const struct filter *filter, const struct filter_kept *kept, double share,
                           int64_t token)
 {
@@ -396,8 +400,8 @@ static double side(const double buckets[DRAWS_BUCKETS], int split)
 	return sum;
 }
 
-/* Returns the margin of a split. Correct implementations may keep different tokens. Therefore, the expected fraction m
- * is uncertain by the slack. */
+/* Returns the margin of a split. Correct implementations may keep different tokens. Therefore, the expected fraction of
+ * draws on one side, `expected`, is uncertain by `slack`. */
 static double margin_of(double observed, double expected, double slack, double rows)
 {
 	double difference = fabs(observed - expected) - slack;

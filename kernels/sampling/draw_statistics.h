@@ -12,36 +12,35 @@
  *
  * A tally counts the draws in each bucket. Each way has separate tallies for three kinds of rows: rows that one token
  * dominates, rows with more than 64 kept tokens, none of which has a 32nd of the probability or more, and all other
- * rows. Each of these tallies exists three times: for all rows, for rows in which top-k determines where the kept
- * tokens end, and for rows in which top-p does. This makes 27 tallies. For rows in which thousands of tokens are
- * equally likely, there are two more tallies, by the position within a cell. For these two tallies, the probabilities
- * of a row are summed in the order of the vocabulary. The sum is divided into 2^b cells, and the buckets are the
- * quarters of a cell. A sampler that uses a random number of b bits draws only tokens next to the ends of cells. The
- * two tallies have cells of two and of four tokens. The two tallies also detect samplers that use fewer bits. A split
- * divides the four buckets into two sides; there are 7 splits. Let x be the fraction of draws on one side, and m the
- * expected value of x. The total variation distance of a tally is the largest difference between x and m over all
- * splits.
+ * rows. Each tally of a way and a kind of rows exists three times: for all rows, for rows in which top-k determines
+ * which token is the last kept one, and for rows in which top-p does. Three ways, three kinds and these three sets of
+ * rows make 27 tallies. For rows in which thousands of tokens are equally likely, there are two more tallies, by the
+ * position within a cell. For these two tallies, the probabilities of a row are summed in the order of the vocabulary.
+ * The sum is divided into 2^b cells, and the buckets are the quarters of a cell. A sampler that uses a random number of
+ * b bits draws only tokens next to the ends of cells. One tally has cells of two tokens, the other has cells of four
+ * tokens. The two tallies also detect samplers that use fewer bits. A split divides the four buckets into two sides;
+ * there are 7 splits. Let x be the fraction of draws on one side, and m the expected value of x. The total variation
+ * distance of a tally is the largest difference between x and m over all splits.
  *
  * Threshold and false alarm rate. Draws of different rows are independent. Let a correct sampler draw for N rows. For
  * an x above m, the probability that the fraction of draws on one side is x or more is at most exp(-N KL(x || m)). For
- * an x below m, the probability that it is x or less has the same bound. (Hoeffding 1963, theorem 1, which does not
- * require identical rows.) KL(x || m) = x ln(x / m) + (1 - x) ln((1 - x) / (1 - m)) grows with the distance of x from
- * m. For a given t, N KL(x || m) exceeds t only if x is below a limit that is less than m, or above a limit that is
- * greater than m. The probability of such an x is at most 2 exp(-t). A set of draws is tested with 29 tallies and 7
- * splits. By the union bound,
- * its false alarm probability is at most 406 exp(-t), which is alpha for t = ln(406 / alpha). Another test is whether a
- * filter may keep the drawn token. Which tokens a filter may keep does not depend on chance, so this test never raises a
- * false alarm. For m = 0.3 and
- * 100 rows, fractions x from 0.03 to 0.65 pass. test_draw_statistics.c computes the exact probabilities.
+ * an x below m, the probability that this fraction is x or less has the same bound. (Hoeffding 1963, theorem 1, which
+ * does not require identical rows.) KL(x || m) = x ln(x / m) + (1 - x) ln((1 - x) / (1 - m)) grows with the distance of
+ * x from m. For a given t, N KL(x || m) exceeds t only if x is below a limit that is less than m, or above a limit that
+ * is greater than m. The probability that x is beyond one of these limits is at most 2 exp(-t). A set of draws is
+ * tested with 29 tallies and 7 splits. By the union bound, its false alarm probability is at most 406 exp(-t), which is
+ * alpha for t = ln(406 / alpha). Another test is whether a filter may keep the drawn token. Which tokens a filter may
+ * keep does not depend on chance, so this other test never raises a false alarm. For m = 0.3 and 100 rows, fractions x
+ * from 0.03 to 0.65 pass. test_draw_statistics.c computes the exact probabilities.
  *
- * Suspects. A suspect is a specific wrong sampler that differs little from a correct one. Its detection needs a
- * specific test, and the draws of both sets of values. Each suspect is defined by the probability with which it draws
- * one token of a row, or some of the kept tokens. Most suspects never draw certain tokens, which are defined by rank or
- * by position. Each draw multiplies the likelihood ratio of a suspect by the probability that the suspect draws this
+ * Suspects. A suspect is a specific wrong sampler that differs little from a correct one. The detection of a suspect
+ * needs a specific test, and the draws of both sets of values. Each suspect is defined by the probability with which it
+ * draws one token of a row, or some of the kept tokens. Most suspects never draw the tokens of certain ranks or
+ * positions. Each draw multiplies the likelihood ratio of a suspect by the probability that the suspect draws this
  * token, divided by the correct probability. For a correct sampler the product of these factors has mean 1 for any
  * number of rows with any values. The product is checked after the first set of values and after both sets. The
- * probability that it exceeds T in one of these checks is at most 1 / T (Ville 1939). There are 24 suspects, so T = 24
- * / beta.
+ * probability that the product exceeds T in one of the two checks is at most 1 / T (Ville 1939). There are 24 suspects,
+ * so T is set to 24 / beta.
  *
  * The false alarm rates are alpha = 4e-10 for the tallies of each set of values, beta = 1e-9 for the suspects of a
  * case, and 1e-10 for the test that draws differ under another seed (sampling.c). These rates add up to less than 2e-9
@@ -56,7 +55,7 @@
 #include "base/err.h"
 #include "kernels/sampling/filter.h"
 
-/* Some samplers draw only from this number of tokens, the most likely ones. */
+/* Some samplers draw only from the DRAW_LIKELIEST_TOKENS most likely tokens. */
 enum { DRAW_LIKELIEST_TOKENS = 1024 };
 
 enum { DRAWS_BUCKETS = 4, DRAWS_WAYS = 3, DRAWS_GRIDS = 2 };
@@ -74,8 +73,8 @@ enum draw_suspect {
 	/* The other suspects apply to the kept tokens of any filter. */
 	DRAW_NO_LAST_OF_MANY, /* never draws the least likely of three or more tokens */
 	DRAW_LIKELY_HALF,     /* draws only the more likely half of 5 to FILTER_DEEP kept tokens */
-	DRAW_FIRST_HALF,      /* draws only the half of these tokens that comes first in the vocabulary */
-	DRAW_SECOND_HALF,     /* draws only the half of these tokens that comes last in the vocabulary */
+	DRAW_FIRST_HALF,      /* draws only the half of 5 to FILTER_DEEP kept tokens that is first in the vocabulary */
+	DRAW_SECOND_HALF,     /* draws only the half of 5 to FILTER_DEEP kept tokens that is last in the vocabulary */
 	/* The next three suspects are like the three above, but differ from a correct sampler only in rows with more
 	 * than FILTER_ORDERED kept tokens. */
 	DRAW_LIKELY_HALF_OF_MANY,
@@ -90,16 +89,16 @@ enum draw_suspect {
 	DRAW_NO_TAIL,         /* never draws the least likely kept tokens, if thousands are kept */
 	DRAW_NO_FIRST_TOKEN,  /* never draws the vocabulary's first token */
 	DRAW_NO_LAST_TOKEN,   /* never draws the vocabulary's last token */
-	/* The last suspects look up a random number in cumulative sums of probabilities, which they round to 16
+	/* The last suspects look up a random number in cumulative sums of probabilities, and round these sums to 16
 	 * bits. */
-	DRAW_HALF_SUMS,          /* float16, in the order of the vocabulary */
-	DRAW_BFLOAT_SUMS,        /* bfloat16, in the order of the vocabulary */
-	DRAW_SORTED_HALF_SUMS,   /* float16, most likely tokens first */
-	DRAW_SORTED_BFLOAT_SUMS, /* bfloat16, most likely tokens first */
+	DRAW_HALF_SUMS,          /* sums in float16, in the order of the vocabulary */
+	DRAW_BFLOAT_SUMS,        /* sums in bfloat16, in the order of the vocabulary */
+	DRAW_SORTED_HALF_SUMS,   /* sums in float16, most likely tokens first */
+	DRAW_SORTED_BFLOAT_SUMS, /* sums in bfloat16, most likely tokens first */
 	DRAW_SUSPECTS
 };
 
-/* The draw of one row. If all members are 0, the draw is not counted. */
+/* The draw of one row. A draw whose members are all 0 is not counted. */
 struct draw {
 	bool counted;
 	enum draw_shape shape;
@@ -128,8 +127,8 @@ struct draws_verdict {
  * NULL). */
 struct draws_verdict draws_judge(const struct draw *draws, int64_t count, struct err *why);
 
-/* Returns the largest suspicion divided by ln(24 / beta). If this value exceeds 1, writes a sentence to `why` (which
- * may be NULL). */
+/* Returns the largest suspicion divided by ln(24 / beta). If the returned value exceeds 1, writes a sentence to `why`
+ * (which may be NULL). */
 double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why);
 
 #endif

@@ -1,5 +1,6 @@
 /* filter - applies top-k, top-p and min-p to one row. Takes as many tokens as the filter needs from a heap, by
- * decreasing probability. If a row has few likely tokens, as usual, this costs one pass over the vocabulary. */
+ * decreasing probability. If a row has few likely tokens, as usual, the filter needs only one pass over the
+ * vocabulary. */
 #include "kernels/sampling/filter.h"
 
 #include <math.h>
@@ -7,8 +8,8 @@
 
 #include "kernels/core/simd.h"
 
-/* sum_error is the error that a float32 sum over a whole vocabulary may have; product_error is the relative error of a
- * product. */
+/* sum_error is the error that a float32 sum over a whole vocabulary may have; product_error is the relative error that
+ * a float32 product may have. */
 static const double sum_error = 1e-4, product_error = 1e-6;
 
 int filter_open(struct filter *filter, int64_t vocab, struct err *err)
@@ -146,7 +147,7 @@ static int64_t through(struct filter *filter, int64_t rank, bool equal)
 /* Returns the sum of the `count` largest probabilities. */
 static double sum_of(struct filter *filter, int64_t count)
 {
-	double last = count == 0 ? 0 : nth(filter, count - 1); /* sorts the first `count` tokens */
+	double last = count == 0 ? 0 : nth(filter, count - 1); /* nth sorts the first `count` tokens */
 
 	return count == 0 ? 0 : filter->before[count - 1] + last;
 }
@@ -188,7 +189,7 @@ static int64_t reach(struct filter *filter, int64_t room, double limit)
 	return count;
 }
 
-/* Applies top-p to the tokens that top-k kept. If `whole` is set, top-k dropped nothing. */
+/* Applies top-p to the tokens that top-k kept. `whole` says that top-k dropped no token. */
 static struct counts top_p(struct filter *filter, struct counts from, int64_t k, bool whole, double p)
 {
 	double most = whole ? 1 : sum_of(filter, from.generous);

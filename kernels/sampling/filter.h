@@ -3,10 +3,10 @@
  *   top-k   keeps the k most likely tokens; if k <= 0 or k >= vocabulary, it keeps all tokens.
  *   top-p   keeps a token if the tokens before it, by decreasing probability, sum to at most p. If p <= 0, it keeps
  *           only the most likely token; if p >= 1, it keeps all tokens. If top-k has dropped tokens, the probabilities
- *           are first renormalised over the tokens that it kept.
+ *           are first renormalised over the tokens that top-k kept.
  *   min-p   keeps a token if its probability is at least min_p times the largest probability; if min_p >= 1, it keeps
- *           only the most likely token. If this product is exact in float32, min-p must keep a token exactly at the
- *           limit.
+ *           only the most likely token. If the product of min_p and the largest probability is exact in float32, min-p
+ *           must keep a token whose probability equals the product.
  *
  * Tokens of probability 0 are never drawn, so they count as dropped. All ties at the boundary are kept. In some rows,
  * the tokens that an implementation keeps depend on float32 rounding or on the order of ties. In struct filter_kept,
@@ -42,13 +42,15 @@ struct filter_bounds {
 	double top_p, min_p;
 };
 
-/* The filter that determines where the kept tokens end: of all dropped tokens, it dropped the most likely one. */
+/* The filter that determines which token is the last kept one: of all dropped tokens, this filter dropped the most
+ * likely one. */
 enum filter_by { FILTER_BY_NONE, FILTER_BY_TOP_K, FILTER_BY_TOP_P };
 
 struct filter_kept {
-	/* False if a probability is NaN, infinite or negative, or if all are 0. No other member is then set. */
+	/* False if a probability is NaN, infinite or negative, or if all probabilities are 0. If `defined` is false, no
+	 * other member is set. */
 	bool defined;
-	int64_t count; /* the number of kept tokens; filter.order starts with them if there are at most FILTER_DEEP */
+	int64_t count; /* the number of kept tokens; if at most FILTER_DEEP, filter.order starts with the kept tokens */
 	double threshold; /* the smallest kept probability */
 	double mass;      /* the sum of the kept probabilities */
 	double limit;     /* the sum of probabilities at which top-p stops; equal to mass if top-p dropped nothing */
@@ -62,8 +64,8 @@ void filter_close(struct filter *filter);
 
 struct filter_kept filter_row(struct filter *filter, const struct filter_bounds *bounds);
 
-/* Returns the token that filter_row puts first, the first of the most likely ones, without sorting the row. Returns 0
- * if filter_row would set `defined` to false. */
+/* Returns the token that filter_row puts first, without sorting the row: the most likely token, or the first of them if
+ * several are equally likely. Returns 0 if filter_row would set `defined` to false. */
 int64_t filter_most_likely(const struct filter *filter);
 
 /* Returns whether one of the tokens from `first` to end - 1 has at least the probability `least`. */

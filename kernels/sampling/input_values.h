@@ -4,9 +4,10 @@
  * A row has 8 heavy tokens at random positions, one in each eighth of the vocabulary, in shuffled order. All other
  * tokens have probability 0 or, in every other block of 8 rows, 2^-24 (the tail). The filter keeps 2 to 4 of the heavy
  * tokens. The last token that the filter keeps (the boundary token) and the first token that it drops are about as
- * likely as the most likely token. If a reference keeps one token too many, about every fourth draw is this token. If a
- * reference drops the boundary token, it fails to draw a token that should be every third draw. The kind of a row
- * depends on row % 8. In the table, weights are in 256ths, and a bar separates the kept from the dropped tokens:
+ * likely as the most likely token. If a reference keeps one token too many, about every fourth draw is the token that
+ * should be dropped. If a reference drops the boundary token, it never draws a token that should be every third draw.
+ * The kind of a row depends on row % 8. In the table, weights are in 256ths, and a bar separates the kept from the
+ * dropped tokens:
  *
  *   0, 3     flat, 2 kept: 76 68 | 52 24 16 10 6 4.
  *   2        flat, 3 kept: 56 52 48 | 40 26 18 10 6.
@@ -25,40 +26,42 @@
  * tokens share the rest, in proportions from 95/4032 down to 33/4032; 60 to 63 tokens are kept. A common sampler draws
  * the token with the largest probability / noise, where the noise must be exponential. With uniform noise it draws the
  * most likely token of a peak too often: in 0.71 instead of 0.59 of the draws. In all other rows the difference is
- * smaller. The kinds of rows are then:
+ * smaller. If most rows are peaks, the kinds of rows are:
  *
- *   0        flat, 2 kept; without a filter, in every other block flat, 3 kept. With min_p, the row is tied in blocks 1
- *            and 4 of eight: 64 32 32 32 32 | 31 31 2, and min_p is 1/2, so that four tokens are exactly at the limit
+ *   0        flat, 2 kept; if there is no filter, flat, 3 kept in every other block. With min_p, the row is tied in
+ *            blocks 1 and 4 of eight: 64 32 32 32 32 | 31 31 2, and min_p is 1/2, so that four tokens are exactly at the limit
  *            and must be kept. In blocks 2, 6 and 7, the row is long.
  *   3        flat, 3 or 4 kept; without a filter a peak, wide in every fourth block, and long in every other block.
  *   7        a peak, and wide in every fourth block. Without a filter the row is even: 16384 equally likely tokens and
  *            no tail. A sampler whose random number has few bits draws only some of these tokens. An even row needs a
- *            vocabulary of 16384 in float32; otherwise it is flat.
+ *            vocabulary of 16384 in float32; without them, the row is flat.
  *   others   peaks; steep if the vocabulary is smaller than 128.
  *
  * In a long row, 16384 tokens are kept. 64 of these tokens have more than half of the probability. The others share a
- * probability of 0.43, and each of them has a probability of 440/2^24, which is below 3e-5: a reference may take such a
- * probability for 0. If min_p is a filter, it is below 1e-4 in such a row, and keeps the tokens with at least half of
- * this probability. A long row needs the same vocabulary and dtype as an even row; otherwise it is flat.
+ * probability of 0.43, and each of these others has a probability of 440/2^24, which is below 3e-5: a reference may
+ * take such a probability for 0. If min-p is a filter, min_p is below 1e-4 in a long row, and min-p keeps the tokens
+ * with at least half of the probability 440/2^24. A long row needs the same vocabulary and dtype as an even row;
+ * without them, the row is flat.
  *
  * In rows 11 and 40 of every 64 rows, one token has all of the probability: the last token of the vocabulary in row 11,
- * and the first token in row 40. But if a case may have wide rows, these two rows are different after the first 64
- * rows: another token then has the probability 2^-20. A reference that never draws the last token of the vocabulary
- * then draws the other token in every such row.
+ * and the first token in row 40. But if a case may have wide rows, rows 11 and 40 are different after the first 64
+ * rows: another token has the probability 2^-20, and the first or last token has the rest. A reference that never draws
+ * the last token of the vocabulary thus draws the other token in each later row 11.
  *
  * The rows of every eighth block of 8 rows are twins: both sets of values have the same rows, with the same parameters
  * (unless the parameters are Python scalars). The state of torch's generators differs between the two sets, so the
  * draws of twins differ.
  *
  * In the second set of values, two of the kept tokens of a flat row tie, and two of its dropped tokens tie.
- * Probabilities are then not multiples of 2^-8, and bfloat16 does not represent them exactly.
+ * The probabilities of the second set are not multiples of 2^-8, and bfloat16 does not represent them exactly.
  *
  * The tokens that a row must keep determine its top_k, top_p and min_p. All values of p between two successive sums of
  * probabilities keep the same tokens, and so do all values of min_p between two ratios of probabilities. The parameter
- * is inside such a range, so that float32 rounding does not decide which tokens are kept. A range narrower than 2^-8
- * has the parameter in its middle. In a wider range, the parameter lies above the lower end by 1/16 of the range in two
- * rows of four, by 1/4 in one row, and by 15/16 in one row. At 1/16, the last token that top-p keeps has a probability
- * far above what remains of p. In the second set, min_p is 1 in even rows that keep one token.
+ * is inside such a range of values, so that float32 rounding does not decide which tokens are kept. A range narrower
+ * than 2^-8 has the parameter in its middle. In a wider range, the parameter lies above the lower end by 1/16 of the
+ * range in two rows of four, by 1/4 in one row, and by 15/16 in one row. If p lies above the lower end by 1/16 of the
+ * range, the last token that top-p keeps has a probability far above what the tokens before it leave of p. In the
+ * second set, min_p is 1 in even rows that keep one token.
  *
  * With both top_k and top_p, block % 8 determines which of the two filters drops the last tokens. In blocks 0, 2 and 4,
  * top-p drops no token that top-k keeps. In blocks 1, 5 and 6, top-p drops some of these tokens; a reference that does
@@ -187,7 +190,7 @@ static inline struct sampling_fill sampling_fill_of(const struct op_case *c)
 	f.first_key = input_key(&first, roles.probs);
 	f.rows = c->axis[probs->axis[0]];
 	f.vocab = c->axis[probs->axis[1]];
-	f.stride = f.vocab / 65536 + 1; /* at most 65536 columns have a tail, 2^-8 in total */
+	f.stride = f.vocab / 65536 + 1; /* the tail has at most 65536 columns, which share at most 2^-8 */
 	f.filters = c->variant;
 	f.shared = sampling_is_shared(problem);
 	if (!f.shared && (probs->dtype == DTYPE_FLOAT32 || probs->dtype == DTYPE_FLOAT64))
@@ -295,9 +298,9 @@ HOST_DEVICE static inline int sampling_may_tie(int64_t row)
 	return row / SAMPLING_BLOCK % 8 == 5;
 }
 
-/* Returns the change of a flat or steep row's weights in the second set of values, in units of 2^-24. The changes of a
- * row sum to 0. In every eighth block, flat rows have two ties: the first two tokens, which are kept, tie with each
- * other, and two tokens that no filter keeps tie with each other (top-k keeps at most five tokens there). */
+/* Returns how much a weight of a flat or steep row changes in the second set of values, in units of 2^-24. The changes
+ * of a row sum to 0. In every eighth block, flat rows have two ties: the first two tokens, which are kept, tie with
+ * each other, and two tokens that no filter keeps tie with each other (top-k keeps at most five tokens there). */
 HOST_DEVICE static inline int32_t sampling_change(const int32_t *parts, int64_t row, int rank)
 {
 	int tied = sampling_may_tie(row);
@@ -422,7 +425,7 @@ static inline double sampling_sum(const struct sampling_fill *f, int64_t row, in
 	return (double)sum * SAMPLING_UNIT;
 }
 
-/* The parameters of a row's filters. If the problem lacks a filter, its parameter is not used. */
+/* The parameters of a row's filters. The parameter of a filter that the problem does not have is not used. */
 struct sampling_parameters {
 	int64_t top_k;
 	double top_p, min_p;
@@ -432,9 +435,9 @@ struct sampling_parameters {
  * kind of row, p is between two successive sums of probabilities, and in flat rows the token that crosses p is heavy
  * (if k = 4 comes first, p is 0.88). In every kind of row, min_p is between two successive ratios. In the second set, k
  * keeps three tokens, or five if there is also a p; a p alone and a min_p keep more tokens than in the first set. All
- * margins are at least 0.002. A p of 1 and a min_p of 0 keep all tokens; a reference may take them for absent
- * parameters. Therefore, in the second set, p is 1 if there are many rows, because their draws show which tokens are
- * kept, and min_p is 0 if there is one row. */
+ * margins are at least 0.002. A p of 1 and a min_p of 0 keep all tokens; a reference may take these values for absent
+ * parameters. To detect this, the second set has a p of 1 if there are many rows, because the draws of many rows show
+ * which tokens are kept, and a min_p of 0 if there is one row. */
 static inline struct sampling_parameters sampling_shared(int filters, int second, int64_t rows)
 {
 	int both = (filters & SAMPLING_TOP_K) && (filters & SAMPLING_TOP_P);

@@ -1,5 +1,5 @@
-/* mistakes - the mistakes that people make in references of samplers and of filters of probabilities. The table has all
- * of them; the enum numbers those that the oracle and the judge compute themselves. */
+/* mistakes - the mistakes that people make in references of samplers and of filters of probabilities. The table below
+ * lists all of these mistakes; the enum has a number for each mistake that the oracle or the judge computes itself. */
 #ifndef REFTEST_KERNELS_SAMPLING_MISTAKES_H
 #define REFTEST_KERNELS_SAMPLING_MISTAKES_H
 

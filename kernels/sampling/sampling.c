@@ -11,11 +11,12 @@
  * be a token that the filter keeps, and all samples together must follow the filtered probabilities (draw_statistics.h
  * describes the statistics and the threshold). input_values.h describes rows for which a few samples reveal a mistake.
  * Reports show the most likely token as the ground truth of a sample. A row that is not a distribution (NaN, negative
- * or infinite values, or all zeros) has no truth, and a workload with such a row is invalid.
+ * or infinite values, or all zeros) has no ground truth, and a workload with such a row is invalid.
  *
- * Implementations have different conventions for some cases, which occur only with --edge. With ties at the boundary,
- * some implementations keep exactly k tokens; a sample may be any of the tied tokens. Here k <= 0 keeps all tokens, and
- * p <= 0 or min_p > 1 keeps only the most likely token (all implementations agree on min_p = 1). */
+ * Implementations have different conventions for some cases, which occur only with --edge. If tokens tie at the
+ * boundary, some implementations keep exactly k tokens; a sample may be any of the tied tokens. In this family, k <= 0
+ * keeps all tokens, and p <= 0 or min_p > 1 keeps only the most likely token (all implementations agree on min_p =
+ * 1). */
 #include <math.h>
 #include <stdlib.h>
 
@@ -28,8 +29,8 @@
 
 _Static_assert((int)DRAW_SUSPECTS <= (int)METRICS_EVIDENCE, "metrics must have room for the suspicions of draws_judge");
 
-/* The reference fails if the draws of a case are the same under another seed, except in cases where a correct reference
- * would draw the same tokens with a probability above 1e-10. */
+/* The reference fails if the draws of a case are the same under another seed. The exception is a case in which a
+ * correct reference would draw the same tokens with a probability above 1e-10. */
 static const double false_sameness = 1e-10;
 
 /* PARALLEL_FROM: with fewer elements, one thread is faster than several. */
@@ -116,9 +117,10 @@ static int match(const struct op_problem *problem, struct err *why)
 
 /* Returns the number of rows of the medium case. A reference loops over rows and takes some milliseconds per row. In
  * 256 rows the boundary token is drawn about 60 times. There are fewer rows if the output is the filtered
- * probabilities, because these need each kind of row only once. There are also fewer rows if the vocabulary is large,
- * because such rows are expensive. If most rows are peaks, it takes about a thousand rows in both sets of values
- * together to detect a sampler with uniform noise (input_values.h). With min_p, other rows are needed as well. */
+ * probabilities, because filtered probabilities need each kind of row only once. There are also fewer rows if the
+ * vocabulary is large, because rows of a large vocabulary are expensive. If most rows are peaks, it takes about a
+ * thousand rows in both sets of values together to detect a sampler with uniform noise (input_values.h). If min-p is a
+ * filter, more rows are needed, because other kinds of rows are needed as well. */
 static int64_t medium_rows(const struct op_problem *problem, int variant)
 {
 	const struct op_axis *vocab = &problem->axes[problem->inputs[sampling_roles_of(problem).probs].axis[1]];
@@ -184,7 +186,7 @@ static bool edge_axes(const struct op_problem *problem, int variant, int edge, i
 }
 
 /* Returns the parameters of a row's filters in a case of --edge. If the two most likely tokens tie, a top-p of 0 may
- * keep either of them. Rows that may have such a tie therefore get a top-p of 1. */
+ * keep either of them. Therefore, rows in which the two most likely tokens may tie get a top-p of 1. */
 static struct sampling_parameters edge_parameters(int edge, int64_t vocab, int64_t row,
                                                   struct sampling_parameters ordinary)
 {
@@ -200,10 +202,10 @@ static struct sampling_parameters edge_parameters(int edge, int64_t vocab, int64
 }
 
 /* The tolerance of filtered probabilities. A filtered probability is a probability divided by a sum of at most as many
- * terms as the vocabulary has tokens. In float32 this sum is accurate to 2^-24 log2(262144) (pairwise) or, for a few
- * heavy tokens, to a few 2^-24; float16 and bfloat16 add one rounding of the output. Dropped tokens are exactly 0, and
- * the smallest kept probability is 2^-24. Therefore atol is tiny (for float16, a step of its subnormals). Samples have
- * no tolerance, because op.judge tests them. */
+ * terms as the vocabulary has tokens. In float32 this sum is accurate to 2^-24 log2(262144) if it is pairwise, or to a
+ * few 2^-24 if it has a few heavy tokens. A float16 or bfloat16 output is rounded once more. Dropped tokens are exactly
+ * 0, and the smallest kept probability is 2^-24. Therefore atol is tiny (for float16, a step of its subnormals).
+ * Samples have no tolerance, because op.judge tests them. */
 static struct rule rule(const struct op_case *c, int output)
 {
 	if (!(c->variant & SAMPLING_RENORM))
@@ -424,7 +426,7 @@ static int by_decreasing_value(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* Adds up the kept probabilities of a row. Each is rounded to bfloat16, and so is the sum. */
+/* Adds up the kept probabilities of a row. Each probability is rounded to bfloat16, and so is the sum. */
 static double sum_of_bfloat16(const struct filter *filter, const struct filter_kept *kept)
 {
 	uint16_t rounded = 0;
@@ -548,7 +550,7 @@ struct seen {
 	bool allowed, zero_allowed;
 	int64_t token, kept;
 	double probability; /* the probability of the token */
-	double least;       /* the probability of the least likely token that may be drawn */
+	double least;       /* the probability of the least likely token of the row that a filter may keep */
 	struct draw draw;
 };
 
@@ -678,8 +680,8 @@ static int judge(const struct op_case *c, int output, const struct tensor *in, c
 	return 1;
 }
 
-/* Returns the probability that two draws of a row are the same token. The row has this family's own values; its tail is
- * too unlikely to matter. */
+/* Returns the probability that two draws of a row are the same token. The row has this family's own values. The tail of
+ * the row is too unlikely to matter, and is left out. */
 static double chance_of_same(const struct sampling_fill *f, int64_t row)
 {
 	int kept = sampling_kept(f, row), tokens = sampling_tokens(f, row);
@@ -691,8 +693,9 @@ static double chance_of_same(const struct sampling_fill *f, int64_t row)
 	return chance;
 }
 
-/* Tests that the draws come from torch's generators. The two sets of values are run with different states of these
- * generators. Rows that are the same in both sets therefore give the same tokens only by chance. */
+/* Tests that the draws come from torch's random number generators. The reference runs on the two sets of values with
+ * different states of these generators. Rows that are the same in both sets therefore give the same tokens only by
+ * chance. */
 static int judge_generator(const struct op_case *c, const struct tensor *first, const struct tensor *second,
                            struct err *why)
 {
@@ -725,7 +728,7 @@ static int judge_both(const struct op_case *const *c, int output, const struct t
 		suspicion[s] = metrics[CONTENTS_FIRST]->evidence[s] + metrics[CONTENTS_SECOND]->evidence[s];
 	if (draws_suspect(suspicion, why) > 1)
 		return -1;
-	if (first->given != 0 || first->edge != 0) /* in such a case no row is known to be the same in both sets */
+	if (first->given != 0 || first->edge != 0) /* such a case may have no row that is the same in both sets */
 		return 0;
 	return judge_generator(first, samples[CONTENTS_FIRST], samples[CONTENTS_SECOND], why);
 }

@@ -2,9 +2,9 @@
  * probabilities.
  *
  * One block processes one row. The smallest kept probability determines the kept tokens. The block finds this
- * probability by bisection over bit patterns, because the bit patterns of non-negative doubles have the same order as
- * the numbers. Each step is one pass over the row. Sums are double and are added in an order that depends only on the
- * row. */
+ * probability by bisection over bit patterns, which have the same order as the non-negative doubles that they
+ * represent. Each step of the bisection is one pass over the row. Sums are double and are added in an order that
+ * depends only on the row. */
 #include "kernels/core/cuda_check.h"
 
 #include "kernels/sampling/input_values.h"
@@ -103,8 +103,8 @@ static __device__ double block_max(double *sums, double value)
 	return sums[0];
 }
 
-/* Selects the probabilities that are at least `least` and above `above`. Returns their sum if `mass` is true, else
- * their number. A negative `above` excludes no probability. */
+/* Selects the probabilities that are at least `least` and above `above`. Returns the sum of these probabilities if
+ * `mass` is true, else their number. A negative `above` excludes no probability. */
 static __device__ double count_or_sum(const struct row *r, double least, double above, bool mass)
 {
 	double own = 0;
@@ -118,10 +118,11 @@ static __device__ double count_or_sum(const struct row *r, double least, double 
 	return block_sum(r->sums, own);
 }
 
-/* Returns the largest value that at least k tokens reach, or 0 if fewer than k are positive. */
+/* Returns the largest value such that at least k tokens have this probability or more, or 0 if fewer than k tokens have
+ * a positive probability. */
 static __device__ double top_k_threshold(const struct row *r, double largest, int64_t k)
 {
-	int64_t low = 0, high = __double_as_longlong(largest); /* at least k tokens always reach `low` */
+	int64_t low = 0, high = __double_as_longlong(largest); /* at least k tokens always have `low` or more */
 
 	while (low < high) {
 		int64_t middle = low + (high - low + 1) / 2;
@@ -134,7 +135,7 @@ static __device__ double top_k_threshold(const struct row *r, double largest, in
 	return __longlong_as_double(low);
 }
 
-/* Returns the smallest value, at least `least`, such that the values above it sum to at most `limit`. */
+/* Returns the smallest value, at least `least`, such that the probabilities above this value sum to at most `limit`. */
 static __device__ double top_p_threshold(const struct row *r, double largest, double least, double limit)
 {
 	int64_t low = __double_as_longlong(least), high = __double_as_longlong(largest);

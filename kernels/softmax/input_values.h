@@ -5,7 +5,8 @@
  *
  *   0  8 noise.
  *   1  128 + 8 noise: exponentials overflow unless the maximum is subtracted first.
- *   2  4 noise, and one element at 40 that dominates. It is in the last column, in the first one, or anywhere.
+ *   2  4 noise, and one element at 40 that dominates. This element is in the last column, in the first one, or
+ *      anywhere.
  *   3  4 noise, half of the elements masked with -infinity.
  *   4  3 everywhere: each result is exactly 1 / V.
  *   5  32 noise: elements far below the maximum give tiny results, which must also be accurate.
@@ -13,19 +14,19 @@
  *   7  -200 + 8 noise: exponentials vanish unless the maximum is subtracted first.
  *
  * The second set of values has 200 instead of 128 in rows of kind 1, 128 instead of 40 in rows of kind 2, and -3
- * instead of 3 in rows of kind 4. An exponential of 128 overflows unless the reference subtracts a maximum that
- * includes the dominating column. In the second set, the mask in rows of kind 3 is finite: -65504 in float16, else
- * -2^127. Rows of kind 7 then have one element at -32768, and -32768 - 512 j with j from 1 to 8 elsewhere: below any
- * number that people use as a mask or as an initial maximum. The result of the element at -32768 is exactly 1, and all
- * other results are 0, however a reference divides, scales and subtracts.
+ * instead of 3 in rows of kind 4. The exponential of the 128 in a row of kind 2 overflows unless the reference
+ * subtracts a maximum that includes the dominating column. In the second set, the mask in rows of kind 3 is finite:
+ * -65504 in float16, else -2^127. In the second set, rows of kind 7 have one element at -32768, and -32768 - 512 j with
+ * j from 1 to 8 elsewhere: below any number that people use as a mask or as an initial maximum. The result of the
+ * element at -32768 is exactly 1, and all other results are 0, however a reference divides, scales and subtracts.
  *
  * If there is one temperature per row, each temperature is one of twelve numbers between 13/256 (0.05) and 4, some
  * below 1 and some above. The temperature of row 0 is 13/256 or 4. In rows of kinds 1 and 7, whose logits are far from
- * zero, it is 1/4 or more. A single temperature is one of six numbers, depending on the case: below 1 in one set of
- * values, and above 1 in the other. If a single temperature is below 1/4, the offsets 128 and -200 of rows of kinds 1,
- * 2 and 7 are divided by 8. A logit divided by its temperature is thus at most 832 in magnitude. The exceptions are in
- * the second set: rows of kinds 2 and 7, in which only one result differs from 0, and the masked elements of rows of
- * kind 3. */
+ * zero, the temperature is 1/4 or more. A single temperature is one of six numbers, depending on the case: below 1 in
+ * one set of values, and above 1 in the other. If a single temperature is below 1/4, the offsets 128 and -200 of rows
+ * of kinds 1, 2 and 7 are divided by 8. A logit divided by its temperature is thus at most 832 in magnitude. The second
+ * set has two exceptions: rows of kinds 2 and 7, in which only one result differs from 0, and the masked elements of
+ * rows of kind 3. */
 #ifndef REFTEST_KERNELS_SOFTMAX_INPUT_VALUES_H
 #define REFTEST_KERNELS_SOFTMAX_INPUT_VALUES_H
 
@@ -54,7 +55,7 @@ struct softmax_fill {
 	uint64_t key;
 	int64_t columns;
 	int second; /* is this the second set of values? */
-	int near;   /* do all rows share one temperature below 1/4? If so, logits are nearer to zero */
+	int near;   /* do all rows share one temperature below 1/4? Then offsets of logits are divided by 8 */
 	int narrow; /* are logits float16? */
 };
 
@@ -73,8 +74,8 @@ static inline struct softmax_fill softmax_fill_of(const struct op_case *c, int i
 }
 
 /* Returns the column of a row that dominates (kinds 2 and 7) or that is never masked (kind 3). In every fourth row of
- * kind 2 it is the last column, and in another fourth the first, because a loop over whole blocks misses some of the
- * columns at an end. */
+ * kind 2 the dominating column is the last one, and in another fourth of these rows it is the first one, because a
+ * wrong loop over whole blocks misses some of the columns at an end. */
 HOST_DEVICE static inline int64_t softmax_chosen(const struct softmax_fill *f, int64_t row)
 {
 	if (row % 16 == 2)

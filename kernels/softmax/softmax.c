@@ -3,15 +3,15 @@
  *
  * Logits are [..., V] in float32, float16 or bfloat16, and the output has the same shape. The temperature is a Python
  * scalar or [rows], and its name contains "temperature". -infinity masks an element, whose result is 0. A row of only
- * -infinity has no truth (NaN). FlashInfer's sampling.softmax is this operation, with op_type sampling.
+ * -infinity has no ground truth (NaN). FlashInfer's sampling.softmax is this operation, with op_type sampling.
  *
  * Tolerance. The exponent x / T - max is the difference of two numbers of up to 832 (input_values.h), each accurate to
  * 2^-24. In float32 the exponent is thus off by 1e-4, and y by a relative 1e-4. If a reference also rounds 1 / T, both
- * numbers change by the same factor, and their difference changes by 2^-24 of itself. This difference is below 104
- * wherever y is not 0 in float32. Therefore rtol is 2e-4, twice the total error. The sum of positive numbers adds
- * almost no error. Even a small probability such as 1 / V must be accurate, so atol is only 1e-37, just above the
- * smallest normal float32, or a step of float16's subnormals. bfloat16 and float16 outputs are rounded once more: their
- * rtol is 2^-7 or 2^-10, plus 2e-4. */
+ * numbers change by the same factor, and their difference changes by 2^-24 of itself. Wherever y is not 0 in float32,
+ * the magnitude of this difference is below 104, so the change is below 1e-5. Therefore rtol is 2e-4, twice the total
+ * error. The sum of positive numbers adds almost no error. Even a small probability such as 1 / V must be accurate, so
+ * atol is only 1e-37, just above the smallest normal float32, or a step of float16's subnormals. bfloat16 and float16
+ * outputs are rounded once more: their rtol is 2^-7 or 2^-10, plus 2e-4. */
 #include "kernels/softmax/input_values.h"
 
 #include <math.h>
@@ -119,9 +119,10 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
-/* Returns the temperature of all rows. It is below 1 in one set of values and above 1 in the other. In the second set
- * of many rows it is exactly 1, which a reference may take for an absent temperature. Cases of one row, of few rows and
- * of many rows have different temperatures. An absent temperature means 1. */
+/* Returns the temperature of all rows. The temperature is below 1 in one set of values and above 1 in the other. If
+ * there are many rows, however, the temperature of the second set is exactly 1, which a reference may take for an
+ * absent temperature. Cases of one row, of few rows and of many rows have different temperatures. An absent temperature
+ * means 1. */
 static double scalar(const struct op_case *c, int input)
 {
 	static const double values[3][CONTENTS_COUNT] = {{0.3, 2.5}, {4, 0.05}, {0.15, 1}};
@@ -143,8 +144,8 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-/* The number of rows is above 300 in some default case. If the vocabulary has a hundred thousand tokens, it is only 65,
- * because kernels use several blocks for such a row. */
+/* The number of rows is above 300 in some default case. If the vocabulary has a hundred thousand tokens, the number of
+ * rows is only 65, because kernels use several blocks for such a long row. */
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *y = &problem->outputs[0];
@@ -198,7 +199,8 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return 0;
 }
 
-/* The mistakes that the oracle computes. With OVER_ROWS and COMMON_MAXIMUM, rows are not normalised separately. */
+/* The mistakes that the oracle computes. A reference with the mistake OVER_ROWS or COMMON_MAXIMUM does not normalise
+ * rows separately. */
 enum mistake {
 	NO_MISTAKE, LOGARITHM, BASE_2, NOT_DIVIDED, MEAN, SIGMOID, MULTIPLIED, NO_TEMPERATURE, OF_THE_OUTPUT, ROUNDED_LOGITS,
 	ROUNDED_EXPONENTIALS, ROUNDED_SUM, SATURATED_SUM, EPSILON, NO_MAXIMUM, LAST_LEFT_OUT, FINITE_MASK,
@@ -324,7 +326,7 @@ static void normalise(double *row, int64_t columns, double temperature)
 		row[i] /= sum;
 }
 
-/* Rejects a row without truth: a row that has NaN or infinity, or a row that is completely masked. */
+/* Rejects a row without ground truth: a row that has NaN or infinity, or a row that is completely masked. */
 static int check_logits(const struct op_case *c, const struct tensor *in, int input, struct err *err)
 {
 	const struct tensor *x = &in[input];

@@ -1,4 +1,4 @@
-/* softmax on a GPU - computes the operation of kernels/softmax/softmax.c. A block computes one row. It reads the row
+/* softmax on a GPU - computes the operation of kernels/softmax/softmax.c. A block computes one row, and reads the row
  * three times: for the maximum, for the sum, and for the output. Exponents are computed in double, because float would
  * lose digits of large logits. Exponentials and sums are float32. Every thread sums its columns in order, and then a
  * tree adds up the sums of the threads. The result has the same bits in every run. */
