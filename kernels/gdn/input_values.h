@@ -26,7 +26,7 @@ enum gdn_part { GDN_Q, GDN_K, GDN_V, GDN_STATE, GDN_A_LOG, GDN_A, GDN_DT_BIAS, G
 
 /* The parameters of an input element's value, as plain data that is passed to the GPU by value. */
 struct gdn_fill {
-	uint64_t key, k_key; /* k_key is the random key of input k, which determines the rows of q in the direction of k */
+	uint64_t key, k_key; /* k_key: the random key of input k, for rows of q in the direction of k */
 	int part;            /* enum gdn_part */
 	int follows, l2norm;
 	bool second; /* is this the second set of values? */

@@ -29,8 +29,8 @@
  * smaller. If most rows are peaks, the kinds of rows are:
  *
  *   0        flat, 2 kept; if there is no filter, flat, 3 kept in every other block. With min_p, the row is tied in
- *            blocks 1 and 4 of eight: 64 32 32 32 32 | 31 31 2, and min_p is 1/2, so that four tokens are exactly at the limit
- *            and must be kept. In blocks 2, 6 and 7, the row is long.
+ *            blocks 1 and 4 of eight: 64 32 32 32 32 | 31 31 2, and min_p is 1/2, so that four tokens are exactly at
+ *            the limit and must be kept. In blocks 2, 6 and 7, the row is long.
  *   3        flat, 3 or 4 kept; without a filter a peak, wide in every fourth block, and long in every other block.
  *   7        a peak, and wide in every fourth block. Without a filter the row is even: 16384 equally likely tokens and
  *            no tail. A sampler whose random number has few bits draws only some of these tokens. An even row needs a
