@@ -68,7 +68,8 @@ static bool remembered_torch(const struct program *program, const char *python, 
 	return true;
 }
 
-/* Without a cache, the entry is kept in memory, for the next request of `serve`. */
+/* Stores the torch version of an interpreter in the cache. Without a cache, keeps it in memory, for the next request of
+ * `serve`. */
 static void remember_torch(struct program *program, const char *key, const struct torch_facts *facts, struct arena *arena)
 {
 	char hex[DIGEST_HEX];
@@ -141,10 +142,10 @@ void machine_forget_torch(struct program *program, const struct machine_policy *
 		store_put_fact(program->store, policy->torch_key, "", NULL);
 }
 
-/* The context of class_of. */
+/* What class_of gets as `self`. */
 struct class_question {
 	struct program *program;
-	const char *gpus; /* the driver's description of the GPUs, a part of the cache key */
+	const char *gpus; /* how the GPU driver describes the GPUs; a part of the key of the cache entry */
 	struct arena *arena;
 };
 
@@ -181,8 +182,8 @@ static void set_devices(const struct devices *devices, struct arena *arena, stru
 	out->policy.device_class = devices->class_name;
 }
 
-/* With --device auto, the run uses the CPU if the GPU cannot be used, because the CUDA kernels library is not built or
- * because the GPU's memory is full. */
+/* Makes a run with --device auto use the CPU. `why` says why the run cannot use a GPU: for example, the CUDA kernels
+ * library is not built, or the GPU's memory is full. If `why` is NULL, prints nothing. */
 static void use_cpu(const char *why, struct arena *arena, struct machine_policy *out)
 {
 	static const struct devices cpu = {.names = {"cpu"}, .count = 1, .class_name = "cpu"};

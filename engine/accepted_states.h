@@ -9,7 +9,7 @@
  * definitions, the bit 1 << kind is set. */
 unsigned accepted_states_read(const char *words);
 
-/* Returns 0 if every word of the list is a valid word for --accept, otherwise -1 with a message. */
+/* Returns 0 if every word of the list `words` is valid for --accept, otherwise -1 with a message. */
 int accepted_states_check(const char *words, struct err *err);
 
 #endif

@@ -149,7 +149,7 @@ static bool is_checkout(const struct finder *f)
 	return fstatat(f->dataset->fd, "kernels/core/op.h", &st, 0) == 0;
 }
 
-/* Returns whether the text, which has `length` bytes, names one of the families. */
+/* Returns whether the text of `length` bytes contains the name of one of `families`. */
 static bool names_family(const struct families *families, const char *text, size_t length)
 {
 	for (int i = 0; i < CANDIDATES_MAX && families->names[i] != NULL; i++)

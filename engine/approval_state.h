@@ -9,8 +9,8 @@
 /* Adds the approved reference to the ground truths of a result, if no other ground truth can be used. */
 struct truths approval_add_truth(const struct result *result, const struct truths *truths, struct arena *arena);
 
-/* Returns whether the case with this id ran when the reference was approved, and whether the approved reference is now
- * a ground truth. If so, the inputs of the case are known to be valid for the operation. */
+/* Returns true if the case with this id ran when the reference was approved, and the approved reference is now a ground
+ * truth. If so, the inputs of the case are known to be valid for the operation. */
 bool approval_has_run(const struct result *result, const char *id);
 
 /* What a result shows about the approved reference. */

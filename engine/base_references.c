@@ -13,7 +13,8 @@ static int compare_paths(const void *a, const void *b)
 	return strcmp(((const struct base_reference *)a)->path, ((const struct base_reference *)b)->path);
 }
 
-/* Splits "definitions/rmsnorm/rmsnorm_h64.json". Returns false for another path. */
+/* Splits a path such as "definitions/rmsnorm/rmsnorm_h64.json" into op_type and name. Returns false for a path of
+ * another form. */
 static bool split_path(const char *path, struct arena *arena, const char **op_type, const char **name)
 {
 	static const char head[] = "definitions/", tail[] = ".json";

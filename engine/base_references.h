@@ -18,7 +18,8 @@
 struct base_reference {
 	const char *path; /* path of the definition: "definitions/rmsnorm/rmsnorm_h64.json" */
 	const struct definition *definition; /* the version in the commit; NULL: it cannot be loaded */
-	const char *trouble;                 /* why this version cannot be loaded, or why it cannot run; else NULL */
+	const char *trouble;                 /* why the version in the commit cannot be loaded or cannot run; else
+					      * NULL */
 };
 
 struct base_references {

@@ -14,7 +14,8 @@
 
 const char *size_name(enum op_size size);
 
-/* Parses a list such as "small,large" and sets these sizes. Returns -1 and sets `err` on error. */
+/* Parses a list such as "small,large" and sets the element of `size` for each size in the list. Returns -1 and sets
+ * `err` on error. */
 int case_sizes_read(const char *list, bool size[SIZE_COUNT], struct err *err);
 
 /* Sets `rows` to the axis values of the cases of a size preset, and returns the number of these cases. `rows` is a

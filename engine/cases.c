@@ -108,8 +108,8 @@ static const struct verdict *decided_by_definition(struct maker *m)
 	return d->unverifiable != NULL ? decided(m, STATUS_SKIPPED, reason, d->unverifiable) : NULL;
 }
 
-/* If the case needs input code that has no function to call, returns the verdict of the case. Otherwise returns
- * NULL. */
+/* If the definition's code makes inputs of the case, but this code has no function to call, returns the verdict of the
+ * case. Otherwise returns NULL. */
 static const struct verdict *decided_by_input_code(struct maker *m, const struct input_source *inputs)
 {
 	const struct input_code *code = &m->definition->input_code;
@@ -121,7 +121,7 @@ static const struct verdict *decided_by_input_code(struct maker *m, const struct
 
 /* If the definition's code makes a Python scalar and the case has an op family, the case cannot run: returns its
  * verdict. Otherwise returns NULL. The family's bounds depend on the scalars. Bounds are part of the case's subject, so
- * they must be known before the code runs. */
+ * they must be known before the definition's code runs. */
 static const struct verdict *decided_by_custom_scalar(struct maker *m, const struct input_source *inputs)
 {
 	for (int i = 0; m->out.op != NULL && i < m->problem.input_count; i++)
@@ -642,7 +642,7 @@ struct cases cases_make(const struct kernels_api *kernels, const struct definiti
 	described_default_fields(&m, &m.shared);
 	make_all(&m, workloads);
 	if (m.contradiction != NULL) {
-		m.out.count = m.out.count > 0 ? 1 : 0; /* one case is enough to report the contradiction */
+		m.out.count = m.out.count > 0 ? 1 : 0; /* one case is enough to report m.contradiction */
 		return m.out;
 	}
 	if (options->backward)

@@ -27,8 +27,8 @@ struct shard {
 
 struct case_options {
 	bool size[SIZE_COUNT];
-	bool sizes_given; /* the command line or the command gave the sizes; if false, the settings of the dataset may
-			   * replace them */
+	bool sizes_given; /* the command line or the code of the command chose the sizes; if false, the settings of the
+			   * dataset may replace them */
 	bool edge; /* also run the edge cases, whose findings never change a definition's status */
 	bool backward; /* also verify the gradients of each case, if the family has a ground truth of gradients */
 	bool no_diagnosis; /* do not look for the causes of failures */
@@ -53,8 +53,9 @@ struct case_options {
 /* Returns the default options: sizes small and medium, all workloads, seed 0, and no override of a tolerance rule. */
 struct case_options case_options_default(void);
 
-/* Selects the case only[0]; only[1] is NULL. All sizes are planned, because the id may name a case of any size. Edge
- * cases are planned only if the id names an edge case, and gradient cases only if it names a gradient case. */
+/* Selects only the case with the id only[0]; only[1] is NULL. All sizes are planned, because the id may name a case of
+ * any size. Edge cases are planned only if the id names an edge case, and gradient cases only if it names a gradient
+ * case. */
 void case_options_only(struct case_options *options, const char *const only[2]);
 
 /* How a blob is used: the judge takes tensors from it, the reference may read its bytes, or it is a solution. */
@@ -112,9 +113,9 @@ struct cases {
 
 /* Builds all cases of a definition for one attempt to find its family: attempt 0 uses the first candidate
  * (kernels/core/family_candidates.h), and attempt 1 the second. The attempt after the last candidate uses no family.
- * The next attempt uses neither a family nor `init`. `blobs` must have an entry for every tensor file that the workload
- * lines name, and for every file of the definition's "reads". Several calls may share `architectures`. The result is
- * allocated in `arena`. */
+ * The attempt after that one uses neither a family nor `init`. `blobs` must have an entry for every tensor file that
+ * the workload lines name, and for every file of the definition's "reads". Several calls may share `architectures`. The
+ * result is allocated in `arena`. */
 struct cases cases_make(const struct kernels_api *kernels, const struct definition *definition,
                         const struct workload_file *workloads, const struct blob *blobs, int blob_count,
                         const char *root, const struct case_options *options, int attempt,
@@ -127,8 +128,8 @@ const char *cases_matched(const struct cases *cases);
 /* Returns whether a bound of an output comes from the settings of the dataset. */
 bool cases_have_dataset_bound(const struct case_options *options, const struct definition *definition);
 
-/* Returns the tolerance rule of an output. The rule comes from the op family, except for bounds that `dataset`
- * (case_options.dataset_by_dtype; NULL: none) or the `tolerance` in the definition sets. */
+/* Returns the tolerance rule of an output. The rule is `family`, the rule of the op family, in which two sources may
+ * replace bounds: `dataset` (case_options.dataset_by_dtype, or NULL) and the `tolerance` in the definition. */
 struct rule definition_rule(const struct definition *definition, int output, const struct tolerance *dataset,
 			    struct rule family);
 

@@ -33,7 +33,7 @@ struct maker {
 /* Returns the op that generates the inputs of the cases and checks the cases' results: the family's op, or its gradient
  * op. Returns NULL if there is none. */
 const struct op *maker_op(const struct maker *m);
-/* Finds a blob by its path. Returns NULL if there is none. */
+/* Returns the blob with this use and path, or NULL if there is no such blob. */
 const struct blob *maker_blob(const struct maker *m, enum blob_use use, const char *path);
 /* Returns whether the case sets the value of this axis. If the case does not set the value, the value follows from the
  * inputs that the definition's code makes. */
@@ -48,8 +48,8 @@ const struct rule *make_rules(const struct maker *m, const struct op_case *c);
 /* Adds the defaults that the descriptions of Python scalars state. These defaults matter because a description may say
  * that a number stands for the default. Nothing else in a description changes a result. */
 void described_default_fields(struct maker *m, struct fields *fields);
-/* Sets the fields of everything that the verdict of a case depends on, except the fields about what verifies it. Also
- * sets the digest of these fields. The job of the case must be set. */
+/* Sets the fields of a case's subject: everything that its verdict depends on, except the ground truth, the device and
+ * the versions. Also sets the digest of these fields. The job of the case must be set. */
 void subject_fields(struct maker *m, struct test_case *c);
 
 #endif

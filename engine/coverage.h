@@ -17,7 +17,7 @@ struct coverage_count {
 
 struct covered_family {
 	const struct op *op;
-	int axis_count; /* the rows of op->coverage */
+	int axis_count; /* the number of rows in op->coverage */
 	int definitions, cases;
 	struct coverage_count (*counts)[COVERAGE_VALUES]; /* one row for each axis */
 };
@@ -26,7 +26,8 @@ struct covered_definition {
 	const struct result *result;
 	int family; /* index into coverage.families; -1: no family has a ground truth for the definition */
 	int cases;  /* the number of the definition's cases for which the family computes the ground truth */
-	const unsigned *values; /* for each axis of the family, bit i is set if a case has value i */
+	const unsigned *values; /* one element for each axis of the family; bit i is set if a case has value i of the
+				 * axis */
 };
 
 /* A value for which no definition of the family has a case. */

@@ -17,7 +17,7 @@ bool is_own_truth(const char *name)
 	       (strncmp(name, SOLUTION_TRUTH, length) == 0 && (name[length] == '\0' || name[length] == ':'));
 }
 
-/* Returns whether both texts are the same code. */
+/* Returns whether `form`, a Python text in normal form, is the same code as the reference. */
 static bool same_form(const struct buf *form, const struct definition *definition)
 {
 	struct buf reference = {0};

@@ -17,7 +17,7 @@
 
 #define CHAIN_TRUTH "chain" /* the chain of operations that the definition names */
 #define APPROVED_TRUTH "approved" /* the reference that a person approved (engine/approved_reference.h) */
-#define SOLUTION_TRUTH "solution" /* the solutions of the dataset, in --ground-truth; in verdicts: "solution:NAME" */
+#define SOLUTION_TRUTH "solution" /* in --ground-truth: the solutions of the dataset; verdicts have "solution:NAME" */
 
 /* Returns whether the ground truth of this name is Python source in the dataset: its truth, a solution, or the approved
  * reference. */
@@ -30,7 +30,7 @@ struct own_truth {
 	struct truth truth;           /* truth.refused: why the file can decide no case */
 	const char *author, *path;    /* author and path of a solution; NULL: this is not a solution */
 	bool invalid;                 /* the file is not a valid solution */
-	struct truth_program program; /* the source; `name` is NULL if the file can decide no case */
+	struct truth_program program; /* the source; its member `name` is NULL if the file can decide no case */
 	const char *outside;          /* why verdicts by this ground truth are not stored; NULL: they are stored */
 };
 

@@ -29,7 +29,7 @@ struct optional_file {
 	const struct dataset_file **file;
 	struct stat_check *check;
 	const char **trouble;
-	size_t most; /* the most bytes that it may have */
+	size_t most; /* the most bytes that the file may have */
 };
 
 static struct optional_file truth_of(struct result *result)
@@ -470,7 +470,8 @@ static void find_truths(struct result *result)
 		test->job->truths = truths_of_case(result, test, arena);
 		test->job->compare_bits = result->run->options->base != NULL;
 		test->job->inputs_are_valid = result->candidate > 0 || approval_has_run(result, test->id);
-		test->job->contiguous = result->candidate > 0; /* as flashinfer-bench calls solutions */
+		test->job->contiguous = result->candidate > 0; /* flashinfer-bench calls solutions with contiguous
+							        * inputs, too */
 		test->execution = execution_of(result, test);
 	}
 }
@@ -538,7 +539,8 @@ int result_make_cases(struct result *result, struct result_bytes *bytes, struct 
 	return 0;
 }
 
-/* Returns whether the reference agrees with the family, perhaps with a constant that only the reference confirms. */
+/* Returns whether the reference agrees with the family, or agrees with it for a value of a constant that only the
+ * reference confirms (REASON_UNATTESTED). */
 static bool agrees(const struct verdict *v)
 {
 	return v->status == STATUS_PASSED || (v->status == STATUS_CHECKED && v->reason == REASON_UNATTESTED);
@@ -554,7 +556,7 @@ static bool disagrees(const struct case_result *c)
 	return v->status != STATUS_SKIPPED || (v->reason == REASON_NO_GROUND_TRUTH && !c->test->finer);
 }
 
-/* Returns whether every case has a verdict, and no case passed. A family that only the shapes suggest is then
+/* Returns whether every case has a verdict, and no case passed. In this case, a family that only the shapes suggest is
  * rejected. */
 static bool agrees_nowhere(const struct result *result)
 {

@@ -125,10 +125,11 @@ struct digest resolve_witness(const struct verdict *v, struct arena *arena)
 }
 
 /* The valid verdicts with a case's subject: first those in the store, from oldest to newest, then those from the remote
- * cache. Perhaps only the head of a stored verdict was parsed; `stored` then has the whole text. */
+ * cache. If only the head of a stored verdict was parsed, `stored` has the whole text. */
 struct readable {
 	const struct verdict **verdicts;
-	const struct stored_verdict **stored; /* for each verdict; NULL: the verdict was parsed completely */
+	const struct stored_verdict **stored; /* one element for each verdict; NULL: the verdict was parsed
+					       * completely */
 	int here, count;		      /* `here` counts the verdicts from the store, and `count` counts all
 					       * verdicts */
 };

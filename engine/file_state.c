@@ -51,8 +51,8 @@ static void append(struct arena *arena, struct file_entry **list, int *count, in
 	copy->blobs = copy_blobs(arena, entry);
 }
 
-/* Copies a stored record into the element of `table` with the same path. Returns false if `table` has no such path.
- * Both records and `table` are sorted by path, so each search starts where the previous search ended. */
+/* Copies a stored record into the element of `table` with the same path. Returns false if `table` has no such path. The
+ * store's records and `table` are both sorted by path, so each search starts where the previous search ended. */
 static bool join_entry(struct file_table *table, const struct file_entry *entry, struct arena *arena)
 {
 	int order = -1;
@@ -90,12 +90,12 @@ static void visit_entry(const struct file_entry *entry, void *context)
 		visit_other(entry, states);
 }
 
-/* With this many workload files, a second thread reads their records. With fewer it would save less time than its start
- * takes. */
+/* With this many workload files, a second thread reads their records. With fewer files, the second thread would save
+ * less time than its start takes. */
 enum { APART_FILES = 1000 };
 
-/* The records of workload files, as a second thread reads them. The two threads share no data: the visitor of the other
- * records uses the arena of the states. */
+/* What the second thread uses when it reads the records of workload files. The two threads share no data: the visitor
+ * of the other records uses the arena of the states. */
 struct apart {
 	struct file_table *workloads;
 	struct arena arena;

@@ -279,7 +279,7 @@ static void add(struct truths *truths, struct truth *items, const char *name, co
 	add_truth(truths, items, (struct truth){.name = name, .version = version});
 }
 
-/* If the user names a ground truth that cannot be used, the list still contains it, and the reason is reported
+/* Returns true if --ground-truth names a library, even if this machine cannot use the library: the reason is reported
  * later. */
 bool ground_truths_use_libraries(const struct truth_choice *choice)
 {

@@ -21,7 +21,7 @@ struct job_facts job_facts_here(bool gpu)
 	return (struct job_facts){.cores = machine_cores(), .memory = memory_available(""), .gpu = gpu};
 }
 
-/* A limit of the number of jobs, and the sentence that explains it. */
+/* A limit on the number of jobs, and the sentence that explains it. */
 struct limit {
 	int most;
 	char why[JOB_COUNT_WHY];

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char key[] = "last failed"; /* the key of the fact; its text has one path per line, sorted */
+static const char key[] = "last failed"; /* the key of a fact in the store; the fact's text has one path per line,
+					  * sorted */
 
 struct paths {
 	const char **items;
@@ -21,7 +22,7 @@ static bool contains(const struct paths *paths, const char *path)
 	       bsearch(&path, paths->items, (size_t)paths->count, sizeof *paths->items, compare_paths) != NULL;
 }
 
-/* Returns the text of the fact; "" if there is none. */
+/* Returns the text of the fact "last failed" in the store, or "" if there is no such fact. */
 static const char *read_fact(const struct run *run, struct arena *arena)
 {
 	const char *text = "";

@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-/* Returns the check `rows` and sets its index in the list, or returns NULL. */
+/* Returns the check `rows` of a verdict and sets `at` to its index, or returns NULL if the verdict has no such
+ * check. */
 static const struct check *rows_of(const struct verdict *v, int *at)
 {
 	for (*at = 0; v != NULL && *at < v->check_count; (*at)++)
@@ -27,8 +28,8 @@ static const struct case_result *first_about(const struct result *result, const 
 	return NULL;
 }
 
-/* In the first case that examined an axis, the rows along it may be independent of each other, although they are not in
- * case `number`. Finds the first such axis. Returns a sentence about this axis, or NULL if there is none. */
+/* Finds the first axis along which the rows depend on each other in case `number`, although they are independent in the
+ * first case that examined the axis. Returns a sentence about this axis, or NULL if there is no such axis. */
 static const char *what_broke(const struct result *result, int number, const struct check *rows, struct arena *arena)
 {
 	for (int k = 0; k < rows->axis_count; k++) {
