@@ -380,8 +380,8 @@ static void make_described_default_cases(struct maker *m, const char *id, const 
 }
 
 /* Returns the sources of the inputs of a case that reftest adds. If no family supports the definition, the definition's
- * own code makes the inputs: all of them or, if some workload line uses this code, the same inputs as in the first such
- * line. */
+ * own code makes the inputs. If some workload line uses this code, the code makes the same inputs as for the first such
+ * line; otherwise it makes all inputs. */
 static struct input_source *sources_of_size(const struct maker *m)
 {
 	const struct definition *d = m->definition;
@@ -468,12 +468,12 @@ static void make_edge_cases(struct maker *m)
 	}
 }
 
-/* The most bytes of the inputs of a medium case that has checks. */
+/* A medium case has checks only if its inputs have at most this many bytes. */
 enum { CHECKED_BYTES = 4 << 20 };
 
-/* Returns whether a medium case is cheap enough for the checks, and whether its rows can be compared with the rows of
- * the small case. Returns false if an input contains integers such as indices, because the rows may then be independent
- * only by chance. */
+/* Returns true if a medium case is cheap enough for the checks and its rows can be compared with the rows of the small
+ * case. Returns false if an input contains integers such as indices, because the rows may then be independent only by
+ * chance. */
 static bool can_be_held_to_rows(const struct definition *d, const int64_t *axis)
 {
 	int64_t bytes = 0;
@@ -490,8 +490,8 @@ static bool can_be_held_to_rows(const struct definition *d, const int64_t *axis)
 	return bytes <= CHECKED_BYTES;
 }
 
-/* Adds a copy of a case of this size (the last small or the first medium one) with the checks that need extra runs. The
- * ground truth decides the case; a check that fails is a finding. */
+/* Adds a copy of a case whose size is `size`: of the last small case, or of the first medium case. The copy has the
+ * checks that need extra runs. The ground truth decides the copy, and a check that fails is only a finding. */
 static void make_checked_case(struct maker *m, enum op_size size)
 {
 	const struct definition *d = m->definition;

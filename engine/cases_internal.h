@@ -30,8 +30,8 @@ struct maker {
 	bool without_init; /* the definition's `init` failed, so the inputs are generic */
 };
 
-/* Returns the op that generates the inputs of the cases and checks the cases' results: the family's op, or its gradient
- * op. Returns NULL if there is none. */
+/* Returns the op that generates the inputs of the cases and checks the cases' results: the family's op, or the family's
+ * gradient op. Returns NULL if there is no such op. */
 const struct op *maker_op(const struct maker *m);
 /* Returns the blob with this use and path, or NULL if there is no such blob. */
 const struct blob *maker_blob(const struct maker *m, enum blob_use use, const char *path);

@@ -191,7 +191,7 @@ static const char **chosen_solutions(struct result *result, int *count)
 	return solution_paths(result->run->dataset.fd, result->file->op_type, result->file->name, &result->arena, count);
 }
 
-/* Returns whether the solutions that may be ground truths are the same as the last blobs of the record. */
+/* Returns whether the last blobs of the record `entry` are the solutions that may be ground truths now. */
 static bool same_solutions(struct result *result, const struct file_entry *entry)
 {
 	int count, first;
@@ -323,7 +323,7 @@ static struct truths truths_of_case(const struct result *result, const struct te
 	return out;
 }
 
-/* Returns the key of cases that may share one execution. */
+/* Returns the key of a case. Cases with equal keys may share one execution. */
 static struct digest execution_of(const struct result *result, const struct test_case *test)
 {
 	const struct truths *truths = &test->job->truths;

@@ -245,8 +245,9 @@ bool resolve_case(struct result *result, struct case_result *c)
 		c->why = c->test->decided->reason == REASON_CONSTANTS
 			     ? "the case does not run, because the name, the description or the model contradicts the length of an axis"
 			     : "the case cannot run, because its workload line is invalid or names an unusable file";
-		c->in_store = c->test->decided->status == STATUS_INVALID; /* this verdict need not be stored, because
-									   * every run finds the invalid line again */
+		c->in_store = c->test->decided->status == STATUS_INVALID; /* the verdict of an invalid workload line
+									   * need not be stored, because every run finds
+									   * this line again */
 		resolve_settle(result, c, c->test->decided);
 		return false;
 	}

@@ -14,7 +14,7 @@ struct result;
 struct waiter {
 	struct result *result;
 	int case_index;
-	struct waiter *next; /* the next case that waits for the same subject; NULL: none */
+	struct waiter *next; /* the next waiting case with the same subject; NULL: none */
 };
 
 struct equal_cases_entry {

@@ -94,8 +94,8 @@ static void visit_entry(const struct file_entry *entry, void *context)
  * less time than its start takes. */
 enum { APART_FILES = 1000 };
 
-/* What the second thread uses when it reads the records of workload files. The two threads share no data: the visitor
- * of the other records uses the arena of the states. */
+/* What the second thread uses when it reads the records of workload files. The two threads share no data: the first
+ * thread, which reads the other records, uses the arena of the states. */
 struct apart {
 	struct file_table *workloads;
 	struct arena arena;

@@ -154,7 +154,8 @@ static const struct provider_fact *fact_named(const struct truth_choice *choice,
 	return NULL;
 }
 
-/* The libraries with two tables. The name of such a library stands for both tables, in this order. */
+/* The libraries with two tables. In --ground-truth, the name of such a library stands for both tables, in this
+ * order. */
 static const char *const both[][2] = {{"sglang", "sgl_kernel"}};
 
 static bool chosen(const struct truth_choice *choice, const char *name)
@@ -299,7 +300,7 @@ bool ground_truths_use_libraries(const struct truth_choice *choice)
 static const char any_family[] = "*";
 
 /* Appends the ground truth that calls the function `fi_api`. The call is part of the version, because no other field of
- * a fingerprint has it. */
+ * a fingerprint contains the call. */
 static void add_fi_api(const struct provider_fact *fact, const char *fi_api, struct truths *out, struct truth *items,
 		       struct arena *arena)
 {
@@ -330,8 +331,8 @@ static void add_available(const struct truth_choice *choice, const struct op_ent
 			add_fi_api(&choice->facts[i], fi_api, out, items, arena);
 }
 
-/* Appends the solutions that `word` chooses; "" chooses all. If there is none, appends a refused ground truth that says
- * so. With "auto", appends nothing, because the run still has the other ground truths. */
+/* Appends the solutions that `word` chooses; "" chooses all. If `word` chooses no solution, appends a refused ground
+ * truth that says so. With "auto", appends nothing, because the run still has the other ground truths. */
 static void add_solutions(const struct truth_choice *choice, const char *name, const char *word, const struct own_truth *own, int own_count,
 			  struct truths *out, struct truth *items)
 {

@@ -14,8 +14,9 @@
 #include "base/err.h"
 #include "engine/program.h"
 
-/* Sets or removes the environment variable. Starts git only if there are checkouts. Returns 0, or -1 and sets `err` if
- * repos_config.json is damaged, or if the folder of --repos has no checkout. */
+/* Sets REFTEST_CHECKOUTS, or removes this environment variable if there are no checkouts. Starts git only if there are
+ * checkouts. Returns 0, or -1 and sets `err` if repos_config.json is damaged, or if the folder of --repos has no
+ * checkout. */
 int library_checkouts_announce(const struct program *program, struct arena *arena, struct err *err);
 
 /* Returns the folder of the checkout of this repository ("sglang"), or NULL if there is none. The root of the program

@@ -44,8 +44,8 @@ static void add(struct collector *all, const struct margin_drift *drift)
 	all->items[all->count++] = *drift;
 }
 
-/* Returns whether two margins have the same device class and ground truth. If one of the two differs, a version need
- * not be the reason for the difference of the margins. */
+/* Returns whether two margins have the same device class and ground truth. If the device class or the ground truth
+ * differs, a version need not be the reason for the difference of the margins. */
 static bool same_kind(const struct margin_point *a, const struct margin_point *b)
 {
 	return strcmp(a->device_class, b->device_class) == 0 && strcmp(a->ground_truth, b->ground_truth) == 0;
@@ -65,8 +65,8 @@ static void add_or_replace(struct collector *all, int first, bool each, const st
 	add(all, drift);
 }
 
-/* Compares the newest margin of a kind, which is points[at], with the older ones. Returns false if there are no older
- * ones. */
+/* Compares the newest margin of a kind, which is points[at], with the older margins of this kind. Returns false if
+ * there are no older margins. */
 static bool compare(const struct margin_point *points, int at, struct margin_drift *out)
 {
 	bool any = false;

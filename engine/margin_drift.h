@@ -7,7 +7,7 @@
 #include "engine/margin_history.h"
 
 /* A margin that changed by more than DRIFT_FACTOR has moved. Margins below DRIFT_LEAST count as DRIFT_LEAST, because
- * rounding moves them by any factor. */
+ * rounding alone may change such margins by any factor. */
 #define DRIFT_FACTOR 2.0
 #define DRIFT_LEAST  0x1p-10
 

@@ -49,7 +49,8 @@ int program_settings(struct program *program, struct err *err);
 int program_root_by_path(struct program *program, struct err *err);
 /* Opens the kernels libraries. If the cache is open, it remembers the digests of the libraries. */
 int program_kernels(struct program *program, struct err *err);
-/* Prepares judges on a GPU. This function reports no error: a judge that cannot load the library reports it. */
+/* Opens and seals the CUDA kernels library for judges on a GPU. This function reports no error: a judge that cannot
+ * load the library reports the error. */
 void program_cuda_kernels(struct program *program);
 /* Blocks SIGINT, SIGTERM and SIGHUP. After this call, read these signals from program->signals. */
 int program_signals(struct program *program, struct err *err);

@@ -9,7 +9,8 @@
 
 enum { KEY_MAX = 511, DIGEST_SIZE = 65 };
 
-/* Writes the key of a library's fact. Returns false if the path is too long for a key. */
+/* Writes the key under which the cache stores the digest of the library at `path`. Returns false if the path is too
+ * long for a key. */
 static bool make_key(const char *path, char key[KEY_MAX + 1])
 {
 	return snprintf(key, KEY_MAX + 1, "library %s", path) <= KEY_MAX;

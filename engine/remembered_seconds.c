@@ -29,7 +29,7 @@ double remembered_seconds(struct result *result, const struct case_result *c)
 
 /* The cases that are submitted but not finished. */
 struct left {
-	double seconds; /* the sum for the cases whose time is remembered */
+	double seconds; /* the sum of the remembered times of the cases that have one */
 	int remembered, unknown;
 };
 

@@ -21,7 +21,8 @@
 /* As soon as WAITING_MOST results wait for the remote, the remote is queried for them. The limit bounds memory. */
 enum { WAITING_MOST = 1024, BUCKETS = 1024 };
 
-/* A query to the remote: the subject of the requested verdict, and one key under which such a verdict may be stored. */
+/* A query to the remote: the subject of the requested verdict, and one key under which the remote may have this
+ * verdict. */
 struct question {
 	struct digest subject;
 	char address[REMOTE_KEY_SIZE];
@@ -40,7 +41,7 @@ struct remote_cache {
 	struct buf questions; /* an array of struct question */
 	struct shared_verdict *bucket[BUCKETS];
 	int refused;	  /* the number of rejected records */
-	struct err first; /* the reason why the first record was rejected */
+	struct err first; /* why the first of the rejected records was rejected */
 	struct arena arena;
 };
 
@@ -75,7 +76,7 @@ struct remote_cache *remote_cache_open(const struct program *program)
 	return NULL;
 }
 
-/* The body of the helper process. The helper handles untrusted data, so it first forgets the signing key. */
+/* What the helper process runs. The helper handles untrusted data, so it first forgets the signing key. */
 static int run_helper(void *context)
 {
 	struct remote_cache *cache = context;

@@ -39,7 +39,8 @@ enum lack {
 	LACK_VERSION,
 	LACK_TORCH,
 	LACK_NONE, /* the verdict meets every condition, but does not count if --force is given */
-	LACK_CONTAINMENT, /* checked last, because the numbers of the other values are already on disk */
+	LACK_CONTAINMENT, /* the last value and therefore checked last, because counters on disk already use the other
+			   * numbers */
 	LACK_COUNT
 };
 

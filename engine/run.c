@@ -293,8 +293,8 @@ static void run_promoted(const struct waiter *next)
 		run_give_up(result->run, err.text);
 }
 
-/* Call this for a case that waited for an equal case whose verdict cannot be shared. Now the case waits for another
- * equal case or, if there is none, runs. */
+/* Call this for a case that waited for an equal case whose verdict cannot be shared. The case then waits for another
+ * equal case that runs or, if no equal case runs, is submitted itself. */
 static void wait_again(const struct waiter *who, const struct digest *execution)
 {
 	struct run *run = who->result->run;

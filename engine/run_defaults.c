@@ -13,7 +13,7 @@ static void default_sizes(const struct settings *settings, struct run_options *o
 	options->from_settings |= 1u << SETTING_SIZES;
 }
 
-/* The setting counts as used even if options of the command line replace all its bounds. */
+/* The setting `tolerance` counts as used even if options of the command line replace all its bounds. */
 static void default_tolerance(const struct settings *settings, struct run_options *options)
 {
 	if (settings->of[SETTING_TOLERANCE].key == NULL)

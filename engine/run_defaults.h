@@ -6,9 +6,9 @@
 #include "engine/run_state.h"
 #include "engine/settings.h"
 
-/* Sets every option that is not given, for example the sizes unless sizes_given, and the device if it is NULL. Records
- * in from_settings which settings took effect. A second call changes nothing. The options keep pointers into
- * `settings`, which may be NULL. */
+/* Sets every option that the command line does not give: for example, the sizes if `sizes_given` is false, and the
+ * device if it is NULL. Records in from_settings which settings took effect. A second call changes nothing. The options
+ * keep pointers into `settings`, which may be NULL. */
 void run_defaults(const struct settings *settings, struct run_options *options);
 
 /* Reads the value of --sizes. If `list` is NULL, the option was not given, and the sizes come from the settings of the

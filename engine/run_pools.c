@@ -81,7 +81,8 @@ static void close_guard(void *context)
 	pool_guard_close(context);
 }
 
-/* Opens a pool for each device that gets references. Returns a runner without calls, and a message, on error. */
+/* Opens a pool for each device that gets references. On error, sets `err` and returns a runner whose `calls` is
+ * NULL. */
 static struct runner open_pools(struct run *run, int count, struct err *err)
 {
 	struct device_runner *devices = arena_array(&run->arena, (size_t)count, sizeof *devices);

@@ -86,8 +86,8 @@ struct case_result {
 	bool fetched;                  /* the verdict was found in the remote cache and not in the local store */
 	bool in_store;                 /* the verdict is in the store */
 	bool executes;                 /* the case was submitted to the runner, and does not wait for an equal case */
-	double remembered;             /* if `executes` is true and the run is not urgent: the seconds that the case
-				        * took last (remembered_seconds); 0: unknown */
+	double remembered;             /* the seconds that the case took when it ran last (remembered_seconds); 0:
+				        * unknown, or the run is urgent, or `executes` is false */
 	const char *why;               /* why the case ran, or why a stored verdict counts */
 	const char *printed;           /* what the reference printed, if the case failed; NULL if it printed nothing */
 	struct digest witness;         /* digest of the ground truths, device class and versions that produced the
@@ -96,7 +96,8 @@ struct case_result {
 					      * else NULL */
 };
 
-/* The contents of a definition's files while it is planned. Reused for the next definition. */
+/* The contents of a definition's files while the definition is planned. The buffers are reused for the next
+ * definition. */
 struct result_bytes {
 	struct buf definition, workload, truth, approval;
 };
@@ -207,7 +208,8 @@ struct run {
 	uint64_t up_to_date_elements;
 	int64_t cases_run, cases_cached;
 	int64_t cases_shared; /* how many cases of cases_cached have the verdict of an equal case of this run */
-	int64_t misses[LACK_COUNT]; /* for each reason why no stored verdict counts: how many cases have it */
+	int64_t misses[LACK_COUNT]; /* for each reason why no stored verdict counts: the number of cases with this
+				     * reason */
 	int64_t cases_planned; /* the number of cases that had to run (with --dry-run: would have to run) */
 	int64_t cases_wrong;   /* the number of cases that ran and failed or raised an error */
 	double seconds_of_cases; /* the sum of the seconds of the cases that ran */

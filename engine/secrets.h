@@ -8,7 +8,7 @@
 #ifndef REFTEST_ENGINE_SECRETS_H
 #define REFTEST_ENGINE_SECRETS_H
 
-/* A secret that reftest may need. Its variable is in the table of engine/secrets.c. */
+/* A secret that reftest may need. The table in engine/secrets.c names its environment variable. */
 enum secret {
 	SECRET_CACHE_KEY, /* the key that signs and checks records: $REFTEST_CACHE_KEY */
 	SECRET_REMOTE,	  /* the address of the shared cache, which may contain a password: $REFTEST_REMOTE */

@@ -70,7 +70,7 @@ struct settings {
 struct settings *settings_read(const char *root, struct err *err);
 void settings_free(struct settings *settings); /* NULL is allowed */
 
-/* Reads the text of a file, for settings_read and tests. `json`: the text comes from a reftest.json. */
+/* Reads the text of a file, for settings_read and tests. `json` is true for the text of a reftest.json. */
 struct settings *settings_parse(const char *text, size_t length, bool json, struct err *err);
 
 /* Returns the name of key number `index`, or NULL if there is none. `user_only`: if a dataset may not set the key, what

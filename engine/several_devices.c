@@ -18,7 +18,7 @@ struct given {
 	bool second; /* another device lacked memory for this task */
 };
 
-enum device_state { DEVICE_USED, DEVICE_FAILING /* the runner failed; results still wait */, DEVICE_OUT };
+enum device_state { DEVICE_USED, DEVICE_FAILING /* the runner failed, but still has results to take */, DEVICE_OUT };
 
 struct device {
 	struct device_runner own;
@@ -264,8 +264,8 @@ static void *next_owner(const void *self)
 	return device == NULL ? NULL : device->own.runner.calls->next_owner(device->own.runner.self);
 }
 
-/* Returns the task of a device that contains the job of the result, and sets `index` to the index of the job. Returns
- * NULL if there is none. */
+/* Finds the task of the device that contains the job of `result`. Sets `index` to the index of the job in the task.
+ * Returns NULL if there is no such task. */
 static struct given **given_with(struct device *device, const struct pool_result *result, int *index)
 {
 	for (struct given **at = &device->given; *at != NULL; at = &(*at)->next)
@@ -347,7 +347,7 @@ static int pending(const void *self)
 	return ((const struct several *)self)->pending;
 }
 
-/* The lanes of a device get the numbers after the lanes of the devices before it. */
+/* Lanes are numbered across all devices: the numbers of a device's lanes follow those of the devices before it. */
 static int running(const void *self, struct pool_running *out, int most)
 {
 	const struct several *s = self;

@@ -1,10 +1,10 @@
 /* several_devices - makes one runner (engine/case_runner.h) that distributes its tasks among the runners of several
  * devices.
  *
- * All tasks wait in one queue, the longest first. A device gets a task when it has fewer tasks than its share, so a
- * faster device gets more tasks. If the runner of a device fails, the device is no longer used, and its cases without a
- * result go back to the queue. A case for which a device lacks memory is tried once on another device, because another
- * process may use that memory. */
+ * All tasks wait in one queue, the longest first. A device gets a task whenever it has fewer tasks than it may have at
+ * a time, so a faster device gets more tasks. If the runner of a device fails, the device is no longer used, and its
+ * cases without a result go back to the queue. A case for which a device lacks memory is tried once on another device,
+ * because another process may use that memory. */
 #ifndef REFTEST_ENGINE_SEVERAL_DEVICES_H
 #define REFTEST_ENGINE_SEVERAL_DEVICES_H
 

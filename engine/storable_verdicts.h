@@ -4,9 +4,9 @@
  * condition has its function:
  *
  *   - the reference's text uses nothing outside the text, its inputs and torch:  storable_reference, before the run
- *   - the reference accessed nothing else while it ran:                          storable_reached
+ *   - while it ran, the reference accessed nothing else:                         storable_reached
  *   - no file changed during the run:                                            storable_after_run, storable_for_subject
- *   - the cause is not transient:                      reason_is_transient (dataset/verdict.h), in workers/pool/pool.c
+ *   - the verdict's cause is not transient:            reason_is_transient (dataset/verdict.h), in workers/pool/pool.c
  *
  * engine/save_verdicts.c writes the verdicts that may be stored. */
 #ifndef REFTEST_ENGINE_STORABLE_VERDICTS_H

@@ -18,8 +18,8 @@ struct up_to_date_row {
 };
 
 struct up_to_date {
-	int definitions; /* the number of verified definitions; the watcher has processed all changes to files before
-			  * the query */
+	int definitions; /* the number of verified definitions, in which every file change before the query is taken
+			  * into account */
 	int64_t cases;
 	uint64_t elements;
 	const char **paths; /* the sorted paths of the definitions that are not verified; the run must check these

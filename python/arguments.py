@@ -24,8 +24,8 @@ def fitted(run, fitting):
     - A parameter in "left_out" that has no default gets None.
     - An optional input for which `run` has no parameter is not passed.
     - An input whose name cannot be the name of a parameter is passed as the next parameter that has no input.
-    - Suppose that exactly one input has no parameter, and exactly one parameter without a default has no input. If
-      both have the same position, the input is passed as this parameter."""
+    - Suppose that exactly one input has no parameter, and exactly one parameter without a default has no input. If this
+      input and this parameter have the same position, the input is passed as the parameter."""
     if fitting is None:
         return run
     given, left_out = fitting["inputs"], fitting["left_out"]

@@ -14,7 +14,7 @@ class Mistake(Exception):
 
 
 class WrongCount(Mistake):
-    """The function returned a number or names of outputs that differ from the definition's."""
+    """The function returned another number of outputs, or outputs with other names, than the definition has."""
 
 
 class Lacking(Mistake):
@@ -48,7 +48,7 @@ def describe(problem, filename, loading, subject="the reference"):
             "needs_gpu": any(words in text for words in NO_GPU), "needs_module": isinstance(problem, ModuleNotFoundError)}
 
 
-# Parts of torch's messages if it has no GPU.
+# Parts of the messages of torch's exceptions where torch has no GPU.
 NO_GPU = ("Torch not compiled with CUDA enabled", "Found no NVIDIA driver", "No CUDA GPUs are available",
           "Cannot access accelerator device when none is available")
 
@@ -58,7 +58,7 @@ def is_certain(problem, filename, text):
     define, if it returns a wrong number of outputs, or if its function cannot be called with the inputs as arguments.
     An UnboundLocalError does not count, because the inputs may decide whether a local variable has a value."""
     frames = traceback.extract_tb(problem.__traceback__)
-    if isinstance(problem, TypeError):  # certain if no line of the reference has run
+    if isinstance(problem, TypeError):  # the failure is certain if no line of the reference has run
         return all(frame.filename != filename for frame in frames) and any(words in text for words in WRONG_ARGUMENTS)
     if not isinstance(problem, NameError) or isinstance(problem, UnboundLocalError):
         return isinstance(problem, WrongCount)
@@ -127,7 +127,7 @@ def is_refused_process(problem):
 
 
 def memory_left():
-    """Returns how many bytes this process may still add."""
+    """Returns how many bytes of memory this process may still add."""
     limit = resource.getrlimit(resource.RLIMIT_DATA)[0]
     if limit == resource.RLIM_INFINITY:
         return STACK

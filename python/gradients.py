@@ -47,8 +47,9 @@ def in_float64(torch):
 def in_order(torch):
     """Makes torch use a deterministic algorithm for each operation that has one. Otherwise, some gradients on a GPU
     (that of a gather, for example) would add their terms in the order in which threads run, and no reference could
-    prevent it. If an operation has no deterministic algorithm, torch runs the other algorithm, and its warning is
-    suppressed. In this mode, torch.empty() returns NaN instead of undefined values, which could be zeros by chance."""
+    prevent it. If an operation has no deterministic algorithm, torch runs its usual algorithm, and torch's warning is
+    suppressed. In torch's deterministic mode, torch.empty() returns NaN instead of undefined values, which could be
+    zeros by chance."""
     before = torch.get_deterministic_debug_mode()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*deterministic")
@@ -68,7 +69,7 @@ def named(inputs, arguments, kind):
 
 def outputs_of(runner, result, given):
     """Returns a pair for each output of run(): the output, and the gradient of the loss with respect to it. Raises
-    runner.Mistake if an output is no tensor, or if its shape is not the gradient's."""
+    runner.Mistake if an output is no tensor, or if its shape is not that of its gradient."""
     results = runner.tensors.unpack(result, [dict(spec, name=name) for name, (spec, _) in given.items()])
     for (name, (spec, gradient)), value in zip(given.items(), results):
         if not isinstance(value, runner.torch.Tensor):

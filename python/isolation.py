@@ -54,8 +54,8 @@ BINDABLE = frozenset(("input",))
 
 CONTEXTS = frozenset(("no_grad", "inference_mode"))  # what a with statement may enter, as in `with torch.no_grad():`
 
-# Keyword arguments that are refused. A call with such an argument could start work that outlives the call, or use
-# memory without checking a number that the reference gives.
+# Keyword arguments that are refused. A call with such an argument could start work that outlives the call, or make
+# torch access memory without checking a number that the reference passes.
 ARGUMENTS_OUTSIDE = frozenset("generator non_blocking out output_size pin_memory sorter".split())
 
 ATTRIBUTES = CONTEXTS | frozenset("""
@@ -202,8 +202,8 @@ NAMED = {"ClassDef": "a class", "Try": "try", "TryStar": "try", "Global": "globa
 
 def allowed_tensors(tree):
     """Returns the ids of the nodes below which the word Tensor is allowed: annotations, and the second argument of
-    isinstance. In both places Python only names the class and makes no tensor. isinstance itself is safe, because the
-    source code cannot rebind it."""
+    isinstance. In both places, the source code only names the class Tensor and makes no tensor. isinstance itself is
+    safe, because the source code cannot rebind it."""
     found = set()
     for node in ast.walk(tree):
         tops = [getattr(node, "annotation", None), getattr(node, "returns", None)]

@@ -6,11 +6,11 @@ never decide a verdict.
 On a GPU, CUDA events measure the time. "cold" is the time with a flushed L2 cache; "warm" is the time directly after a
 call with the same inputs. Work that is queued before the first event keeps the GPU busy while the CPU launches the
 call, so that the events measure only the kernels, even if the call is short. On a CPU, the wall clock measures the
-time, and there is no "cold"."""
+time, and no "cold" time is measured."""
 
 import time
 
-SECONDS = 1.0  # time for all runs of one kind, cold or warm
+SECONDS = 1.0  # the time for all runs of one kind, cold or warm
 RUNS = 50  # the most runs of one kind
 LEAST = 3  # the fewest runs, if one run takes less than SECONDS
 FLUSH = 256 << 20  # bytes that are written to flush the L2 cache; more than its size
@@ -39,7 +39,7 @@ class Events:
         self.cuda.synchronize()
         if cold:
             self.flush.zero_()
-        self.cuda._sleep(SPIN)  # uses no memory, so that the cache stays as it is
+        self.cuda._sleep(SPIN)  # accesses no memory, so the L2 cache keeps its content
         start.record()
         call()
         end.record()
@@ -48,8 +48,8 @@ class Events:
 
 
 class Inputs:
-    """The arguments of the measured calls. If a call writes to an input, its values are restored before the next
-    call."""
+    """The arguments of the measured calls. If a call writes to an input, the input's old values are restored before the
+    next call."""
 
     def __init__(self, torch, kept):
         self.torch, self.kept = torch, kept

@@ -147,7 +147,8 @@ def memory_of_gpu(torch):
 
 def data_bytes():
     """Returns how much memory this process has written to. Address space that is only reserved does not count, because
-    the CUDA driver reserves gigabytes. It counts only where the kernel does not tell the difference."""
+    the CUDA driver reserves gigabytes. Reserved address space counts only on kernels that do not report written memory
+    separately."""
     with open("/proc/self/status") as file:
         sizes = dict(line.split(":", 1) for line in file)
     return int(sizes.get("RssAnon", sizes["VmData"]).split()[0]) << 10

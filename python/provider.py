@@ -136,10 +136,11 @@ def text_of(problem):
 
 
 def mendable(problem):
-    """Returns true if a failure of a library is transient. If it is, the verdict for which this library was skipped is
-    not stored, and the next run tries the library again. A failed build with an error message of the compiler counts as
-    a permanent failure, because every new attempt would take minutes. The verdict then stays valid until the library,
-    its table or the device changes. A failed build without such a message counts as a transient failure."""
+    """Returns true if a failure of a library is transient. If the failure is transient, the verdict for which this
+    library was skipped is not stored, and the next run tries the library again. A failed build with an error message of
+    the compiler counts as a permanent failure, because every new attempt would take minutes. The verdict then stays
+    valid until the library, its table or the device changes. A failed build without such a message counts as a
+    transient failure."""
     text = str(problem)
     if not isinstance(problem, common.NotBuilt):
         return any(words in text for words in TROUBLE)
@@ -152,7 +153,7 @@ class Server:
         self.tables = common.load_tables(folder_of_tables())
         common.add_checkouts(self.tables)
         self.versions = {}
-        self.used = set()  # (library, definition, whether it is for gradients) of each call so far
+        self.used = set()  # (library, definition, whether the call is for gradients) of each call so far
         self.prepared = 0.0
         self.since = 0.0
         self.doing = []  # (text, deadline) of each current preparation; preparations can be nested

@@ -67,7 +67,7 @@ The fields of these messages:
 - "fitting", which may be absent, is {"left_out": [name], "inputs": {name: [argument, optional]}}; see fitted in arguments.py.
 - "kept", which may be absent, is true if the child may load another reference after this one.
 - "memory" is the number of bytes that the reference may use besides the tensors in the arena. "memory_has_room" is
-  false if the user has set a small limit, in relation to which holes in malloc's heap are large.
+  false if the user has set a limit so small that the holes in malloc's heap could fill much of it.
 - "processor_time" is the number of seconds that each process of the reference may compute in all; 0: no limit.
 - "none" is true if autograd returned no gradient for an input, and zeros replace the gradient.
 - "grad" is true if the output requires a gradient, and "overwrites" is true if the output uses the memory of an earlier
@@ -102,8 +102,8 @@ SYS_PIDFD_OPEN = 434  # the same number on every architecture
 READER_MEMORY = 1 << 30  # bytes that a reader may use to parse source code
 KEPT_GPU_MEMORY = 1 << 30  # bytes that torch's allocator may keep between two cases
 # Constants of keep_freed_memory. M_MMAP_MAX is from malloc.h, and MAPPINGS is glibc's default for it. If the arena has
-# at most ARENA_WITHOUT_MAPPINGS bytes, the holes in malloc's heap are small in relation to a limit with
-# "memory_has_room".
+# at most ARENA_WITHOUT_MAPPINGS bytes, the holes in malloc's heap are small compared with the memory limit of a
+# reference that has "memory_has_room".
 M_MMAP_MAX, MAPPINGS, ARENA_WITHOUT_MAPPINGS = -4, 65536, 256 << 20
 HELD_OUTPUTS = 1 << 26  # bytes; if a call's outputs are not larger, they stay alive during the next two calls
 OLDEST_TORCH = (2, 4)
@@ -332,9 +332,9 @@ class Child:
         self.files = os.path.join(folder, "files")  # copies of the files that the definition lets the reference read
         self.has_files = False
         self.solution = os.path.join(folder, "solution")  # the source files of a solution
-        self.own_modules = ()  # the modules that these files define
+        self.own_modules = ()  # the modules that the files of the solution define
         self.outputs = []  # the field "outputs" of the current case
-        self.before = None  # the state of this process before its first reference, if it may be kept
+        self.before = None  # the state of this process before its first reference, if the process may be kept
 
     def read_texts(self):
         """Serves as a reader: parses source code and says whether it needs its own process. Runs none of it."""
@@ -658,8 +658,8 @@ class Child:
         return {"ran": described, "effects": effects}
 
     def called_for_check(self, case, arguments):
-        """Calls the reference for an extra run. Returns three things: its result; for each input, whether it has an
-        effect, or None if this is unknown; and the arguments of the call."""
+        """Calls the reference for an extra run. Returns three things: the reference's result; for each input, whether
+        the input has an effect (None: this is unknown); and the arguments of the call."""
         if case["extra"] == "gradients":
             this = sys.modules[__name__]
             run = fitted(gradients.undecorated(this, self.run), self.fitting)
@@ -684,7 +684,7 @@ class Child:
                 given.setdefault(str(name), value)
         own = {*self.fitting["inputs"], *(argument for argument, _ in self.fitting["inputs"].values())}
         given = tensors.tuples_apart(given, own)
-        names = {}  # input -> the name by which it was returned: its own, or that of its argument
+        names = {}  # input -> the name under which the code returned it: the input's name, or its argument's
         for name, (argument, _) in self.fitting["inputs"].items():
             names[name] = name if name in given or argument not in given else argument
         taken = tensors.taken_instead(request["inputs"], {name: value for name, value in given.items() if name not in names.values()},
@@ -780,8 +780,9 @@ def folders_of(paths):
 
 @functools.cache
 def interpreter_folders():
-    """Returns the folders of the interpreter and of reftest, whose files do not count as reached. The zygote finds them
-    for its children, because each part of each path takes a system call."""
+    """Returns the folders of the interpreter and of reftest, whose files do not count as reached. The zygote calls this
+    function before it forks, so that its children need not: to resolve a path takes a system call for each part of the
+    path."""
     return folders_of([*sys.path, FOLDER, os.path.dirname(os.__file__)])
 
 
@@ -904,9 +905,10 @@ def run(x, weight):
 
 
 def rehearse():
-    """Loads a small reference and runs it on the CPU, as a child does with a reference of its own. Before the zygote
-    forks, this imports the modules that torch imports late. In a child that waits, it makes the child write early to
-    pages that it shares with the zygote, so that these pages are copied now. Nothing else of the rehearsal stays."""
+    """Loads a small reference and runs it on the CPU, as a child does with a reference of its own. In the zygote, the
+    rehearsal imports the modules that torch imports late. In a child that waits, the rehearsal makes the child write
+    early to pages that it shares with the zygote, so that these pages are copied now. Nothing else of the rehearsal
+    stays."""
     names, size = {}, 4096
     before = process_defaults()
     interpreter_folders()

@@ -34,7 +34,7 @@ class Sandbox:
         self.folder = os.fsdecode(self.library.sandbox_folder(self.handle))
         self.has_pids = bool(self.layers & PID)  # each child has a PID namespace
         self.has_folders = bool(self.layers & TMP)  # each child has its own /tmp in memory
-        if self.has_folders:  # set once in the zygote, because a runner that sets it copies pages of memory
+        if self.has_folders:  # once, in the zygote, because setting it in each runner would copy pages of memory
             set_folder(self.folder)
 
     def before_fork(self):

@@ -78,8 +78,8 @@ def is_part(name, of):
 
 
 def taken_instead(specs, values, missing):
-    """Returns {input: [name, why]} for inputs of `missing` that code returned by a name that no input has. `values` has
-    the values of these names. The reasons, in this order:
+    """Returns {input: [name, why]} for those inputs in `missing` that the code returned under a name that no input has.
+    `values` has the values of these names. The reasons, in this order:
     - "name": one of the two names is a part of the other, and the value has the input's form. No other value is related
       to this input in this way, and no other input to this value.
     - "form": only one other tensor has the input's form, and no other missing input has this form.

@@ -73,8 +73,8 @@ class Row:
     most: int = None  # highest compute capability, times ten; None: any
     first_use_s: int = 900  # extra seconds for the first call, which may compile kernels
     # `coarse` is {output role: (atol, rtol)} if the library's arithmetic is coarser than the definition's. A ground
-    # truth with coarser arithmetic does not decide a verdict alone. No other tolerance is added for a library, except
-    # Call.noise.
+    # truth with coarser arithmetic does not decide a verdict alone. Besides `coarse`, only Call.noise widens the bounds
+    # for a library.
     coarse: dict = None
     mutates: str = ""  # roles of the inputs that the library's function writes to
     # If true, `reftest verify` skips this row by default (--ground-truth auto), and uses it only if the user names the
@@ -105,7 +105,7 @@ class Call:
         self.roles, self.output_roles = request["roles"], request["output_roles"]
         self.modes = frozenset(request["modes"])
         self.outputs = request["outputs"]
-        self.api = request.get("api")  # the function that the tag fi_api: names; `arguments`: its argument for an input
+        self.api = request.get("api")  # the name of the function in the tag fi_api:, if any
         self.arguments = request.get("arguments", {})
         self.noise = 0.0  # the quantisation error of intermediate values, as a fraction of an output's root mean square
 
@@ -134,15 +134,15 @@ class Call:
         raise Unavailable("it supports only %s" % ", ".join(modes))
 
     def constant(self, role, name=None, default=None):
-        """Returns the Python scalar with this role. If there is none, returns the reference's constant `name` (by
-        default the role's name), or `default`."""
+        """Returns the Python scalar with this role. If no scalar has this role, returns the reference's constant `name`
+        (by default the role's name), or `default`."""
         value = self.get(role, self.constants.get(name or role, default))
         if value is None:
             raise Unavailable("no value for '%s'" % (name or role))
         return value
 
     def output_shape(self, role):
-        """Returns the shape of the output with this role. A row needs it for sizes that no input has."""
+        """Returns the shape of the output with this role. A row needs this shape for sizes that no input has."""
         (shape,) = (spec["shape"] for spec in self.outputs if spec["name"] == self.output_roles[role])
         return shape
 

@@ -75,8 +75,8 @@ LIBRARIES = Path(__file__).resolve().parent / "reftest_libraries"
 # Pytest must not import the files in this directory, because they have the names of libraries.
 collect_ignore = [LIBRARIES.name]
 
-# Which values an input has after the call, if the operation writes to it: those of the output `output`, or, if `output`
-# is None, values that no output has. If `may_keep` is true, the input may also have its old values.
+# The values that an input has after the call, if the operation writes to it: the values of the output `output`. If
+# `output` is None, no output has these values. If `may_keep` is true, the input may also have its old values.
 Left = collections.namedtuple("Left", "output may_keep")
 
 # A test class has an entry for each input that the operation may write to: WRITTEN, KEPT_OR_WRITTEN, written("y"), or

@@ -66,7 +66,8 @@ def call_reference(test, inputs, seed=0, run=None):
 
 
 def outputs_or_inputs(test, result, inputs):
-    """Returns the outputs. They are inputs if the reference returns None, and each output has the name of an input."""
+    """Returns the outputs. If the reference returns None, and each output has the name of an input, these inputs are
+    the outputs."""
     names = list(definition_of(test)["outputs"])
     tensors = [inputs.get(name) for name in names]
     if result is None and all(isinstance(x, torch.Tensor) for x in tensors):

@@ -139,7 +139,7 @@ def changed_inputs(test, inputs, left):
 
 
 def own_truths(test, case, inputs, changed):
-    """Computes expected values, for those changed inputs whose expected values equal no output. Raises Unavailable if
+    """Computes the expected values of those changed inputs whose expected values equal no output. Raises Unavailable if
     reftest's kernels are not installed."""
     names = [name for name, leaves in changed.items() if leaves.output is None]
     return builtin_truth(test, case, inputs, names)[1] if names else {}

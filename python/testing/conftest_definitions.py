@@ -13,8 +13,8 @@ def _definition_text(op_type, name):
 
 
 def load_definition(op_type, name):
-    """Loads a definition from its JSON file. The inputs that no case passes are moved to "left_out". The op_type is that
-    of the file's folder."""
+    """Loads a definition from its JSON file. The inputs that no case passes are moved to "left_out". The op_type is the
+    name of the file's folder."""
     definition = json.loads(_definition_text(op_type, name)) | {"op_type": op_type}
     for spec in [*definition["inputs"].values(), *definition["outputs"].values()]:
         for size in spec["shape"] or ():
