@@ -1,6 +1,6 @@
 /* approved_reference - reads the reference that a person approved for a definition with `reftest approve`
- * (dataset/approval.h), and compares it with the current one. engine/approval_state.h decides what the approval means
- * for a result.
+ * (dataset/approval.h), and compares it with the current reference. engine/approval_state.h decides what the approval
+ * means for a result.
  *
  * If the definition still has the schema and the code that were approved, nothing runs. If the code differs, the
  * approved reference runs beside the new one, in a separate runner, on the same inputs. The approved reference runs

@@ -8,7 +8,8 @@
 /* Returns the name of the result's definition, "op_type/name", allocated in `arena`. */
 const char *result_name(const struct result *result, struct arena *arena);
 
-/* Returns whether the case is an edge case in which the reference does not follow the convention. */
+/* Returns whether the case is an edge case in which the reference does not follow the convention that the case
+ * checks. */
 bool case_is_finding(const struct case_result *c);
 
 /* Gets the digests of the definition file, its workload file, its truth and its approval. If the stored stat proves

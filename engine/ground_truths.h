@@ -58,12 +58,13 @@ int ground_truths_facts(struct program *program, const char *python, const char 
 /* Returns whether the choice may use solutions of the dataset. */
 bool ground_truths_use_solutions(const struct truth_choice *choice);
 
-/* Returns the ground truths of a definition in the order in which they are used. `op` is its family, or NULL. `fi_api`
- * is the call of the FlashInfer function that the definition names, as in "flashinfer.norm.rmsnorm(x=input)", or NULL;
- * "auto" calls it if there is no family. `own` are the dataset's own ground truths. The first two are the definition's
- * truth and its chain (engine/dataset_truth.h): "auto" uses them if there is no family, "all" uses them if they exist,
- * and --ground-truth can name them. The rest are the definition's solutions (engine/solution_truth.h), which are used
- * only if --ground-truth names them. */
+/* Returns the ground truths of a definition in the order in which they are used. `op` is the family of the definition,
+ * or NULL. `fi_api` is the call of the FlashInfer function that the definition names, as in
+ * "flashinfer.norm.rmsnorm(x=input)", or NULL. "auto" calls this function if there is no family. `own` are the
+ * dataset's own ground truths. The first two elements are the definition's truth and its chain
+ * (engine/dataset_truth.h). "auto" uses these two if there is no family, "all" uses them if they exist, and
+ * --ground-truth can name them. The other elements are the definition's solutions (engine/solution_truth.h), which are
+ * used only if --ground-truth names them. */
 struct truths ground_truths_for(const struct truth_choice *choice, const struct op_entry *op, const struct own_truth *own,
 				int own_count, const char *fi_api, struct arena *arena);
 

@@ -108,7 +108,7 @@ static void add_result(struct collector *all, const struct result *result, bool 
 	}
 }
 
-/* Ties keep the order of the definitions. */
+/* Drifts with equal margins are in the order of their definitions' paths. */
 static int by_margin(const void *a, const void *b)
 {
 	const struct margin_drift *x = a, *y = b;

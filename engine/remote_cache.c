@@ -107,7 +107,8 @@ static int start_helper(struct remote_cache *cache, struct err *err)
 	return 0;
 }
 
-/* Returns the connection to the remote; the first call starts the helper process. NULL: the remote is unavailable. */
+/* Returns the connection to the remote; the first call starts the helper process. Returns NULL if the remote is
+ * unavailable. */
 static struct remote *need_remote(struct remote_cache *cache)
 {
 	struct err err = {""};

@@ -2,9 +2,9 @@
  *
  * If a process can be debugged, every process of the same user can read the /proc/PID/environ of that process. A
  * process with CAP_SYS_PTRACE (root) can read this file of every process. The file shows the memory into which the
- * kernel copied the environment when the program started. main therefore copies each secret, overwrites it in that
- * memory, and removes the variable, before it starts any process. No process that reftest starts gets a secret through
- * its environment. */
+ * kernel copied the environment when the program started. Before main starts any process, it therefore copies each
+ * secret, overwrites the secret in that memory, and removes the variable. No process that reftest starts gets a secret
+ * through its environment. */
 #ifndef REFTEST_ENGINE_SECRETS_H
 #define REFTEST_ENGINE_SECRETS_H
 

@@ -17,9 +17,9 @@
  * more specific.
  *
  * The file comes with the dataset, whose author may be a stranger. A key that could send data away, start a program or
- * exhaust the machine is refused; the table in settings.c lists these keys, and says what the user can do instead.
- * Every result reports the settings that took effect (run_options.from_settings). The file is read from the working
- * tree, also for --staged.
+ * exhaust the machine is refused. A table in settings.c lists these keys, and says what the user can do instead. Every
+ * result reports the settings that took effect (run_options.from_settings). The file is read from the working tree,
+ * also for --staged.
  *
  * This version also reads reftest.json, the older form with the keys require_containment and ground_truth, and prints a
  * note. The next version will no longer read reftest.json. */

@@ -54,9 +54,10 @@ NO_GPU = ("Torch not compiled with CUDA enabled", "Found no NVIDIA driver", "No 
 
 
 def is_certain(problem, filename, text):
-    """Returns true if the reference would fail with other inputs, too. This is so if it uses a name that it does not
-    define, if it returns a wrong number of outputs, or if its function cannot be called with the inputs as arguments.
-    An UnboundLocalError does not count, because the inputs may decide whether a local variable has a value."""
+    """Returns true if the reference would fail with other inputs, too. This is so if the reference uses a name that it
+    does not define, if it returns a wrong number of outputs, or if its function cannot be called with the inputs as
+    arguments. An UnboundLocalError does not count, because the inputs may decide whether a local variable has a
+    value."""
     frames = traceback.extract_tb(problem.__traceback__)
     if isinstance(problem, TypeError):  # the failure is certain if no line of the reference has run
         return all(frame.filename != filename for frame in frames) and any(words in text for words in WRONG_ARGUMENTS)

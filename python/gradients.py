@@ -129,9 +129,10 @@ def differentiate(runner, run, case, arguments):
 
 
 def effects(runner, run, arguments, outputs):
-    """Returns three things: the outputs of run(); for each argument, whether some output has a nonzero gradient with
-    respect to it; and the copies of the arguments that run() got and may have changed. The loss weighs the elements of
-    the outputs differently, because the sum of a softmax, for example, is constant."""
+    """Calls run() on copies of the arguments, and returns three things: the outputs of run(); for each argument,
+    whether some output has a nonzero gradient with respect to this argument; and the copies, which run() may have
+    changed. The loss weighs the elements of the outputs differently, because the sum of a softmax, for example, is
+    constant."""
     torch = runner.torch
     leaves = {name: value.detach().clone().requires_grad_() for name, value in arguments.items()
               if isinstance(value, torch.Tensor) and value.is_floating_point() and value.dtype.itemsize > 1}

@@ -103,7 +103,8 @@ def reached(torch, path):
 
 
 class Module(int):
-    """The id of a module. The type distinguishes it from the ids of other objects, because torch may add modules."""
+    """The id of a module. This class distinguishes it from the ids of other objects, because a new name of a module is
+    allowed: torch adds modules when they are first used."""
 
 
 def ids(space):

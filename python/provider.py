@@ -4,7 +4,7 @@ provider.py DEVICE THREADS computes ground truths for all cases on a device, in 
 with the pool on descriptor 3.
 
 provider.py --matrix CLASS prints a JSON object: the libraries that can be used on a device of the class CLASS ("cpu",
-"sm_90"), and the reasons why others cannot. With --matrix, provider.py imports none of the libraries.
+"sm_90"), and the reasons why other libraries cannot be used. With --matrix, provider.py imports none of the libraries.
 
 Each library has a table of its calls, libraries/{flashinfer,sglang,fla,torch}.py; libraries/common.py defines the form
 of these tables.

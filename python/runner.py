@@ -2,10 +2,10 @@
 
 The pool starts this program as the *zygote*: a process that imports torch, does not touch the GPU, and forks a new
 child on request. A child (the runner) runs the cases of one definition and is then killed, because a reference may
-change torch, the interpreter or its process. A child serves several definitions only under two conditions. The source
-code of each reference must be unable to leave anything behind (isolation.py); another child, the reader, decides this
-by parsing the code, and runs no reference. And after each reference, the state of the child must be the same as before
-(process_state.py).
+change torch, the interpreter or its process. A child serves several definitions only under two conditions. First, the
+source code of each reference must be unable to leave anything behind (isolation.py). Another child, the reader, decides
+this: it parses the code, and runs no reference. Second, after each reference, the state of the child must be the same
+as before (process_state.py).
 
 Before every call of a reference, seed_everything seeds the generators of torch, CUDA, Python and NumPy. The copy of
 seed_everything in python/testing/conftest_calls.py must seed the same generators. Tensors are in an arena (shared
@@ -56,12 +56,12 @@ The fields of these messages:
 - "limit" is "memory_limit", "process_limit" or "file_limit" if the reference reached a limit of the sandbox, else null.
 - "fatal" is true if this process cannot be used again.
 - "raised" is true if the code raised an exception; it is sent only by a child that makes inputs.
-- "certain" is true if the reference would fail with other inputs, too; "needs_gpu" is true if it would not fail on a
-  GPU, and "needs_module" if it failed because a module is not installed.
+- "certain" is true if the reference would fail with other inputs, too. "needs_gpu" is true if the reference would not
+  fail on a GPU. "needs_module" is true if the reference failed because a module is not installed.
 - "makes_inputs", which may be absent, says that the source is loaded to make inputs. Its value names the place of the
   code that makes them: "init" or "reference".
-- "taken" gives the inputs that the code returned under another name, each with this name and the reason why it is
-  taken; see taken_instead.
+- "taken" gives the inputs that the code returned under another name, each with that name and the reason why the value
+  is taken; see taken_instead.
 - "others" lists the names that the code returned and that no input has.
 - "entry_point" is the name of the function that is called; "run()" below stands for it.
 - "fitting", which may be absent, is {"left_out": [name], "inputs": {name: [argument, optional]}}; see fitted in arguments.py.
@@ -98,7 +98,7 @@ import traceback
 import types
 
 PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
-SYS_PIDFD_OPEN = 434  # the same number on every architecture
+SYS_PIDFD_OPEN = 434  # this system call has the same number on every architecture
 READER_MEMORY = 1 << 30  # bytes that a reader may use to parse source code
 KEPT_GPU_MEMORY = 1 << 30  # bytes that torch's allocator may keep between two cases
 # Constants of keep_freed_memory. M_MMAP_MAX is from malloc.h, and MAPPINGS is glibc's default for it. If the arena has
@@ -405,9 +405,9 @@ class Child:
 
     def keep_freed_memory(self, arena):
         """Lets malloc reuse the memory of freed large tensors. By default, malloc maps new pages for each tensor above
-        a threshold (workers/pool/environment.c) and unmaps them when the tensor is freed, and Linux must clear each new
-        page. If the case is large or the user has set a small memory limit, the default stays: reuse leaves holes in
-        the heap, which count toward the limit."""
+        a threshold (workers/pool/environment.c) and unmaps these pages when the tensor is freed. Linux must clear each
+        new page. If the case is large or the user has set a small memory limit, the default stays: reuse leaves holes
+        in the heap, which count toward the limit."""
         small = self.device == "cpu" and arena["bytes"] <= ARENA_WITHOUT_MAPPINGS and self.has_room
         libc.mallopt(M_MMAP_MAX, 0 if small else MAPPINGS)
 
@@ -757,7 +757,7 @@ class Child:
                 return described
             message = "%s %s\n%s" % (self.subject, self.sentence_of(limit), described["message"])
             return dict(described, message=message[:failures.MESSAGE_MAX], accident=True, limit=limit.reason)
-        except BaseException as second:  # the exception's own __str__ raises
+        except BaseException as second:  # the exception's own __str__ raised another exception
             names = (name_of(problem), name_of(second))
             message = "%s raised %s, whose message cannot be shown (%s)" % (self.subject, *names)
             return {"message": message, "line": 0, "accident": False, "fatal": False}
@@ -806,7 +806,7 @@ def redirect(pipe):
     sys.stdin = open(0, closefd=False)
     sys.stdout = open(1, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
     sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
-    faulthandler.enable(sys.stderr)  # prints the Python line of a crash
+    faulthandler.enable(sys.stderr)  # prints the line of Python code that crashed the process
 
 
 def warm_up(device, threads):

@@ -32,8 +32,8 @@ class Sandbox:
         self.handle = ctypes.c_void_p(handle)
         self.layers = self.library.sandbox_layers(self.handle)
         self.folder = os.fsdecode(self.library.sandbox_folder(self.handle))
-        self.has_pids = bool(self.layers & PID)  # each child has a PID namespace
-        self.has_folders = bool(self.layers & TMP)  # each child has its own /tmp in memory
+        self.has_pids = bool(self.layers & PID)  # whether each child has its own PID namespace
+        self.has_folders = bool(self.layers & TMP)  # whether each child has its own /tmp in memory
         if self.has_folders:  # once, in the zygote, because setting it in each runner would copy pages of memory
             set_folder(self.folder)
 

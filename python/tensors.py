@@ -83,8 +83,8 @@ def taken_instead(specs, values, missing):
     - "name": one of the two names is a part of the other, and the value has the input's form. No other value is related
       to this input in this way, and no other input to this value.
     - "form": only one other tensor has the input's form, and no other missing input has this form.
-    - "order": several inputs have the same form, and equally many tensors have this form, so they correspond in their
-      order."""
+    - "order": several inputs have the same form, and equally many tensors have this form, so the first input gets the
+      first tensor, and so on."""
     wanted = [spec for spec in specs if spec["name"] in missing]
     related = {spec["name"]: [name for name, value in values.items()
                               if (is_part(name, spec["name"]) or is_part(spec["name"], name)) and fits(spec, value)] for spec in wanted}

@@ -1,13 +1,13 @@
 """vacuous_tests - finds test functions that cannot fail, for `reftest generate --audit` (testgen/vacuous_tests.h,
 docs/generated-tests.md).
 
-The argument of this script is a folder. Each line of stdin is a JSON object: "path" of a Python file in the folder,
-and, if the definition that the file tests is known, "reference" (source text) and "about" (path of the definition). For
-each file the script prints one line of JSON, with the findings sorted by line number: {"findings": [{"line": 12,
-"reason": "test_x compares nothing …"}], "vacuous": true, "missing": "flashinfer"}. "vacuous" says that the file has tests,
-and that none of them can fail because of the definition. "missing" is a module that the file imports unconditionally and
-this interpreter does not have, so that pytest cannot collect the file; null: there is none. Files are parsed and never
-run. A file that this interpreter cannot parse is a finding.
+The argument of this script is a folder. Each line of stdin is a JSON object. "path" is the path of a Python file in the
+folder. If the definition that the file tests is known, the object also has "reference" (source text) and "about" (path
+of the definition). For each file the script prints one line of JSON, with the findings sorted by line number:
+{"findings": [{"line": 12, "reason": "test_x compares nothing …"}], "vacuous": true, "missing": "flashinfer"}. "vacuous"
+says that the file has tests, and that none of them can fail because of the definition. "missing" is a module that the
+file imports unconditionally and this interpreter does not have, so that pytest cannot collect the file; null: there is
+no such module. Files are parsed and never run. A file that this interpreter cannot parse is a finding.
 
 A statement counts as a comparison if it is an assert or a raise, or if it calls a function that compares. A function of
 the same file compares if one of its statements is a comparison. A function of another file compares if its name

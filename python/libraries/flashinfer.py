@@ -111,8 +111,8 @@ def gqa_paged(backend):
 
 
 def gqa_decode_or_prefill(call: Call):
-    """Computes decode with the decode wrapper's tensor core kernels, because its other kernels support few group
-    sizes."""
+    """Computes decode with the decode wrapper's tensor core kernels, because the wrapper's other kernels support few
+    group sizes."""
     import flashinfer
 
     if call.has("qo_indptr"):

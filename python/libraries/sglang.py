@@ -286,8 +286,8 @@ def gqa_paged(call: Call):
 
 
 def mla_paged(call: Call):
-    """Computes latent attention with FlashAttention 3. The latent keys are passed as the values, and their queries as
-    the argument qv."""
+    """Computes latent attention with FlashAttention 3. The latent keys are passed as the values, and the latent queries
+    as the argument qv."""
     return paged(call, call["q_pe"], call["k_pe"].unsqueeze(2), call["k"].unsqueeze(2), qv=call["q"])
 
 

@@ -9,7 +9,7 @@ without ground truth is skipped, with the reason.
 
 If reftest is installed, it generates the same inputs as for `reftest verify`, which expose subtle mistakes. Without
 reftest, the inputs are random noise. Before every call of a reference, seed_everything seeds the generators of torch,
-CUDA, Python and NumPy; python/runner.py of reftest has a copy, which must seed the same generators.
+CUDA, Python and NumPy. python/runner.py of reftest has a copy of this function, which must seed the same generators.
 
 - `pytest tests/references` tests small and medium sizes, and the workloads.
 - `pytest tests/references -m "slow or not slow"` also tests the large sizes.
@@ -79,8 +79,8 @@ collect_ignore = [LIBRARIES.name]
 # `output` is None, no output has these values. If `may_keep` is true, the input may also have its old values.
 Left = collections.namedtuple("Left", "output may_keep")
 
-# A test class has an entry for each input that the operation may write to: WRITTEN, KEPT_OR_WRITTEN, written("y"), or
-# "y" for an input that has its old values or those of output "y".
+# A test class has an entry for each input that the operation may write to: WRITTEN, KEPT_OR_WRITTEN, written("y") or
+# "y". The entry "y" means that the input has its old values, or the values of the output "y".
 WRITTEN, KEPT_OR_WRITTEN = Left(None, False), Left(None, True)
 
 
@@ -146,7 +146,8 @@ def read_tolerance(word):
 
 def asked_rule(test, dtype, rule):
     """Returns the tolerance rule of an output. The numbers of pytest's --tolerance replace those of `rule`. Without
-    that option, the numbers in the test file's TOLERANCES replace them (from `reftest generate --tolerance`)."""
+    that option, the numbers in the test file's TOLERANCES replace those of `rule` (from `reftest generate
+    --tolerance`)."""
     texts = getattr(sys.modules.get(test.__module__), "TOLERANCES", ())
     for asked in ASKED_TOLERANCES, dict(map(read_tolerance, texts)):
         found = asked.get(dtype, asked.get(None))

@@ -38,8 +38,8 @@ def run_and_leave(test, inputs, seed=0, run=None):
     return call_reference(test, inputs, seed, run)[:2]
 
 
-# The results of a call of a reference: `outputs`; `left`, {name: value after the call} for the inputs that the
-# operation may write to; and `memory`, the address of each output's memory (None if an input has the same memory).
+# The results of a call of a reference. `left` is {name: value after the call} for the inputs that the operation may
+# write to. `memory` has the address of each output's memory, or None if an input has the same memory.
 Called = collections.namedtuple("Called", "outputs left memory")
 
 
@@ -87,8 +87,8 @@ def class_of(test):
 
 @functools.cache
 def run_of_class(test_class):
-    """Returns the function `run` of a class's reference. It is the same in all cases of the class, as in `reftest
-    verify`, so that it keeps its state from earlier cases."""
+    """Returns the function `run` of a class's reference. The function is the same in all cases of the class, as in
+    `reftest verify`, so that it keeps its state from earlier cases."""
     return compiled(test_class)
 
 

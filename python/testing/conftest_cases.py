@@ -328,7 +328,7 @@ def place_of(test, case):
 
 
 def make_second_inputs(test, case, device):
-    """Returns a second set of inputs with the same shapes, and its case."""
+    """Returns a second set of inputs with the same shapes, and the case that has these inputs."""
     second = case.second_set()
     return second, make_inputs(test, second, device)
 

@@ -245,7 +245,7 @@ def recovered_constants(test):
 
 def constants_of(test):
     """Returns the constants of the reference: the values that the definition gives, else the values that the
-    reference's outputs reveal. Returns None if neither is known."""
+    reference's outputs reveal. Returns None if neither values are known."""
     return _constants(class_of(test))
 
 

@@ -1,7 +1,7 @@
 """fleet - the workers of a fleet, by name.
 
-The coordinator knows a worker only by its name. Each kind of fleet (local_fleet, ray_fleet) implements `_open`, which
-starts a worker, `_close`, which ends a worker, and send() and events() for requests and answers."""
+The coordinator knows a worker only by its name. Each kind of fleet (local_fleet, ray_fleet) implements these methods:
+`_open` starts a worker, `_close` ends a worker, send() sends a request, and events() returns answers."""
 
 
 class Fleet:
