@@ -17,13 +17,13 @@ enum approved_code {
 	APPROVED_SAME_CODE,    /* the definition has the schema and the code that were approved */
 	APPROVED_OTHER_CODE,   /* the schema is the approved one, but the code differs */
 	APPROVED_OTHER_SCHEMA, /* inputs, outputs, axes or constraints changed, so nothing can be compared */
-	APPROVED_UNREADABLE    /* the file is damaged, or cannot be read */
+	APPROVED_UNREADABLE    /* the approval file is damaged or cannot be read */
 };
 
 struct approved_reference {
 	enum approved_code code;
 	const struct approval *approval; /* NULL: there is no approval, or it is unreadable */
-	const char *trouble;             /* why the file is unreadable */
+	const char *trouble;             /* why the approval file is unreadable */
 	struct own_truth truth;          /* the approved reference, if `code` is APPROVED_OTHER_CODE */
 };
 

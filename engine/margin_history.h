@@ -1,6 +1,6 @@
 /* margin_history - reads the margins of a case from the store. Every verdict on the case's subject has a margin: also a
  * verdict with other versions of torch, CUDA, the GPU driver or the ground truths, and a verdict from another device. A
- * margin is the largest error of a case in units of its bound: 1 is at the bound. */
+ * margin is the largest error of a case in units of the error's bound: a margin of 1 is an error at the bound. */
 #ifndef REFTEST_ENGINE_MARGIN_HISTORY_H
 #define REFTEST_ENGINE_MARGIN_HISTORY_H
 
@@ -14,8 +14,8 @@ struct margin_point {
 	const char *torch, *cuda, *driver, *ground_truth, *version, *device_class;
 };
 
-/* Returns the complete verdict of a case, which is parsed into `arena` if necessary, or NULL if the case has no
- * verdict. */
+/* Returns the complete verdict of a case, or NULL if the case has no verdict. If only a part of the verdict was parsed,
+ * parses the verdict into `arena`. */
 const struct verdict *margin_verdict(const struct case_result *c, struct arena *arena);
 
 /* Sets `out` to the margins of a case, oldest first, in `arena`, and returns their number. */

@@ -5,8 +5,8 @@
 
 #include "cache/fingerprint.h"
 
-enum { SCHEME = 2 }; /* the version of the format of keys and records: it is part of each key, so records of another
-		      * format version are not found */
+enum { SCHEME = 2 }; /* the version of the format of keys and records; each key contains this version, so records of
+		      * another version are not found */
 
 static struct digest_text {
 	char hex[DIGEST_HEX];
@@ -50,7 +50,8 @@ static bool is_builtin(const char *name)
 	return name != NULL && strcmp(name, "builtin") == 0;
 }
 
-/* If builtin is one of the verdict's ground truths, returns its name and version. Otherwise both are NULL. */
+/* If builtin is one of the verdict's ground truths, returns its name and version. Otherwise returns a ground truth
+ * whose name and version are NULL. */
 static struct truth builtin_of(const struct verdict *v)
 {
 	struct truth found = {0};

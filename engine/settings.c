@@ -74,7 +74,7 @@ static int read_required(struct settings *settings, const char *text, struct err
 struct key_row {
 	const char *name;
 	enum toml_kind kind; /* TOML_TEXT also stands for a list of texts */
-	int (*read)(struct settings *settings, const char *text, struct err *err); /* of TOML_TEXT */
+	int (*read)(struct settings *settings, const char *text, struct err *err); /* for a key of the kind TOML_TEXT */
 	bool may_be_empty;
 };
 
@@ -119,7 +119,7 @@ const char *settings_key(int index, const char **user_only)
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 struct reader {
-	const char *name; /* of the file */
+	const char *name; /* the name of the file */
 	struct settings *settings;
 	struct err *err;
 };

@@ -13,8 +13,8 @@
 struct given {
 	struct given *next;
 	struct queued *work;
-	bool *done;  /* for each job */
-	int left;    /* jobs without a result */
+	bool *done;  /* for each job, whether it has a result */
+	int left;    /* the number of jobs without a result */
 	bool second; /* another device lacked memory for this task */
 };
 
@@ -23,7 +23,7 @@ enum device_state { DEVICE_USED, DEVICE_FAILING /* the runner failed, but still 
 struct device {
 	struct device_runner own;
 	enum device_state state;
-	struct err why; /* with DEVICE_FAILING */
+	struct err why; /* why the runner failed, if `state` is DEVICE_FAILING */
 	struct given *given;
 	int tasks;
 };
@@ -157,7 +157,7 @@ static void cancel(void *self, const void *owner)
 
 /* ---- a device fails ---- */
 
-/* Returns work for the jobs of a task that have no result, or NULL if all have one. */
+/* Returns work for the jobs of a task that have no result, or NULL if all jobs have a result. */
 static struct queued *unfinished(struct several *s, const struct given *given)
 {
 	struct task task = given->work->task;

@@ -166,7 +166,7 @@ static const char *why_not_run(const char *path, const struct solution *solution
 	return NULL;
 }
 
-/* Returns whether the source with the entry point has the same code as the reference. */
+/* Returns whether the solution's source file with the entry point has the same code as the reference. */
 static bool is_reference(const struct solution *solution, const struct definition *definition)
 {
 	for (int i = 0; i < solution->source_count; i++) {

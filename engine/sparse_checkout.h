@@ -16,10 +16,10 @@
 /* The part of a test file's name between "test_" and ".py": a definition's name or op_type. */
 struct stem {
 	const char *text;
-	const struct dataset_file *definition; /* a definition with this name or op_type */
+	const struct dataset_file *definition; /* a definition whose name or op_type is the stem */
 };
 
-struct sparse { /* {0}: not read yet */
+struct sparse { /* {0}: git's index is not read yet */
 	bool asked;
 	const struct dataset_file *definitions; /* the absent definitions, sorted by path; they have no stat */
 	int count;

@@ -25,7 +25,7 @@ import ast
 import builtins
 
 SOURCE_MAX = 64 << 10  # bytes; a reference with longer source code gets a process of its own
-DEPTH_MAX = 60         # of nested nodes
+DEPTH_MAX = 60         # the maximum depth of nested nodes
 
 NODES = frozenset("""
     Module FunctionDef Lambda arguments arg Return Expr Pass Break Continue Assign AnnAssign AugAssign NamedExpr Delete
@@ -52,7 +52,7 @@ BUILTINS = frozenset("""
 # builtin itself is harmless: without standard input, it only raises.
 BINDABLE = frozenset(("input",))
 
-CONTEXTS = frozenset(("no_grad", "inference_mode"))  # what a with statement may enter, as in `with torch.no_grad():`
+CONTEXTS = frozenset(("no_grad", "inference_mode"))  # contexts of with statements, as in `with torch.no_grad():`
 
 # Keyword arguments that are refused. A call with such an argument could start work that outlives the call, or make
 # torch access memory without checking a number that the reference passes.
@@ -109,7 +109,7 @@ ATTRIBUTES = CONTEXTS | frozenset("""
     endswith lower upper strip
 """.split())
 
-TENSOR = "Tensor"  # in annotations and isinstance only, because Tensor(…) makes memory without values
+TENSOR = "Tensor"  # allowed only in annotations and isinstance, because Tensor(…) makes memory without values
 
 
 class Needed(Exception):

@@ -66,7 +66,7 @@ TROUBLE = ("No space left on device", "Disk quota exceeded", "Read-only file sys
 # killed for lack of memory.
 BUILD_TROUBLE = (*TROUBLE, "No such file or directory", "Permission denied", "annot allocate memory", "memory exhausted",
                  "Killed", "signal 9")
-DIAGNOSED = re.compile(r"\berror ?[:#(]|static assertion|ptxas (error|fatal)")  # a compiler's error
+DIAGNOSED = re.compile(r"\berror ?[:#(]|static assertion|ptxas (error|fatal)")  # how a compiler reports an error
 
 
 # Loads libraries/common.py from its path and compiles its source text each time, as common.load does for tables.

@@ -274,7 +274,7 @@ class Zygote:
             kill(pid)
             if not child.reported:
                 self.sandbox.end(child.keeper, child.folder)
-        while not self.sandbox.has_pids:  # in a PID namespace, all other processes end with this one
+        while not self.sandbox.has_pids:  # in a PID namespace, all other processes end with this process
             left = children_of(os.getpid())
             for pid in left:
                 kill(pid)
@@ -329,9 +329,9 @@ class Child:
         self.reached = None  # the first thing that the loaded code did outside itself: "opened /etc/hostname"
         self.earlier = [[], []]  # outputs of the last two calls, kept so that their memory is not reused
         self.pid = os.getpid()
-        self.files = os.path.join(folder, "files")  # copies of the files that the definition lets the reference read
+        self.files = os.path.join(folder, "files")  # the folder for copies of the files that the reference may read
         self.has_files = False
-        self.solution = os.path.join(folder, "solution")  # the source files of a solution
+        self.solution = os.path.join(folder, "solution")  # the folder for the source files of a solution
         self.own_modules = ()  # the modules that the files of the solution define
         self.outputs = []  # the field "outputs" of the current case
         self.before = None  # the state of this process before its first reference, if the process may be kept
@@ -401,7 +401,7 @@ class Child:
                 step()
                 finish_work(self.device)
         except Exception:
-            finish_work(self.device)  # if the device is broken, this raises and ends the process
+            finish_work(self.device)  # if the device is broken, raises an exception, which ends the process
 
     def keep_freed_memory(self, arena):
         """Lets malloc reuse the memory of freed large tensors. By default, malloc maps new pages for each tensor above
@@ -429,12 +429,13 @@ class Child:
             if self.device != "cpu" and torch.cuda.memory_reserved() > KEPT_GPU_MEMORY:
                 gc.collect()  # a reference cycle may keep tensors alive
                 torch.cuda.empty_cache()
-        except BaseException:  # fails if the CUDA context is broken; the answer then reports that
+        except BaseException:  # fails if the CUDA context is broken; the answer then reports the broken context
             pass
 
     def keep_file(self, path):
-        """Copies a file that the reference may read to the folder that becomes the reference's working directory. The
-        copy can be trusted, because only this runner can reach it and no reference has run yet. `path` has no ".."."""
+        """Copies `path`, a file that the reference may read. The copy is in the folder that becomes the reference's
+        working directory. The copy can be trusted, because only this runner can reach it and no reference has run yet.
+        `path` has no ".."."""
         content = self.channel.fds.pop(0)
         place = os.path.join(self.files, path)
         os.makedirs(os.path.dirname(place), exist_ok=True)
@@ -485,7 +486,7 @@ class Child:
         return {"loaded": True}
 
     def load_program(self, message):
-        """Loads a solution, whose files lie in a folder of this runner alone."""
+        """Loads a solution. Its files are in a folder that only this runner uses."""
         self.subject = message["truth"]
         self.filename = os.path.join(self.solution, message["entry_file"])
         self.defaults = process_defaults()

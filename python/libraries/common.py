@@ -396,7 +396,7 @@ class GatedDelta:
         if self.indices is not None and self.state is None:
             raise Unavailable("the pool of states to which the indices refer is absent")
         self.scale = float(call.get("scale", 0)) or self.q.shape[-1] ** -0.5
-        self.v_last = call.is_("v_last")  # states are [K, V]
+        self.v_last = call.is_("v_last")  # whether states are [K, V]
         self.l2norm = bool(call.get("l2norm", call.is_("l2norm")))
         self.updates = not call["frozen"] if call.has("frozen") else call.constants.get("updates_state") != 0
 

@@ -62,7 +62,7 @@ class Scheduler:
         self.waiting = []  # heaps of (-seconds, number, request)
         self.suspects = []
         self.workers = {}
-        self.deaths = {}  # by (definition, case)
+        self.deaths = {}  # the number of dead workers for each (definition, case)
         self.numbers = 0
         self.answered = set()  # (definition, case)
         self.crashed = []
@@ -97,8 +97,8 @@ class Scheduler:
         return request
 
     def _take(self, queue, name):
-        """Takes the first request for this worker. A request that this worker could not answer is skipped, unless no
-        other worker could answer it either."""
+        """Removes the first request for this worker from `queue`, and returns the request. A request that this worker
+        could not answer is skipped, unless no other worker could answer it either."""
         kept, request = [], None
         while queue and request is None:
             entry = heapq.heappop(queue)
