@@ -380,8 +380,8 @@ static void make_described_default_cases(struct maker *m, const char *id, const 
 }
 
 /* Returns the sources of the inputs of a case that reftest adds. If no family supports the definition, the definition's
- * own code makes the inputs. If some workload line uses this code, the code makes the same inputs as for the first such
- * line; otherwise it makes all inputs. */
+ * own code makes the inputs. If some workload line uses this code, the code makes only those inputs that it makes for
+ * the first such line; otherwise the code makes all inputs. */
 static struct input_source *sources_of_size(const struct maker *m)
 {
 	const struct definition *d = m->definition;

@@ -106,7 +106,7 @@ class Call:
         self.modes = frozenset(request["modes"])
         self.outputs = request["outputs"]
         self.api = request.get("api")  # the name of the function in the tag fi_api:, if any
-        self.arguments = request.get("arguments", {})
+        self.arguments = request.get("arguments", {})  # maps each input to its argument of this function
         self.noise = 0.0  # the quantisation error of intermediate values, as a fraction of an output's root mean square
 
     def __getitem__(self, role):
