@@ -13,10 +13,11 @@
  *
  * Tolerance. |s_i| is at most 204, and a reference that uses natural logarithms multiplies it by ln 2. Each exponent is
  * then off by 204 ln 2 2^-24 = 8e-6, and a quotient of two powers is off by 2e-5. v is off by 4e-5, because values up
- * to 2 may cancel. Therefore the atol of v is 5e-5. The rtol of v allows one rounding to v's dtype: 2^-7 for bfloat16,
- * 2^-10 for float16, 1e-5 for float32. The conversion back to base 2 leaves an error of three times 8e-6 / ln 2 in s,
- * so the atol of s is 1e-4. The tolerance does not depend on the number of states: an error that affects all weights
- * alike cancels, and an error of a single weight is multiplied by that weight. No case has a tolerance of zero, because
+ * to 2 may cancel; larger values occur only where one state alone has weight. Therefore the atol of v is 5e-5. The rtol
+ * of v allows one rounding to v's dtype: 2^-7 for bfloat16, 2^-10 for float16, 1e-5 for float32. The conversion back to
+ * base 2 leaves an error of three times 8e-6 / ln 2 in s, so the atol of s is 1e-4. The tolerance does not depend on the
+ * number of states: an error that affects all weights alike cancels, and an error of a single weight is multiplied by
+ * that weight. No case has a tolerance of zero, because
  * powers and logarithms of two differ in their last bits between machines. */
 #include "kernels/cascade/input_values.h"
 
@@ -184,15 +185,17 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
-/* The s of two states may differ by 400, and their weights then differ by a factor of 2^400. v has the range of
- * attention outputs. */
+/* The s of two states may differ by 400, and their weights then differ by a factor of 2^400. Some v are beyond
+ * the range of float16, or half of it if v is float16. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	struct cascade_roles roles = cascade_roles_of(problem);
 	bool is_s = input == roles.s[0] || input == roles.s[1];
 
+	double most = problem->inputs[input].dtype == DTYPE_FLOAT16 ? 32000 : 260000;
+
 	(void)variant;
-	*out = is_s ? (struct op_range){-202, 202} : (struct op_range){-1.99, 1.99};
+	*out = is_s ? (struct op_range){-202, 202} : (struct op_range){-most, most};
 	if (input == roles.mask)
 		*out = (struct op_range){0, 1};
 	return true;

@@ -1,7 +1,7 @@
 /* cascade inputs - the role of each tensor, and functions that compute every input element with the same value on CPU
  * and GPU.
  *
- * Attention outputs v are uniform on [-2, 2). Noise is uniform on [-1, 1). One state of each token and head is
+ * Attention outputs v are uniform on [-2, 2), except in row 10 below. Noise is uniform on [-1, 1). One state of each token and head is
  * "chosen": the first, the last or one between. The log-sum-exps s (in base 2) depend on (token + head) % 16:
  *
  *   0, 7    all states: 10 noise.
@@ -12,7 +12,8 @@
  *   8       the chosen state is -40960, the others are 512 j below it, j from 1 to 8; powers of two underflow, even
  *           if a maximum that is limited to -10000 is subtracted.
  *   9       all states: 24 noise; weights range from large to below the precision of float32.
- *   10      all states except the chosen one are empty.
+ *   10      all states except the chosen one are empty. v is uniform on [-2^18, 2^18) ([-2^15, 2^15) if v is float16):
+ *           the output is the chosen state's v, however large it is.
  *   11      all states: 4, a tie.
  *   12      the chosen state is 8 above the others, whose weights are small.
  *   13      the chosen state is 400 above the others.
@@ -84,7 +85,8 @@ static inline struct cascade_extent cascade_extent_of(const struct op_case *c)
 struct cascade_fill {
 	uint64_t key;
 	int is_s;
-	int64_t states, heads;
+	int64_t states, heads, width;
+	int loud;     /* the exponent of the factor of v where one state alone is not empty */
 	int64_t turn; /* the row for token 0, head 0 in the table of log-sum-exps at the head of this file */
 	int state; /* the number of the state in a tensor that holds one state; -1: the tensor holds all states */
 };
@@ -95,11 +97,14 @@ static inline struct cascade_fill cascade_fill_of(const struct op_case *c, int i
 	struct cascade_roles roles = cascade_roles_of(c->problem);
 	struct cascade_extent e = cascade_extent_of(c);
 	struct cascade_fill f = {input_key(c, input), input == roles.s[0] || input == roles.s[1], e.states, e.heads,
+	                         e.width > 0 ? e.width : 1, c->problem->inputs[input].dtype == DTYPE_FLOAT16 ? 14 : 17,
 	                         c->contents == CONTENTS_SECOND ? 8 : 0,
 	                         c->variant == CASCADE_MANY ? -1 : input == roles.s[1]};
 
 	return f;
 }
+
+enum { CASCADE_LONE = 10 }; /* the row of the table at the head of this file in which one state alone is not empty */
 
 /* Returns the log-sum-exp s of a state, from noise and from row `kind` of the table of log-sum-exps at the head of this
  * file. */
@@ -122,7 +127,7 @@ HOST_DEVICE static inline float cascade_s(int64_t kind, int chosen, int64_t stat
 		return chosen ? -40960 : -41472 - 512 * (float)((int)(4 * noise + 4));
 	case 9:
 		return 24 * noise;
-	case 10:
+	case CASCADE_LONE:
 		return chosen ? 10 * noise : nothing;
 	case 11:
 		return 4;
@@ -144,11 +149,12 @@ HOST_DEVICE static inline float cascade_s(int64_t kind, int chosen, int64_t stat
 HOST_DEVICE static inline float cascade_element(const struct cascade_fill *f, int64_t index, uint32_t random)
 {
 	float noise = uniform_signed(random, 20);
+	int64_t at = f->is_s ? index : index / f->width; /* the state's index in s */
+	int64_t head = at % f->heads, state = f->state >= 0 ? f->state : at / f->heads % f->states;
+	int64_t token = at / f->heads / (f->state >= 0 ? 1 : f->states), turn = token + head + f->turn;
 
 	if (!f->is_s)
-		return 2 * noise;
-	int64_t head = index % f->heads, state = f->state >= 0 ? f->state : index / f->heads % f->states;
-	int64_t token = index / f->heads / (f->state >= 0 ? 1 : f->states), turn = token + head + f->turn;
+		return 2 * noise * (turn % 16 == CASCADE_LONE ? float_power(f->loud) : 1);
 	int64_t last = f->states - 1, choices[4] = {last, 0, last / 2, token % f->states};
 
 	return cascade_s(turn % 16, state == choices[(turn % 2 + turn / 16 * 2) % 4], state, f->states, noise);

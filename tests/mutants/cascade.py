@@ -55,6 +55,11 @@ MUTANTS = [
      "clamp(min=-1e4)"),
     ("merge_states_h8_d128", "log-sum-exps limited to -10000 below", "natural = s * math.log(2)",
      "natural = torch.where(torch.isinf(s), s, s.clamp(min=-1e4)) * math.log(2)"),
+    # Values that are large where one state alone has weight.
+    (TWO, "values limited to 100", "v_a.float() * (weight_a / total)", "v_a.float().clamp(-100, 100) * (weight_a / total)"),
+    (TWO, "values of the other limited to 65504", "v_b.float() * (weight_b / total)", "v_b.float().clamp(-65504, 65504) * (weight_b / total)"),
+    (PLACE, "values limited to 448", "v.float() * mine", "v.float().clamp(-448, 448) * mine"),
+    (MANY, "values limited to 65504", "(v.float() * weights", "(v.float().clamp(-65504, 65504) * weights"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
@@ -78,6 +83,8 @@ DIAGNOSES = {
     "last state left out": "the last state was left out",
     "logsumexps held above -100": "log-sum-exps had a lower limit of -100",
     "weights in bfloat16": "weights were rounded to bfloat16",
+    "values limited to 100": "'v_a' were limited to magnitudes of 100$",
+    "values of the other limited to 65504": "'v_b' were limited to magnitudes of 65504$",
     "the first eight states alone": "the first 8 states alone were merged",
     "the first sixteen states alone": "the first 16 states alone were merged",
     "log-sum-exps limited to -10000 below": "were limited to magnitudes of 10000",
