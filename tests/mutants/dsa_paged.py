@@ -78,6 +78,10 @@ MUTANTS = [
     (SPARSE, "only as many keys as the first query has", VALID, VALID + "[: (sparse_indices[0] >= 0).sum()]"),
     (SPARSE, "entries after as many as the first query has not read", "slots = sparse_indices[t]", "slots = sparse_indices[t, : int((sparse_indices[0] >= 0).nonzero().max()) + 1]"),
     (INDEXER, "only as many keys as the first sequence has", "in enumerate(seq_lens.tolist())", "in enumerate(seq_lens.clamp(max=int(seq_lens[0])).tolist())"),
+    # Keys that are large where a query sees one key.
+    (SPARSE, "latents limited to 448", "keys = latents[slots].float()", "keys = latents[slots].float().clamp(-448, 448)"),
+    (SPARSE1, "latents by way of float16", "latents = ckv_cache.flatten(0, 1)", "latents = ckv_cache.flatten(0, 1).half()"),
+    (SPARSE, "rotary part limited to 50", "rotary = kpe_cache.flatten(0, 1)", "rotary = kpe_cache.flatten(0, 1).clamp(-50, 50)"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

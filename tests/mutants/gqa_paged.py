@@ -87,6 +87,9 @@ MUTANTS = [
      "(lambda e: e / e.sum(dim=-1, keepdim=True))(torch.exp(logits - logits.amax(dim=-1, keepdim=True).clamp(min=-1e4)))"),
     # As many keys as the first sequence has.
     (P16, "only as many pages as the first sequence has", "pages = kv_indices[first:end].long()", "end = min(end, first + max(1, kv_indptr[1].item()))\n        pages = kv_indices[first:end].long()"),
+    # Keys and values that are large where a sequence has one key.
+    (D1, "keys limited to 50", "k_cache[slots, 0].float()", "k_cache[slots, 0].float().clamp(-50, 50)"),
+    (D16, "keys limited to 65504", "keys = k_cache[pages].flatten(0, 1)[:length].float()", "keys = k_cache[pages].flatten(0, 1)[:length].float().clamp(-65504, 65504)"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
@@ -120,4 +123,6 @@ DIAGNOSES = {
     "returns NaN in one place": r"is NaN only where .*num_qo_heads = 27 \(the last\) and head_dim = 127",
     "log-sum-exp without its last head": "'lse' is infinite only where .*num_qo_heads = 27",
     "log-sum-exp of unscaled logits": "lse were that of the logits before they are scaled",
+    "values by way of float16": "'output' were rounded to float16",
+    "keys limited to 65504": "'k_cache' were limited to magnitudes of 65504$",
 }

@@ -64,6 +64,11 @@ MUTANTS = [
      "(lambda e: e / e.sum(dim=-1, keepdim=True))(torch.exp(logits - logits.amax(dim=-1, keepdim=True).clamp(min=-1e4)))"),
     # As many keys as the first sequence has.
     (FULL, "only as many keys as the first sequence has", "keys = slice(kv_indptr[i].item(), kv_indptr[i + 1].item())", "keys = slice(kv_indptr[i].item(), kv_indptr[i + 1].item())" + "\n        keys = slice(keys.start, min(keys.stop, keys.start + kv_indptr[1].item()))"),
+    # Keys and values that are large where a sequence has one key.
+    (FULL, "keys limited to 100", "k[keys].float()", "k[keys].float().clamp(-100, 100)"),
+    (FULL, "values limited to 100", "v[keys].float()", "v[keys].float().clamp(-100, 100)"),
+    (FULL, "values by way of float16", "v[keys].float()", "v[keys].half().float()"),
+    (FULL, "values limited to 65504", "v[keys].float()", "v[keys].float().clamp(-65504, 65504)"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
@@ -87,4 +92,8 @@ DIAGNOSES = {
     "a scale of 1 taken for none": "a scale of 1 were ignored",
     "returns NaN in one place": "is NaN only where total_q = 15",
     "softmax without subtracting the maximum": "the largest logit was not subtracted before the exponentials, which overflow",
+    "values limited to 100": "'output' was limited to magnitudes of 100$",
+    "values by way of float16": "'output' was rounded to float16",
+    "keys limited to 100": "'k' was limited to magnitudes of 100$",
+    "values limited to 65504": "'output' was limited to magnitudes of 65536$",
 }

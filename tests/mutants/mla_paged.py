@@ -58,6 +58,11 @@ MUTANTS = [
     (DECODE, "only as many keys as the first sequence has", LENGTH, "lengths = (kv_indptr.diff() - 1) * page_size + kv_last_page_len\n        length = min(lengths[0].clamp(min=1).item(), lengths[i].item())"),
     (DECODE, "log-sum-exp of an empty sequence is finite", "-math.inf", "-1e30"),
     (PREFILL, "log-sum-exp of an empty sequence is finite", "lse = torch.full(q_nope.shape[:2], -math.inf", "lse = torch.full(q_nope.shape[:2], -1e30"),
+    # Keys that are large where a sequence has one key.
+    (DECODE, "latents limited to 448", "latents = ckv_cache[pages].flatten(0, 1)[:length].float()", "latents = ckv_cache[pages].flatten(0, 1)[:length].float().clamp(-448, 448)"),
+    (DECODE, "latents limited to 65504 in the output alone", "torch.softmax(logits, dim=-1) @ latents", "torch.softmax(logits, dim=-1) @ latents.clamp(-65504, 65504)"),
+    (DECODE, "rotary part limited to 50", "rotary = kpe_cache[pages].flatten(0, 1)[:length].float()", "rotary = kpe_cache[pages].flatten(0, 1)[:length].float().clamp(-50, 50)"),
+    (PREFILL, "keys by way of float16", "queries = torch.cat", "keys = keys.half().float()\n        queries = torch.cat"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
@@ -81,4 +86,6 @@ DIAGNOSES = {
     "a scale of 1 taken for none": "a scale of 1 were ignored",
     "last page one key short": "the last page had one key less",
     "rotary part not scaled": "the products of q_pe and k_pe were not scaled",
+    "latents limited to 65504 in the output alone": "'output' were limited to magnitudes of 65536$",
+    "latents limited to 448": "'ckv_cache' were limited to magnitudes of 448$",
 }

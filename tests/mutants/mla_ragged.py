@@ -49,6 +49,10 @@ MUTANTS = [
      "(lambda e: e / e.sum(dim=-1, keepdim=True))(torch.exp(logits - logits.amax(dim=-1, keepdim=True).clamp(min=-1e4)))"),
     # As many keys as the first sequence has.
     (FULL, "only as many keys as the first sequence has", "keys = slice(kv_indptr[i].item(), kv_indptr[i + 1].item())", "keys = slice(kv_indptr[i].item(), kv_indptr[i + 1].item())" + "\n        keys = slice(keys.start, min(keys.stop, keys.start + kv_indptr[1].item()))"),
+    # Keys and values that are large where a sequence has one key.
+    (FULL, "keys limited to 100", "k[keys].float()", "k[keys].float().clamp(-100, 100)"),
+    (FULL, "values limited to 448", "v[keys].float()", "v[keys].float().clamp(-448, 448)"),
+    (CAUSAL, "values by way of float16", "v[keys].float()", "v[keys].half().float()"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
@@ -70,4 +74,7 @@ DIAGNOSES = {
     "largest logit for the log-sum-exp": "lse were the largest logit, not the logarithm of the sum",
     "rotary part left out": r"the rotary part \(the end of q and k, which are longer than v\) were left out",
     "keys for values": r"the beginning of keys \(without their rotary part\) were used for values",
+    "values limited to 448": "'output' were limited to magnitudes of 448$",
+    "values by way of float16": "'output' were rounded to float16",
+    "keys limited to 100": "'k' were limited to magnitudes of 100$",
 }

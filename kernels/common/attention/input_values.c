@@ -377,13 +377,17 @@ static bool is_seen(const struct rows_seen *r, int64_t j)
 	}
 }
 
-/* Returns the row at entry j of the query's list, or -1 if the entry lists no row. No query lists rows 7, 15, 23, …. */
+enum { SPARE = 7 }; /* the row that query 1 alone lists */
+
+/* Returns the row at entry j of the query's list, or -1 if the entry lists no row. No query lists rows 15, 23, …. */
 static int64_t row_at(const struct rows_seen *r, int64_t j)
 {
 	if (!is_seen(r, j))
 		return -1;
 	int64_t at = (r->start + j * r->stride) % r->reachable;
 
+	if (r->kind == 1 && r->reachable > SPARE)
+		return SPARE;
 	return at + at / 7;
 }
 
@@ -420,7 +424,7 @@ static void mark_sparse(const struct op_case *c, const struct attention_roles *r
 			int64_t row = row_at(&r, j);
 
 			if (row >= 0)
-				used[row] = ATTENTION_USED;
+				used[row] = r.kind == 1 && row == SPARE ? ATTENTION_LONE : ATTENTION_USED;
 		}
 	}
 }
@@ -456,6 +460,18 @@ static int mark_pages(const struct op_case *c, const struct attention_roles *rol
 	return numbers == NULL ? -1 : 0;
 }
 
+/* Marks all keys of sequences without pages. */
+static void mark_keys(const struct op_case *c, const struct attention_roles *roles, uint8_t *used)
+{
+	struct attention_plan plan = attention_plan_of(c, roles);
+
+	memset(used, ATTENTION_USED, (size_t)attention_extent_of(c, roles).rows);
+	for (int64_t b = 0; b < plan.batch; b++)
+		if (plan.entries[b + 1] - plan.entries[b] == 1)
+			used[plan.entries[b]] = ATTENTION_LONE;
+	attention_plan_free(&plan);
+}
+
 int attention_used(const struct op_case *c, const struct attention_roles *roles, int input, uint8_t **used,
                    struct err *err)
 {
@@ -463,11 +479,13 @@ int attention_used(const struct op_case *c, const struct attention_roles *roles,
 	int rc = 0;
 
 	*used = NULL;
-	if (is_query || (roles->kv_indices < 0 && roles->sparse < 0) || structure_is_given(c, roles))
+	if (is_query || structure_is_given(c, roles))
 		return 0;
 	*used = take(attention_extent_of(c, roles).rows, 1);
 	if (roles->sparse >= 0)
 		mark_sparse(c, roles, *used);
+	else if (roles->kv_indices < 0)
+		mark_keys(c, roles, *used);
 	else
 		rc = mark_pages(c, roles, *used, err);
 	if (rc != 0) {
@@ -562,6 +580,34 @@ static bool is_wide(enum dtype dtype)
 	return dtype == DTYPE_BFLOAT16 || dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT64;
 }
 
+/* The factors of lone keys and their values, as exponents: for dtypes with a greater range than float16, and for float16,
+ * in which the sum of a value of 2^14 and others is finite. */
+enum { LOUD = 18, LOUD_HALF = 14, LOUD_HALF_KEY = 10 };
+
+static int loud_exponent(enum dtype dtype, int half)
+{
+	return is_wide(dtype) ? LOUD : dtype == DTYPE_FLOAT16 ? half : 0;
+}
+
+static int least(int a, int b)
+{
+	return a < b ? a : b;
+}
+
+/* Returns the exponent of the factor of lone keys or of their values. A reference may convert keys and values to the
+ * queries' dtype, and must convert values to the output's. */
+static int loud_of(const struct op_case *c, const struct attention_roles *roles, int input)
+{
+	bool value = input == roles->value, first = input == roles->key[0], second = input == roles->key[1];
+	int half = value ? LOUD_HALF : LOUD_HALF_KEY;
+	int loud = least(loud_exponent(c->problem->inputs[input].dtype, half),
+			 loud_exponent(c->problem->inputs[roles->query[0]].dtype, half));
+
+	if (roles->query[1] >= 0 && (c->contents == CONTENTS_FIRST ? second : first))
+		return 0;
+	return value ? least(loud, loud_exponent(c->problem->outputs[roles->output].dtype, half)) : loud;
+}
+
 struct attention_recipe attention_recipe_of(const struct op_case *c, const struct attention_roles *roles, int input)
 {
 	const struct op_arg *arg = &c->problem->inputs[input];
@@ -573,8 +619,8 @@ struct attention_recipe attention_recipe_of(const struct op_case *c, const struc
 	f.row = f.dim * (f.is_query ? e.heads : e.kv_heads);
 	f.exponent = query_exponent(c, roles);
 	f.deep = deep_exponent(c, roles);
-	f.loud = input == roles->value && input != roles->key[0] && is_wide(arg->dtype) &&
-		 is_wide(c->problem->inputs[roles->query[0]].dtype) && is_wide(c->problem->outputs[roles->output].dtype);
+	f.loud = loud_of(c, roles, input);
+	f.is_key = input == roles->key[0] || input == roles->key[1];
 	f.part = input == roles->query[0] || input == roles->key[0] ? 0 : 1;
 	f.most = arg->dtype == DTYPE_FLOAT8_E4M3FN ? 8 : 15;
 	f.bits = arg->dtype == DTYPE_FLOAT16 ? 10 : arg->dtype == DTYPE_FLOAT32 || arg->dtype == DTYPE_FLOAT64 ? 20 : 7;

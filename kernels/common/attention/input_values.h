@@ -23,7 +23,7 @@
  * Sparse rows. Each query selects these key rows, by the index of the query:
  *
  *   0 and 6    all rows
- *   1          one row
+ *   1          one row, which no other query selects (row 7, if there are so many)
  *   2          all rows except one in the middle
  *   3          none
  *   4          the first hundred rows, or half of fewer rows
@@ -32,8 +32,8 @@
  *   8 to 22    the first 15, 16, 17, 31, 32, 33, … 257 rows
  *   others     none; but the last query, and queries next to a power of two, see one row or two
  *
- * In the second set of values, queries 0 and 4 are exchanged, so that the first query sees fewer rows than others. No
- * query selects one key row in eight: in the table, "all rows" means all other rows.
+ * In the second set of values, queries 0 and 4 are exchanged, so that the first query sees fewer rows than others. One
+ * key row in eight is selected by no query but the one of a lone key: in the table, "all rows" means all other rows.
  *
  * Values. Keys and values are uniform on [-1, 1), queries on [-2^e, 2^e). The exponent e makes the standard deviation
  * of the logits about 2.5 for any scale, so that a few keys hold most of the weight. If a reference omits any single
@@ -53,9 +53,13 @@
  * the order of multiplication and scaling does not change the result. There are no deep queries if the dtype cannot
  * represent them.
  *
- * Lone keys. If a sequence of pages has only one key, the output is the value of this key. Unless a tensor is float16
- * or narrower, the values of lone keys are uniform on [-2^18, 2^18): most of them overflow float16. If a sequence has
- * several keys, the output is a sum, and the rounding errors of such large values would exceed the bound of the output.
+ * Lone keys. If a sequence has only one key, the output is the value of this key. In sparse attention, row 7 is the
+ * lone key of query 1. The values of lone keys are uniform on [-2^18, 2^18), and most of them overflow float16; in a
+ * tensor of float16, they are uniform on [-2^14, 2^14). If a sequence has several keys, the output is a sum, and the
+ * rounding errors of such large values would exceed the bound of the output. Of the lone key itself, only element 1 is
+ * so large (in float16 up to 2^10), so that no sum of large products can cancel. For the same reason, if keys have two
+ * parts, element 1 is large in the first part in the first set of values, and in the second part in the second set. If
+ * the first part is also the value, element 1 of the output is large.
  *
  * The default cases contain no input for which correct implementations differ: a causal row that sees no key in a
  * sequence with keys, a page number or sparse row that occurs twice in one sequence, or a last page length of 0 for a
@@ -77,7 +81,8 @@ struct attention_recipe {
 	int deep;            /* exponent of the first element of a deep query; ATTENTION_NO_DEEP: none */
 	int part;            /* 0: first part of queries or keys; 1: second part, or values */
 	int bits;            /* fraction bits of an element, which the dtype represents exactly */
-	int loud; /* do values of lone keys exceed the range of float16? */
+	int loud;    /* exponent of the factor of lone keys and their values; 0: they are like others */
+	int is_key;  /* is only element 1 of a lone key multiplied? */
 	/* One byte per row, an enum attention_use, in the memory of the device that computes the elements. If the
 	 * pointer is NULL, every row is used. */
 	const uint8_t *used;
@@ -87,7 +92,7 @@ struct attention_recipe {
  * its sequence. */
 enum attention_use { ATTENTION_UNUSED, ATTENTION_USED, ATTENTION_LONE };
 
-enum { ATTENTION_NO_DEEP = -1000, ATTENTION_LOUDER = 18 };
+enum { ATTENTION_NO_DEEP = -1000, ATTENTION_LOUD_COLUMN = 1 };
 
 /* Returns an element of one head of row `row`, from its random bits. The caller rounds the element with
  * dtype_store_float. */
@@ -109,8 +114,12 @@ HOST_DEVICE static inline float attention_value(const struct attention_recipe *f
 	}
 	if (f->used != NULL && f->used[row] == ATTENTION_UNUSED)
 		return float_from_bits(0x7fc00000u);
-	if (f->loud && f->used != NULL && f->used[row] == ATTENTION_LONE)
-		return value * float_power(ATTENTION_LOUDER);
+	if (f->loud != 0 && f->used != NULL && f->used[row] == ATTENTION_LONE) {
+		if (!f->is_key)
+			return value * float_power(f->loud);
+		if (column == ATTENTION_LOUD_COLUMN)
+			return (float)(64 + (random >> 26)) * float_power(f->loud - 7) * (random & 1 ? 1 : -1);
+	}
 	return first ? (float)(64 + (random >> 26)) * float_power(-7) : value;
 }
 
@@ -131,7 +140,7 @@ bool attention_is_structure(const struct op_case *c, int input);
 struct attention_recipe attention_recipe_of(const struct op_case *c, const struct attention_roles *roles, int input);
 
 /* Sets *used to an array, allocated by malloc, with an enum attention_use per key row. Sets *used to
- * NULL if every row is used: for keys without pages, for queries, and if the workload provides the indices. Returns 0,
+ * NULL for queries, and if the workload provides the indices: every row then counts as used, and none as lone. Returns 0,
  * or -1 if the axes are impossible. */
 int attention_used(const struct op_case *c, const struct attention_roles *roles, int input, uint8_t **used,
                    struct err *err);
