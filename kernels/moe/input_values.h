@@ -9,12 +9,14 @@
  *   weights of 16 and 32 bits: Uniform on [-1, 1) in 2^16 steps; neither 8-bit floats nor bfloat16 represent these
  *     numbers exactly.
  *   scales and factors: A power of two times a number that is uniform on [0.5, 2), in steps of 2^-21. Neighbouring
- *     scales differ, and a power-of-two dtype cannot represent them.
+ *     scales differ, and a power-of-two dtype cannot represent them. In the second set, some scales and factors are 2^10
+ *     times as large unless they are float16 or narrower, and others are as much smaller.
  *
  * Inputs are scaled by powers of two, so that the standard deviations of "up" and gate are between about 1 and 2, and
- * the standard deviation of an expert's output is between 0.5 and 1. To scale a product by a power of two, the
- * product's factor is multiplied by the power. If there is no factor, the scales of the weights are multiplied; if
- * there are no scales either, the weights are multiplied. Every other expert is steep: the odd experts in the first
+ * the standard deviation of an expert's output is between 0.5 and 1. (If "up" and gate have different factors, the
+ * standard deviation of "up" is 2^10 times as much or as little in the second set.) To scale a product by a power of
+ * two, the product's factor is multiplied by the power. If there is no factor, the scales of the weights are multiplied;
+ * if there are no scales either, the weights are multiplied. Every other expert is steep: the odd experts in the first
  * set, the even experts in the second. The gates of a steep expert are 8 times as large as those of other experts (64
  * times in the second set). For gates of this size silu saturates on both sides, the exponential overflows, and inputs
  * of the second product exceed 448. The second product of a steep expert is scaled down by the same number, 8 or 64. */

@@ -301,17 +301,42 @@ static int carrier(int factor, int scale, int weights)
 struct exponents {
 	int hidden, hidden_scale, weights1, weights2; /* exponents of uniform numbers, or CODES for quantised numbers */
 	int first, second; /* the exponents of the factors of "up" and gate, and of the second product */
+	int up;            /* how much the exponent of the factor of "up" exceeds that of the gate */
 };
 
 /* Numbers of magnitudes up to 448 resemble quantised data; CODES is their exponent. These numbers are 7/8
  * 2^CODES_LARGER times as large as the numbers below 1 of the other set. */
-enum { CODES = 6, CODES_LARGER = 9, SUBNORMAL = -5, STEEPER = 3, STEEPEST = 6, LOUDER = 3, WEIGHTY = 4 };
+enum { CODES = 6, CODES_LARGER = 9, SUBNORMAL = -5, STEEPER = 3, STEEPEST = 6, LOUDER = 3, WEIGHTY = 4, LOUD = 10 };
 
 /* Moves a power of two from the product's scale or factor (exponent `product`) to its weights (exponent `weights`). */
 static void share(bool quantiser, int *weights, int *product)
 {
 	*weights = quantiser ? CODES : *product > 0 ? 0 : *product < SUBNORMAL ? SUBNORMAL : *product;
 	*product -= quantiser ? CODES_LARGER : *weights;
+}
+
+/* Returns true if the dtype of an input represents numbers beyond the range of float16. */
+static bool is_wide(const struct op_case *c, int input)
+{
+	return input >= 0 && (c->problem->inputs[input].dtype == DTYPE_FLOAT32 ||
+	                      c->problem->inputs[input].dtype == DTYPE_BFLOAT16);
+}
+
+/* Makes some scales and factors of the second set of values large, and others as much smaller, so that products stay as
+ * they are. In a case of one token, the scales of the hidden states and the factors of "up" are large. In other cases,
+ * the scales or factors of the first product, and the factors of the second one, are large. */
+static void make_loud(const struct op_case *c, const struct moe_roles *roles, struct exponents *x)
+{
+	int loud = c->axis[c->problem->outputs[0].axis[0]] == 1 ? LOUD : -LOUD;
+
+	if (is_wide(c, roles->hidden_scale) && is_wide(c, roles->factor_up >= 0 ? roles->factor_up : roles->scale1)) {
+		x->hidden_scale += loud;
+		x->first -= loud;
+	}
+	if (is_wide(c, roles->factor_up) && is_wide(c, roles->factor_down) && roles->factor_up != roles->factor_gate) {
+		x->up += loud;
+		x->second -= loud;
+	}
 }
 
 static struct exponents exponents_of(const struct op_case *c, const struct moe_roles *roles)
@@ -341,6 +366,8 @@ static struct exponents exponents_of(const struct op_case *c, const struct moe_r
 		x.hidden = x.first - WEIGHTY;
 		x.first = WEIGHTY;
 	}
+	if (!quantiser)
+		make_loud(c, roles, &x);
 	return x;
 }
 
@@ -400,6 +427,8 @@ struct moe_fill moe_fill_of(const struct op_case *c, const struct moe_roles *rol
 	f.times = f.kind == MOE_UNIFORM && f.exponent == CODES ? 7 : 1;
 	if (input == carrier(roles->factor_up, roles->scale1, roles->weights1) || input == roles->factor_gate)
 		f.exponent += x.first;
+	if (input == roles->factor_up)
+		f.exponent += x.up;
 	if (input == carrier(roles->factor_down, roles->scale2, roles->weights2))
 		f.exponent += x.second;
 	set_steepness(c, roles, input, &f);

@@ -133,6 +133,13 @@ MUTANTS = [
     (TENSOR, "a weight above 0.9 taken for 0.9", "weights = torch.softmax(best, dim=-1)", "weights = torch.softmax(best, dim=-1).clamp(max=0.9)"),
     (LLAMA, "an expert with a weight below 0.1 left out", "hidden = hidden_states.float() * weights[:, None]", "hidden = hidden_states.float() * (weights * (weights >= 0.1))[:, None]"),
     (ROUTED, "an expert with a weight below 0.005 left out", ".view(torch.bfloat16).float()", ".view(torch.bfloat16).float()\n    weights = weights * (weights.abs() >= 0.005)"),
+    # Large scales and factors.
+    (GROUPS, "scales of hidden states above 50 taken for 0", "hidden_states_scale.T", "hidden_states_scale.where(hidden_states_scale <= 50, 0).T"),
+    (RENORM, "scales of hidden states limited to 20", "hidden_states_scale.T", "hidden_states_scale.clamp(max=20).T"),
+    (GROUPS, "scales of the first weights limited to 448", "gemm1_weights_scale[local])", "gemm1_weights_scale[local].clamp(max=448))"),
+    (TENSOR, "factors of the second product limited to 20", "output2_scales_scalar[expert]", "output2_scales_scalar[expert].clamp(max=20)"),
+    (TENSOR, "factors of up limited to 100", "linear * output1_scales_scalar[expert]", "linear * output1_scales_scalar[expert].clamp(max=100)"),
+    (LLAMA, "inputs of the second product limited to 10000", "inner = inner * output1_scales_scalar[expert]", "inner = (inner * output1_scales_scalar[expert]).clamp(-10000, 10000)"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
