@@ -367,7 +367,8 @@ struct indexer_cache indexer_cache_of(const struct op_case *c, const struct inde
 	return (struct indexer_cache){.key = input_key(c, roles->cache),
 				      .page_size = e.page_size,
 				      .dim = e.dim,
-				      .equal = c->contents == CONTENTS_SECOND ? 8 : 1};
+				      .equal = c->contents == CONTENTS_SECOND ? 8 : 1,
+				      .loud = c->contents == CONTENTS_SECOND ? INDEXER_LOUD_SCALES : 0};
 }
 
 int64_t indexer_heads_of(const struct op_case *c, const struct indexer_roles *roles, int input)
@@ -478,7 +479,7 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	if (input == indexer.query)
 		*out = (struct op_range){-7.5, 7.5};
 	else if (input == indexer.weights)
-		*out = (struct op_range){-1.49, 1.49};
+		*out = (struct op_range){-1500, 1500};
 	else if (input == indexer.lengths) /* sequences have from 0 to more than 2 * chosen keys */
 		*out = (struct op_range){0, 2 * (double)chosen};
 	else if (input == indexer.cache) /* keys reach the largest e4m3 number of either sign */

@@ -30,10 +30,13 @@
  *   keys     are uniform on [-448, 448), rounded to e4m3; every second zero is -0. One group of keys in sixteen has only
  *            zeros: the scores of these keys are exactly 0, between those of other keys, which are negative and positive.
  *   scales   of keys are m 2^e with m in [1, 2) and e = -8 … -11; a reference that ignores the scales orders the scores
- *            differently.
+ *            differently. In the second set the scales are 2^12 times as large, and the products of queries and keys
+ *            exceed the range of float16.
  *   weights  are uniform on [-1, 1); a reference that ignores the weights or the relu orders the scores differently. In
  *            one third of the sequences weights are 0.5 lower, and most scores are negative. In another third weights
- *            are 0.5 higher, and most scores are positive. In the other sequences scores have both signs.
+ *            are 0.5 higher, and most scores are positive. In the other sequences scores have both signs. The weights of
+ *            one sequence in four are 2^10 times as large, and those of another one in four are 2^10 times as small: a
+ *            factor does not change the order of a sequence's keys.
  *
  * In the second set of values, eight consecutive keys in a page of the cache are equal. Several keys then have the
  * least selected score, and a reference may select any of these keys. In the first set, no two keys are equal. */
@@ -67,6 +70,7 @@ struct indexer_cache {
 	uint64_t key;
 	int64_t page_size, dim;
 	int equal; /* the size of a group of consecutive keys that are equal */
+	int loud;  /* the exponent of the factor of all scales */
 	/* [pages * page size], one entry per key: 0 if the key is unused and therefore NaN. NULL if all keys are used.
 	 * The array is in the memory of the device that computes the bytes. */
 	const uint8_t *used;
@@ -96,17 +100,24 @@ HOST_DEVICE static inline uint8_t indexer_byte(const struct indexer_cache *f, in
 
 	int byte = (int)((place - keys_end) % 4);
 	uint32_t random = philox_bits(f->key, copied - byte);
-	float scale = (float)(128 + (random & 127)) * float_power(-15 - (int)(random >> 7 & 3));
+	float scale = (float)(128 + (random & 127)) * float_power(f->loud - 15 - (int)(random >> 7 & 3));
 
 	return (uint8_t)((used ? float_bits(scale) : 0x7fc00000u) >> (8 * byte));
 }
+
+enum { INDEXER_LOUD_SCALES = 12, INDEXER_LOUD_WEIGHTS = 10 };
 
 /* If `heads` is 0, computes element `index` of the indexer's queries; otherwise, of its weights, which have `heads`
  * heads. `turn` is op_case.contents, the set of values. */
 HOST_DEVICE static inline float indexer_element(int64_t heads, int turn, int64_t index, uint32_t random)
 {
-	return heads == 0 ? uniform_signed(random, 7) * 8
-	                  : uniform_signed(random, 20) + 0.5f * (float)((index / heads + turn) % 3 - 1);
+	if (heads == 0)
+		return uniform_signed(random, 7) * 8;
+
+	int64_t number = index / heads + turn, kind = number % 4;
+	int loud = kind == 1 ? INDEXER_LOUD_WEIGHTS : kind == 3 ? -INDEXER_LOUD_WEIGHTS : 0;
+
+	return (uniform_signed(random, 20) + 0.5f * (float)(number % 3 - 1)) * float_power(loud);
 }
 
 #ifdef __cplusplus

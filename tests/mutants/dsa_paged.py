@@ -82,6 +82,10 @@ MUTANTS = [
     (SPARSE, "latents limited to 448", "keys = latents[slots].float()", "keys = latents[slots].float().clamp(-448, 448)"),
     (SPARSE1, "latents by way of float16", "latents = ckv_cache.flatten(0, 1)", "latents = ckv_cache.flatten(0, 1).half()"),
     (SPARSE, "rotary part limited to 50", "rotary = kpe_cache.flatten(0, 1)", "rotary = kpe_cache.flatten(0, 1).clamp(-50, 50)"),
+    # Large weights of the indexer's heads, and large scales of its keys.
+    (INDEXER, "weights of heads limited to 50", SCORES, SCORES.replace("weights[i]", "weights[i].clamp(-50, 50)")),
+    (INDEXER, "scaled keys limited to 100", "head_dim) * scales.unsqueeze(-1))", "head_dim) * scales.unsqueeze(-1)).clamp(-100, 100)"),
+    (INDEXER, "products of queries and keys limited to 65504", SCORES, SCORES.replace("keys.T)", "keys.T).clamp(max=65504)")),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
