@@ -94,8 +94,8 @@ MUTANTS = [
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
     "gate left out": r"the gate was left out \(no decay\)",
-    "gate without its exponential": "were used as the decay, without its exponential",
-    "gate of the head after": "were read one element too far along axis 2",
+    "gate without its exponential": "(was|were) used as the decay, without its exponential",
+    "gate of the head after": "(was|were) read one element too far along axis 2",
     "gate of the token before": "the gate of the token before were used",
     "recalled before the decay": "the delta rule read the state before the decay",
     "decay after learning": "the state were decayed before and after the token",

@@ -58,16 +58,16 @@ DIAGNOSES = {
     "variance for mean square": "the variance was used for the mean square",
     "sum for mean": "the sum of squares was used for their mean",
     "output 1 % too large": r"were multiplied by 1\.01",
-    "returns zeros": "were 0",
+    "returns zeros": "(was|were) 0",
     "residual left out": r"were left out \(taken as 0\)",
     "sum rounded before the mean": "hidden state plus residual was rounded before the norm",
     "residual subtracted": "the sign of input 'residual' was reversed",
-    "residual returned unchanged": "were the unchanged input 'residual'",
+    "residual returned unchanged": "(was|were) the unchanged input 'residual'",
     "outputs swapped": "outputs 'output' and 'residual_out' were exchanged",
     "weights limited to 1": r"were limited to magnitudes of 1$",
-    "activations limited to 1024": "were limited to magnitudes of 1024",
+    "activations limited to 1024": "(was|were) limited to magnitudes of 1024",
     "returns NaN": "is NaN everywhere",
     "the last of whole blocks not written": "is 0 ",
-    "the sum held within float16": "were limited to magnitudes of 65536",  # what bfloat16 makes of 65504
-    "activations held within float16": "were limited to magnitudes of 65504",
+    "the sum held within float16": "(was|were) limited to magnitudes of 65536",  # what bfloat16 makes of 65504
+    "activations held within float16": "(was|were) limited to magnitudes of 65504",
 }

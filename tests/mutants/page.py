@@ -64,7 +64,7 @@ MUTANTS = [
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
-    "page table ignored": "the page table were ignored",
+    "page table ignored": "the page table was ignored",
     "indptr ignored": r"the offsets of sequences \(indptr\) were ignored",
     "sequence ignored": r"the offsets of sequences \(indptr\) were ignored",
     "the next page": "tokens went to the next entry of the page table",
@@ -80,13 +80,13 @@ DIAGNOSES = {
     "the rest of the cache zeroed": "the rest of the cache of keys was set to 0",
     "outputs swapped": "outputs 'k_cache' and 'v_cache' were exchanged",
     "returns zeros": "every output was 0",
-    "caches returned as they were": "nothing were written",
+    "caches returned as they were": "nothing was written",
     "page size of the other cache": "the page size was half as large",
     "slots counted in pages": "the slot was the page's number, as if a page had one token",
     "rotated keys not written": "the second of the two appended tensors was not written",
     "position for slot": "the slot was the position, without the page table",
-    "keys by way of float16": "were rounded to float16",
-    "values held within 448": "were limited to magnitudes of 448",
+    "keys by way of float16": "(was|were) rounded to float16",
+    "values held within 448": "(was|were) limited to magnitudes of 448",
     "the first padding ends the batch": "the first padding ended the batch",
     "padding moved to the first sequence": "padding was written as a token of the first sequence",
 }

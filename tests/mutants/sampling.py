@@ -164,7 +164,7 @@ DIAGNOSES = {
     "crossing token dropped": "the token that crosses top_p was dropped",
     "summed in bfloat16": "the kept probabilities were added up in bfloat16",
     "not put back in the order of the vocabulary": "in descending order, not in the order of the vocabulary",
-    "renormalised over the batch": "were divided by their sum over all rows",
+    "renormalised over the batch": "(was|were) divided by their sum over all rows",
     "no filter for a p above 0.95": r"a top_p above 0\.95 were ignored",
     "a p of 1 keeps the most likely token alone": "a top_p of 1 kept the most likely token alone",
 }

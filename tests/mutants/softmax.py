@@ -72,7 +72,7 @@ DIAGNOSES = {
     "logits rounded to bfloat16": "logits were rounded to bfloat16 after the temperature",
     "last token left out": "the last logit of each row was left out",
     "masked tokens get a little": r"masked logits \(-infinity\) were -20",
-    "returns zeros": "were 0",
+    "returns zeros": "(was|were) 0",
     "2 % too large": r"were multiplied by 1\.02",
     "cut at 128 rows": "is 0 only where num_tokens >= 128",
     "largest not taken off": "the largest logit was not subtracted before the exponentials, which overflow",
