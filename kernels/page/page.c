@@ -42,13 +42,16 @@
 #include "kernels/core/take.h"
 
 /* The medium case has MOST_SEQUENCES sequences and MOST_TOKENS tokens. In this case, the prefix of the first sequence
- * has PREFIX tokens. */
-enum { MOST_SEQUENCES = 321, MOST_TOKENS = 333, PREFIX = 1 << 17 };
+ * has at least PREFIX tokens and at least PREFIX_PAGES pages, so that offsets in kv_indptr need more than 15 bits. */
+enum { MOST_SEQUENCES = 321, MOST_TOKENS = 333, PREFIX = 1 << 17, PREFIX_PAGES = 1 << 15 };
 
 /* The medium case has at least POOL pages, and its page numbers need more than 8 bits. If 2 POOL pages have more than
  * POOL_PLACES slots, the case has more than POOL_PLACES slots, so that slot numbers need more than 15 bits (as with 513
- * pages of 64 slots). If the cache would then have more than POOL_ELEMENTS elements, the case has fewer pages. */
+ * pages of 64 slots). If the cache would then have more than POOL_ELEMENTS elements, the case has fewer pages. If
+ * LARGE_POOL pages have at most LARGE_POOL_ELEMENTS elements, the case has LARGE_POOL pages, and page numbers need more
+ * than 12 bits. */
 enum { POOL = 321, POOL_ELEMENTS = 1 << 25, POOL_PLACES = 1 << 15 };
+enum { LARGE_POOL = 6145, LARGE_POOL_ELEMENTS = 1 << 23 };
 
 static bool is_table(const struct op_problem *problem, int input, int axis)
 {
@@ -169,8 +172,8 @@ static int64_t own_pages(int64_t pages)
 	return pages - pages / 3 > 1 ? pages - pages / 3 : 1;
 }
 
-/* Returns the number of pages of the case: `pages`, or a larger number to reach POOL pages or more than POOL_PLACES
- * slots (see POOL). */
+/* Returns the number of pages of the case: `pages`, or a larger number to reach POOL or LARGE_POOL pages or more than
+ * POOL_PLACES slots (see POOL). */
 static int64_t pool_of(const struct op_arg *cache, int64_t pages, int64_t page_size, const int64_t *axis)
 {
 	int64_t page = 1, all = POOL_PLACES / (page_size > 0 ? page_size : 1) + 1;
@@ -183,12 +186,13 @@ static int64_t pool_of(const struct op_arg *cache, int64_t pages, int64_t page_s
 			return pages;
 		page *= extent;
 	}
+	most = page <= LARGE_POOL_ELEMENTS / LARGE_POOL ? LARGE_POOL : most;
 	return pages > most ? pages : most;
 }
 
 /* Writes the axes of a case. The pages are enough for 1.5 times `tokens` tokens, for every distribution of these tokens
  * over at most `filled` sequences. At least a third of all pages is unused. If `prefix` is not 0, there are at least
- * POOL pages, and kv_indices also lists the pages before position `prefix`. */
+ * POOL pages, and kv_indices also lists the pages before position `prefix` (and PREFIX_PAGES pages at least). */
 static void set_axes(const struct op_problem *problem, int variant, int64_t sequences, int64_t filled, int64_t tokens,
                      int64_t prefix, int64_t *axis)
 {
@@ -208,12 +212,14 @@ static void set_axes(const struct op_problem *problem, int variant, int64_t sequ
 
 	pool = prefix > 0 ? pool_of(cache, pool, axis[size], axis) : pool;
 
+	int64_t before = (prefix + axis[size] - 1) / axis[size];
+
 	op_set_axis(problem, append->axis[0], tokens, axis);
 	if (roles.last_page_len >= 0)
 		op_set_axis(problem, problem->inputs[roles.last_page_len].axis[0], sequences, axis);
 	op_set_axis(problem, problem->inputs[roles.indptr].axis[0], sequences + 1, axis);
 	op_set_axis(problem, problem->inputs[roles.indices].axis[0],
-	           prefix > 0 ? own_pages(pool) + (prefix + axis[size] - 1) / axis[size] : pages, axis);
+	           prefix > 0 ? own_pages(pool) + (before > PREFIX_PAGES ? before : PREFIX_PAGES) : pages, axis);
 	op_set_axis(problem, cache->axis[0], pool, axis);
 }
 

@@ -60,6 +60,11 @@ MUTANTS = [
     (PAGED, "appends to one of two caches in place", "page_size = k_cache.shape[1]", "page_size = k_cache.shape[1]\n    v_cache = v_cache.clone()"),
     (LATENT, "every token in the last page of its sequence", "kv_indices[kv_indptr[batch_indices] + positions // page_size]", "kv_indices[kv_indptr[batch_indices.long() + 1].long() - 1]"),
     (LATENT, "appends to one of two caches in place", "page_size = ckv_cache.shape[1]", "page_size = ckv_cache.shape[1]\n    ckv_cache = ckv_cache.clone()"),
+    # Page numbers above 4095, and offsets above 32767.
+    (SINGLE, "page numbers in 12 bits", "int(kv_indices[starts[sequence] + position])", "int(kv_indices[starts[sequence] + position]) & 4095"),
+    (SINGLE, "page numbers limited to 4095", "int(kv_indices[starts[sequence] + position])", "min(int(kv_indices[starts[sequence] + position]), 4095)"),
+    (PAGED, "offsets in 16 bits", RANK, RANK.replace("kv_indptr[", "kv_indptr.to(torch.int16).int()[")),
+    (LATENT, "offsets in 16 bits", "kv_indices[kv_indptr[batch_indices] +", "kv_indices[kv_indptr.to(torch.int16).int()[batch_indices] +"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
