@@ -90,6 +90,9 @@ MUTANTS = [
     # Keys and values that are large where a sequence has one key.
     (D1, "keys limited to 50", "k_cache[slots, 0].float()", "k_cache[slots, 0].float().clamp(-50, 50)"),
     (D16, "keys limited to 65504", "keys = k_cache[pages].flatten(0, 1)[:length].float()", "keys = k_cache[pages].flatten(0, 1)[:length].float().clamp(-65504, 65504)"),
+    # Page numbers above 4095.
+    (D1, "page numbers in 12 bits", "slots = kv_indices[first:end].long()", "slots = kv_indices[first:end].long() & 4095"),
+    (FULL, "page numbers limited to 4095", "kv_indptr[i + 1].item()].long()", "kv_indptr[i + 1].item()].long().clamp(max=4095)"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

@@ -63,6 +63,8 @@ MUTANTS = [
     (DECODE, "latents limited to 65504 in the output alone", "torch.softmax(logits, dim=-1) @ latents", "torch.softmax(logits, dim=-1) @ latents.clamp(-65504, 65504)"),
     (DECODE, "rotary part limited to 50", "rotary = kpe_cache[pages].flatten(0, 1)[:length].float()", "rotary = kpe_cache[pages].flatten(0, 1)[:length].float().clamp(-50, 50)"),
     (PREFILL, "keys by way of float16", "queries = torch.cat", "keys = keys.half().float()\n        queries = torch.cat"),
+    # Page numbers above 4095.
+    (PREFILL, "page numbers in 12 bits", "kv_indptr[i + 1].item()].long()", "kv_indptr[i + 1].item()].long() & 4095"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

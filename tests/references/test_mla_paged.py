@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 5bf0135b536f89e5fc55e45dbb46bd1b
+# reftest-body: 25938c2dc58f0296e8cfaa1ac4f68bd6
 """Tests of definitions/mla_paged. conftest.py says how they run."""
 
 import conftest
@@ -183,7 +183,7 @@ class TestMlaPagedPrefillCausalH32Ckv512Kpe64Ps1(conftest.DefinitionTests):
         conftest.size(
             "medium",
             total_q=435,
-            num_pages=3750,
+            num_pages=6145,
             len_indptr=302,
             num_kv_indices=2998,
         ),

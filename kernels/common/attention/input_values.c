@@ -807,11 +807,12 @@ static int64_t row_of(const struct op_problem *problem, const struct attention_r
 	return problem->axes[output->axis[1]].value * problem->axes[output->axis[2]].value;
 }
 
-/* The largest number of elements in an enlarged cache (enlarge_pool). */
-enum { POOL_ELEMENTS = 1 << 25 };
+/* The largest numbers of elements in a cache that enlarge_pool enlarges to ATTENTION_POOL or to LARGE_POOL pages. */
+enum { POOL_ELEMENTS = 1 << 25, LARGE_POOL = 6145, LARGE_POOL_ELEMENTS = 1 << 23 };
 
-/* Enlarges the caches to ATTENTION_POOL pages, so that there are page numbers above 255. Caches that would then have
- * more than POOL_ELEMENTS elements keep their size. */
+/* Enlarges the caches to ATTENTION_POOL pages, so that there are page numbers above 255, or, if pages are small, to
+ * LARGE_POOL pages, so that there are page numbers above 4095. Caches that would then have more than POOL_ELEMENTS
+ * elements keep their size. */
 static void enlarge_pool(const struct op_problem *problem, const struct attention_roles *roles, int64_t *row)
 {
 	const struct op_arg *cache = &problem->inputs[roles->key[0]];
@@ -824,8 +825,11 @@ static void enlarge_pool(const struct op_problem *problem, const struct attentio
 			return;
 		page *= extent;
 	}
-	if (row[cache->axis[0]] < ATTENTION_POOL)
-		set_axis(problem, row, roles->key[0], 0, ATTENTION_POOL);
+
+	int64_t pages = page <= LARGE_POOL_ELEMENTS / LARGE_POOL ? LARGE_POOL : ATTENTION_POOL;
+
+	if (row[cache->axis[0]] < pages)
+		set_axis(problem, row, roles->key[0], 0, pages);
 }
 
 static void preset_axes(const struct op_problem *problem, const struct attention_roles *roles,
