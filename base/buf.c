@@ -198,9 +198,10 @@ static bool reads_back(const char *text, double value)
 	return strtod(text, NULL) == value;
 }
 
-/* Writes a finite number with 6 to 17 digits: the fewest that read back as the same number. A double keeps every
- * decimal number of at most 15 digits, and %g omits zeros after the point. If 15 digits suffice, their text therefore
- * shows how many of them are needed. A subnormal number keeps fewer digits. */
+/* Writes a finite number with 6 to 17 digits: the fewest that read back as the same number. Tries 15 digits first,
+ * because a double keeps every decimal number of at most 15 digits. If the text with 15 digits reads back as the same
+ * number, it also shows how many digits are needed, because %g omits zeros after the point. A subnormal number keeps
+ * fewer than 15 digits. */
 static void shortest_number(char *text, size_t room, double value)
 {
 	int digits = fpclassify(value) == FP_SUBNORMAL ? SHORTEST_DIGITS : DBL_DIG;

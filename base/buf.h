@@ -33,7 +33,8 @@ void buf_json_bytes(struct buf *buf, const char *text, size_t length);
  * no NaN and no infinities, so they become the strings "nan", "inf" and "-inf". */
 void buf_json_number(struct buf *buf, double value);
 
-/* Ensures that `more` bytes can be appended. The caller writes them at data + length and then increases `length`. */
+/* Ensures that `more` bytes can be appended. The caller writes the bytes at data + length and then increases
+ * `length`. */
 void buf_reserve(struct buf *buf, size_t more);
 
 /* Drops the first `count` bytes. */

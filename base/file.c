@@ -107,7 +107,8 @@ enum file_answer file_read(int dir, const char *path, size_t limit, struct buf *
 
 /* Returns true if the kernel grants a read lease on the file. The kernel grants one only if no process has the file
  * open for writing. If a process opens the file for writing during the lease, its open() blocks until this function
- * releases the lease. The kernel then sends this process a signal, SIGURG, which is ignored by default. */
+ * releases the lease. At such an open(), the kernel also sends SIGURG to the process that has the lease; SIGURG is
+ * ignored by default. */
 static bool lease_granted(int fd)
 {
 	if (fcntl(fd, F_SETSIG, SIGURG) != 0 || fcntl(fd, F_SETLEASE, F_RDLCK) != 0)
@@ -281,8 +282,8 @@ static int fill_temporary(int fd, const char *path, const void *bytes, size_t le
 	return answer;
 }
 
-/* Compares an existing file with the bytes. FILE_OK: the file exists, `st` is its stat, and `same` says whether its
- * contents equal the bytes. */
+/* Compares the contents of an existing file with `bytes`. FILE_OK: the file exists, `st` is its stat, and `same` says
+ * whether its contents equal the bytes. */
 static enum file_answer compare_with(const char *path, const void *bytes, size_t length, struct stat *st, bool *same,
                                      struct err *err)
 {

@@ -34,11 +34,11 @@ bool file_write_all(int fd, const void *bytes, size_t length);
  * written out, which makes them clean. `st` gets the stat of the file. */
 bool file_shows_changes(int dir, const char *path, struct stat *st);
 
-/* Replaces the contents of the file `path` with these bytes, unless they are equal: writes a temporary file in the same
- * directory, syncs it and renames it. Returns 1 if the file was replaced; 0 if it already had these contents (its mtime
- * is unchanged); -1 on error, which leaves the old file unchanged. Creates missing parent directories. The file keeps
- * its permissions; a symbolic link is replaced by a file. If a process is killed, the next process that replaces the
- * same file removes the leftover temporary file. */
+/* Replaces the contents of the file `path` with these bytes, unless the file already has exactly these bytes: writes a
+ * temporary file in the same directory, syncs it and renames it. Returns 1 if the file was replaced; 0 if it already
+ * had these contents (its mtime is unchanged); -1 on error, which leaves the old file unchanged. Creates missing parent
+ * directories. The file keeps its permissions; a symbolic link is replaced by a file. If a process is killed, the next
+ * process that replaces the same file removes the leftover temporary file. */
 int file_replace(const char *path, const void *bytes, size_t length, struct err *err);
 
 /* Replaces a file like file_replace, but without fsync: a power failure soon afterwards may lose all or part of the

@@ -6,7 +6,8 @@
 
 #include <stddef.h>
 
-/* Writes the path of the library `name` to `out`. Returns 0, or -1 if the library is in none of these directories. */
+/* Writes the path of the library `name` to `out`. Returns 0, or -1 if the library is in none of the searched
+ * directories. */
 int library_path(const char *name, char *out, size_t size);
 
 #endif

@@ -60,7 +60,7 @@ static int copy_bytes(int from, int to, int64_t length)
 	return 0;
 }
 
-/* Like copy_bytes. The user's soft limit for the size of files does not apply, because the copy is not on a disk. */
+/* Like copy_bytes, but ignores the user's soft limit for the size of files, because the copy is not on a disk. */
 static int copy_to_memory(int from, int to, int64_t length)
 {
 	struct rlimit limit;
@@ -120,8 +120,8 @@ static bool same_file(const struct stat *a, const struct stat *b)
 	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
 }
 
-/* Copies the library at `path`, which is open as `from`, and checks the copy's digest. No check is needed if the file's
- * stat is known and is still the same after the copy. */
+/* Copies the library at `path`, which is open as `from`, and checks the copy's digest. If `memory` knows this digest
+ * for the file's stat, both before the copy and after it, the digest is not computed. */
 static int copy_checked(int from, const char *path, const char *digest, const struct digest_memory *memory,
 			struct err *err)
 {
@@ -168,9 +168,9 @@ static void name_place(int fd, char place[PLACE])
 	snprintf(place, PLACE, "/proc/self/fd/%d", fd);
 }
 
-/* Returns a descriptor of the same copy, or -1; the descriptor may be `fd` itself. Its name (/proc/self/fd/N) is new to
- * dlopen, which returns the same library again for a name that it has loaded before. Names can repeat, because the
- * number of a closed descriptor is used again. */
+/* Returns a descriptor of the same copy, or -1; the descriptor may be `fd` itself. The name of the returned descriptor
+ * (/proc/self/fd/N) is new to dlopen: for a name that it has loaded before, dlopen would return the earlier library.
+ * Names can repeat, because the number of a closed descriptor is used again. */
 static int with_free_name(int fd)
 {
 	char place[PLACE];

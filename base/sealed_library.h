@@ -17,8 +17,8 @@
 
 #include "base/err.h"
 
-/* Remembers the digests of files between runs. With these digests, a run in which nothing changed need not compute
- * any. */
+/* Remembers the digests of files between runs. A run in which nothing changed uses the remembered digests and computes
+ * none. */
 struct digest_memory {
 	/* Returns whether the file with this stat is known to have this digest. */
 	bool (*known)(void *self, const char *path, const struct stat *st, const char *digest);

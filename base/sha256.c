@@ -68,7 +68,8 @@ static bool has_instructions(void)
 }
 
 /* Does the same as add_block for many blocks, at least ten times as fast, with the processor's SHA-256 instructions.
- * These instructions keep the state in two registers with the words a b e f and c d g h (from the highest). */
+ * These instructions keep the state in two registers: one has the words a b e f, the other the words c d g h, each with
+ * its first word in the highest bits. */
 __attribute__((target("sha,sse4.1,ssse3"))) static void add_blocks_fast(uint32_t state[8], const unsigned char *at,
 									 size_t count)
 {

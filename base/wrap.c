@@ -50,13 +50,13 @@ static size_t column_width(const char *text, size_t length)
 
 /* A word of a line. Text in backticks is one word, together with what touches it. */
 struct word {
-	size_t at;     /* where the next word is looked for */
+	size_t at;     /* where the search for the next word begins */
 	size_t gap;    /* the blanks before the word */
 	size_t begins; /* the column where the word begins */
 	size_t columns;
 };
 
-/* Finds the next word of a line. Begin with {0}. Returns false after the last one. */
+/* Finds the next word of a line. Before the first call, `word` must be {0}. Returns false after the last word. */
 static bool next_word(const char *line, size_t length, struct word *word)
 {
 	size_t whole_until = 0, wide;
@@ -78,9 +78,9 @@ static bool next_word(const char *line, size_t length, struct word *word)
 	return word->columns > 0;
 }
 
-/* Returns the indentation of continuation lines. In a row of a table, whose columns are separated by two or more
- * blanks, continuation lines begin below a column: the last one in the left part of the row at which every word still
- * fits. */
+/* Returns the indentation of continuation lines. Two or more blanks separate the columns of a table. In a row of a
+ * table, continuation lines begin below the last column that is in the left part of the row and leaves enough room for
+ * the longest word. */
 static size_t continuation_indent(const char *line, size_t length, size_t indent, size_t width)
 {
 	size_t longest = 0, hang = 0;
@@ -93,10 +93,10 @@ static size_t continuation_indent(const char *line, size_t length, size_t indent
 	return hang > 0 ? hang : indent + 2;
 }
 
-/* Returns the number of bytes before the line break. If the whole line fits, these are all its bytes. Otherwise they
- * end at the last blank before `width`, or at the last column of a table if this column fits into one line. If there is
- * no such blank, the line breaks at the first blank after `width`. Blanks between backticks and before `indent` do not
- * count. */
+/* Returns the number of bytes before the line break. If the whole line fits, returns `length`. Otherwise the line
+ * breaks at the last blank before `width`. A row of a table breaks before its last column that begins before `width`,
+ * if this column fits into one line. If there is no blank before `width`, the line breaks at the first blank after
+ * `width`. Blanks between backticks and before `indent` do not count. */
 static size_t fitting(const char *line, size_t length, size_t skip, size_t width, size_t indent)
 {
 	size_t columns = skip, blank = 0, column = 0, whole_until = 0, wide;

@@ -7,17 +7,18 @@ DIRECTORY holds problems of SOL-ExecBench, one directory each, with definition.j
 and the loop get the same dataset: the definitions of these problems, each with the workload line whose inputs have the
 fewest bytes. reftest also runs the small sizes, with every check. The loop is one process that imports torch once. The
 program prints one line for each problem, then the times of reftest and of the loop, and their ratio. OPTIONs are passed
-to `reftest verify`. A table, made from reftest's trace, shows what the runs of the references were for, how long the
-judges waited for these runs (the wait for a runner counts as a usual run), and how long the judges worked for them.
+to `reftest verify`. A table, made from reftest's trace, shows the purposes of the references' runs. For each purpose,
+it shows how long the judges waited for these runs, and how long the judges worked for them. The wait for a runner
+counts as a usual run.
 
 With --roots, reftest verifies each dataset ROOT without a cache (small and medium sizes, no workloads). It does so with
 each number of jobs, once with runners that serve several definitions and once with --isolation own. The loop runs each
 reference twice on the shapes of the cases that reftest ran. The integer and boolean inputs and the scalars are those
-that reftest makes for these shapes (bench/integer_inputs.c); floats are random. Their preparation does not count as time
-of the loop. The program counts the cases in which a reference refuses these inputs.
+that reftest makes for these shapes (bench/integer_inputs.c); floats are random. The preparation of the inputs does not
+count as time of the loop. The program counts the cases in which a reference refuses these inputs.
 
-Two tables, made from reftest's trace, show what took the time of each run. The first table has these columns. The
-percentages are parts of the time of all jobs together.
+Two tables, made from reftest's trace, show what took the time of each run. The percentages in the first table are parts
+of the time of all jobs together. The first table has these columns:
 
     start      seconds until the first runner was ready
     wait       waiting for a judge or a runner, including the start of Python and torch

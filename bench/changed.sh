@@ -1,10 +1,10 @@
 #!/bin/sh
 # changed - measures `verify --changed` when nothing changed. Usage: changed.sh [BUILD [N]]
 #
-# The dataset has N (10 000) definitions and N workload files. The times are compared with `git status` in the same
-# tree, and with a program that only calls lstat for each file. At the end the times are measured with all caches cold.
-# Before the measurements, `verify` creates real verdicts. The definitions contain only N/50 different computations
-# (bench/tree.py), each of which runs once.
+# The dataset has N definitions (10 000 by default) and N workload files. The times are compared with `git status` in
+# the same tree, and with a program that only calls lstat for each file. At the end the times are measured with all
+# caches cold. Before the measurements, `verify` creates real verdicts. The definitions contain only N/50 different
+# computations (bench/tree.py), each of which runs once.
 set -eu
 build=${1:-build} n=${2:-10000}
 here=$(cd "$(dirname "$0")" && pwd)

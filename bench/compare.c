@@ -1,5 +1,6 @@
 /* compare - measures how fast compare_host compares two tensors. For comparison, it also measures how fast the same
- * number of threads reads the tensors. Read the ratios: the times depend on this machine and its load. */
+ * number of threads reads the tensors. Compare the ratios and not the times, because the times depend on the machine
+ * and its load. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>

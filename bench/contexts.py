@@ -4,9 +4,9 @@
 
 On a GPU, each saved file needs a new runner. The runner is forked from a process that has imported torch, and creates a
 CUDA context of its own. If a user saves many files in a short time, the creation of contexts therefore limits the
-speed. This program measures how many contexts per second can be created, and how much time remains if some steps are
-done before a save. Children are forked as python/runner.py forks them, and are killed after they have reported their
-times.
+speed. This program measures how many contexts per second can be created, and how long a save still has to wait for a
+context if a runner has done its first steps before the save. Children are forked as python/runner.py forks them, and
+are killed after they have reported their times.
 
   stages    measures the steps of one child, under settings that may change their times
   together  starts 1, 2, 4 and 8 children at once, and measures the time of each child and the rate per second

@@ -92,8 +92,8 @@ class Fleet:
         self.ask(worker)
 
     def die(self, worker):
-        """The cases of a worker that died return to the queue. At the end of a run, an idle worker does not take them;
-        the worker that replaces the dead one does."""
+        """The cases of a worker that died return to the queue. At the end of a run, these cases go to the worker that
+        replaces the dead worker, not to an idle worker."""
         worker.dead = True
         self.deaths += 1
         for cases in [*worker.waiting, *worker.running.values(), *worker.answers.values()]:

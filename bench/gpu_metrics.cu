@@ -215,7 +215,7 @@ static void row(struct bench *bench, enum dtype dtype, int power, enum content c
 }
 
 /* Measures memory copies of 512 MiB to 4 GiB, and keeps the speed of the fastest copy. The output relates the speed of
- * comparisons to it. */
+ * comparisons to that speed. */
 static void measure_copy(struct bench *bench)
 {
 	for (int power = 28; power <= 31; power++) {

@@ -7,7 +7,7 @@ ground truth depends on these names and orders.
 Writes the definitions of ROOT/definitions to OUT/definitions, with other input names, another order of inputs, and
 another order of outputs if the op family allows it. The new run() calls the original reference. If a ground truth
 agrees with an original definition, it must also agree with the new definition. Also writes definitions of the op family
-gdn in which k has as many heads as v. They test definitions whose q and k have different numbers of heads."""
+gdn in which k has as many heads as v. In these definitions, q and k have different numbers of heads."""
 
 import json
 import pathlib
@@ -70,8 +70,8 @@ def in_other_words(definition):
 
 def with_heads_of_k(definition):
     """Returns a copy of a gdn definition in which k has as many heads as v. Returns None if the definition is not of
-    the family gdn. Also returns None if its reference does not repeat q and k for the heads of v by the same code as in
-    the starter dataset. The copy names no model, because no model has these heads."""
+    the family gdn. Also returns None unless the definition's reference repeats q and k for the heads of v by the same
+    code as in the starter dataset. The copy names no model, because no model has these heads."""
     axis = re.search(r"sharing = v\.shape\[(\d)\]", definition["reference"])
     if definition["op_type"] != "gdn" or axis is None or "l2norm" in definition["name"]:
         return None

@@ -344,8 +344,8 @@ static bool is_printable(const char *text, size_t length)
 	return true;
 }
 
-/* Finds the text that was hashed: the readable value, or `unshown` followed by the readable value. Only one of the two
- * has the digest of the field. Returns false if neither has it. */
+/* Finds the text that was hashed: the readable value, or `unshown` followed by the readable value. Only one of these
+ * two texts has the digest of the field. Returns false if neither has it. */
 static bool hashed_text(const struct field *field, char out[TEXT_MAX + 1])
 {
 	if (strlen(field->value) > FIELD_VALUE_MAX)

@@ -106,9 +106,9 @@ static void lock_folder(const struct env *env, int fd, const char *folder, int h
 /* Waits until no other process opens or closes the store. The lock is held until the returned descriptor is closed.
  * Returns -1 if there is no folder to lock, or if the filesystem has no locks.
  *
- * When a process dies, the kernel closes its descriptors in ascending order. This descriptor has a high number, so
- * LMDB's own lock is released before the lock on the folder. If LMDB's lock were released last, the next process could
- * find a half-initialised lock.mdb that still looks in use. */
+ * When a process dies, the kernel closes its descriptors in ascending order. The returned descriptor has a high number,
+ * so LMDB's own lock is released before the lock on the folder. If LMDB's lock were released last, the next process
+ * could find a half-initialised lock.mdb that still looks in use. */
 static int wait_for_turn(const struct env *env, bool read_only)
 {
 	char folder[FILE_PATH];
@@ -522,8 +522,8 @@ void env_expect(struct env *env, uint64_t bytes)
 
 enum { NOT_IN_PLACE = -2 }; /* the file was replaced; no error of LMDB has this number */
 
-/* Runs the write once. Checks under the write lock that the file is still in place: `gc` replaces the file in a write
- * transaction, and a later write to the old file would be lost. */
+/* Runs `work` once, in a write transaction. Checks under the write lock that the file is still in place: `gc` replaces
+ * the file in a write transaction, and a later write to the old file would be lost. */
 static int write_once(struct env *env, env_work *work, void *context)
 {
 	MDB_txn *txn;

@@ -1,16 +1,15 @@
 /* python_dependencies - divides Python text into words, and looks up each name in lists of known names.
  *
  * Code can reach a value only by a name, by an attribute, by an import, or by a name computed at run time. Therefore:
- *   - a name that the text does not bind must be one of Python's builtins; names_outside lists the builtins that open
- *     files or reach objects by a computed name, and these builtins are
- *     rejected;
+ *   - a name that the text does not bind must be one of Python's builtins, but none of names_outside, which are the
+ *     builtins that open files or reach objects by a computed name;
  *   - an attribute must be in names_plain, or the text itself must bind a name with the same spelling;
  *   - a module's name must be followed by a dot and a name in names_plain, so the module object itself cannot be
  *     assigned or passed. Therefore no chain of attributes leads through a module to another module (random._os,
  *     torch.overrides, functools.sys);
  *   - functions that compute names at run time (getattr, vars, eval, str.format with paths) are not allowed.
- * A reference may use a listed name for something harmless, for example as a local variable. The verdict on such a
- * reference is not stored, so the reference runs again each time.
+ * A reference may use a rejected name for something harmless. The verdict on such a reference is not stored either, so
+ * the reference runs again each time.
  *
  * The tokeniser is more lenient than the tokeniser of python_normal_form: it need not find the same tokens as every
  * Python, but it must find every name that some version of Python would find. If the tokeniser cannot find them, the

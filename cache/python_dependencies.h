@@ -2,8 +2,8 @@
  *
  * The result answers two questions about a reference. First: can the code read its own comments, line numbers or
  * docstrings? If so, python_normal_form keeps them. Second: may its result depend on anything but its text, its inputs
- * and its interpreter's packages? If so, the verdict on the reference is not stored. Lists name the words that are
- * known to be harmless; every other word counts as harmful. */
+ * and its interpreter's packages? If so, the verdict on the reference is not stored. The module has lists of the words
+ * that are known to be harmless; every other word counts as harmful. */
 #ifndef REFTEST_CACHE_PYTHON_DEPENDENCIES_H
 #define REFTEST_CACHE_PYTHON_DEPENDENCIES_H
 

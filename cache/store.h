@@ -12,10 +12,10 @@
  * A record whose checksum is wrong counts as a miss, never as an error. If a store is not an LMDB database, has another
  * format, or is truncated or corrupt, it is set aside (renamed, never deleted) with a message, and a new store is
  * created. A process must not open a store twice, and must not use a handle after a fork or in two threads. (Only
- * store_each_file_apart starts a second thread, which ends before it returns.) Every write is one short transaction; if
- * the map is full, the map is enlarged. On a full disk or in a read-only folder, the stored data can still be read, and
- * each write fails with a message. Everything returned is allocated from the caller's arena. Verdicts are also exported
- * and imported as lines (cache/verdict_line.h). */
+ * store_each_file_apart starts a second thread, which ends before the function returns.) Every write is one short
+ * transaction; if the map is full, the map is enlarged. On a full disk or in a read-only folder, the stored data can
+ * still be read, and each write fails with a message. Everything returned is allocated from the caller's arena.
+ * Verdicts are also exported and imported as lines (cache/verdict_line.h). */
 #ifndef REFTEST_CACHE_STORE_H
 #define REFTEST_CACHE_STORE_H
 
@@ -95,10 +95,10 @@ int store_each_verdict(struct store *store, store_verdict_visit *visit, void *co
                        struct err *err);
 
 /* Stores checked records in one transaction. If a verdict with the same subject and witness is stored already, one of
- * the two is kept. If the reference was fully contained for only one of them, this verdict is kept. Otherwise the newer
- * verdict is kept, or the stored verdict if both have the same time. A time in the future counts as the present. If the
- * last state of a case is stored already, it stays unchanged. Adds the counts to `merged`. Returns 0, or -1 with a
- * message if none of the records was stored. */
+ * the two is kept. If the reference was fully contained for only one of the two verdicts, that verdict is kept.
+ * Otherwise the newer verdict is kept, or the stored verdict if both have the same time. A time in the future counts as
+ * the present. If the last state of a case is stored already, it stays unchanged. Adds the counts to `merged`. Returns
+ * 0, or -1 with a message if none of the records was stored. */
 struct store_merged {
 	/* kept: number of records whose verdict was already stored with the same or a later time, or with fuller
 	 * containment */
@@ -164,9 +164,10 @@ struct file_entry {
 typedef void store_visit(const struct file_entry *entry, void *context);
 int store_each_file(struct store *store, const char *prefix, store_visit *visit, void *context, struct err *err);
 
-/* Visits all entries: those whose path starts with `prefix` in a second thread by `inside`, and the others in the
- * calling thread by `others`, each sorted by path. The two visitors must share no data. Both threads have ended when the
- * function returns. The last byte of the prefix must be below 255. For stores with thousands of entries. */
+/* Visits all entries in two threads, each in the order of the paths. A second thread calls `inside` for the entries
+ * whose path starts with `prefix`, and the calling thread calls `others` for all other entries. The two visitors must
+ * share no data. Both threads have ended when the function returns. The last byte of the prefix must be below 255. Use
+ * this function for stores with thousands of entries. */
 struct file_visitor {
 	store_visit *visit;
 	void *context;

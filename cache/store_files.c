@@ -145,7 +145,8 @@ static bool get_entry(const MDB_val *key, const MDB_val *value, struct arena *te
 
 /* --- All rows ---------------------------------------------------------------------------------------------------- */
 
-/* The rows with from <= key < before, in bytewise order. `before` without bytes: to the end of the table. */
+/* The rows with from <= key < before, in bytewise order. If `before` has no bytes, the range ends at the end of the
+ * table. */
 struct range {
 	MDB_val from, before;
 	char bytes[KEY_MAX]; /* of `before` */
@@ -261,8 +262,8 @@ int store_each_file_apart(struct store *store, const char *prefix, const struct 
 	range_of(prefix, &passes[INSIDE].range);
 	passes[BELOW].range.before = passes[INSIDE].range.from;
 	passes[ABOVE].range.from = passes[INSIDE].range.before;
-	/* LMDB allows each transaction to be used by one thread. The second one is not begun with env_begin_read, which
-	 * may move the memory map, because the first transaction uses the map. */
+	/* LMDB allows only one thread to use a transaction. The second transaction is not begun with env_begin_read,
+	 * because env_begin_read may move the memory map, which the first transaction uses. */
 	bool two = mdb_txn_begin(store->env.mdb, NULL, MDB_RDONLY, &second) == 0;
 
 	for (int i = 0; i < PASSES; i++) {

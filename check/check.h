@@ -14,8 +14,8 @@
  * with a message if the folder is not a dataset. */
 int check_dataset(const char *root, struct findings *findings, struct check_counts *counts, struct err *err);
 
-/* Checks the contents of one file: a definition or a solution (.json), or a file of lines (.jsonl). Of lines, only the
- * JSON syntax is checked. `path` is relative to the working directory. */
+/* Checks the contents of one file: a definition or a solution (.json), or a file of lines (.jsonl). In a file of lines,
+ * only the JSON syntax is checked. `path` is relative to the working directory. */
 void check_file(const char *path, struct findings *findings, struct check_counts *counts);
 
 #endif

@@ -33,14 +33,14 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-/* If more than this many definitions lack descriptions, the text output has only their number. */
+/* If more than this many definitions lack descriptions, the text output states only their number. */
 enum { DESCRIPTIONS_LISTED = 3 };
 
 /* A dataset, and the paths in it to check. */
 struct target {
 	const char *root;   /* NULL: `paths` are files outside any dataset */
 	const char *prefix; /* shown before each path; NULL: none */
-	bool linked;        /* the dataset consists of links; messages name the files that they point to */
+	bool linked;        /* the dataset consists of links; messages name the files that the links point to */
 	struct string_list paths;
 };
 
@@ -143,7 +143,7 @@ static int add_operand(struct targets *targets, const char *path, struct err *er
 	return add_folder(targets, path, err);
 }
 
-/* Finds what to check: the operands, or otherwise the dataset that other commands also find. */
+/* Finds what to check: the operands if there are any, otherwise the dataset that other commands also find. */
 static int find_targets(struct program *program, const struct words *names, struct targets *targets, struct err *err)
 {
 	targets->list = arena_array(targets->arena, (size_t)names->count + 1, sizeof *targets->list);

@@ -1,5 +1,5 @@
 /* doctor - lists the programs, libraries and devices that reftest found on this machine, and the missing ones. For each
- * missing one, the list has the command that installs or repairs it.
+ * missing item, the list has the command that installs or repairs it.
  *
  * Each check adds one line to the output. If something is missing that verification on the CPU needs, the exit status
  * is 3. Other missing things do not change the exit status. The command changes no file and runs no reference. */
@@ -92,7 +92,7 @@ static const char *first_line(struct doctor *d, const char *path)
 	return line;
 }
 
-/* Counts the folders of these files. Each op_type has one folder, and the files are sorted by op_type. */
+/* Counts the folders that contain `files`. Each op_type has one folder, and the files are sorted by op_type. */
 static int count_folders(const struct dataset_file *files, int count)
 {
 	int folders = 0;

@@ -324,7 +324,8 @@ static int start_verifier(struct server *server, struct err *err)
 	return rc;
 }
 
-/* Closes the pipes to the verifier, and waits until it has ended. Kills it after two seconds. */
+/* Closes the pipes to the verifier, and waits until it has ended. Kills the verifier if it has not ended after two
+ * seconds. */
 static void end_verifier(struct server *server)
 {
 	int status;

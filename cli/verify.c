@@ -387,8 +387,8 @@ static int select_files(struct run *run, const struct verify_options *o, const s
 	return 0;
 }
 
-/* Applies the table [hook] of the settings. It has the same effect as the flags that `reftest hook install` writes into
- * the hook. */
+/* Applies the table [hook] of the settings. This table has the same effect as the flags that `reftest hook install`
+ * writes into the hook. */
 static void take_hook_policy(struct verify_options *o, const struct settings *settings, struct verify *verify)
 {
 	if (!o->hook)

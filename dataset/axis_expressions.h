@@ -4,17 +4,18 @@
 
 #include "dataset/definition.h"
 
-/* Computes each axis with an expression from the other axes, in any order. In `axis`, a negative value means unknown.
- * An axis whose expression needs an unknown axis stays unknown. If an expression cannot be evaluated, or contradicts a
- * known value of its axis, returns -1 with a message and sets *at to the index of this axis. */
+/* Computes each axis that has an expression from the values of the other axes. The expressions may be in any order. In
+ * `axis`, a negative value means unknown. An axis whose expression needs an unknown axis stays unknown. If an
+ * expression cannot be evaluated, or contradicts a known value of its axis, returns -1 with a message and sets *at to
+ * the index of this axis. */
 int axis_expressions_compute(const struct definition *definition, int64_t *axis, int *at, struct err *why);
 
 /* Returns the index of an axis whose expression needs the axis itself, or -1 if there is none. */
 int axis_expressions_circular(const struct definition *definition);
 
 /* Changes a row of axis values that an op family chose: the row then satisfies the expressions. If possible, changes
- * only axes that occur in no tensor. Otherwise, computes each axis with an expression from the other axes. Returns
- * false if no such row is found. */
+ * only axes that occur in no tensor. Otherwise, computes each axis that has an expression from the values of the other
+ * axes. Returns false if no such row is found. */
 bool axis_expressions_fit(const struct definition *definition, int64_t *row);
 
 #endif

@@ -257,7 +257,7 @@ static void reverse_order(struct search *s)
 	}
 }
 
-/* Searches with more and more axes unknown. */
+/* Searches several times, each time with more unknown axes. */
 static bool search_all(struct search *s, int64_t *row)
 {
 	for (int changing = 1; changing <= s->count; changing++)
