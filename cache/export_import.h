@@ -53,8 +53,8 @@ struct import_counts {
 	bool whole;	 /* the file is unchanged since it was written, and nothing was refused */
 };
 
-/* Called for each part of the file that cannot be imported. `count` is the number of verdicts in that part. The
- * message says where in the file the part is, and why it is not imported. */
+/* import_verdicts calls this function for each part of the file that cannot be imported. `count` is the number of
+ * verdicts in that part. The message says where in the file the part is, and why it is not imported. */
 typedef void import_refused(const char *sentence, int64_t count, void *context);
 
 /* Imports the verdicts in the file `path`, or in standard input if `path` is "-", into the store. One transaction

@@ -173,7 +173,7 @@ void fields_digests(const struct fields *fields, struct digest *subject, struct 
 
 /* --- Definitions ------------------------------------------------------------------------------------------------- */
 
-/* "bfloat16[batch_size, hidden_size]", "float32[]" (0-D), "float32 scalar" */
+/* Writes the dtype and shape of a tensor: "bfloat16[batch_size, hidden_size]", "float32[]" (0-D), "float32 scalar". */
 static void tensor_text(const struct definition *definition, const struct tensor_spec *spec, struct buf *out)
 {
 	buf_text(out, dtype_name(spec->dtype));

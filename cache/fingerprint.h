@@ -53,13 +53,13 @@ struct fields fields_copy(const struct fields *fields, struct arena *arena);
 struct digest fields_digest(const struct fields *fields);
 
 /* Adds the fields of a definition's canonical schema and code: one for the op type; one for each axis, input and
- * output; one for the sorted constraints; and one for the reference in normal form. The field of an output contains its
- * index, because run() returns a tuple in this order. Name, description, tags and the order of keys do not change the
- * fields. Tolerances are not included: the caller adds the tolerance rule that applies. */
+ * output; one for the sorted constraints; and one for the reference in normal form. The field of an output contains the
+ * output's index, because run() returns a tuple in the order of the outputs. Name, description, tags and the order of
+ * keys do not change the fields. Tolerances are not included: the caller adds the tolerance rule that applies. */
 void definition_fields(const struct definition *definition, struct arena *arena, struct fields *out);
 
 /* Adds the fields of the witness. The ground truth comes from a stored verdict, or is the ground truth with which a run
- * would verify a case now. A text that is NULL is hashed as absent. */
+ * would verify a case now. An argument that is NULL is hashed as absent. */
 void witness_fields(const char *ground_truth, const char *ground_truth_version, const char *device_class,
                     const char *torch, const char *cuda, struct arena *arena, struct fields *out);
 

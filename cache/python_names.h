@@ -11,7 +11,7 @@
  * reads Python source (jit, compile, overrides). It omits names that lead to other modules (random._os), so it contains
  * no name with a leading underscore.
  *
- * A new dtype also needs its name here, if torch spells it in a way that this list does not contain. */
+ * A new dtype also needs an entry here, unless the list already contains torch's name of the dtype. */
 #ifndef REFTEST_CACHE_PYTHON_NAMES_H
 #define REFTEST_CACHE_PYTHON_NAMES_H
 

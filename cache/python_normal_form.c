@@ -4,22 +4,23 @@
  * INDENT and for DEDENT. No token contains a NUL or starts with a mark, so a form can be divided into tokens in only
  * one way.
  *
- * Two sources with one form mean the same, because Python's compiler sees the tokens, not the space between them. This
- * tokeniser accepts a text only if every Python from 3.8 on finds the same tokens in it. The tokeniser gives up on
+ * Two sources with the same form mean the same, because Python's compiler sees the tokens, not the space between them.
+ * This tokeniser accepts a text only if every Python from 3.8 on finds the same tokens in it. The tokeniser gives up on
  * every other text; for such a text, the form is the text itself ("raw"). In particular:
  *   - a name directly before a quote must be a string prefix; a number must not be followed directly by a letter, a
  *     digit or a quote;
  *   - bytes above 127 are accepted only in strings and comments (valid UTF-8; Python refuses other files);
- *   - old (until 3.11) and new tokenisers agree where an f-string ends only if its braces balance and contain no quote,
- *     backslash, or '#'; otherwise the form is raw;
+ *   - the braces of an f-string must balance and must not contain a quote, a backslash or '#'; otherwise Python's
+ *     tokenisers until 3.11 and its later tokenisers may disagree where the f-string ends;
  *   - a line that continues after a backslash must not be empty, and no line may begin with a backslash;
  *   - a coding declaration is not treated as a comment.
  *
  * Docstrings: a docstring is the first statement of a module or of the block of a def or class, and consists only of
  * plain strings. A docstring generates no code except for __doc__, so the normal form omits it. A docstring with an
  * escape is kept, because a malformed escape is a syntax error. Other strings are kept, even if they have no effect. If
- * such a kept string is at the position of a docstring, its line gets a separate mark. The mark is needed because ("a")
- * is a docstring at this position, but not after the statement "b".
+ * such a kept string is at the position of a docstring, its line gets a separate mark. Without the mark, a text with
+ * the lines "b" and ("a") would have the same form as a text with the line ("a") alone, because the docstring "b" is
+ * omitted; but ("a") is a docstring only in the second text.
  *
  * Introspection: comments, docstrings and line numbers matter to code that can read them. Code can do so through
  * inspect, frames, tracebacks, __doc__, code objects, a compiler that reads source (torch.jit, triton), or a name

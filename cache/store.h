@@ -86,10 +86,10 @@ struct store_put {
 /* Returns 0, or -1 with a message that says why nothing in `puts` could be stored. */
 int store_put(struct store *store, const struct store_put *puts, int count, struct err *err);
 
-/* Calls `visit` for every stored verdict; the verdicts of one definition follow each other. The record becomes invalid
- * when `visit` returns, and `visit` must not use the store. `left` is the number of records still to visit, including
- * this one. `damaged` gets the number of rows with wrong checksums; such rows are left unchanged. Returns 0, or -1 with
- * a message. */
+/* Calls `visit` for every stored verdict; the verdicts of one definition follow each other. The record that `visit`
+ * gets becomes invalid when `visit` returns, and `visit` must not use the store. `left` is the number of records still
+ * to visit, including this one. `damaged` gets the number of rows with wrong checksums; such rows are left unchanged.
+ * Returns 0, or -1 with a message. */
 typedef void store_verdict_visit(const struct verdict_line *record, int64_t left, void *context);
 int store_each_verdict(struct store *store, store_verdict_visit *visit, void *context, int64_t *damaged,
                        struct err *err);

@@ -120,7 +120,8 @@ static void visit_verdict(struct out *out, const MDB_val *key, struct reader bod
 		buf_add(&out->items, &item, sizeof item);
 }
 
-/* Finds the cases of each verdict. One pass is enough, because both lists are sorted by the key of the verdict. */
+/* Finds the cases of each verdict. One pass is enough, because the cases and the verdicts are sorted by the key of the
+ * verdict. */
 static void join(struct out *out)
 {
 	struct seen_case *cases = (struct seen_case *)(void *)out->cases.data;
@@ -140,7 +141,8 @@ static void join(struct out *out)
 	}
 }
 
-/* Visits the item as a record. The names are copied, because they have no final NUL in LMDB's mapping. */
+/* Passes the item to `visit` as a record. The names of the cases are copied, because they have no final NUL in LMDB's
+ * mapping. */
 static void visit_item(const struct out *out, const struct item *item, int64_t left, store_verdict_visit *visit,
 		       void *context)
 {
@@ -246,8 +248,8 @@ static int named_order(const void *a, const void *b)
 	return order != 0 ? order : one->place < two->place ? -1 : one->place > two->place;
 }
 
-/* Returns `made`, or the present time if `made` is in the future. Otherwise a verdict from a machine with a clock that
- * is ahead would remain the newest verdict. */
+/* Returns `made`, or the present time if `made` is in the future. Without this limit, a verdict from a machine whose
+ * clock is ahead would remain the newest verdict. */
 static int64_t not_in_future(const struct in *in, int64_t made)
 {
 	return made < in->now ? made : in->now;

@@ -21,9 +21,9 @@ struct constraint_tensor {
 enum value_state { KNOWN, UNKNOWN, WRONG };
 enum value_kind { INTEGER, FLOAT, TENSOR };
 
-/* The value of a part of a constraint: a number or a tensor. A tensor value is a view of the input `input`. Indices
- * have removed its first `dim` dimensions, and its elements begin at `offset`. `state` says whether the offset is
- * known. value_contents says whether the contents are known. */
+/* The value of a part of a constraint: a number or a tensor. A tensor value is a view of the input `input`. The view
+ * lacks the first `dim` dimensions of the input, which indices have removed, and its elements begin at `offset`.
+ * `state` says whether the offset is known. value_contents says whether the contents are known. */
 struct value {
 	enum value_state state;
 	enum value_kind kind;
@@ -39,7 +39,7 @@ struct known {
 	const struct definition *definition;
 	const int64_t *axis;			 /* values of the axes; NULL if no value is known */
 	const struct constraint_tensor *tensors; /* contents of the inputs; NULL if no contents are known */
-	const char *text;			 /* text of the constraint, for messages; NULL: the caller names it */
+	const char *text;			 /* the constraint's text; NULL: the caller names the constraint */
 	/* false while the parser is in an operand that cannot change the result, such as the one after a true left
 	 * operand of `or`: the operand is parsed, but not evaluated. */
 	bool live;

@@ -53,9 +53,9 @@ struct dataset {
  * $FIB_DATASET_PATH. Returns NULL if the user set none of them. */
 const char *dataset_named_root(const char *given);
 
-/* Finds the root of the dataset. It is `given` (--root) if not NULL, otherwise $REFTEST_ROOT or $FIB_DATASET_PATH,
- * otherwise the working directory or its nearest parent that contains definitions/. Returns 0, or -1 with a message
- * that says how to name a dataset. */
+/* Finds the root of the dataset. The root is `given` (--root) if that is not NULL, otherwise $REFTEST_ROOT or
+ * $FIB_DATASET_PATH, otherwise the working directory or its nearest parent that contains definitions/. Returns 0, or -1
+ * with a message that says how to name a dataset. */
 int dataset_find_root(const char *given, char *root, size_t size, struct err *err);
 
 /* Returns the nearest dataset that contains the absolute path `full`, or NULL. `below` gets the path of `full` relative

@@ -79,7 +79,7 @@ struct definition {
 	int input_count;
 	bool has_other_names; /* some input has a name that no argument can have */
 	/* Names of arguments that no case passes: options that are not tensors, and optional inputs of unknown dtype.
-	 * If an input has a `param`, the list has its name and its `param`. */
+	 * If such an input has a `param`, the list has both its name and its `param`. */
 	const char *const *left_out;
 	int left_out_count;
 	const char *unverifiable; /* the reason why no case can run, with its position in the file; or NULL */

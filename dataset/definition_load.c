@@ -434,7 +434,7 @@ static int read_tolerance(struct reader *r, const struct json_step *up, const cJ
 	return 0;
 }
 
-/* Reads the name of the argument of an input. An output has this field too if the function gets that output as an
+/* Reads the member "param": the name of the argument for an input, or for an output that the function gets as an
  * argument. */
 static int read_param(struct reader *r, const struct json_step *tensor, const cJSON *json, struct tensor_spec *out)
 {

@@ -23,7 +23,8 @@ static int read_axis_value(struct reader *r, const struct json_step *axis, const
 	return 0;
 }
 
-/* Reads the expression of an axis. After all axes are read, read_expressions checks whether it can be evaluated. */
+/* Reads the expression of an axis. After all axes are read, read_expressions checks whether the expression can be
+ * evaluated. */
 static int read_expression(struct reader *r, const struct json_step *axis, const cJSON *json, const char **out)
 {
 	const struct json_step at = {.up = axis, .key = "expression"};
@@ -264,8 +265,8 @@ static void fix_axes(struct reader *r, int64_t *axis)
 			r->axes[i] = (struct axis){.name = r->axes[i].name, .value = axis[i]};
 }
 
-/* Returns the texts of the constraints, followed by "axis == expression" for var axes. Left out are axes without an
- * expression, and axes with names that constraints cannot contain. */
+/* Returns the texts of the constraints, followed by "axis == expression" for var axes. Omits axes without an
+ * expression, and axes whose names constraints cannot contain. */
 static const char *const *add_equations(struct reader *r, const char *const *texts, int *count)
 {
 	const struct definition *d = r->out;

@@ -225,8 +225,8 @@ static int add_file(struct maker *maker, const char *path)
 			      NULL);
 }
 
-/* Adds the definitions of a folder. If the folder is a problem, this is one definition. Otherwise they are the
- * definitions of its subfolders that are problems, and those among its files. */
+/* Adds the definitions of a folder. If the folder is a problem, adds its one definition. Otherwise adds the definitions
+ * of the subfolders that are problems, and the definitions among the folder's files. */
 static int add_folder(struct maker *maker, const char *folder)
 {
 	int before = maker->definitions;

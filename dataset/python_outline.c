@@ -423,7 +423,8 @@ static bool at_soft_keyword(const struct python_parser *p)
 }
 
 /* Skips a line that begins with `match`, `case` or `type`, and its block. This parser does not know the grammar of
- * these statements. The parser also skips a line in which that word is only a name, because such lines are rare. */
+ * these statements. The parser also skips a line in which one of these words is only a name, because such lines are
+ * rare. */
 static void soft_statement(struct python_parser *p)
 {
 	bool colon = false;
@@ -488,7 +489,7 @@ static void statements(struct python_parser *p)
 
 /* Call this after an error. A bracket that is never closed makes the text after it wrong, and thus causes an error
  * further on. If a bracket is open at the error, reads on to the end of the text. If the bracket is never closed,
- * reports the bracket instead. */
+ * reports the bracket instead of the error. */
 static void prefer_open_bracket(struct python_tokens *t)
 {
 	struct python_tokens rest = *t;

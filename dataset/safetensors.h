@@ -60,7 +60,7 @@ const struct safetensor *safetensors_expect(const struct safetensors *file, cons
 void safetensors_close(struct safetensors *file);
 
 /* Returns whether the bytes of a file begin like a Git LFS pointer. The file may be of any kind. */
-enum { LFS_POINTER_HEAD = 43 }; /* the bytes to look at */
+enum { LFS_POINTER_HEAD = 43 }; /* number of bytes that lfs_pointer_begins looks at */
 bool lfs_pointer_begins(const void *bytes, size_t length);
 /* Returns the command that fetches a file from Git LFS. */
 const char *lfs_fetch_command(struct arena *arena, const char *path);

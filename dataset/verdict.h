@@ -139,7 +139,7 @@ struct tried_truth {
 	/* a transient reason kept the ground truth from deciding the case: a dead process, a timeout, no memory */
 	bool accident;
 	bool not_asked;          /* the ground truth was not called, because the case was decided before its turn */
-	bool not_built;          /* its library failed to compile its kernels */
+	bool not_built;          /* the library of this ground truth failed to compile its kernels */
 	/* The arithmetic of this ground truth is less precise than the tolerance rules of the case require, so this
 	 * ground truth cannot decide alone. */
 	bool coarse;
