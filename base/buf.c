@@ -11,7 +11,7 @@
 #include "base/unsafe_character.h"
 #include "base/utf8.h"
 
-enum { SHORTEST_DIGITS = 6 }; /* the fewest digits of a number in JSON */
+enum { SHORTEST_DIGITS = 6 }; /* the fewest digits that shortest_number tries */
 
 void buf_reserve(struct buf *buf, size_t more)
 {

@@ -29,9 +29,10 @@ bool file_write_all(int fd, const void *bytes, size_t length);
 /* Returns true if every later change to the contents of the file `path` will also change one of the file's timestamps.
  * A write through a shared mapping changes a timestamp only if the page was clean: further writes to a dirty page leave
  * the timestamps unchanged. The function therefore returns false while any process has the file open or mapped for
- * writing. To find out, it briefly takes a read lease, which the kernel grants only if no process has the file open for
- * writing. If the kernel grants no lease (a file of another user, a filesystem without leases), the dirty pages are
- * written out, which makes them clean. `st` gets the stat of the file. */
+ * writing. To find this out, the function briefly takes a read lease, which the kernel grants only if no process has
+ * the file open for writing. If the kernel grants no lease for another reason (the file belongs to another user, or the
+ * filesystem has no leases), the function writes out the dirty pages, which makes them clean. `st` gets the stat of the
+ * file. */
 bool file_shows_changes(int dir, const char *path, struct stat *st);
 
 /* Replaces the contents of the file `path` with these bytes, unless the file already has exactly these bytes: writes a

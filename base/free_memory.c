@@ -16,7 +16,7 @@
 
 #include "base/file.h"
 
-/* The names of the files and keys of control groups, version 1 or version 2. */
+/* The names that one version of control groups (1 or 2) gives to its files and keys. */
 struct dialect {
 	const char *controller; /* the text before the path in a line of /proc/self/cgroup */
 	const char *mount, *limit, *usage, *reclaimable;

@@ -1,5 +1,5 @@
 /* json_position - finds positions in a JSON text: the line and column of a byte, and the value at a path. Reports
- * errors there.
+ * errors at these positions.
  *
  * cJSON's tree keeps no positions, so the text is scanned again, but only to report an error. */
 #include "base/json.h"

@@ -2,7 +2,7 @@
  *
  *   integer_inputs FILE
  *
- * FILE: JSON, [[path of a definition, op_type, name, [{axis: value}…]]…]. Prints a JSON line for each case: {input:
+ * FILE is JSON: [[path of a definition, op_type, name, [{axis: value}…]]…]. Prints a JSON line for each case: {input:
  * number, or list of the elements}. A case that no op family makes is {}. bench/bare_loop.py gives these inputs to its
  * loop, because a reference refuses lengths, offsets and page tables that are random. */
 #include <fcntl.h>
@@ -43,7 +43,7 @@ static void read_all(const char *path, struct buf *out)
 /* A definition as its op family sees it. */
 struct subject {
 	struct op_problem problem;
-	const struct op *op; /* NULL: no family has it */
+	const struct op *op; /* NULL: no op family has the definition */
 	int variant;
 	const struct input_source *sources; /* all random */
 };

@@ -152,7 +152,8 @@ struct range {
 	char bytes[KEY_MAX]; /* of `before` */
 };
 
-/* Returns the range of the keys that start with `prefix`: it ends at the prefix whose last byte is one higher. */
+/* Returns the range of the keys that start with `prefix`. The range ends before `prefix` with its last byte increased
+ * by one. */
 static void range_of(const char *prefix, struct range *out)
 {
 	size_t length = strlen(prefix), end = length;

@@ -15,7 +15,8 @@ void check_solution_file(struct findings *findings, const char *path, const stru
 			 const struct buf *bytes);
 
 void check_solutions(struct dataset_index *index);
-/* Call check_solutions first: traces name solutions. Also adds the notes about missing baselines. */
+/* Checks the trace files, and adds the notes about missing baselines. Call check_solutions first, because traces name
+ * solutions. */
 void check_traces(struct dataset_index *index);
 
 #endif

@@ -78,7 +78,8 @@ static bool is_of_problem(const struct dataset_index *index, const char *path)
 	return length >= (ssize_t)sizeof name && strncmp(target + length - (sizeof name - 1), name, sizeof name - 1) == 0;
 }
 
-/* A definition outside any dataset has workloads only if it is a problem. */
+/* Adds a note that the definition has no workload file. A definition outside any dataset gets this note only if it is a
+ * problem. */
 static void note_no_workloads(struct dataset_index *index, const struct dataset_file *file)
 {
 	if (!index->linked)

@@ -94,7 +94,7 @@ static struct approval approval_of(const struct result *result, const char *note
 	return out;
 }
 
-/* Writes the file, and reads it again in the same way as `verify`. */
+/* Writes the approval file, and reads it again in the same way as `verify` does. */
 static int write_file(const struct result *result, const struct approval *approval, const char *path, struct arena *arena,
 		      struct err *err)
 {

@@ -89,8 +89,8 @@ static bool is_read(const char *below)
 	return strcmp(below, ".") == 0;
 }
 
-/* Adds a folder that is in no dataset. If the folder contains problems (dataset/linked_dataset.h), they become a
- * dataset of links; otherwise its files are added one by one. */
+/* Adds a folder that is in no dataset. If the folder contains problems (dataset/linked_dataset.h), the problems become
+ * a dataset of links; otherwise the files of the folder are added one by one. */
 static int add_folder(struct targets *targets, const char *path, struct err *err)
 {
 	char root[PATH_MAX];

@@ -67,7 +67,8 @@ static bool is_listed(const char *list, const char *name)
 	return list == NULL;
 }
 
-/* Returns the URL to clone. If a mirror is a folder, this is its absolute path, because git runs in another folder. */
+/* Returns the URL to clone. If the mirror is a folder, the URL is the absolute path of the folder, because git runs in
+ * another folder. */
 static const char *url_of(const struct known_repository *known, const struct clone_options *o, struct arena *arena)
 {
 	struct stat st;

@@ -31,7 +31,7 @@ int command_line_end(struct command_line *line)
 	return line->code;
 }
 
-/* "stats, export or gc" */
+/* Returns the names of the subcommands: "stats, export or gc". */
 static const char *list_subcommands(const struct command *command, struct arena *arena)
 {
 	const char *all = "";

@@ -161,7 +161,7 @@ static bool equal_texts(const char *a, const char *b)
 }
 
 /* If the stored verdicts of all cases have the same isolation, for the same reason, returns one of these verdicts.
- * Otherwise, returns NULL. Otherwise returns NULL. */
+ * Otherwise returns NULL. */
 static const struct verdict *common_isolation(const struct result *result)
 {
 	const struct verdict *first = NULL;

@@ -49,7 +49,7 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0], LARGEST_NUMBER = 4096 };
 
-/* Reads "1,64". */
+/* Reads a list of numbers such as "1,64". */
 static int read_list(const char *option, const char *text, struct extract_list *list, struct err *err)
 {
 	for (*list = (struct extract_list){0}; *text != '\0'; text += *text == ',') {
@@ -177,7 +177,7 @@ static void print_first_line(const char *ours, const char *theirs)
 	arena_free(&arena);
 }
 
-/* Prints the fields in which a conflicting definition differs. */
+/* Prints the fields in which a new definition differs from the existing definition with its name. */
 static void print_conflict(const struct extract_conflict *conflict)
 {
 	cJSON *differences = cJSON_Parse(conflict->differences);

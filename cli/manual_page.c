@@ -12,8 +12,7 @@
 #include "cli/command_line.h"
 #include "cli/help.h"
 
-/* ---- lists that are kept by hand
- * ----------------------------------------------------------------------------------- */
+/* ---- lists that are kept by hand --------------------------------------------------------------------------------- */
 
 struct entry {
 	const char *name, *text;

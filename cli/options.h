@@ -50,8 +50,8 @@ const char *option_word(const struct option_row *row);
 extern const struct option_row options_help;
 
 /* Parses the arguments from argv[1] on. Options are stored in `into`, and all other arguments in `names`. Returns 0 on
- * success and 1 for --help. Returns -1 and sets `err` for an unknown option (with the most similar known one) and
- * for a missing or invalid value. */
+ * success and 1 for --help. Returns -1 and sets `err` for an unknown option (`err` then suggests the most similar known
+ * option), and for a missing or invalid value. */
 int options_read(const struct option_row *rows, int count, int argc, char **argv, struct arena *arena, void *into,
                  struct words *names, struct err *err);
 

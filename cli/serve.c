@@ -54,7 +54,7 @@ struct call {
 	bool running;
 	bool dead; /* the call gets no answer, because it was cancelled or its client is gone */
 	struct process process; /* of TOOL_COMMAND */
-	int output, errors;	/* what the process writes; -1: closed */
+	int output, errors;	/* pipes from the process; -1: closed */
 	struct buf out, err;
 	struct call *next;
 };

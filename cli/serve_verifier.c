@@ -81,9 +81,9 @@ static bool pool_serves(const struct verifier *v, const struct buf *machine, con
 }
 
 /* Opens the pool, unless a pool is open for the machine and the libraries of this run. The machine and the libraries
- * may change between two requests: reftest.toml names another device, or torch is replaced. In this case, the old pool
- * would verify with a different device or torch than the run reports. Returns -1 with a message if no pool can be
- * opened. */
+ * may change between two requests, for example if reftest.toml then names another device or torch is replaced. In this
+ * case, the old pool would verify with a different device or torch than the run reports. Returns -1 with a message if
+ * no pool can be opened. */
 static int need_pool(struct verifier *v, const struct run_options *options, const struct machine_policy *machine)
 {
 	struct buf here = {0}, libraries = {0};

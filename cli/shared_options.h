@@ -1,7 +1,7 @@
 /* shared_options - the options that several commands share: their rows, their values, and what they mean for a run. The
  * file of a command defines the options that only this command has. The struct of a command's options is a struct
  * shared_options, or has one as its first member. The row of a command's own option names its member with AT(member), a
- * macro of the command's file. If a row differs from the shared row only in its help text, it uses SHARED(member). */
+ * macro of the command's file. A row that differs from the shared row only in its help text uses SHARED(member). */
 #ifndef REFTEST_CLI_SHARED_OPTIONS_H
 #define REFTEST_CLI_SHARED_OPTIONS_H
 

@@ -49,7 +49,7 @@ static const char *source_of(const struct result *result, int output, int number
 	return "the default of the dtype";
 }
 
-/* "atol and rtol from the definition, hit ratio from the op family rmsnorm" */
+/* Prints the sources of the numbers: "atol and rtol from the definition, hit ratio from the op family rmsnorm". */
 static void print_sources(const struct result *result, int output, struct arena *arena)
 {
 	static const char *const names[NUMBERS] = {"atol", "rtol", "hit ratio"};

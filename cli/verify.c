@@ -338,7 +338,7 @@ static bool hook_selects(const struct verify_options *o, const struct words *nam
 	return o->hook && !o->all && names->count == 0 && o->shared.op_types.count == 0;
 }
 
-/* Adds to `selected` the definitions that depend on these files. Returns 0, or -1 and sets `err`. */
+/* Adds to `selected` the definitions that depend on `files`. Returns 0, or -1 and sets `err`. */
 static int add_affected(struct run *run, const char *const *files, int count, struct words *selected, struct arena *arena,
 			struct err *err)
 {

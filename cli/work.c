@@ -1,5 +1,6 @@
-/* work - the options of `reftest work` (fleet/worker.h). The coordinator passes options of `verify` on to its workers: a
- * new row here is also a word of SHARED_WITH_VALUE or SHARED_FLAGS in python/reftest_ray/reftest_ray/__main__.py. */
+/* work - the options of `reftest work` (fleet/worker.h). The coordinator passes options of `verify` on to its workers:
+ * a new row here must also be added to SHARED_WITH_VALUE or SHARED_FLAGS in
+ * python/reftest_ray/reftest_ray/__main__.py. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 

@@ -132,7 +132,7 @@ const struct approval *approval_load(const char *path, const char *op_type, cons
 	return out->definition != NULL ? out : NULL;
 }
 
-/* Appends the text of a file with this digest. */
+/* Appends the text of an approval file that contains `digest`. */
 static void put_text(const struct approval *approval, const char *digest, const char *definition, size_t length,
 		     struct buf *out)
 {

@@ -176,7 +176,7 @@ static bool is_said_to_be_zero(const struct definition *d, int axis)
 
 /* --- the search ------------------------------------------------------------------------------------------------- */
 
-/* Finds values for the unknown axes (-1) of a row. Only axes from position `at` of the order on are unknown. Returns
+/* Finds values for the unknown axes (-1) of a row. Only axes at position `at` or later in `order` are unknown. Returns
  * false if no values are found. */
 static bool complete(struct search *s, int at, int64_t *row)
 {

@@ -7,9 +7,9 @@
 
 /* Changes the values of var axes in `row`, which has one value for each axis, until the row breaks neither an
  * expression nor a constraint on axes. An axis keeps its value if it can, and otherwise gets a value near it. No tensor
- * grows much beyond 64 MiB or, if its size in the given row is larger, much beyond that size. A row that breaks nothing
- * is not changed. If no such values are found, returns false and does not change the row. Constraints on the contents
- * of inputs are not considered. */
+ * grows much beyond 64 MiB, or much beyond its size in the given row if that size is larger. A row that breaks nothing
+ * is not changed. If the search finds no row that breaks nothing, returns false and does not change the row.
+ * Constraints on the contents of inputs are not considered. */
 bool constrained_axes_fit(const struct definition *definition, int64_t *row);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "dataset/constraint_tokens.h"
 
-/* The text is evaluated while it is parsed, by recursive descent with one token of lookahead
+/* The text of a constraint is evaluated while it is parsed, by recursive descent with one token of lookahead
  * (dataset/constraint_tokens.h). A value may be unknown, or wrong after an error (dataset/constraint_values.h). To
  * check only the syntax, a caller evaluates a constraint with every value unknown. A syntax error stops the parser. */
 enum { TEXT_BYTES = 4096, NESTING = 64, SPOTS = 32 };
@@ -103,7 +103,7 @@ static struct value combine(struct parser *p, const char *sign, struct value a, 
 
 static struct value expression(struct parser *p);
 
-/* Records the value of this part of the text for the message about a false constraint. */
+/* Records the value of the part of the text that begins at `from`, for the message about a false constraint. */
 static struct value spot(struct parser *p, const char *from, struct value v)
 {
 	if (!p->tokens.stopped && v.state == KNOWN && v.kind != TENSOR && p->spot_count < SPOTS)
@@ -381,7 +381,7 @@ static struct value atom(struct parser *p)
 }
 
 /* Parses a unary operator. The nesting depth is counted here and in the function for `not`, because every recursion of
- * the parser calls one of them. */
+ * the parser calls one of these two functions. */
 static struct value unary(struct parser *p)
 {
 	const char *at = p->tokens.token.at;
@@ -780,8 +780,9 @@ static bool difference(const struct definition *definition, const char *text, co
 	return true;
 }
 
-/* Returns whether the difference of the sides is linear in an axis, and writes the difference at 0 and at 1. A
- * remainder or a quotient may look linear for small values, so larger values are also tried. */
+/* Returns whether the difference of the two sides of a constraint is linear in the axis `unknown`, and writes the
+ * difference for the lengths 0 and 1. A remainder or a quotient may look linear for small values, so larger values are
+ * also tried. */
 static bool is_linear(const struct definition *definition, const char *text, int64_t *axis, int unknown, int64_t ends[2])
 {
 	static const int64_t values[] = {0, 1, 2, 3, 1021, 65537, 1048583};
@@ -797,8 +798,8 @@ static bool is_linear(const struct definition *definition, const char *text, int
 	return ends[0] != ends[1];
 }
 
-/* Solves a constraint such as `hidden == 2 * half`, which must be linear in its only unknown axis, for this axis.
- * Returns the axis and writes its value, or returns -1. */
+/* Solves a constraint such as `hidden == 2 * half` for its only unknown axis. The constraint must be linear in this
+ * axis. Returns the axis and writes its value, or returns -1. */
 static int solve_linear(const struct definition *definition, const char *text, const int64_t *axis, int64_t *value)
 {
 	int64_t tried[DEFINITION_AXES], ends[2];

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Returns a wrong value. The message shows only the first reason. */
+/* Returns a wrong value. The message about a constraint shows only the reason of the first wrong value. */
 static struct value __attribute__((format(printf, 2, 3))) value_wrong(struct known *k, const char *format, ...)
 {
 	va_list args;

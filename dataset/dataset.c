@@ -185,9 +185,9 @@ struct entry {
 	uint32_t at, length;
 };
 
-/* The matching names of one directory. A run without changes spends much of its own time on cache misses. The names
- * therefore stand close together until they are sorted, and paths are made in sorted order. The caller frees both
- * lists. */
+/* The matching names of one directory. A run without changes spends much of its own time on misses of the processor's
+ * cache. The names therefore stand close together until they are sorted, and paths are made in sorted order. The caller
+ * frees both lists. */
 struct entries {
 	struct entry *list;
 	size_t count, room;

@@ -1,8 +1,8 @@
 /* definition - one kernel's contract: axes, inputs, outputs, and the PyTorch `reference` to verify.
  *
  * The struct contains only data, which is in the caller's arena. dataset/definition_load.h returns only valid
- * definitions. Every axis that a tensor names exists. Names of inputs are Python identifiers. Const axes are from 0 to
- * 2^53 - 1 (JSON's exact integers), and their values violate no constraint. The size of a tensor in bytes does not
+ * definitions. Every axis that a tensor names exists. Names of inputs are Python identifiers. The values of const axes
+ * are from 0 to 2^53 - 1 (JSON's exact integers), and violate no constraint. The size of a tensor in bytes does not
  * overflow. docs/architecture.md lists the places that a new field of the schema must be added to. */
 #ifndef REFTEST_DATASET_DEFINITION_H
 #define REFTEST_DATASET_DEFINITION_H

@@ -34,7 +34,7 @@ void reader_note_unknown(struct reader *r, const struct json_step *at, const cJS
 int reader_check_printable(struct reader *r, const struct json_step *at, const char *what, const char *name);
 /* Copies a string member. If an optional member is absent or null, writes "". */
 int reader_text(struct reader *r, const cJSON *object, const char *key, bool required, const char **out);
-/* Reads the member "description" of an object. If present, it must be a string or null. */
+/* Reads the member "description" of an object. If the member is present, it must be a string or null. */
 int reader_description(struct reader *r, const struct json_step *up, const cJSON *object, const char **out);
 /* Reads a list of non-empty strings; the list may be absent. */
 int reader_strings(struct reader *r, const cJSON *json, const char *key, int most, const char *const **out,
@@ -57,7 +57,7 @@ int read_reference(struct reader *r, const cJSON *json);
 /* Finds the code that makes inputs. If that code has no function to call, adds a note; only the cases that need the
  * function fail. */
 void find_input_code(struct reader *r);
-/* Copies a source that may be absent. Returns "" if there is none. */
+/* Copies a member that has Python source. Returns "" if the member is absent. */
 const char *read_source(struct reader *r, const cJSON *json, const char *key);
 
 #endif

@@ -181,7 +181,7 @@ static int add_definition(struct maker *maker, const char *path, const char *fol
 		   : err_set(maker->err, "%s: there are more than %d definitions", path, LINKED_FILES);
 }
 
-/* A problem is a folder with definition.json. */
+/* Adds the definition of a problem, which is a folder with definition.json. */
 static int add_problem(struct maker *maker, const char *folder)
 {
 	return add_definition(maker, arena_printf(&maker->arena, "%s/%s", folder, problem_file), folder_of(maker, folder),

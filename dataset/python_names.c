@@ -1,7 +1,7 @@
 /* python_names - reads the tokens of a source once, and records each name that is bound and each that is used. No tree
- * is
- * built: whether a name is bound follows from the tokens beside it, the brackets around it, and the kind of its
- * statement. If this is not certain, the name counts as bound, because a false alarm is worse than a missed name. */
+ * is built: whether a name is bound follows from the tokens beside the name, the brackets around it, and the kind of
+ * its statement. If this is not certain, the name counts as bound, because a false alarm is worse than a missed
+ * name. */
 #include "dataset/python_names.h"
 
 #include <stdbool.h>
@@ -24,14 +24,14 @@ enum bracket {
 /* The kind of the current statement. This kind says whether the names of the statement are bound or used. */
 enum statement {
 	STATEMENT_PLAIN, /* each name counts as used, unless it becomes a target */
-	STATEMENT_BLOCK, /* begins with a keyword: its ':' begins a block */
+	STATEMENT_BLOCK, /* the statement begins with a keyword, and its ':' begins a block */
 	STATEMENT_BINDS  /* import, global, match, case: each name counts as bound */
 };
 
 /* What comes next in a def or class statement. */
 enum head { HEAD_NONE, HEAD_NAME, HEAD_BRACKETS };
 
-/* The names between a keyword and the end of its targets are bound. */
+/* The keyword whose targets are read now: the names up to the end of the targets are bound. */
 enum targets { TARGETS_NONE, TARGETS_FOR, TARGETS_AS };
 
 struct names {
@@ -50,10 +50,10 @@ struct reader {
 	enum statement statement;
 	bool begins;     /* the token is the first of its statement */
 	enum head head;
-	bool is_def; /* `head` belongs to a def */
+	bool is_def; /* `head` belongs to a def statement, not to a class statement */
 	enum targets targets;
 	int targets_depth;
-	bool annotation; /* names are part of an annotation */
+	bool annotation; /* the names that are read now are part of an annotation */
 	int annotation_depth;
 	bool later_annotations; /* from __future__ import annotations */
 	bool from_future;
@@ -263,8 +263,8 @@ static void begin_statement(struct reader *r)
 	r->candidates.count = 0;
 }
 
-/* Begins an annotation, whose names are left out. The annotation ends at the next token of the same depth that cannot
- * be part of an annotation. */
+/* Begins an annotation, whose names are not recorded. The annotation ends at the next token of the same depth that
+ * cannot be part of an annotation. */
 static void begin_annotation(struct reader *r)
 {
 	r->annotation = true;

@@ -1,5 +1,5 @@
-/* python_outline - a recursive parser of Python's statements. The parser knows only whether the target of an assignment
- * is valid. */
+/* python_outline - a recursive parser of Python's statements. The parser builds no tree. Of an expression, it keeps
+ * whether the expression is a valid target of an assignment. */
 #include "dataset/python_outline.h"
 
 #include <string.h>

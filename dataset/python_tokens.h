@@ -3,8 +3,8 @@
  *
  * The scanner knows the line ends CR, LF and CRLF, form feeds, a byte order mark, joined lines and all string prefixes.
  * An f-string (or t-string) is one token, whatever its braces contain. The scanner reports an error only if every
- * version of CPython from 3.8 on does. If it is not certain (nesting deeper than CPython's limits, a backslash inside
- * indentation), it stops without an error. */
+ * version of CPython from 3.8 on does. If the scanner is not certain what CPython does (nesting deeper than CPython's
+ * limits, a backslash inside indentation), it stops without an error. */
 #ifndef REFTEST_DATASET_PYTHON_TOKENS_H
 #define REFTEST_DATASET_PYTHON_TOKENS_H
 

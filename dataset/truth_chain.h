@@ -8,8 +8,8 @@
  *     {"op": "gemm", "inputs": {"A": "normed", "B": "proj"}, "outputs": {"C": "y"}}]
  *
  * The keys of "inputs" and "outputs" are the names by which the op family knows a tensor; the values are names of the
- * definition, or of tensors that exist only between steps. A list of names stands for an object with equal keys and
- * values. */
+ * definition, or of tensors that exist only between steps. A list of names stands for an object in which each key
+ * equals its value. */
 #ifndef REFTEST_DATASET_TRUTH_CHAIN_H
 #define REFTEST_DATASET_TRUTH_CHAIN_H
 

@@ -29,7 +29,7 @@ enum status {
 	STATUS_COUNT
 };
 
-enum { STATUS_NAME_MAX = 8 }; /* the most letters of the name of a status; lists of results have columns for them */
+enum { STATUS_NAME_MAX = 8 }; /* the most letters of a status's name; lists of results have a column of this width */
 
 /* What supports a definition whose status is `checked`. */
 enum checked_kind {
@@ -125,7 +125,7 @@ struct truths {
 	bool all;
 };
 
-/* the most ground truths of a case; for more, `verify` reports an error */
+/* the most ground truths of a case; if there are more, `verify` reports an error */
 enum { GROUND_TRUTHS_MAX = 16 };
 
 /* A ground truth that was tried. Lists of tried ground truths have the order in which they were tried. In JSON, such a
@@ -183,8 +183,8 @@ struct difference_map {
 	int64_t histogram[DIFFERENCE_LEVELS]; /* the number of elements of each level */
 };
 
-/* How long the runs of one kind took, in seconds: the median, and the 10th and 90th percentiles. runs 0: not
- * measured. */
+/* How long the runs of one kind took, in seconds: the median, and the 10th and 90th percentiles. If `runs` is 0,
+ * nothing was measured. */
 struct latency_spread {
 	double median, low, high;
 	int runs;
@@ -236,7 +236,7 @@ struct verdict {
 	 * so a new verdict replaces an older verdict that differs only in the driver. The new verdict keeps the margin
 	 * of the older verdict in `drivers`, for `reftest drift`. */
 	const char *driver;
-	const struct driver_margin *drivers; /* margins on other drivers, oldest first */
+	const struct driver_margin *drivers; /* margins on other versions of the driver, oldest first */
 	int driver_count;
 	/* "full", or the names of what the reference could reach besides its inputs and outputs, separated by commas
 	 * (docs/containment.md); NULL: unknown, for a verdict of an older version. If both `containment` and `torch`
@@ -295,16 +295,16 @@ const struct verdict *verdict_parse(const char *text, size_t length, struct aren
 int64_t verdict_time(const char *text, size_t length);
 
 /* Reads only the beginning of a passed verdict that is not weak and has no findings; outputs and constants may be
- * missing from the result. This is for callers that need only the status and the versions. Returns NULL for any other
- * verdict, or for a text that verdict_write did not write. In these cases, call verdict_parse. The result is allocated
- * in `arena`.
+ * missing from the result. This function is for callers that need only the status and the versions. Returns NULL for
+ * any other verdict, or for a text that verdict_write did not write. In these cases, call verdict_parse. The result is
+ * allocated in `arena`.
  * */
 const struct verdict *verdict_head(const char *text, size_t length, struct arena *arena);
 
 /* Writes a JSON list of the ground truths that were tried. */
 void verdict_write_tried(const struct verdict *verdict, struct buf *out);
 
-/* Write the cause of a failure as JSON: two lists of sentences. */
+/* Writes the cause of a failure as JSON: two lists of sentences. */
 void verdict_write_diagnosis(const struct verdict *verdict, struct buf *out);
 void verdict_write_regions(const struct verdict *verdict, struct buf *out);
 void verdict_write_differences(const struct verdict *verdict, struct buf *out);

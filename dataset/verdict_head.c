@@ -95,8 +95,8 @@ static double seconds_of(struct head *h)
 	return value;
 }
 
-/* Skips the margins on other drivers. These margins contain no list. If a text in the list contains "]", the next field
- * does not match. */
+/* Skips the list of margins on other drivers, up to the first "]". The margins contain no list. If a text in the list
+ * contains "]", the next field does not match. */
 static void skip_drivers(struct head *h)
 {
 	const char *end;

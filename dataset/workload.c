@@ -392,8 +392,8 @@ static int read_definition_name(struct reader *r, const cJSON *json)
 	    r, &at, arena_printf(r->arena, "\"%s\", the file's name", err_show(r->definition->name).text), name);
 }
 
-/* Checks that the field is null or absent. A line with a solution or an evaluation is not a workload but a trace;
- * traces are files below traces/. */
+/* Checks that a field which only a trace has is null or absent. A line with a solution or an evaluation is a trace, and
+ * traces are in files below traces/. */
 static int check_null(struct reader *r, const cJSON *json, const char *key)
 {
 	const struct json_step at = {.key = key};
@@ -473,7 +473,7 @@ static int read_result(struct reader *r, const cJSON *json, struct workload *out
 }
 
 /* Finds the workload in a line. The workload is the member "workload". A line without this member is itself the
- * workload, if it has "uuid", "axes" or "inputs". Returns NULL with a message if there is none. */
+ * workload, if it has "uuid", "axes" or "inputs". Returns NULL with a message if the line has no workload. */
 static const cJSON *find_workload(struct reader *r, const cJSON *json)
 {
 	const cJSON *workload = json_member(json, "workload");
