@@ -19,7 +19,7 @@ enum file_answer { FILE_ERROR = -1, FILE_ABSENT = 0, FILE_OK = 1 };
 /* Reads the regular file `path`, relative to the directory descriptor `dir` (AT_FDCWD for the working directory), and
  * replaces the contents of `out`. If the file has more than `limit` bytes, returns FILE_ERROR, and the message states
  * the file's size and the limit. If `st` is not NULL, it gets the result of fstat before the first read. If `path` is
- * not a regular file, returns FILE_ERROR. FILE_ABSENT sets no message. */
+ * not a regular file, returns FILE_ERROR. If there is no file `path`, returns FILE_ABSENT without a message. */
 enum file_answer file_read(int dir, const char *path, size_t limit, struct buf *out, struct stat *st, struct err *err);
 
 /* Writes all bytes to a descriptor, which may be a pipe or a socket. Returns false and sets errno on error. If SIGPIPE
@@ -52,7 +52,7 @@ int file_replace_program(const char *path, const void *bytes, size_t length, str
 
 /* Opens a file below the directory `root` (a descriptor) for reading; the caller closes `fd`. `path` must be relative
  * and without "..", and no symbolic link in it may lead out of `root`; otherwise the result is FILE_ERROR with a
- * message. `st` gets the stat of the file. FILE_ABSENT sets no message. */
+ * message. `st` gets the stat of the file. If there is no file `path`, returns FILE_ABSENT without a message. */
 enum file_answer file_open_beneath(int root, const char *path, int *fd, struct stat *st, struct err *err);
 
 /* Opens a file like file_open_beneath, but follows no symbolic link at all. `path` must contain neither "." nor

@@ -3,9 +3,9 @@
  *
  *   record = magic "rftr" . format u16 . kind u16 . length u32 . checksum u64 . body (length bytes)
  *
- * The checksum is the XXH3-64 of the body. Its seed is the XXH3-64 of the key; that hash is seeded with format and
- * kind. Therefore a record that was copied to another key or table has a wrong checksum. Every reader checks bounds; no
- * reader allocates. */
+ * The checksum is the XXH3-64 of the body. The seed of the checksum is the XXH3-64 of the key; that hash of the key is
+ * seeded with format and kind. Therefore a record that was copied to another key or table has a wrong checksum. Every
+ * reader checks bounds; no reader allocates. */
 #ifndef REFTEST_CACHE_CHECKSUMMED_RECORD_H
 #define REFTEST_CACHE_CHECKSUMMED_RECORD_H
 

@@ -80,8 +80,8 @@ static const char *file_in(const struct env *env, const char *name, char out[FIL
 
 /* --- Folders ----------------------------------------------------------------------------------------------------- */
 
-/* Creates .reftest/cache if it is missing. The caller must hold the lock (wait_for_turn), because a process that sets
- * a damaged store aside creates a new folder under the same name. */
+/* Creates .reftest/cache if it is missing. The caller must hold the lock that wait_for_turn takes, because a process
+ * that sets a damaged store aside creates a new folder under the same name. */
 static int make_folder(const struct env *env, struct err *err)
 {
 	if (mkdir(env->path, 0777) == 0)
@@ -489,8 +489,8 @@ int env_begin_read(struct env *env, MDB_txn **txn, struct err *err)
 	return rc == 0 ? 0 : env_fail(env, rc, "read", err);
 }
 
-/* Makes room in the store. First frees the reader slots of dead processes, because the pages that they were reading
- * cannot be reused. If there are no such slots, enlarges the map. */
+/* Makes room in the store. First frees the reader slots of dead processes, because the pages that a dead process was
+ * reading cannot be reused while its slot exists. If no slot belongs to a dead process, enlarges the map. */
 static int grow(struct env *env)
 {
 	MDB_envinfo info;
@@ -590,8 +590,8 @@ static void remove_folder(const char *folder)
 	rmdir(folder);
 }
 
-/* Writes a synced copy of the store without free pages to the folder `fresh`; `bytes` gets its size. Returns 0, or the
- * error of LMDB or errno. */
+/* Writes a synced copy of the store without free pages to the folder `fresh`; `bytes` gets the size of the copy.
+ * Returns 0, or the error of LMDB or errno. */
 static int copy_compact(struct env *env, const char *fresh, int64_t *bytes)
 {
 	char path[FILE_PATH + 16];
@@ -648,8 +648,8 @@ static int compact_in_turn(struct env *env, int turn, int64_t *bytes, int *rc)
 	int answer = 0;
 
 	snprintf(fresh, sizeof fresh, "%s.compact", env->path);
-	/* A `gc` that was killed may have left this folder behind. If a `gc` was killed after the exchange, the folder
-	 * contains the old, large store. */
+	/* A `gc` that was killed may have left the folder `fresh` behind. If a `gc` was killed after the exchange, the
+	 * folder contains the old, large store. */
 	remove_folder(fresh);
 	if (*bytes < COMPACT_LEAST)
 		return 0;

@@ -46,7 +46,7 @@ struct verdict_row {
 	size_t length;
 };
 
-/* Reads a row of the table of verdicts. Returns false if its checksum is wrong. */
+/* Reads a row of the table of verdicts. Returns false if the checksum of the row is wrong. */
 bool verdict_row_read(const MDB_val *key, const MDB_val *value, struct verdict_row *out);
 
 /* The following functions return 0 or LMDB's error. */

@@ -25,7 +25,7 @@ struct finding {
 	enum severity severity;
 	enum topic topic;
 	const char *path;    /* path of the file or folder, relative to the root */
-	int line, column;    /* from 1; 0: the whole file */
+	int line, column;    /* both count from 1; 0 stands for the whole file */
 	const char *message; /* a sentence without the position */
 };
 

@@ -150,7 +150,7 @@ static void print_list(const char *heading, const struct string_list *list)
 		show_print(stdout, "  %s\n", list->items[i]);
 }
 
-/* Copies the line at `text` and moves `text` to the next one. Returns NULL at the end. */
+/* Copies the line at `text` and moves `text` to the next line. Returns NULL at the end. */
 static const char *take_line(const char **text, struct arena *arena)
 {
 	size_t length = strcspn(*text, "\n");

@@ -187,7 +187,7 @@ struct entry {
 
 /* The matching names of one directory. A run without changes spends much of its own time on misses of the processor's
  * cache. The names therefore stand close together until they are sorted, and paths are made in sorted order. The caller
- * frees both lists. */
+ * frees `list` and `names`. */
 struct entries {
 	struct entry *list;
 	size_t count, room;
@@ -446,7 +446,7 @@ static void scan_kind(struct scan *scan, int root, const char *kind, const char 
 	closedir(folder.stream);
 }
 
-/* The scan of one kind of files, as passed to a thread. The two threads share no data. */
+/* The scan of one kind of files, as passed to a thread. The two threads of dataset_scan share no data. */
 struct walk {
 	struct scan scan;
 	int root;
@@ -683,7 +683,7 @@ void dataset_look_at_folders(struct dataset *dataset, struct arena *arena)
 
 /* --- files listed by the caller ------------------------------------------------------------------------------ */
 
-/* Appends the file if its path has this kind. */
+/* Appends the file if its path is below the folder `kind` and ends in `suffix`. */
 static bool take_listed(const struct listed_file *file, const char *kind, const char *suffix, struct arena *arena,
 			struct dataset_file *files, int *count)
 {

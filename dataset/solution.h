@@ -14,7 +14,7 @@ enum {
 /* How a solution returns its outputs. */
 enum solution_outputs {
 	SOLUTION_UNSAID,  /* the file does not say how: by default, a solution gets its outputs as arguments */
-	SOLUTION_RETURNS, /* it returns them */
+	SOLUTION_RETURNS, /* a solution returns its outputs */
 	SOLUTION_WRITES	  /* a solution writes its outputs to tensors that it gets after the inputs */
 };
 
@@ -31,7 +31,7 @@ struct solution {
 	enum solution_outputs outputs;
 	const struct solution_source *sources;
 	int source_count;
-	const char *const *notes; /* one message for each field that resembles a field of the schema */
+	const char *const *notes; /* one message for each unknown field that resembles a field of the schema */
 	int note_count;
 };
 

@@ -12,7 +12,7 @@
 
 enum {
 	WORKLOAD_BYTES = 256 << 20, /* limit on the file size */
-	WORKLOAD_LINES = 100000     /* limit on the lines */
+	WORKLOAD_LINES = 100000     /* limit on the number of lines */
 };
 
 enum source_kind {
