@@ -1,8 +1,8 @@
 /* err - an error message.
  *
  * Modules never exit. A function that can fail takes `struct err *` as its last parameter. On failure, it returns -1
- * (or NULL) and writes a whole sentence: what went wrong, at which path and position, and how to fix it. The caller
- * decides whether to continue. */
+ * (or NULL) and writes a whole sentence: what went wrong, at which path and position, and how to fix it. The caller of
+ * the function decides whether the program continues. */
 #ifndef REFTEST_BASE_ERR_H
 #define REFTEST_BASE_ERR_H
 
@@ -26,7 +26,7 @@ struct err_shown {
 };
 struct err_shown err_show(const char *text);
 
-/* Prints a message on stderr and exits with 4. The program exits in this way only if it runs out of memory. */
+/* Prints a message on stderr and exits with 4. The program exits with 4 only if it runs out of memory. */
 void die_no_memory(void) __attribute__((noreturn));
 
 #endif

@@ -105,7 +105,7 @@ enum file_answer file_read(int dir, const char *path, size_t limit, struct buf *
 	return answer;
 }
 
-/* Returns true if the kernel grants a read lease on the file. The kernel grants one only if no process has the file
+/* Returns true if the kernel grants a read lease on the file. The kernel grants a lease only if no process has the file
  * open for writing. If a process opens the file for writing during the lease, its open() blocks until this function
  * releases the lease. At such an open(), the kernel also sends SIGURG to the process that has the lease; SIGURG is
  * ignored by default. */
@@ -158,7 +158,7 @@ static int make_parents(const char *path, struct err *err)
 
 /* Writes a hidden name in the directory of `path`, so that a listing ignores the temporary file. If `first` is true,
  * the name depends only on `path`: if a process dies before its rename, the next process that replaces `path` finds and
- * removes the leftover file. Otherwise the name is random. */
+ * removes the leftover file. If `first` is false, the name is random. */
 static int temporary_name(const char *path, bool first, struct buf *out, struct err *err)
 {
 	const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1;
@@ -188,7 +188,7 @@ static bool hold(int fd, const char *name)
 	       held.st_dev == named.st_dev;
 }
 
-/* Removes a temporary file that a killed process left, but not one that a process still uses. */
+/* Removes a temporary file that a killed process left, but not a temporary file that a process still uses. */
 static void remove_left(const char *name)
 {
 	int fd = open(name, OPEN_FLAGS | O_NOFOLLOW);
@@ -319,7 +319,7 @@ static int replace(const char *path, const void *bytes, size_t length, struct wa
 	int fd = create_temporary(path, &name, err), answer = -1;
 
 	if (fd >= 0) {
-		int held = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* the duplicate keeps the lock until the rename */
+		int held = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* the duplicate descriptor keeps the lock until the rename */
 
 		if (wanted.mode == 0 && there == FILE_OK)
 			wanted.mode = st.st_mode & 0777;

@@ -3,8 +3,8 @@
  * The limit of a control group also applies to all groups below it. The code therefore reads the limit of the process's
  * group and of every group above it. Pages of files that are not in active use count as free, because the kernel
  * reclaims them before it refuses an allocation. Inside a container, the path in /proc/self/cgroup may be outside of
- * the mounted hierarchy. In this case, the code can read only the root of the mount, which is the container's own
- * group. */
+ * the mounted hierarchy. If that path is outside, the code can read only the root of the mount, which is the
+ * container's own group. */
 #include "base/free_memory.h"
 
 #include <fcntl.h>

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* Both functions return a number of bytes, or 0 if the amount is not known. `root` is a prefix of every path that is
- * read: tests pass a folder with their own files, and all other callers pass "". */
+/* memory_available and the function below return a number of bytes, or 0 if the amount is not known. `root` is a prefix
+ * of every path that is read: tests pass a folder with their own files, and all other callers pass "". */
 int64_t memory_available(const char *root);
 int64_t memory_installed(const char *root);
 

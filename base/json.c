@@ -315,7 +315,7 @@ static bool same_key(const struct key *a, const struct key *b)
 	return a->length == b->length && memcmp(a->bytes, b->bytes, a->length) == 0;
 }
 
-/* Returns the first key that repeats an earlier key, or NULL. Fast only for a few keys. */
+/* Returns the first key that repeats an earlier key, or NULL. The function is fast only for a few keys. */
 static const struct key *first_double(const struct key *keys, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
@@ -325,8 +325,8 @@ static const struct key *first_double(const struct key *keys, size_t count)
 	return NULL;
 }
 
-/* Pops the keys above `base` off the stack, and reports a duplicate among them. Sorts these keys first, so that even an
- * object of 10^5 keys is checked fast. */
+/* Pops the keys above `base` off the stack, and reports a duplicate among them. Sorts the popped keys first, so that
+ * even an object of 10^5 keys is checked fast. */
 static int pop_unique_keys(struct scan *scan, size_t base)
 {
 	struct key *keys = scan->keys + base;

@@ -12,7 +12,7 @@ int json_error_here(const struct json_text *text, const char *at, struct err *er
     __attribute__((format(printf, 4, 0)));
 
 /* Decodes the characters between the quotes of a string that the scanner accepted. `out` needs space for as many bytes
- * as there are between the quotes. Returns the number of bytes written. */
+ * as there are between the quotes. Returns the number of bytes written to `out`. */
 size_t json_decode(const char *from, const char *to, char *out);
 
 #endif

@@ -25,9 +25,9 @@ struct metrics {
 	double max_rel, mean_rel;             /* |reference - ground_truth| / max(|ground_truth|, 1e-8) */
 	double cosine;                        /* cosine similarity; 1 if both tensors are all zero */
 	double mse;
-	/* The largest |reference - ground_truth| / (atol + rtol |ground_truth|). A value above 1 exceeds the tolerance.
-	 * The margin is infinite if one of the tensors has a NaN, or an infinity that the other tensor does not
-	 * have. */
+	/* The largest |reference - ground_truth| / (atol + rtol |ground_truth|). A margin above 1 exceeds the
+	 * tolerance. The margin is infinite if one of the tensors has a NaN, or an infinity that the other tensor does
+	 * not have. */
 	double margin;
 	/* True if an output of all zeros would also have passed, or if elements == 0. */
 	bool zeros_would_pass;

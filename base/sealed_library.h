@@ -3,11 +3,11 @@
  *
  * If a library is loaded from its file, other processes can change the library while it is used: the kernel shares its
  * pages with every process that writes to the file. (The file of a running program cannot be written to, but the file
- * of a library can.) A reference could thus replace the code that judges it. The copy is therefore sealed against
- * writing before it is loaded.
+ * of a library can.) A reference could thus replace the code that judges the reference. The copy is therefore sealed
+ * against writing before it is loaded.
  *
  * The copy has only the part of the file that a loader maps. Debug information follows that part and is left out,
- * because copying would take several times as long with it. */
+ * because copying it would make the copy several times as slow. */
 #ifndef REFTEST_BASE_SEALED_LIBRARY_H
 #define REFTEST_BASE_SEALED_LIBRARY_H
 

@@ -11,11 +11,12 @@ to `reftest verify`. A table, made from reftest's trace, shows the purposes of t
 it shows how long the judges waited for these runs, and how long the judges worked for them. The wait for a runner
 counts as a usual run.
 
-With --roots, reftest verifies each dataset ROOT without a cache (small and medium sizes, no workloads). It does so with
-each number of jobs, once with runners that serve several definitions and once with --isolation own. The loop runs each
-reference twice on the shapes of the cases that reftest ran. The integer and boolean inputs and the scalars are those
-that reftest makes for these shapes (bench/integer_inputs.c); floats are random. The preparation of the inputs does not
-count as time of the loop. The program counts the cases in which a reference refuses these inputs.
+With --roots, reftest verifies each dataset ROOT without a cache (small and medium sizes, no workloads). reftest
+verifies each dataset with each number of jobs, once with runners that serve several definitions and once with
+--isolation own. The loop runs each reference twice on the shapes of the cases that reftest ran. The integer and boolean
+inputs and the scalars are those that reftest makes for these shapes (bench/integer_inputs.c); floats are random. The
+preparation of the inputs does not count as time of the loop. The program counts the cases in which a reference refuses
+these inputs.
 
 Two tables, made from reftest's trace, show what took the time of each run. The percentages in the first table are parts
 of the time of all jobs together. The first table has these columns:

@@ -5,9 +5,9 @@ much time and memory each takes.
 
 The interpreter must have the package flashinfer-bench (PyPI) and what its module `flashinfer_bench.data` imports:
 torch, pydantic, safetensors. Version 0.1.2 has no command that validates a dataset, and its TraceSet stops at the first
-file that it refuses. Therefore, the side of flashinfer-bench is one process that gives each file to the package's
-models: definitions to Definition, the lines of workload and trace files to Trace, solutions to Solution. Newer versions
-have `flashinfer-bench validate`, which checks more.
+file that it refuses. Because such a command is missing, the side of flashinfer-bench is one process that gives each
+file to the package's models: definitions to Definition, the lines of workload and trace files to Trace, solutions to
+Solution. Newer versions have `flashinfer-bench validate`, which checks more.
 
 The program works on a copy of ROOT (by default, of the starter dataset). --copies N adds definitions with other names
 until there are N. --plant plants faults in the copy, one in each of several files. The program prints a table of the

@@ -3,7 +3,7 @@
  *
  *   gpu_metrics [DEVICE]     the GPU's number, 0 unless given
  *
- * "us" is the time of one comparison on the device. It is the median of several runs. A run measures a series of
+ * "us" is the time of one comparison on the device, as the median of several runs. A run measures a series of
  * back-to-back launches by events, over sets of tensors that together are many times larger than the cache. "call" is
  * the time of the caller, from the launch to the results in host memory. The unit GB/s counts each byte of both tensors
  * once. For the memory copy, the unit counts the bytes read and the bytes written. */

@@ -9,8 +9,8 @@ changes with the load.
 
 Then measures a warm case (a case in a process that has run it before) in the same way, in a tenth of the pairs: each
 child computes a small rmsnorm once, and then CASES times more. Prints two processor times, that of all children
-together and that of a warm case. Each is printed without the sandbox and in it, with the quartiles of the
-differences."""
+together and that of a warm case. Each of the two times is printed without the sandbox and in the sandbox, with the
+quartiles of the differences."""
 
 import importlib.util
 import os

@@ -3,13 +3,13 @@
 Starts `reftest watch --json` on its own dataset. The parts are:
 
 saves     Simulates an author: changes the computation of a small rmsnorm in place (truncate, write, close), waits for
-          the verdict, and does so SAVES (500) times. Prints the distribution of the times, for several pauses
-          between a verdict and the next save. A user needs a pause of at least half a second to read a verdict and save
-          again. A pause of 100 ms simulates an editor that saves at every pause in typing. Without a pause, the times
-          show how fast runners are created, because each save needs a new runner, which on a GPU creates a CUDA
-          context. On a GPU there are also bursts of saves, as formatters and fast users cause them: four saves with 100
-          ms between a verdict and the next save, then 2 s without saves. At the end only a comment changes in each
-          save.
+          the verdict, and repeats this SAVES times (500 by default). Prints the distribution of the times, for several
+          pauses between a verdict and the next save. A user needs a pause of at least half a second to read a verdict
+          and save again. A pause of 100 ms simulates an editor that saves at every pause in typing. Without a pause,
+          the times show how fast runners are created, because each save needs a new runner, which on a GPU creates a
+          CUDA context. On a GPU there are also bursts of saves, as formatters and fast users cause them: four saves
+          with 100 ms between a verdict and the next save, then 2 s without saves. At the end only a comment changes in
+          each save.
 
 peer      Measures the same edits with `entr -r pytest` on the generated test file of the same definition, for
           comparison.
@@ -252,8 +252,8 @@ def checkouts(watch, root, branches, count, which):
 
 def checkout(build, count, device, rounds=10):
     """Measures checkouts of branches in which every definition differs. First each branch is checked out once; the
-    verdicts are then in the cache, but the watcher has not seen the files' contents. After that, checkouts alternate
-    between two branches."""
+    verdicts are then in the cache, but the watcher has not seen the files' contents. After the first checkouts,
+    checkouts alternate between two branches."""
     with tempfile.TemporaryDirectory() as root:
         make_tree(root, count)
         git(root, "init", "-q", "-b", "b0")

@@ -150,7 +150,7 @@ struct lines {
 	ZSTD_inBuffer from; /* the next zstd block */
 	size_t length;	    /* length of the file in bytes */
 	uint64_t unpacked;
-	struct buf text;     /* whole lines, and the beginning of the next one */
+	struct buf text;     /* whole lines, and the beginning of the next line */
 	size_t whole;	     /* number of bytes of the whole lines in `text` */
 	bool ended;	     /* the file ended, or the rest cannot be unpacked */
 	struct err why;	     /* the reason why unpacking ended before the end of the file, or "" */
@@ -355,7 +355,7 @@ static int merge_records(struct incoming *to, struct err *err)
 	return answer;
 }
 
-/* Parses a text that consists only of a number. Returns -1 for any other text. */
+/* Parses a text that consists only of a number. Returns -1 for a text that is not a number. */
 static int64_t number_of(const char *text, size_t length)
 {
 	int64_t number = 0;

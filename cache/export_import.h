@@ -54,7 +54,7 @@ struct import_counts {
 };
 
 /* import_verdicts calls this function for each part of the file that cannot be imported. `count` is the number of
- * verdicts in that part. The message says where in the file the part is, and why it is not imported. */
+ * verdicts in that part. `sentence` says where in the file the part is, and why the part is not imported. */
 typedef void import_refused(const char *sentence, int64_t count, void *context);
 
 /* Imports the verdicts in the file `path`, or in standard input if `path` is "-", into the store. One transaction

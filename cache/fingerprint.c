@@ -108,8 +108,8 @@ struct fields fields_copy(const struct fields *fields, struct arena *arena)
 	return copy;
 }
 
-/* Orders fields by tag. No caller should add two fields with the same tag. If one does, the digests of the two fields
- * decide their order, so the order of the calls never matters. */
+/* Orders fields by tag. No caller should add two fields with the same tag. If a caller adds two such fields, the
+ * digests of the two fields decide their order, so the order of the calls never matters. */
 static int field_order(const void *a, const void *b)
 {
 	const struct field *one = a, *two = b;
@@ -345,7 +345,7 @@ static bool is_printable(const char *text, size_t length)
 }
 
 /* Finds the text that was hashed: the readable value, or `unshown` followed by the readable value. Only one of these
- * two texts has the digest of the field. Returns false if neither has it. */
+ * two texts has the digest of the field. Returns false if neither text has the digest of the field. */
 static bool hashed_text(const struct field *field, char out[TEXT_MAX + 1])
 {
 	if (strlen(field->value) > FIELD_VALUE_MAX)

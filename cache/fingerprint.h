@@ -1,6 +1,6 @@
 /* fingerprint - computes two digests, which together cover everything that a verdict depends on: the subject (what was
  * verified) and the witness (what verified it: ground truth, its version, device class, versions of torch and CUDA).
- * Both digests are computed from tagged fields.
+ * The subject and the witness are computed from tagged fields.
  *
  * A field is a tag ("axes.hidden_size") and bytes. The digest of a field covers the length of the tag, the tag, the
  * length of the bytes, and the bytes. The digest of a list covers FINGERPRINT_FORMAT, the number of fields and the
@@ -49,7 +49,7 @@ void field_printf(struct fields *fields, struct arena *arena, const char *tag, c
 struct fields fields_copy(const struct fields *fields, struct arena *arena);
 
 /* Returns the digest of a list of fields. The fields are hashed in the bytewise order of their tags. The order in which
- * they were added does not matter. */
+ * the fields were added does not matter. */
 struct digest fields_digest(const struct fields *fields);
 
 /* Adds the fields of a definition's canonical schema and code: one for the op type; one for each axis, input and

@@ -7,7 +7,7 @@
  *
  * The misses are counted by reason (`enum lack` in engine/rerun_reason.h). A new reason must also be added to
  * HIT_COUNTS_REASONS, to the list of numbers in line_read (cache/hit_counts.c), to the table `reasons` of cli/cache.c
- * and to docs/json.md. The lines of older versions have fewer numbers; the missing ones count as 0. */
+ * and to docs/json.md. The lines of older versions have fewer numbers; the missing numbers count as 0. */
 #ifndef REFTEST_CACHE_HIT_COUNTS_H
 #define REFTEST_CACHE_HIT_COUNTS_H
 
@@ -17,8 +17,8 @@ enum { HIT_COUNTS_REASONS = 7 };
 
 struct cache_stats {
 	int64_t runs, hits;
-	/* Number of misses for each value of `enum lack` (engine/rerun_reason.h); the file has the numbers in this
-	 * order. */
+	/* Number of misses for each value of `enum lack` (engine/rerun_reason.h); the file has the numbers in the order
+	 * of `enum lack`. */
 	int64_t misses[HIT_COUNTS_REASONS];
 };
 

@@ -1,5 +1,5 @@
-/* integrity - reads and writes the file `clean`. Its only record describes data.mdb: inode u64 . size u64 . mtime u64 .
- * ctime u64.
+/* integrity - reads and writes the file `clean`. The only record of `clean` describes data.mdb: inode u64 . size u64 .
+ * mtime u64 . ctime u64.
  *
  * `clean` is trusted only if data.mdb did not change in the CLEAN_STILL_MS before `clean` was written, because two
  * changes within one tick of the filesystem's clock give the same timestamps. If a process ends right after a commit,

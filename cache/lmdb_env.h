@@ -48,13 +48,13 @@ int env_begin_read(struct env *env, MDB_txn **txn, struct err *err);
 /* Runs `work` inside one write transaction and commits the transaction. `work` returns an LMDB error, or 0 for
  * success. If the map has to grow, `work` runs again from the start. Returns 0, or -1 with a message that says why
  * nothing was stored. */
-/* `work` returns this if it succeeded and changed nothing; env_write then commits nothing and returns 0 */
+/* `work` returns ENV_ONLY_LOOKED if it succeeded and changed nothing; env_write then commits nothing and returns 0 */
 enum { ENV_ONLY_LOOKED = -1 };
 typedef int env_work(MDB_txn *txn, struct env *env, void *context);
 int env_write(struct env *env, env_work *work, void *context, struct err *err);
 
-/* Enlarges the map so that about `bytes` bytes can be written. Without this call, `work` starts again each time the map
- * is full. Does nothing if the map cannot grow. */
+/* Enlarges the map so that about `bytes` bytes can be written. Without a call of env_expect, `work` starts again each
+ * time the map is full. Does nothing if the map cannot grow. */
 void env_expect(struct env *env, uint64_t bytes);
 
 /* Writes a copy of the store without free pages, and replaces the store if the copy is at most half as large. A process

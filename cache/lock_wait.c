@@ -37,8 +37,8 @@ static long holder_in(const char *line, const struct stat *file)
 													   : 0;
 }
 
-/* Returns a stopped process that holds a lock on the file; if none is stopped, the last process that holds one. LMDB's
- * locks show which processes have a store open, but not which of them is writing. */
+/* Returns a stopped process that holds a lock on the file; if no such process is stopped, returns the last process that
+ * holds a lock on the file. LMDB's locks show which processes have a store open, but not which of them is writing. */
 static struct holder find_holder(const char *locked)
 {
 	struct holder found = {0};

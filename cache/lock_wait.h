@@ -22,8 +22,8 @@ struct lock_wait {
 	bool begun;
 };
 
-/* Call lock_wait_begin before an operation that may block. Both paths must stay valid until lock_wait_end. If no
- * thread can be created, nothing is reported. */
+/* Call lock_wait_begin before an operation that may block. `cache` and `locked` must stay valid until lock_wait_end. If
+ * no thread can be created, nothing is reported. */
 void lock_wait_begin(struct lock_wait *waiting, const char *cache, const char *locked);
 void lock_wait_end(struct lock_wait *waiting);
 

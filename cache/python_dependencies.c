@@ -12,8 +12,8 @@
  * the reference runs again each time.
  *
  * The tokeniser is more lenient than the tokeniser of python_normal_form: it need not find the same tokens as every
- * Python, but it must find every name that some version of Python would find. If the tokeniser cannot find them, the
- * result is ACCESS_OUTSIDE. */
+ * Python, but it must find every name that some version of Python would find. If the tokeniser cannot find these names,
+ * the result is ACCESS_OUTSIDE. */
 #include "cache/python_dependencies.h"
 
 #include <stdbool.h>
@@ -61,8 +61,8 @@ struct look {
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* Modules that a cached reference is allowed to import. All are part of Python or of torch. A name in names_plain has
- * no effect outside the process in any of these modules. */
+/* Modules that a cached reference is allowed to import. All these modules are part of Python or of torch. A name in
+ * names_plain has no effect outside the process in any of these modules. */
 static const char *const imports_plain[] = {
     "__future__", "abc",       "bisect", "cmath",   "collections", "contextlib", "copy",   "dataclasses", "decimal", "enum",
     "fractions",  "functools", "heapq",  "itertools", "math",      "numbers",    "operator", "random",    "torch",   "typing",
@@ -70,7 +70,7 @@ static const char *const imports_plain[] = {
 };
 
 /* Modules that read the clock or the name of the machine. The second list has the functions of the module os that read
- * them. */
+ * the clock or the name of the machine. */
 static const char *const modules_unsteady[] = {"datetime", "platform", "socket", "time", "timeit", "uuid"};
 static const char *const functions_unsteady[] = {"getloadavg", "stat", "times", "uname"};
 

@@ -1,9 +1,10 @@
 /* python_dependencies - divides a Python text into words, and determines from these words what the code can access.
  *
  * The result answers two questions about a reference. First: can the code read its own comments, line numbers or
- * docstrings? If so, python_normal_form keeps them. Second: may its result depend on anything but its text, its inputs
- * and its interpreter's packages? If so, the verdict on the reference is not stored. The module has lists of the words
- * that are known to be harmless; every other word counts as harmful. */
+ * docstrings? If the code can read them, python_normal_form keeps them. Second: may its result depend on anything but
+ * its text, its inputs and its interpreter's packages? If the result may depend on anything else, the verdict on the
+ * reference is not stored. The module has lists of the words that are known to be harmless; every other word counts as
+ * harmful. */
 #ifndef REFTEST_CACHE_PYTHON_DEPENDENCIES_H
 #define REFTEST_CACHE_PYTHON_DEPENDENCIES_H
 

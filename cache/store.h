@@ -55,7 +55,8 @@ bool store_writable(const struct store *store);    /* false also after a failed 
 /* Reads a verdict by subject and witness, in a form that verdict_parse reads. */
 enum cache_answer store_verdict(struct store *store, const struct digest *subject, const struct digest *witness,
                                 struct arena *arena, const char **text, size_t *length, struct err *err);
-/* Finds all verdicts on a subject, newest last. Returns their number (0: no verdict is stored), or -1 on error. */
+/* Finds all verdicts on a subject, newest last. Returns the number of verdicts (0: no verdict is stored), or -1 on
+ * error. */
 struct stored_verdict {
 	struct digest witness;
 	const char *text;
@@ -88,17 +89,17 @@ int store_put(struct store *store, const struct store_put *puts, int count, stru
 
 /* Calls `visit` for every stored verdict; the verdicts of one definition follow each other. The record that `visit`
  * gets becomes invalid when `visit` returns, and `visit` must not use the store. `left` is the number of records still
- * to visit, including this one. `damaged` gets the number of rows with wrong checksums; such rows are left unchanged.
- * Returns 0, or -1 with a message. */
+ * to visit, including the record that `visit` gets. `damaged` gets the number of rows with wrong checksums; such rows
+ * are left unchanged. Returns 0, or -1 with a message. */
 typedef void store_verdict_visit(const struct verdict_line *record, int64_t left, void *context);
 int store_each_verdict(struct store *store, store_verdict_visit *visit, void *context, int64_t *damaged,
                        struct err *err);
 
 /* Stores checked records in one transaction. If a verdict with the same subject and witness is stored already, one of
  * the two is kept. If the reference was fully contained for only one of the two verdicts, that verdict is kept.
- * Otherwise the newer verdict is kept, or the stored verdict if both have the same time. A time in the future counts as
- * the present. If the last state of a case is stored already, it stays unchanged. Adds the counts to `merged`. Returns
- * 0, or -1 with a message if none of the records was stored. */
+ * If containment decides nothing, the newer verdict is kept, or the stored verdict if both have the same time. A time
+ * in the future counts as the present. If the last state of a case is stored already, it stays unchanged. Adds the
+ * counts to `merged`. Returns 0, or -1 with a message if none of the records was stored. */
 struct store_merged {
 	/* kept: number of records whose verdict was already stored with the same or a later time, or with fuller
 	 * containment */
@@ -166,8 +167,8 @@ int store_each_file(struct store *store, const char *prefix, store_visit *visit,
 
 /* Visits all entries in two threads, each in the order of the paths. A second thread calls `inside` for the entries
  * whose path starts with `prefix`, and the calling thread calls `others` for all other entries. The two visitors must
- * share no data. Both threads have ended when the function returns. The last byte of the prefix must be below 255. Use
- * this function for stores with thousands of entries. */
+ * share no data. The second thread has ended when the function returns. The last byte of the prefix must be below 255.
+ * Use this function for stores with thousands of entries. */
 struct file_visitor {
 	store_visit *visit;
 	void *context;
@@ -175,7 +176,7 @@ struct file_visitor {
 int store_each_file_apart(struct store *store, const char *prefix, const struct file_visitor *inside,
 			  const struct file_visitor *others, struct err *err);
 
-/* Copies the entries whose path starts with `prefix` to an array in `arena`. This takes several times as long as
+/* Copies the entries whose path starts with `prefix` to an array in `arena`. store_files takes several times as long as
  * store_each_file. Returns the number of entries, or -1 on error. */
 int store_files(struct store *store, const char *prefix, struct arena *arena, const struct file_entry **out,
                 struct err *err);

@@ -305,7 +305,7 @@ static int look(MDB_cursor *cursor, const struct in *in, const struct verdict_li
 }
 
 /* Returns whether the stored verdict with the same witness is kept. If the reference was fully contained for only one
- * of the two verdicts, that verdict stays. Otherwise the newer verdict stays. */
+ * of the two verdicts, that verdict stays. If containment decides nothing, the newer verdict stays. */
 static bool stored_stays(const struct in *in, const struct stored_on_subject *stored, const struct verdict_line *record)
 {
 	if (!stored->same)
