@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 /* Returns true if a signal or a debugger has stopped the process. Returns false also if the process does not exist or
- * /proc does not show it. */
+ * /proc does not show the process. */
 bool process_is_stopped(long process);
 
 #endif

@@ -13,7 +13,7 @@
 #include "base/err.h"
 
 enum {
-	TOML_BYTES = 16 << 10, /* the longest text; the length of the text also limits how deeply a dotted key can nest tables */
+	TOML_BYTES = 16 << 10, /* the longest text; this limit also bounds the nesting of tables by a dotted key */
 	TOML_DEPTH = 16	       /* the deepest nesting of arrays and tables */
 };
 

@@ -3,8 +3,8 @@
 alternately with its own group and without. Usage: bench/control_groups.py GROUP [PAIRS], where GROUP is the folder of a
 cgroup v2 group whose child groups have the memory and pids controllers.
 
-Prints the medians of the elapsed milliseconds. Processor time would be too small: the kernel waits while it moves a
-process to another group."""
+Prints the medians of the elapsed milliseconds. The processor time would miss part of the cost: the kernel waits while
+it moves a process to another group."""
 
 import os
 import statistics

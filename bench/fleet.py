@@ -191,7 +191,7 @@ def cases_of(requests):
 
 
 def wait_until(holds, seconds):
-    """Returns true if holds() became true within this time."""
+    """Returns true if holds() became true within `seconds`."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if holds():

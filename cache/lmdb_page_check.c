@@ -59,7 +59,7 @@ struct check {
 	struct err *why;
 };
 
-/* The kind of tree that is traversed. Leaves of the free list contain page numbers; leaves of the main tree may
+/* The kinds of trees that are traversed. Leaves of the free list contain page numbers; leaves of the main tree may
  * contain tables. */
 enum kind { KIND_FREE, KIND_MAIN, KIND_TABLE };
 

@@ -36,7 +36,7 @@ struct span {
 
 struct word {
 	enum kind kind;
-	struct span span; /* the text of the word; for an operator, one of its characters */
+	struct span span; /* the text of the word; for an operator, one character of the operator */
 	int line;
 	bool plain; /* the word is a string without a prefix and without escapes */
 };
@@ -209,7 +209,7 @@ static bool cut(struct lexer *l);
 
 /* Divides a replacement field of an f-string into words, from its opening brace to its closing brace. The code inside
  * becomes words like other code, between two bracket words that separate it from its surroundings. Returns false if the
- * string does not end, or if quotes inside may end it. */
+ * f-string does not end, or if quotes inside the field may end the f-string. */
 static bool cut_braces(struct lexer *l, char quote)
 {
 	int depth = 0;
@@ -467,8 +467,8 @@ static void note_unsteady(struct look *look, const struct word *word, const char
 		 (int)(word->span.length < 60 ? word->span.length : 60), word->span.text);
 }
 
-/* Checks the module name a.b.c after `import` or `from`; it must name a known module. Returns the word that follows the
- * name. */
+/* Checks the module name a.b.c after `import` or `from`, which must be the name of a known module. Returns the word
+ * that follows the module name. */
 static const struct word *look_module(struct look *look, const struct word *word)
 {
 	if (word->kind == WORD_NAME && AMONG(word->span, modules_unsteady))
@@ -542,7 +542,7 @@ static bool is_own(const struct look *look, struct span name)
 	return false;
 }
 
-/* Checks the names after a module: `.name` and any further `.name`. Returns the word after these names. */
+/* Checks the names after a module: `.name` and any further `.name`. Returns the word after the last checked name. */
 static const struct word *look_chain(struct look *look, const struct word *word)
 {
 	const struct word *module = word++;
@@ -684,7 +684,7 @@ static const struct word *look_name(struct look *look, const struct word *word)
 	return word + 1;
 }
 
-/* Checks the words in a string, because code may look them up as names. */
+/* Checks the words in a string, because code may look up these words as names. */
 static void look_string(struct look *look, const struct word *word)
 {
 	const char *end = word->span.text + word->span.length;

@@ -5,8 +5,8 @@
  * one way.
  *
  * Two sources with the same form mean the same, because Python's compiler sees the tokens, not the space between them.
- * This tokeniser accepts a text only if every Python from 3.8 on finds the same tokens in it. The tokeniser gives up on
- * every other text; for such a text, the form is the text itself ("raw"). In particular:
+ * The tokeniser of this file accepts a text only if every Python from 3.8 on finds the same tokens in it. The tokeniser
+ * gives up on every other text; for such a text, the form is the text itself ("raw"). In particular:
  *   - a name directly before a quote must be a string prefix; a number must not be followed directly by a letter, a
  *     digit or a quote;
  *   - bytes above 127 are accepted only in strings and comments (valid UTF-8; Python refuses other files);
@@ -17,15 +17,16 @@
  *
  * Docstrings: a docstring is the first statement of a module or of the block of a def or class, and consists only of
  * plain strings. A docstring generates no code except for __doc__, so the normal form omits it. A docstring with an
- * escape is kept, because a malformed escape is a syntax error. Other strings are kept, even if they have no effect. If
- * such a kept string is at the position of a docstring, its line gets a separate mark. Without the mark, a text with
- * the lines "b" and ("a") would have the same form as a text with the line ("a") alone, because the docstring "b" is
- * omitted; but ("a") is a docstring only in the second text.
+ * escape is kept, because a malformed escape is a syntax error. Strings that are not docstrings are kept, even if they
+ * have no effect. If such a kept string is at the position of a docstring, its line gets a separate mark. Without the
+ * mark, a text with the lines "b" and ("a") would have the same form as a text with the line ("a") alone, because the
+ * docstring "b" is omitted; but ("a") is a docstring only in the second text.
  *
  * Introspection: comments, docstrings and line numbers matter to code that can read them. Code can do so through
  * inspect, frames, tracebacks, __doc__, code objects, a compiler that reads source (torch.jit, triton), or a name
  * computed at run time (getattr, vars, exec). The lists in python_dependencies.c contain the names that are known not
- * to read comments, docstrings and line numbers. If a text contains any other word, its form is raw. */
+ * to read comments, docstrings and line numbers. If a text contains a word that is not in these lists, its form is
+ * raw. */
 #include "cache/python_normal_form.h"
 
 #include <string.h>
@@ -247,7 +248,8 @@ struct string {
 	int depth;                       /* depth of nested braces */
 };
 
-/* Reads the letters before a quote. Returns false if some version of Python does not accept them as a string prefix. */
+/* Reads the letters before a quote. Returns false if some version of Python does not accept these letters as a string
+ * prefix. */
 static bool string_prefix(struct span prefix, struct string *string)
 {
 	static const char *const prefixes[] = {"", "r", "u", "b", "f", "t", "br", "rb", "fr", "rf", "tr", "rt"};
@@ -519,8 +521,8 @@ static bool scan_text(const char *source, size_t length, struct buf *out)
 	return indent_to(&s, 0);
 }
 
-/* Replaces "\r\n" with "\n", also inside strings. Python does the same before it divides a text into tokens. A lone
- * '\r' is kept, and makes the form raw. */
+/* Replaces "\r\n" with "\n", also inside strings. Python also replaces "\r\n" before it divides a text into tokens. A
+ * lone '\r' is kept, and makes the form raw. */
 static void unix_lines(const char *source, size_t length, struct buf *out)
 {
 	const char *end = source + length, *stop;

@@ -98,8 +98,8 @@ int store_each_verdict(struct store *store, store_verdict_visit *visit, void *co
 /* Stores checked records in one transaction. If a verdict with the same subject and witness is stored already, one of
  * the two is kept. If the reference was fully contained for only one of the two verdicts, that verdict is kept.
  * If containment decides nothing, the newer verdict is kept, or the stored verdict if both have the same time. A time
- * in the future counts as the present. If the last state of a case is stored already, it stays unchanged. Adds the
- * counts to `merged`. Returns 0, or -1 with a message if none of the records was stored. */
+ * in the future counts as the present. If the last state of a case is stored already, the stored state stays unchanged.
+ * Adds the counts to `merged`. Returns 0, or -1 with a message if none of the records was stored. */
 struct store_merged {
 	/* kept: number of records whose verdict was already stored with the same or a later time, or with fuller
 	 * containment */

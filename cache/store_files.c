@@ -223,7 +223,7 @@ static void *pass_in_thread(void *pass)
 	return NULL;
 }
 
-/* Adds up what the passes found. Returns 0, or -1 with a message. */
+/* Adds up the numbers of damaged rows that the passes counted. Returns 0, or -1 with a message. */
 static int finish_passes(struct store *store, const struct pass *passes, int count, struct err *err)
 {
 	int rc = 0;

@@ -5,7 +5,7 @@
 #include "check/dataset_index.h"
 
 /* Reports approvals that belong to no definition, that cannot be read, or that approve an older text of the definition.
- * Call it after the definitions are checked. */
+ * Call this function after the definitions are checked. */
 void check_approvals(struct dataset_index *index);
 
 #endif

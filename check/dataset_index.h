@@ -35,7 +35,7 @@ struct dataset_index {
 /* Returns the definition with this op_type and name, or NULL. */
 struct checked_definition *dataset_index_find(const struct dataset_index *index, const char *op_type, const char *name);
 
-/* Reads a file below the root; if it cannot be read, adds an error and returns false. */
+/* Reads a file below the root. If the file cannot be read, adds an error and returns false. */
 bool dataset_index_read(const struct dataset_index *index, enum topic topic, const char *path, size_t most, struct buf *out);
 
 #endif

@@ -53,8 +53,8 @@ void findings_add(struct findings *findings, enum severity severity, enum topic 
 void findings_add_message(struct findings *findings, enum severity severity, enum topic topic, const char *path,
 			  const char *message);
 
-/* Removes findings from number `from` on, unless their file is one of these paths or below one of them. "." stands for
- * the whole dataset. */
+/* Removes each finding from number `from` on whose file is neither one of `paths` nor below one of `paths`. "." stands
+ * for the whole dataset. */
 void findings_keep(struct findings *findings, int from, const char *const *paths, int count);
 
 /* Puts a folder before the path of each finding from number `from` on. */

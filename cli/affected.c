@@ -49,7 +49,7 @@ static int files_since(const char *root, const char *since, struct arena *arena,
 }
 
 /* Some definitions in the list of deleted definitions are only excluded by a sparse checkout, and still exist in git.
- * Moves these definitions to `aside`. */
+ * Moves the definitions that still exist in git to `aside`. */
 static int remove_excluded(const struct dataset *dataset, struct affected *affected, struct git_files *aside, struct arena *arena,
 		     struct err *err)
 {

@@ -1,5 +1,5 @@
 /* approve - records that a person accepts references. The command is for definitions that no ground truth can verify.
- * `verify` compares later versions of a reference with the accepted one (engine/approved_reference.h). */
+ * `verify` compares later versions of a reference with the accepted version (engine/approved_reference.h). */
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/operands.h"
@@ -54,7 +54,8 @@ struct approved {
 	const char *message;
 };
 
-/* Reads the definition's file again. Returns -1 with a message if its content is not the verified content. */
+/* Reads the definition's file again. Returns -1 with a message if the content of the file is not the verified
+ * content. */
 static int read_again(const struct result *result, struct buf *bytes, struct err *err)
 {
 	enum file_answer answer =

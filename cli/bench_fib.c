@@ -11,7 +11,8 @@
 
 extern char **environ;
 
-/* Runs a program with the same access to files as this program; signals can end it. Returns its exit status, or -1. */
+/* Runs a program with the same access to files as this program; signals can end it. Returns the exit status of the
+ * program, or -1. */
 static int run_program(const char *const *words)
 {
 	posix_spawnattr_t attributes;

@@ -216,7 +216,8 @@ static int import_file(struct store *store, const char *path, const struct recor
 	return in.whole ? EXIT_VERIFIED : EXIT_FAILED;
 }
 
-/* The conditions that an imported verdict must meet: its signature, and what its reference could reach. */
+/* The conditions that an imported verdict must meet: the signature of the verdict, and what the verdict's reference
+ * could reach. */
 struct import_rules {
 	struct record_signer signer;
 	const char *required; /* NULL: nothing */
@@ -243,14 +244,14 @@ static int check_rules(void *context, const struct verdict_line *record, struct 
 
 /* Returns the containment that imported verdicts must have. If $REFTEST_CACHE_KEY is set, verdicts count only if their
  * references were fully contained, unless an option says otherwise. A reference that was not contained could have read
- * the key and signed anything. The settings of the dataset cannot weaken this requirement, because their author may be
- * a stranger. */
+ * the key and signed anything. The settings of the dataset cannot weaken this requirement, because the author of the
+ * settings may be a stranger. */
 static const char *import_required(const struct program *program, const struct cache_options *o, bool keyed)
 {
 	return settings_required(program->settings, o->shared.required != NULL ? o->shared.required : keyed ? "full" : NULL);
 }
 
-/* Imports every file, even if an earlier one failed, and returns the highest exit status of all files. */
+/* Imports every file, even if an earlier file failed, and returns the highest exit status of all files. */
 static int run_import(struct program *program, const void *options, const struct words *names, struct err *err)
 {
 	int code, worst = EXIT_VERIFIED;

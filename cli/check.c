@@ -36,7 +36,7 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 /* If more than this many definitions lack descriptions, the text output states only their number. */
 enum { DESCRIPTIONS_LISTED = 3 };
 
-/* A dataset, and the paths in it to check. */
+/* A dataset, and the paths in the dataset that are checked. */
 struct target {
 	const char *root;   /* NULL: `paths` are files outside any dataset */
 	const char *prefix; /* shown before each path; NULL: none */

@@ -55,8 +55,8 @@ extern const struct command command_verify, command_list, command_help, command_
 /* All commands in the order in which --help lists them; hidden commands are last. */
 extern const struct command *const commands[];
 extern const int command_count;
-/* Returns the command with this name. If there is none, returns NULL and sets `err`, which suggests the most similar
- * name. */
+/* Returns the command with this name. If there is no such command, returns NULL and sets `err`, which suggests the most
+ * similar name. */
 const struct command *command_named(const char *name, struct arena *arena, struct err *err);
 int command_shown(void); /* the number of commands that are not hidden */
 

@@ -5,7 +5,7 @@
 
 #include "cli/command.h"
 
-/* The parsed arguments of a command. They are valid between command_line_begin and command_line_end. */
+/* The parsed arguments of a command. The arguments are valid between command_line_begin and command_line_end. */
 struct command_line {
 	const struct command *command;
 	struct words names;

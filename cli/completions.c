@@ -2,10 +2,10 @@
  * which bash, zsh and fish ask for these words.
  *
  * `reftest complete WORD…` gets the words after "reftest" up to the cursor; the last word is to be completed and may be
- * empty. It prints one line for each possible word; a TAB and a description may follow the word. If the only line is
- * ":files" or ":folders", the shell completes a path. The shell keeps the words that begin with the word to complete.
- * Words come from the tables of commands and options (cli/command.h), and from the dataset that the command line
- * names. */
+ * empty. The command prints one line for each possible word; a TAB and a description may follow the word. If the only
+ * line is ":files" or ":folders", the shell completes a path. The shell keeps the words that begin with the word to
+ * complete. Words come from the tables of commands and options (cli/command.h), and from the dataset that the command
+ * line names. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -248,7 +248,7 @@ const char completions_bash[] =
 	"complete -F _reftest reftest\n";
 
 /* If zsh autoloads this file, its text becomes the body of the completion function and must call that function. If the
- * file is sourced, it must only define the function. */
+ * file is sourced, the file must only define the function. */
 const char completions_zsh[] =
 	"#compdef reftest\n"
 	"# Completions of reftest for zsh. `reftest complete` lists the words.\n"

@@ -1,5 +1,5 @@
 /* diff - compares the behaviour of references with the behaviour of their versions in a commit
- * (engine/base_references.h). Both versions run on the same inputs. Nothing is stored. */
+ * (engine/base_references.h). The two versions of a reference run on the same inputs. Nothing is stored. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 

@@ -1,8 +1,9 @@
 /* doctor - lists the programs, libraries and devices that reftest found on this machine, and the missing ones. For each
  * missing item, the list has the command that installs or repairs it.
  *
- * Each check adds one line to the output. If something is missing that verification on the CPU needs, the exit status
- * is 3. Other missing things do not change the exit status. The command changes no file and runs no reference. */
+ * Each check adds one line to the output. If a program or library is missing that verification on the CPU needs, the
+ * exit status is 3. Other missing items do not change the exit status. The command changes no file and runs no
+ * reference. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 
@@ -67,7 +68,7 @@ static void add(struct doctor *d, const char *name, bool needed, bool ok, const 
 }
 
 /* Returns how to repair a part of reftest itself. If this program runs from a checkout, the result is `command`, a make
- * command. Otherwise the result is the advice to install reftest again. */
+ * command. If this program is installed, the result is the advice to install reftest again. */
 static const char *mend_by_make(const struct doctor *d, const char *command)
 {
 	return d->installed ? "install reftest again: with `pip install --force-reinstall` and the wheel, or with "

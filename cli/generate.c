@@ -205,7 +205,8 @@ static int audit(struct run *run, const char *python, struct err *err)
 	return audit_result.message_count > 0 ? EXIT_FAILED : EXIT_VERIFIED;
 }
 
-/* Removes the files in which no test can fail. With --check, only finds these files. Returns an exit status. */
+/* Removes the files in which no test can fail. With --check, only finds the files in which no test can fail. Returns an
+ * exit status. */
 static int remove_vacuous(struct run *run, const struct generate_options *o, struct replaced *replaced, struct err *err)
 {
 	struct vacuous_tests found;

@@ -186,7 +186,8 @@ static enum owned owner_of_text(const char *text)
 	return digest_equal(&noted, &found) ? OWNED_OURS : OWNED_EDITED;
 }
 
-/* Finds out whether reftest or the user wrote the hook at `path`. Returns -1 and sets `err` if it cannot be read. */
+/* Finds out whether reftest or the user wrote the hook at `path`. Returns -1 and sets `err` if the hook cannot be
+ * read. */
 static int owner_of(const char *path, struct buf *text, struct err *err)
 {
 	struct stat st;
@@ -286,7 +287,7 @@ static int uninstall_one(const struct place *place, const char *hook, struct err
 	return 0;
 }
 
-/* Calls `each` for every hook. If `check` is not NULL, it is called first and may reject the folder of hooks. */
+/* Calls `each` for every hook. If `check` is not NULL, `check` is called first and may reject the folder of hooks. */
 static int act(struct program *program, const struct hook_options *o, int (*check)(const struct place *, struct err *),
 	       int (*each)(const struct place *, const char *, struct err *), struct err *err)
 {

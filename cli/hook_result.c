@@ -16,7 +16,7 @@
 
 /* ---- one definition ---------------------------------------------------------------------------------------------- */
 
-/* Returns whether the commit changes any of these paths. */
+/* Returns whether the commit changes any of `paths`. */
 static bool any_changes(struct staged *staged, const char *const *paths, int count)
 {
 	for (int i = 0; i < count; i++)

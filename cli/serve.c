@@ -69,7 +69,7 @@ struct server {
 	struct call *calls; /* in the order of their arrival */
 	int call_count;
 	struct process verifier;
-	int requests, answers; /* pipes to the verifier; -1: it does not run. If only `requests` is -1, the verifier is
+	int requests, answers; /* pipes to the verifier; -1: no verifier runs. If only `requests` is -1, the verifier is
 			        * about to exit */
 	struct buf answer;     /* what the verifier has written about the call that runs */
 };
@@ -157,7 +157,7 @@ static struct call *find_call(const struct server *server, const char *id)
 }
 
 /* Returns the call that the verifier handles now or, if the verifier is idle, the call that it gets next. Returns NULL
- * if there is none. */
+ * if no call is for the verifier. */
 static struct call *verifier_call(const struct server *server)
 {
 	struct call *call = server->calls;
@@ -424,8 +424,8 @@ static void start_calls(struct server *server)
 	}
 }
 
-/* Ends a call without an answer. The verifier is ended by a signal that allows it to store the verdicts of finished
- * cases. */
+/* Ends a call without an answer. The signal that ends the verifier allows the verifier to store the verdicts of
+ * finished cases. */
 static void cancel_call(struct server *server, struct call *call)
 {
 	call->dead = true;

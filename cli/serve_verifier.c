@@ -81,9 +81,9 @@ static bool pool_serves(const struct verifier *v, const struct buf *machine, con
 }
 
 /* Opens the pool, unless a pool is open for the machine and the libraries of this run. The machine and the libraries
- * may change between two requests, for example if reftest.toml then names another device or torch is replaced. In this
- * case, the old pool would verify with a different device or torch than the run reports. Returns -1 with a message if
- * no pool can be opened. */
+ * may change between two requests, for example if reftest.toml then names another device or torch is replaced. After
+ * such a change, the old pool would verify with a different device or torch than the run reports. Returns -1 with a
+ * message if no pool can be opened. */
 static int need_pool(struct verifier *v, const struct run_options *options, const struct machine_policy *machine)
 {
 	struct buf here = {0}, libraries = {0};
@@ -287,7 +287,7 @@ static bool read_bytes(void *into, size_t length)
 	return true;
 }
 
-/* Reads the words of a request. Returns their number, or -1 at the end of the requests. */
+/* Reads the words of a request. Returns the number of words, or -1 at the end of the requests. */
 static int read_request(struct arena *arena, char ***argv)
 {
 	uint32_t length;

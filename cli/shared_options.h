@@ -40,9 +40,9 @@ const char *shared_options_repeat(const struct shared_options *o, struct arena *
 
 #define DEVICES "auto|cpu|cuda|cuda:N"
 #define SIZES "small|medium|large"
-/* The names that --help and the completions of --ground-truth offer. These names include the names of the tables in
- * python/libraries/; the name of a new table must be added here. Which ground truths are available is determined at run
- * time. */
+/* The names that --help and the completions of --ground-truth offer. The list includes the names of the tables in
+ * python/libraries/; the name of a new table must be added to the list. Which ground truths are available is determined
+ * at run time. */
 #define GROUND_TRUTHS \
 	"auto|all|builtin|flashinfer|flashinfer_fa3|flashinfer_mask|flashinfer_trtllm|sglang|sgl_kernel|fla|fla_chunk|torch|fi_api|truth|chain|solution"
 

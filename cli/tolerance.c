@@ -91,7 +91,7 @@ static bool is_listed(const struct result *result, int output, int first)
 	return false;
 }
 
-/* Returns the ids of the cases with the rule of case `first`, or "" if every case has it. */
+/* Returns the ids of the cases with the rule of case `first`, or "" if every case has this rule. */
 static const char *cases_with(const struct result *result, int output, int first, struct arena *arena)
 {
 	const struct rule *rule = &result->cases[first].test->job->rules[output];

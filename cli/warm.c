@@ -45,8 +45,8 @@ static bool is_unprepared(const struct tried_truth *w)
 }
 
 /* Prints one line about one library, the ground truth at index `at` of every verdict. The line says how many seconds
- * its preparation took in all cases together, or why a case skipped it. Returns whether the library's preparation
- * failed in a case. */
+ * the library's preparation took in all cases together, or why a case skipped it. Returns whether the library's
+ * preparation failed in a case. */
 static bool report_library(const struct result *result, int at)
 {
 	const struct tried_truth *w = NULL, *passed_over = NULL;

@@ -4,8 +4,8 @@
  *   {"approval": 1, "date": "2026-11-27", "note": text, "device_class": "cpu", "cases": [id],
  *    "digest": hex, "definition": the approved definition}
  *
- * The digest covers everything else. The digest detects that a file was edited by hand or damaged by a merge. The
- * digest is not a signature. */
+ * The digest covers all members except "digest". The digest detects that a file was edited by hand or damaged by a
+ * merge. The digest is not a signature. */
 #ifndef REFTEST_DATASET_APPROVAL_H
 #define REFTEST_DATASET_APPROVAL_H
 

@@ -21,8 +21,8 @@ static int cannot_compute(const struct definition *d, int axis, const char *why,
 	return err_set(err, "the axis %s = %s cannot be computed: %s", name, expression, why);
 }
 
-/* Computes one axis. Returns 1 if the axis got a value. Returns 0 if it had a value already or stays unknown. Returns
- * -1 with a message on error. */
+/* Computes one axis. Returns 1 if the axis got a value. Returns 0 if the axis had a value already or stays unknown.
+ * Returns -1 with a message on error. */
 static int compute_one(const struct definition *d, int i, int64_t *axis, struct err *err)
 {
 	struct err why = {""};

@@ -25,16 +25,17 @@ enum constraint_answer {
 enum constraint_answer constraint_evaluate(const struct definition *definition, const char *text, const int64_t *axis,
                                            const struct constraint_tensor *tensors, struct err *why);
 
-/* Evaluates an expression over axes (sums, products, powers and parentheses). Its value is the length of an axis: an
- * integer from 0 to 2^53 - 1. Returns CONSTRAINT_HOLDS and writes the value. Returns CONSTRAINT_UNKNOWN if an axis is
- * unknown. Returns CONSTRAINT_ERROR with a message if the text is another kind of expression or its value is out of
- * range. */
+/* Evaluates an expression over axes (sums, products, powers and parentheses). The value of the expression is the length
+ * of an axis: an integer from 0 to 2^53 - 1. Returns CONSTRAINT_HOLDS and writes the value. Returns CONSTRAINT_UNKNOWN
+ * if an axis is unknown. Returns CONSTRAINT_ERROR with a message if the text is another kind of expression or its value
+ * is out of range. */
 enum constraint_answer constraint_length(const struct definition *definition, const char *text, const int64_t *axis,
 					 int64_t *value, struct err *why);
 
 /* Computes unknown axes from their expressions, and from constraints of the form `axis == expression` or `expression ==
  * axis`. Also solves other equations that are linear in their only unknown axis, such as `hidden == 2 * half`. Repeats
- * this until no further axis can be computed. Writes the values to `axis`, and returns the number of computed axes. */
+ * both steps until no further axis can be computed. Writes the values to `axis`, and returns the number of computed
+ * axes. */
 int constraint_solve(const struct definition *definition, int64_t *axis);
 
 #endif

@@ -34,8 +34,8 @@ struct tokens tokens_begin(const char *text, size_t most, struct err *err);
 
 void tokens_next(struct tokens *t);
 
-/* Both functions return true if the current token is the word or sign `text`. If it is, tokens_take also advances to
- * the next token. */
+/* tokens_is and tokens_take return true if the current token is the word or sign `text`. In that case, tokens_take also
+ * advances to the next token. */
 bool tokens_is(const struct tokens *t, const char *text);
 bool tokens_take(struct tokens *t, const char *text);
 

@@ -1,9 +1,9 @@
 /* constraint_values - the values of constraint expressions: 64-bit integers, floats, and tensors. The contents of a
  * tensor may be unknown.
  *
- * A value may be unknown. A result that depends on an unknown value is also unknown. A value is wrong if it cannot be
- * computed, for example after an index out of range or a division by zero. The message names the first missing value,
- * or shows the first error. */
+ * A value may be unknown. A result that depends on an unknown value is also unknown. A value is wrong if the value
+ * cannot be computed, for example after an index out of range or a division by zero. The message names the first
+ * missing value, or shows the first error. */
 #ifndef REFTEST_DATASET_CONSTRAINT_VALUES_H
 #define REFTEST_DATASET_CONSTRAINT_VALUES_H
 
@@ -71,7 +71,7 @@ int value_rank(const struct known *k, struct value v);
 int64_t value_size(const struct known *k, struct value v, int i);
 
 /* value_contents returns the contents of an input, or NULL if they are unknown. The next function returns the number
- * of elements of a view, or -1 if it is unknown or too large. */
+ * of elements of a view, or -1 if the number is unknown or too large. */
 const struct constraint_tensor *value_contents(const struct known *k, int input);
 int64_t value_elements(const struct known *k, struct value v);
 

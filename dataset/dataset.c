@@ -13,9 +13,9 @@
 #include "base/buf.h"
 #include "base/unsafe_character.h"
 
-/* The scan calls openat once for each directory and fstatat once for each entry. Both calls get a name relative to the
- * open directory, because the kernel resolves a single name faster than a path. Directories are visited in the order of
- * their paths, and the names in each are sorted, so the concatenated list is sorted without a global sort. */
+/* The scan calls openat once for each directory and fstatat once for each entry. The two calls get a name relative to
+ * the open directory, because the kernel resolves a single name faster than a path. Directories are visited in the
+ * order of their paths, and the names in each are sorted, so the concatenated list is sorted without a global sort. */
 
 /* The op type and the name in the path of a definition or workload file. */
 struct pair {
@@ -32,7 +32,7 @@ static bool is_folder(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Uses `path` as the root. `source` is the option or variable that named it: "--root", "$REFTEST_ROOT", … */
+/* Uses `path` as the root. `source` is the option or variable that named the root: "--root", "$REFTEST_ROOT", … */
 static int take_root(const char *path, const char *source, char *root, size_t size, struct err *err)
 {
 	char folder[PATH_MAX];
@@ -200,7 +200,7 @@ static int open_folder(int dir, const char *name)
 	return openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
 }
 
-/* Opens a directory for listing. If it cannot be listed, `stream` is NULL and errno says why. */
+/* Opens a directory for listing. If the directory cannot be listed, `stream` is NULL and errno says why. */
 static struct folder list_folder(int dir, const char *name, const char *path)
 {
 	int fd = open_folder(dir, name);
@@ -508,7 +508,8 @@ static int compare_file_paths(const void *a, const void *b)
 	return strcmp(((const struct dataset_file *)a)->path, ((const struct dataset_file *)b)->path);
 }
 
-/* Finds the file of a kind ("workloads", ".jsonl") that belongs to the definition. Returns NULL if there is none. */
+/* Finds the file of a kind ("workloads", ".jsonl") that belongs to the definition. Returns NULL if the definition has
+ * no such file. */
 static const struct dataset_file *find_file_of(const struct dataset_file *definition, const char *kind, const char *suffix,
 					       const struct dataset_file *files, int count)
 {
@@ -526,9 +527,9 @@ static const struct dataset_file *find_workload(const struct dataset *dataset, c
 	return find_file_of(definition, "workloads", ".jsonl", dataset->workloads, dataset->workload_count);
 }
 
-/* Pairs definitions with workload files. Both lists have the same order, so one merge pairs them. A name that contains
- * ".json" is an exception, because the 'l' of ".jsonl" changes the place of this name in the order. Therefore each
- * definition that the merge leaves without a workload file is looked up separately. */
+/* Pairs definitions with workload files. The lists of definitions and workload files have the same order, so one merge
+ * pairs them. A name that contains ".json" is an exception, because the 'l' of ".jsonl" changes the place of this name
+ * in the order. Therefore each definition that the merge leaves without a workload file is looked up separately. */
 static void pair_files(struct dataset *out, struct arena *arena)
 {
 	const struct dataset_file **pairs = arena_array(arena, (size_t)out->definition_count, sizeof *pairs);

@@ -50,7 +50,7 @@ struct dataset {
 };
 
 /* Returns the root that the user set: `given` (the value of --root) if it is not NULL, otherwise $REFTEST_ROOT or
- * $FIB_DATASET_PATH. Returns NULL if the user set none of them. */
+ * $FIB_DATASET_PATH. Returns NULL if the user set neither the option nor one of the variables. */
 const char *dataset_named_root(const char *given);
 
 /* Finds the root of the dataset. The root is `given` (--root) if that is not NULL, otherwise $REFTEST_ROOT or
@@ -64,8 +64,9 @@ const char *dataset_around(const char *full, const char **below, struct arena *a
 
 /* Scans definitions/, workloads/, truths/ and approved/ two levels deep (op_type/name). Follows links to directories.
  * Ignores hidden names, other suffixes and files that editors leave behind ("x.json~", ".x.json.swp"). One thread scans
- * definitions/, and another thread scans the other folders. Both threads end before the function returns. Two threads
- * are used because a run without changes spends most of its time in the kernel, in about 20 000 calls of stat. */
+ * definitions/, and another thread scans the other folders. The two threads end before the function returns. Two
+ * threads are used because a run without changes spends most of its time in the kernel, in about 20 000 calls of
+ * stat. */
 int dataset_scan(const char *root, struct arena *arena, struct dataset *out, struct err *err);
 
 /* Finds selected definitions: those at the given paths (relative to the root, sorted, without duplicates), with their
@@ -91,8 +92,8 @@ int dataset_listed(const char *root, const struct listed_file *files, int count,
 void dataset_close(struct dataset *dataset);
 
 /* Returns true if this is the path of a definition, of a workload file ("workloads/x/y.jsonl"), of a truth
- * ("truths/x/y.py") or of an approval ("approved/x/y.json"). If it is, `out` gets the path of the definition to which
- * the file belongs. Does not check that the file exists. */
+ * ("truths/x/y.py") or of an approval ("approved/x/y.json"). If it is such a path, `out` gets the path of the
+ * definition to which the file belongs. Does not check that the file exists. */
 bool dataset_definition_path(const char *path, char *out, size_t size);
 
 /* Returns the workload file of a definition in this dataset, or NULL. */
@@ -104,7 +105,7 @@ const struct dataset_file *dataset_truth(const struct dataset *dataset, const st
 /* Returns the file in approved/ with the approved reference of a definition (dataset/approval.h), or NULL. */
 const struct dataset_file *dataset_approval(const struct dataset *dataset, const struct dataset_file *definition);
 
-/* returns false if one of the two has no object id */
+/* returns false if `a` or `b` is no object id (`length` 0) */
 bool object_name_equal(const struct object_name *a, const struct object_name *b);
 
 struct file_stat file_stat_of(const struct stat *st);

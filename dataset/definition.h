@@ -49,14 +49,15 @@ struct tolerance {
 
 enum input_code_kind { INPUT_CODE_NONE, INPUT_CODE_INIT, INPUT_CODE_ENTRYPOINT };
 
-/* The function of a definition that makes inputs. This function is in `init` or in the reference. */
+/* The function of a definition that makes inputs. The function that makes the inputs is in `init` or in the
+ * reference. */
 struct input_code {
 	enum input_code_kind kind;
 	const char *function; /* the function that is called; NULL: none */
 	const char *missing;  /* the reason why there is no function to call, or NULL */
 	const char *place;    /* the position of the field that names the function: "definitions/norm/x.json:12:11" */
-	/* For each axis, whether the function gets its value. The other var axes get their values from the shapes that
-	 * the function returns. */
+	/* For each axis, whether the function gets its value. The var axes whose values the function does not get take
+	 * their values from the shapes that the function returns. */
 	const bool *given;
 };
 
@@ -71,8 +72,8 @@ struct definition {
 	const char *const *axis_descriptions; /* one for each axis; "" when absent */
 	/* NULL: no axis has an expression. If not NULL, the array has one text for each axis; the text is NULL for an
 	 * axis without an expression. The length of an axis is the value of its expression over other axes
-	 * (dataset/axis_expressions.h). Such an axis is var if it depends on var axes. A size or an expression in a
-	 * "shape" is also an axis, and its text is the name of this axis. */
+	 * (dataset/axis_expressions.h). An axis with an expression is var if the expression depends on var axes. A size
+	 * or an expression in a "shape" is also an axis, and its text is the name of this axis. */
 	const char *const *axis_expressions;
 	int axis_count;
 	const struct tensor_spec *inputs; /* in the order of the file; run() gets inputs as keyword arguments */
@@ -124,7 +125,8 @@ struct definition {
  * the function gets every input by name. */
 bool definition_fits_arguments(const struct definition *definition);
 
-/* The next two functions return the index of the axis or input with that name, or -1 if there is none. */
+/* The next two functions return the index of the axis or input with the name `name`, or -1 if there is no such axis or
+ * input. */
 int definition_axis(const struct definition *definition, const char *name);
 int definition_input(const struct definition *definition, const char *name);
 

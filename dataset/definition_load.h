@@ -1,5 +1,5 @@
 /* definition_load - reads a definition from its JSON text and checks it against the schema. A new field of the schema
- * is read here. docs/architecture.md lists what else it needs. */
+ * is read here. docs/architecture.md lists what else a new field needs. */
 #ifndef REFTEST_DATASET_DEFINITION_LOAD_H
 #define REFTEST_DATASET_DEFINITION_LOAD_H
 

@@ -228,7 +228,7 @@ static bool is_no_expression(struct reader *r, const char *text)
 }
 
 /* Checks that the values of the const axes alone do not violate the constraint. Returns 1 if the constraint can be
- * checked, 0 if it cannot, and -1 with a message on error. */
+ * checked, 0 if the constraint cannot be checked, and -1 with a message on error. */
 static int check_constraint(struct reader *r, const struct json_step *at, const char *text, const int64_t *axis)
 {
 	struct err why;

@@ -39,7 +39,8 @@ int reader_description(struct reader *r, const struct json_step *up, const cJSON
 /* Reads a list of non-empty strings; the list may be absent. */
 int reader_strings(struct reader *r, const cJSON *json, const char *key, int most, const char *const **out,
 		   int *count);
-/* Finds the object under `key`. Returns its number of members, at most `most`, or -1 with a message on error. */
+/* Finds the object under `key`. Returns the number of members of the object, at most `most`, or -1 with a message on
+ * error. */
 int reader_members(struct reader *r, const cJSON *json, const char *key, int most, const cJSON **out);
 
 /* definition_load_axes.c */

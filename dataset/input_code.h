@@ -10,7 +10,7 @@
  * Everything is allocated in `arena`. */
 void input_code_of_init(const struct definition *definition, struct arena *arena, struct input_code *code);
 
-/* Finds the function of the reference that `custom_inputs_entrypoint` names. This function gets the values of all
+/* Finds the function of the reference that `custom_inputs_entrypoint` names. The named function gets the values of all
  * axes. */
 void input_code_of_entrypoint(const struct definition *definition, struct arena *arena, struct input_code *code);
 

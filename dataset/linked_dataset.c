@@ -284,7 +284,7 @@ static int make_link(struct maker *maker, const char *link, const char *target)
 	return 0;
 }
 
-/* Removes the links of one kind that an earlier call made and this call did not make. */
+/* Removes the links of one kind that an earlier call of linked_dataset_make made and the present call did not make. */
 static void remove_others(struct maker *maker, const char *root, const char *kind)
 {
 	struct string_list folders = names_in(maker, arena_printf(&maker->arena, "%s/%s", root, kind));
@@ -302,7 +302,8 @@ static void remove_others(struct maker *maker, const char *root, const char *kin
 	}
 }
 
-/* Writes the root for these paths to `root`. The same paths always have the same root, and therefore the same cache. */
+/* Writes the root of the dataset for `paths` to `root`. The same paths always have the same root, and therefore the
+ * same cache. */
 static int name_root(const struct string_list *paths, char *root, size_t size, struct err *err)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");

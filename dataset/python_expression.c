@@ -84,7 +84,7 @@ static void elements(struct python_parser *p, const char *closing)
 	p->target = true;
 }
 
-/* Reads the items of a set or a dict. Either all items are pairs, or none is. */
+/* Reads the items of a set or a dict. Either all items are pairs (a dict), or no item is a pair (a set). */
 static void items(struct python_parser *p)
 {
 	bool first = true, pairs = false;

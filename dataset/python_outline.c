@@ -455,7 +455,7 @@ static void check_follower(struct python_parser *p, int allowed, int clause)
 }
 
 /* Reads a statement. `allowed` has the clauses that may follow the previous statement. Returns the clauses that may
- * follow this one. */
+ * follow the statement that was read. */
 static int statement(struct python_parser *p, int allowed)
 {
 	for (size_t i = 0; i < COUNT(compound_statements); i++) {

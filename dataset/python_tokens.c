@@ -97,7 +97,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\f';
 }
 
-/* Returns the byte at a distance from the current one, or NUL after the end. No valid source has a NUL. */
+/* Returns the byte that is `ahead` bytes after the current byte, or NUL after the end. No valid source has a NUL. */
 static char peek(const struct python_tokens *t, size_t ahead)
 {
 	return ahead < (size_t)(t->end - t->at) ? t->at[ahead] : '\0';
@@ -242,7 +242,7 @@ struct string {
 	bool triple, raw, bytes, braces; /* braces: the string is an f-string or a t-string */
 };
 
-/* Reads the letters before a quote. Returns false if they are not a valid prefix of a string. */
+/* Reads the letters before a quote. Returns false if the letters are not a valid prefix of a string. */
 static bool string_prefix(const char *word, size_t length, struct string *string)
 {
 	static const char *const prefixes[] = {"", "r", "u", "b", "f", "t", "br", "rb", "fr", "rf", "tr", "rt"};
@@ -482,7 +482,7 @@ static bool inconsistent(struct python_tokens *t)
 	return false;
 }
 
-/* Compares the indentation of a line with the open blocks, and sets how many of them remain. */
+/* Compares the indentation of a line with the open blocks, and sets how many open blocks remain. */
 static bool set_level(struct python_tokens *t, struct python_indent width)
 {
 	const struct python_indent *now = &t->indent[t->level];
@@ -578,7 +578,7 @@ static bool scan_end(struct python_tokens *t)
 	return true;
 }
 
-/* Sets the INDENT or DEDENT token that the line needs. Returns false if it needs none. */
+/* Sets the INDENT or DEDENT token that the line needs. Returns false if the line needs no such token. */
 static bool scan_level(struct python_tokens *t)
 {
 	if (t->wanted == t->level)

@@ -28,7 +28,7 @@ struct safetensor {
 struct safetensors {
 	const struct safetensor *tensors; /* sorted by name */
 	int count;
-	int fd;          /* the descriptor; -1: not open. safetensors_close frees this member and the next ones */
+	int fd;          /* the descriptor; -1: not open. safetensors_close frees this member and the members below */
 	struct stat st;  /* stat of the file before the first read */
 	struct buf head; /* the length field and the header as they were read */
 };
@@ -38,8 +38,8 @@ enum safetensors_answer {
 	SAFETENSORS_OK = 0,
 	SAFETENSORS_MISSING =
 	    1, /* no such file; the message contains the command `git lfs pull --include "PATH"`, which may fix this */
-	SAFETENSORS_POINTER = 2 /* the file is a Git LFS pointer; the message has the same command as for a missing
-				 * file */
+	SAFETENSORS_POINTER = 2 /* the file is a Git LFS pointer; the message contains the same command as the message
+				 * about a missing file */
 };
 
 /* Opens the file `path`, as the workload names it (a leading "./" is allowed). `root` is a descriptor of the dataset's
@@ -47,7 +47,7 @@ enum safetensors_answer {
 enum safetensors_answer safetensors_open(int root, const char *path, struct arena *arena, struct safetensors *out,
                                          struct err *err);
 /* Reads the whole file and computes digests. `content` gets the digest of the whole file (with the header as it was
- * parsed). `tensors` gets one digest for each tensor, unless it is NULL. Returns false if the file cannot be read, or
+ * parsed). If `tensors` is not NULL, it gets one digest for each tensor. Returns false if the file cannot be read, or
  * was truncated after it was opened. */
 bool safetensors_digest(const struct safetensors *file, struct digest *content, struct digest *tensors);
 const struct safetensor *safetensors_find(const struct safetensors *file, const char *name); /* NULL: none */

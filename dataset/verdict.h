@@ -105,7 +105,7 @@ struct named_value {
 	double value;
 };
 
-/* A ground truth that can be used. In a list of ground truths, the most preferred one is first. */
+/* A ground truth that can be used. In a list of ground truths, the most preferred ground truth is first. */
 struct truth {
 	const char *name, *version; /* "builtin" and the digest of the family's sources; "flashinfer", "0.7.2 (table …)" */
 	const char *refused; /* the reason why this ground truth cannot be used; NULL: it can be tried */
@@ -117,8 +117,8 @@ struct truth {
 	const char *related;
 };
 
-/* The ground truths for a case. If `all` is false, they are tried in order until one of them decides the case. If `all`
- * is true, all of them run and must agree. */
+/* The ground truths for a case. If `all` is false, the ground truths are tried in order until one of them decides the
+ * case. If `all` is true, all ground truths run and must agree. */
 struct truths {
 	const struct truth *items;
 	int count;
@@ -280,7 +280,8 @@ const char *verdict_truth_version(const struct verdict *verdict, struct arena *a
  * compared. */
 double verdict_margin(const struct verdict *verdict);
 
-/* Returns whether the reference could reach only its inputs and outputs. Returns true also if no reference ran. */
+/* Returns whether the reference could reach only its inputs and outputs. The answer is also true if no reference
+ * ran. */
 bool verdict_is_contained(const struct verdict *verdict);
 
 /* Writes one JSON object on one line, without a newline. verdict_parse reads this form and restores every double
@@ -296,8 +297,8 @@ int64_t verdict_time(const char *text, size_t length);
 
 /* Reads only the beginning of a passed verdict that is not weak and has no findings; outputs and constants may be
  * missing from the result. This function is for callers that need only the status and the versions. Returns NULL for
- * any other verdict, or for a text that verdict_write did not write. In these cases, call verdict_parse. The result is
- * allocated in `arena`.
+ * any other verdict, or for a text that verdict_write did not write. If verdict_head returns NULL, call verdict_parse.
+ * The result is allocated in `arena`.
  * */
 const struct verdict *verdict_head(const char *text, size_t length, struct arena *arena);
 

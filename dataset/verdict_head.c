@@ -1,9 +1,10 @@
 /* verdict_head - reads a passed verdict quickly: it matches the beginning and the end of verdict_write's output byte by
- * byte. It does not accept any other text: for such a text, callers call verdict_parse. Parsing a whole verdict takes
- * some twenty times as long, most of it for the numbers of the outputs.
+ * byte. verdict_head does not accept any other text: for such a text, callers call verdict_parse. Parsing a whole
+ * verdict takes some twenty times as long, most of it for the numbers of the outputs.
  *
  * The fields are matched in the order in which verdict_write writes them. A new field of a verdict must also be added
- * here, at the same position. Otherwise no text matches, and every verdict is parsed by verdict_parse, which is slow. */
+ * here, at the same position. If the field is missing here, no text matches, and every verdict is parsed by
+ * verdict_parse, which is slow. */
 #include "dataset/verdict.h"
 
 #include <stdlib.h>

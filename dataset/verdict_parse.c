@@ -118,7 +118,7 @@ static const cJSON *read_list(struct reader *r, const cJSON *object, const char 
 	return list->child;
 }
 
-/* Returns the number of elements of the shape. This number is the limit for the indices of elements. */
+/* Returns the number of elements of the shape. The number of elements is the limit for the indices of elements. */
 static int64_t read_shape(struct reader *r, const cJSON *json, struct output_verdict *out)
 {
 	int64_t elements = 1;

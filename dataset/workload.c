@@ -11,7 +11,7 @@
 
 enum { UUID_BYTES = 200, PATH_BYTES = 4096, KEY_BYTES = 1024, TEXT_BYTES = 1024 };
 
-/* The data of one line. These data are needed until the uuids of all lines have been compared. */
+/* The data of one line. The data of a line are needed until the uuids of all lines have been compared. */
 struct line {
 	const char *text;
 	size_t length;
@@ -472,8 +472,8 @@ static int read_result(struct reader *r, const cJSON *json, struct workload *out
 	return read_evaluation(r, json, &out->passed);
 }
 
-/* Finds the workload in a line. The workload is the member "workload". A line without this member is itself the
- * workload, if it has "uuid", "axes" or "inputs". Returns NULL with a message if the line has no workload. */
+/* Finds the workload in a line. The workload is the member "workload". A line without the member "workload" is itself
+ * the workload, if it has "uuid", "axes" or "inputs". Returns NULL with a message if the line has no workload. */
 static const cJSON *find_workload(struct reader *r, const cJSON *json)
 {
 	const cJSON *workload = json_member(json, "workload");

@@ -69,10 +69,10 @@ struct workload_file {
 };
 
 /* Parses a whole workload file against its definition. A line is an object {"definition", "workload": {"uuid", "axes",
- * "inputs"}}, or only the inner object. Evaluates the constraints that depend only on axes; a line that violates one of
- * them is invalid. Each invalid line has its own message, "path:line:column: …"; the other lines remain valid. For a
- * file with more than WORKLOAD_BYTES bytes, the result is one invalid line with number 1. All lines after the first
- * WORKLOAD_LINES lines count as one invalid line. */
+ * "inputs"}}, or only the inner object. Evaluates the constraints that depend only on axes; a line that violates such a
+ * constraint is invalid. Each invalid line has its own message, "path:line:column: …"; the other lines remain valid.
+ * For a file with more than WORKLOAD_BYTES bytes, the result is one invalid line with number 1. All lines after the
+ * first WORKLOAD_LINES lines count as one invalid line. */
 struct workload_file workloads_load(const char *path, const struct definition *definition, const void *bytes,
                                     size_t length, struct arena *arena);
 
