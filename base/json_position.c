@@ -75,7 +75,7 @@ static const char *skip_value(const char *at, const char *end)
 	return at;
 }
 
-/* Returns true if the string between `from` and `to` (without its quotes) equals the key. */
+/* Returns true if the string between `from` and `to` (without its quotes) equals `key`. */
 static bool key_is(const char *from, const char *to, const char *key, size_t length)
 {
 	size_t raw = (size_t)(to - from);

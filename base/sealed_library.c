@@ -18,7 +18,7 @@
 
 enum { SEGMENTS_MAX = 64, SEALS = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
 
-/* A loader maps only some segments of an ELF file. Returns the offset at which the last of these segments ends. If the
+/* A loader maps only some segments of an ELF file. Returns the offset at which the last mapped segment ends. If the
  * file has no usable list of segments, returns `size`, and dlopen later reports what is wrong with the file. */
 static int64_t mapped_end(int fd, int64_t size)
 {
@@ -168,9 +168,9 @@ static void name_place(int fd, char place[PLACE])
 	snprintf(place, PLACE, "/proc/self/fd/%d", fd);
 }
 
-/* Returns a descriptor of the same copy, or -1; the descriptor may be `fd` itself. The name of the returned descriptor
- * (/proc/self/fd/N) is new to dlopen: for a name that it has loaded before, dlopen would return the earlier library.
- * Names can repeat, because the number of a closed descriptor is used again. */
+/* Returns a descriptor of the sealed copy that is open as `fd`, or -1; the descriptor may be `fd` itself. The name of
+ * the returned descriptor (/proc/self/fd/N) is new to dlopen: for a name that it has loaded before, dlopen would return
+ * the earlier library. Names can repeat, because the number of a closed descriptor is used again. */
 static int with_free_name(int fd)
 {
 	char place[PLACE];

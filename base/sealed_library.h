@@ -20,10 +20,10 @@
 /* Remembers the digests of files between runs. A run in which nothing changed uses the remembered digests and computes
  * none. */
 struct digest_memory {
-	/* Returns whether the file with this stat is known to have this digest. */
+	/* Returns whether the file `path` is known to have the digest `digest` if its stat is `st`. */
 	bool (*known)(void *self, const char *path, const struct stat *st, const char *digest);
-	/* Remembers that the file had this digest at the time `read_ns` (CLOCK_REALTIME). Every later change of the
-	 * file must change its stat. */
+	/* Remembers that the file `path` had the digest `digest` at the time `read_ns` (CLOCK_REALTIME). Every later
+	 * change of the file must change its stat. */
 	void (*remember)(void *self, const char *path, const struct stat *st, int64_t read_ns, const char *digest);
 	void *self;
 };

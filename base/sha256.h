@@ -1,4 +1,4 @@
-/* sha256 - SHA-256 (FIPS 180-4). Git LFS uses this digest as the name of a file, and the program checks its own
+/* sha256 - SHA-256 (FIPS 180-4). Git LFS uses the SHA-256 digest of a file as its name, and the program checks its own
  * libraries with it. */
 #ifndef REFTEST_BASE_SHA256_H
 #define REFTEST_BASE_SHA256_H

@@ -2,9 +2,9 @@
  *
  * References, definitions, file names, libraries and remotes supply text that reftest shows. A terminal obeys escape
  * sequences. Bidirectional controls change the order in which characters appear. Invisible characters hide differences.
- * CI systems obey the lines of a log that begin with a command. This module has the only list of these characters and
- * commands. Unsafe characters are shown as the escapes of a Python string: \x1b, \u202e, \U000e0041. A byte that is not
- * UTF-8 is shown as \xff, and a surrogate as \ud800. base/show.h prints whole texts. */
+ * CI systems obey the lines of a log that begin with a command. This module has the only list of the unsafe characters
+ * and commands. Unsafe characters are shown as the escapes of a Python string: \x1b, \u202e, \U000e0041. A byte that is
+ * not UTF-8 is shown as \xff, and a surrogate as \ud800. base/show.h prints whole texts. */
 #ifndef REFTEST_BASE_UNSAFE_CHARACTER_H
 #define REFTEST_BASE_UNSAFE_CHARACTER_H
 
@@ -19,8 +19,8 @@ enum { ESCAPE_MAX = 12 }; /* the most bytes of an escape, including its NUL */
  * Newline and tab also count as unsafe. */
 size_t character_escape(const char *text, size_t left, char escape[ESCAPE_MAX]);
 
-/* Returns the code point of an unsafe character other than NUL, and 0 for every safe one. `text` is a character of
- * `length` bytes in valid UTF-8. */
+/* Returns the code point of an unsafe character other than NUL, and 0 for every safe character. `text` is a character
+ * of `length` bytes in valid UTF-8. */
 uint32_t character_unsafe(const char *text, size_t length);
 
 /* Returns whether a text contains safe characters only. Names of files and tensors must be safe. */

@@ -16,7 +16,7 @@ verifies each dataset with each number of jobs, once with runners that serve sev
 --isolation own. The loop runs each reference twice on the shapes of the cases that reftest ran. The integer and boolean
 inputs and the scalars are those that reftest makes for these shapes (bench/integer_inputs.c); floats are random. The
 preparation of the inputs does not count as time of the loop. The program counts the cases in which a reference refuses
-these inputs.
+the inputs of the loop.
 
 Two tables, made from reftest's trace, show what took the time of each run. The percentages in the first table are parts
 of the time of all jobs together. The first table has these columns:

@@ -79,8 +79,8 @@ def merger_of(root):
 
 
 def workers_alive():
-    """Returns the process ids of the `reftest work` that this bench started. The parents of these processes, actors of
-    Ray, have the variable MARK with this bench's pid in their environment."""
+    """Returns the process ids of the `reftest work` that this bench started. The parents of the `reftest work`
+    processes, actors of Ray, have the variable MARK with this bench's pid in their environment."""
     found = []
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:

@@ -3,7 +3,7 @@
 the bottleneck? The seconds of cases are drawn from a measured run. bench/fleet.py measures the costs of Ray, of the
 coordinator and of the cache.
 
-    bench/fleet_simulation.py RUN.json [OPTION…] RUN.json: output of `reftest verify --format json`
+    bench/fleet_simulation.py RUN.json [OPTION…]      RUN.json: of `reftest verify --format json`
 
 A worker has lanes, and takes two requests for each lane. A request occupies a lane for the seconds of its definition's
 cases. The answer then waits for the coordinator, which handles one answer at a time: it passes the verdicts to the

@@ -22,8 +22,8 @@ COLUMNS = ("family", "ground truth", "version", "cases", "agreed", "margin", "co
 
 
 def stands_alone(case, name):
-    """Returns whether this ground truth disagreed with the others. A message about a disagreement names the outlier; if
-    it names no outlier, every ground truth of the case disagreed."""
+    """Returns whether the ground truth `name` disagreed with the others. A message about a disagreement names the
+    outlier; if it names no outlier, every ground truth of the case disagreed."""
     message = case["message"] or ""
     if case["reason"] != "ground_truths_disagree":
         return False

@@ -55,7 +55,7 @@ class Watch:
         self.ready = self.until("ready")
 
     def until(self, event, **fields):
-        """Waits for the next event of the kind `event` with these fields, and returns it."""
+        """Waits for the next event of the kind `event` with `fields`, and returns that event."""
         for line in self.process.stdout:
             said = json.loads(line)
             if said["event"] == event and all(said[key] == value for key, value in fields.items()):

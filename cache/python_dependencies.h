@@ -22,15 +22,15 @@ struct python_dependencies {
 	char what[128]; /* if ACCESS_OUTSIDE, the word that is the reason, for example "'os'" or "'torch.load'" */
 	int line;       /* line of the source, from 1 */
 	/* The words by which the code imports or calls the clock or the name of the machine. The clock changes from run
-	 * to run, and the name from machine to machine. "" if there are no such words. */
+	 * to run, and the name from machine to machine. The text is "" if the code has no such words. */
 	char unsteady[128];
 	int unsteady_line;
 };
 
 struct python_dependencies python_dependencies(const char *source, size_t length);
 
-/* Like python_dependencies, for a reference that may read these files, whose contents are in the fingerprint. The code
- * may open one of these files for reading if the path is a literal in the call of `open`. */
+/* Like python_dependencies, for a reference that may read `files`, whose contents are in the fingerprint. The code may
+ * open one of `files` for reading if the path is a literal in the call of `open`. */
 struct python_dependencies python_dependencies_besides(const char *source, size_t length, const char *const *files, int count);
 
 #endif

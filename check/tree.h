@@ -15,8 +15,8 @@ enum { TREE_DEPTH = 8, TREE_FOLDERS = 20000 };
  * listed, and one finding if there are more than TREE_FOLDERS folders. */
 struct string_list tree_files(int root, const char *folder, const char *suffix, struct findings *findings);
 
-/* Divides a path at its slashes: "solutions/a/b.json" has three parts. Copies the parts into `arena`. Returns their
- * number, at most `most`. If the path has more than `most` parts, the last part contains slashes. */
+/* Divides a path at its slashes: "solutions/a/b.json" has three parts. Copies the parts into `arena`. Returns the
+ * number of parts, at most `most`. If the path has more than `most` parts, the last part contains slashes. */
 int tree_split(const char *path, int most, const char **parts, struct arena *arena);
 
 /* Returns the path's last part without its suffix (".json"), or NULL if the path has another suffix. */

@@ -2,9 +2,9 @@
  *
  * A new command needs its own file in cli/ that defines one `struct command`, a declaration of this struct below, an
  * entry in `commands` of cli/command.c, and a row in docs/getting-started.md. The option parser, the help texts, the
- * manual page and the shell completions use these structs. The function `run` gets the arguments of the command
- * (argv[0] is the command's name), prints results to stdout and all other messages to stderr, and returns an exit
- * status.
+ * manual page and the shell completions use the structs of the commands. The function `run` gets the arguments of the
+ * command (argv[0] is the command's name), prints results to stdout and all other messages to stderr, and returns an
+ * exit status.
  *
  * In a description each paragraph is one line, an empty line separates paragraphs, and `backquotes` mark text that the
  * user types. */
@@ -55,8 +55,8 @@ extern const struct command command_verify, command_list, command_help, command_
 /* All commands in the order in which --help lists them; hidden commands are last. */
 extern const struct command *const commands[];
 extern const int command_count;
-/* Returns the command with this name. If there is no such command, returns NULL and sets `err`, which suggests the most
- * similar name. */
+/* Returns the command with the name `name`. If there is no such command, returns NULL and sets `err`, which suggests
+ * the most similar name. */
 const struct command *command_named(const char *name, struct arena *arena, struct err *err);
 int command_shown(void); /* the number of commands that are not hidden */
 

@@ -82,7 +82,7 @@ bool hook_result_counts(struct commit *commit, const struct result *result)
 
 /* ---- the definitions that the commit does not change ------------------------------------------------------------- */
 
-/* Removes from `rest` the definitions that `run` selected. Both runs list their definitions in the order of the
+/* Removes from `rest` the definitions that `run` selected. `rest` and `run` list their definitions in the order of the
  * dataset. */
 static void deselect(struct run *rest, const struct run *run)
 {

@@ -34,8 +34,8 @@ void shared_options_root(const struct shared_options *o, struct program *program
  * `o`. Returns 0, or -1 and sets `err` if a value is invalid. */
 int shared_options_read(const struct shared_options *o, struct program *program, struct run_options *out, struct err *err);
 
-/* A command that runs one case of this run again must repeat some options of the run. Returns these options: " --seed
- * 3". */
+/* A command that runs one case of a run again must repeat some options of the run. Returns the options to repeat: "
+ * --seed 3". */
 const char *shared_options_repeat(const struct shared_options *o, struct arena *arena);
 
 #define DEVICES "auto|cpu|cuda|cuda:N"

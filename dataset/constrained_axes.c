@@ -7,9 +7,9 @@
 #include "dataset/axis_expressions.h"
 #include "dataset/constraint.h"
 
-/* TRIES: the most assignments that one search tries. VALUES: the most values that a search tries for one axis. These
- * values include the ones that differ by at most NEAR from the axis's value in the given row, and those up to
- * SMALLEST. */
+/* TRIES: the most assignments that one search tries. VALUES: the most values that a search tries for one axis. The
+ * tried values include the values that differ by at most NEAR from the axis's value in the given row, and the values up
+ * to SMALLEST. */
 enum { TRIES = 20000, VALUES = 256, NEAR = 64, SMALLEST = 16, SMALL_BYTES = 64 << 20 };
 
 struct search {

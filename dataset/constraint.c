@@ -302,7 +302,7 @@ static const struct {
 	char which;		   /* for value_rounded */
 } functions[] = {{"math", "ceil", 'c'}, {"math", "floor", 'f'}, {NULL, "int", 't'}, {NULL, "abs", 'a'}};
 
-/* If the text begins with this name, returns what follows the name and the blanks after it, otherwise NULL. */
+/* If the text begins with `name`, returns what follows the name and the blanks after the name, otherwise NULL. */
 static const char *behind_name(const char *text, const char *name)
 {
 	size_t length = strlen(name);

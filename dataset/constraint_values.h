@@ -9,8 +9,8 @@
 
 #include "dataset/definition.h"
 
-/* The contents of an integer tensor in host memory. Element i of an array of these structs belongs to input i of the
- * definition. If `data` is NULL, the contents are unknown. */
+/* The contents of an integer tensor in host memory. Element i of an array of struct constraint_tensor belongs to input
+ * i of the definition. If `data` is NULL, the contents are unknown. */
 struct constraint_tensor {
 	const void *data;
 	enum dtype dtype;

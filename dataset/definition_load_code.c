@@ -19,8 +19,8 @@ static int no_entry_point(struct reader *r, const struct json_step *at, const st
 			     wanted, err_show(outline->functions[0].name).text);
 }
 
-/* Adds notes about the names that the reference uses and does not define. Such names are not errors, because the lines
- * that use them may never run. */
+/* Adds notes about the names that the reference uses and does not define. Undefined names are not errors, because the
+ * lines that use these names may never run. */
 static void note_undefined_names(struct reader *r, const struct json_step *at)
 {
 	enum { MOST = 8 };

@@ -1,12 +1,12 @@
 /* linked_dataset - presents definitions that are in no dataset as a dataset of symbolic links.
  *
  * Outside a dataset, a definition is a single file, a file in a folder (FlashInfer's tracer writes one file per call),
- * or a folder with definition.json and workload.jsonl, as in SOL-ExecBench. If such a folder also has a file truth.py,
- * this file is the ground truth of the definition. This module makes the folder
+ * or a folder with definition.json and workload.jsonl, as in SOL-ExecBench. If a folder with definition.json also has a
+ * file truth.py, truth.py is the ground truth of the definition. This module makes the folder
  * $XDG_CACHE_HOME/reftest/linked/DIGEST, which has the layout of a dataset and contains links to these files; DIGEST is
- * a digest of their paths. For all other modules, this folder is an ordinary dataset with a cache of its own. The files
- * themselves are not changed, and nothing is written beside them. Tensor files are not linked, because reftest reads no
- * tensor file through a link that leads out of the dataset. */
+ * a digest of their paths. For all other modules, the folder linked/DIGEST is an ordinary dataset with a cache of its
+ * own. The files themselves are not changed, and nothing is written beside them. Tensor files are not linked, because
+ * reftest reads no tensor file through a link that leads out of the dataset. */
 #ifndef REFTEST_DATASET_LINKED_DATASET_H
 #define REFTEST_DATASET_LINKED_DATASET_H
 
@@ -22,7 +22,8 @@ enum { LINKED_FILES = 100000 }; /* the most definitions of one linked dataset */
  * is an error, and so are two definitions with the same op_type and name. */
 int linked_dataset_make(const char *const *paths, int count, char *root, size_t size, struct err *err);
 
-/* Returns whether this is the root of a linked dataset. The files of such a dataset are links to files elsewhere. */
+/* Returns whether `root` is the root of a linked dataset. The files of a linked dataset are links to files
+ * elsewhere. */
 bool linked_dataset_is_root(const char *root);
 
 /* Returns whether a folder is a problem: whether it has a file definition.json. The next function also returns true if

@@ -21,7 +21,7 @@ enum bracket {
 	BRACKET_TYPES /* the type parameters of a def or class */
 };
 
-/* The kind of the current statement. This kind says whether the names of the statement are bound or used. */
+/* The kind of the current statement. The kind says whether the names of the statement are bound or used. */
 enum statement {
 	STATEMENT_PLAIN, /* each name counts as used, unless it becomes a target */
 	STATEMENT_BLOCK, /* the statement begins with a keyword, and its ':' begins a block */

@@ -422,9 +422,9 @@ static bool at_soft_keyword(const struct python_parser *p)
 	return false;
 }
 
-/* Skips a line that begins with `match`, `case` or `type`, and its block. This parser does not know the grammar of
- * these statements. The parser also skips a line in which one of these words is only a name, because such lines are
- * rare. */
+/* Skips a line that begins with `match`, `case` or `type`, and its block. The parser does not know the grammar of
+ * `match`, `case` and `type` statements. The parser also skips a line in which one of these words is only a name,
+ * because such lines are rare. */
 static void soft_statement(struct python_parser *p)
 {
 	bool colon = false;

@@ -41,7 +41,7 @@ enum {
 enum python_outline_answer python_outline_read(const char *source, size_t length, const char *wanted,
 					       struct arena *arena, struct python_outline *out, struct err *err);
 
-/* Returns the last function with this name, or NULL. */
+/* Returns the last function with the name `name`, or NULL. */
 const struct python_function *python_outline_function(const struct python_outline *outline, const char *name);
 /* Returns false if no statement of the source can bind `wanted`, the name that python_outline_read got. */
 bool python_outline_may_define(const struct python_outline *outline, const char *wanted);

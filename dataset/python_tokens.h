@@ -61,7 +61,7 @@ struct python_tokens {
 void python_tokens_begin(struct python_tokens *t, const char *source, size_t length);
 void python_tokens_next(struct python_tokens *t);
 
-/* Returns whether the current token is this sign or keyword. */
+/* Returns whether the current token is the sign or keyword `text`. */
 bool python_tokens_is(const struct python_tokens *t, const char *text);
 
 /* Stops at an error. The first error is kept. */

@@ -52,8 +52,8 @@ enum safetensors_answer safetensors_open(int root, const char *path, struct aren
 bool safetensors_digest(const struct safetensors *file, struct digest *content, struct digest *tensors);
 const struct safetensor *safetensors_find(const struct safetensors *file, const char *name); /* NULL: none */
 const char *safetensors_dtype(enum dtype dtype); /* "BF16"; NULL: the format has no name for this type */
-/* Finds the tensor `key`, which must have this dtype and shape. If there is no such tensor, returns NULL with a message
- * about the input `input` of a workload. `path` is the file's path. */
+/* Finds the tensor `key`, which must have the dtype `dtype` and the shape `shape`. If there is no such tensor, returns
+ * NULL with a message about the input `input` of a workload. `path` is the file's path. */
 const struct safetensor *safetensors_expect(const struct safetensors *file, const char *path, const char *key,
 					    const char *input, enum dtype dtype, int rank, const int64_t *shape,
 					    struct err *err);

@@ -20,7 +20,7 @@ static int index_of(const char *const *names, int count, const char *name)
 	return -1;
 }
 
-/* Returns the index of the tensor with this name, or -1. */
+/* Returns the index of the tensor with the name `name`, or -1. */
 static int find_tensor(const struct reader *r, const char *name)
 {
 	const struct chain_scope *scope = r->scope;
@@ -41,7 +41,7 @@ static int expected(struct reader *r, const struct json_step *at, const char *wh
 	return json_expected(r->text, at, found, r->err, what);
 }
 
-/* Returns whether an output of this or a later step has the name. */
+/* Returns whether an output of the step `step` or of a later step has the name `name`. */
 static bool is_made_later(const cJSON *steps, int step, const char *name)
 {
 	int number = 0;

@@ -176,7 +176,7 @@ enum { DIFFERENCE_SIDE = 32, DIFFERENCE_LEVELS = 32 };
 struct difference_map {
 	const char *output;
 	const char *row_axis, *column_axis; /* names of axes of the output; NULL: the output has no such axis */
-	int64_t row_length, column_length;  /* the lengths of these axes, or 1 */
+	int64_t row_length, column_length;  /* the lengths of row_axis and column_axis; 1 for NULL */
 	/* One text for each row, and in it one letter for each column: the level of the largest error, 0-9 and a-v. */
 	const char *const *heat;
 	int rows;

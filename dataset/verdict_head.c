@@ -33,7 +33,7 @@ static void expect_key(struct head *h, const char *key)
 	expect(h, "\": ");
 }
 
-/* Returns whether this is the next key. */
+/* Returns whether `key` is the next key. */
 static bool has_key(const struct head *h, const char *key)
 {
 	struct head copy = *h;

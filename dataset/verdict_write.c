@@ -296,7 +296,8 @@ void verdict_write_checks(const struct verdict *verdict, struct buf *out)
 	WRITE_LIST(verdict->checks, verdict->check_count, write_check, out);
 }
 
-/* Writes the checks of a case without ground truth. If there are none, writes nothing, as earlier versions did. */
+/* Writes the checks of a case without ground truth. If the case has no checks, writes nothing, as earlier versions
+ * did. */
 static void write_checks(const struct verdict *verdict, struct buf *out)
 {
 	if (verdict->check_count == 0)
@@ -335,7 +336,7 @@ void verdict_write_latencies(const struct verdict *verdict, struct buf *out)
 	WRITE_LIST(verdict->latencies, verdict->latency_count, write_latency, out);
 }
 
-/* Writes the margins on other drivers. If there are none, writes nothing, as earlier versions did. */
+/* Writes the margins on other drivers. If the verdict has no such margins, writes nothing, as earlier versions did. */
 static void write_drivers(const struct verdict *verdict, struct buf *out)
 {
 	if (verdict->driver_count == 0)
