@@ -1,5 +1,5 @@
 /* export_import - measures export and import of 100 000 verdicts (or N), in bytes per verdict and lookups per second,
- * and the start-up time of the program. The results depend on this machine and its load. The verdicts are synthetic: 6
+ * and the start-up time of the program. The results depend on the machine and its load. The verdicts are synthetic: 6
  * cases per definition, 22 fields per case, about 1.2 KB of JSON. There are two kinds of verdicts. In verdicts of the
  * kind `alike`, reference and ground truth agree bit for bit in most outputs, as on a CPU. In verdicts of the kind
  * `noisy`, the worst element of each output differs by one unit of bfloat16, and all the remaining numbers are

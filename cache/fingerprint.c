@@ -201,9 +201,9 @@ static void axis_field(const struct axis *axis, const char *expression, struct a
 	field_add(out, arena, tag, text + strlen("const "), text, strlen(text));
 }
 
-/* Returns the position of an input (from 0) among the inputs with the same dtype and shape. run() gets inputs by name.
- * But if inputs have the same dtype and shape, such as the K cache and the V cache, their order may show an op family
- * which input is which. */
+/* Returns the position of an input (from 0) among the inputs with the same dtype and shape. run() gets inputs by name,
+ * so their order matters only if inputs have the same dtype and shape, such as the K cache and the V cache: the order
+ * may then show an op family which input is which. */
 static int place_among_alike(const struct definition *definition, int input)
 {
 	const struct tensor_spec *spec = &definition->inputs[input];

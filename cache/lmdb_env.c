@@ -613,7 +613,7 @@ static int copy_compact(struct env *env, const char *fresh, int64_t *bytes)
 
 /* Swaps the names of two folders, `fresh` and the folder of the environment, and syncs this change to disk. Without the
  * sync, a power failure could bring back the old store and lose later writes. `turn` is a descriptor of the folder that
- * contains both folders. */
+ * contains the two folders. */
 static bool take_place(const struct env *env, const char *fresh, int turn)
 {
 	if (renameat2(AT_FDCWD, fresh, AT_FDCWD, env->path, RENAME_EXCHANGE) != 0)

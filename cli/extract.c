@@ -177,7 +177,7 @@ static void print_first_line(const char *ours, const char *theirs)
 	arena_free(&arena);
 }
 
-/* Prints the fields in which a new definition differs from the existing definition with its name. */
+/* Prints the fields in which the new definition of a conflict differs from the existing definition. */
 static void print_conflict(const struct extract_conflict *conflict)
 {
 	cJSON *differences = cJSON_Parse(conflict->differences);

@@ -1,6 +1,6 @@
-/* extract_check - verifies the definitions that `reftest extract` is about to write. If a definition with the name of a
- * new definition exists, also compares the references of both definitions. The verification and the comparison use a
- * temporary dataset, so the real dataset never contains a wrong definition. */
+/* extract_check - verifies the definitions that `reftest extract` is about to write. If the name of a new definition is
+ * taken, also compares the new definition's reference with the reference of the existing definition. The verification
+ * and the comparison use a temporary dataset, so the real dataset never contains a wrong definition. */
 #ifndef REFTEST_CLI_EXTRACT_CHECK_H
 #define REFTEST_CLI_EXTRACT_CHECK_H
 
