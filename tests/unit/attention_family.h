@@ -112,7 +112,8 @@ static inline void expect_invalid(struct world *w, const char *input, int64_t in
 	assert_int_equal(w->op->check(&w->c, w->in, &why), 0);
 }
 
-/* As expect_invalid, but without inputs: the axes alone are rejected once axis `name` has the size `value`. */
+/* Checks that op.check accepts the axes of `w` without any input data. Once axis `name` has the size `value`, op.check
+ * must reject the axes, with a message that contains `word`. */
 static inline void expect_axes_invalid(const struct world *w, const char *name, int64_t value, const char *word)
 {
 	struct tensor nothing[MAX_INPUTS];
@@ -188,8 +189,8 @@ static inline void expect_edges(const struct op *op, const struct op_problem *pr
 	free_world(&w);
 }
 
-/* Sets all offsets after element `from` to the value of this element. The queries after this offset then belong to no
- * sequence, and must have output 0 and lse -infinity. */
+/* Sets all offsets after element `from` to the value of element `from`. The queries from that value on then belong to
+ * no sequence, and must have output 0 and lse -infinity. */
 static inline void expect_nobodys(struct world *w, const char *offsets, int64_t from)
 {
 	struct tensor *tensor = &w->in[input_named(w->c.problem, offsets)];
@@ -271,8 +272,8 @@ static inline struct kinds expect_valid_sequences(const struct world *w, const s
 	return kinds;
 }
 
-/* For twenty seeds, medium sequences are valid and contain the difficult kinds; keys that belong to no sequence are
- * NaN. */
+/* Checks the sequences of medium cases for twenty seeds: they are valid, and every difficult kind occurs. Keys that
+ * belong to no sequence must be NaN. */
 static inline void expect_sequences(const struct op *op, const struct op_problem *problem, bool of_prefill)
 {
 	struct attention_roles roles = attention_roles_of(problem);

@@ -121,8 +121,8 @@ static inline float *floats_of(const struct tensor *tensor, bool narrow)
 	return out;
 }
 
-/* A row outside the tensor is readable only where torch allows it: a negative index counts from the end. Where torch
- * would raise, the emulation ends, and the mistake counts as caught. */
+/* Returns true if torch could read the row; as in torch, a negative index counts from the end. If torch would raise an
+ * error, the emulation ends, and the mistake counts as caught. */
 static inline bool readable(const struct attention_view *v, int64_t *row)
 {
 	if (*row < 0)

@@ -46,7 +46,7 @@ static inline void add_weights(struct built *b, enum dtype hidden, enum dtype we
 static inline void add_block_scales(struct built *b, const char *first, const char *second)
 {
 	add_input(b, "hidden_states_scale", DTYPE_FLOAT32, "num_hidden_blocks seq_len");
-	/* gemm2's scale is listed first, so only its axes distinguish it from gemm1's */
+	/* gemm2's scale is listed before gemm1's, so only the axes distinguish the two scales */
 	add_input(b, "gemm2_weights_scale", DTYPE_FLOAT32, second);
 	add_input(b, "gemm1_weights_scale", DTYPE_FLOAT32, first);
 }

@@ -443,8 +443,8 @@ static void make_faults(struct world *w)
 	close(fd);
 }
 
-/* The program trusts the stat of a file only if the file was last written more than a few seconds ago. So the program's
- * clock runs ahead of the kernel's by more than that time. */
+/* The program trusts the stat of a file only if the file was last written more than a few seconds ago. Adding STILL_S
+ * to the program's clock therefore makes every file look old enough to be trusted. */
 enum { STILL_S = 10 };
 
 static void world_make(struct world *w)

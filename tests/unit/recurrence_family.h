@@ -122,7 +122,7 @@ static inline int64_t rows_all(const struct tensor *tensor, double value)
 	return rows;
 }
 
-/* Counts the sequences of the case, and in `empty` those without a token. */
+/* Returns the number of sequences of the case, and sets `empty` to the number of sequences without a token. */
 static inline int64_t sequences_of(const struct trial *t, int64_t *empty)
 {
 	struct recurrence_roles roles = recurrence_roles_of(t->problem);

@@ -24,12 +24,12 @@ static const struct row table[] = {
     {"ab", "ab", NULL, "1 pair of ground truths differs and no single ground truth is the outlier"},
     {"ab", "ab", "ab", "1 pair of ground truths differs and no single ground truth is the outlier; the oracle on the CPU differs from all of the ground truths"},
     {"ab", "ab", "", "1 pair of ground truths differs and no single ground truth is the outlier; the oracle on the CPU differs from none of the ground truths"},
-    /* Two of three computed an output: the third neither counts nor can be named. */
+    /* Two of three ground truths computed an output: the third neither counts nor can be named. */
     {"ac", "ac", "c", "c is the outlier, by comparison with the oracle on the CPU"},
     {"bd", "bd", NULL, "1 pair of ground truths differs and no single ground truth is the outlier"},
     {"bcd", "bd cd", NULL, "d is the outlier"},
     {"acd", "ac ad", NULL, "a is the outlier"},
-    /* Three: two that agree outvote the third. */
+    /* Three ground truths: two that agree outvote the third. */
     {"abc", "ab ac", NULL, "a is the outlier"},
     {"abc", "ab bc", NULL, "b is the outlier"},
     {"abc", "ac bc", NULL, "c is the outlier"},
@@ -40,7 +40,8 @@ static const struct row table[] = {
     {"abc", "ab ac bc", NULL, "3 pairs of ground truths differ and no single ground truth is the outlier"},
     {"abc", "ab ac bc", "ab", "3 pairs of ground truths differ and no single ground truth is the outlier: a and b differ from the oracle on the CPU"},
     {"abc", "ab ac bc", "b", "b is the outlier, by comparison with the oracle on the CPU"},
-    /* Four: three against one; two against two; one against two, where the fourth agrees with both sides. */
+    /* Four ground truths: three against one; two against two; one against two, where the fourth agrees with both
+     * sides. */
     {"abcd", "ab ac ad", NULL, "a is the outlier"},
     {"abcd", "ad bd cd", NULL, "d is the outlier"},
     {"abcd", "ac ad bc bd", NULL, "4 pairs of ground truths differ and no single ground truth is the outlier"},

@@ -203,7 +203,8 @@ static void models_explain_axes_at_some_degree(void **state)
 	expect(attest("x", "gqa_paged", "", by_four, 2, gqa, 3, &arena), "degrees tried: tp 4 by its tag");
 	expect(attest("x", "gqa_paged", "", by_three, 2, gqa, 3, &arena), "no module of llama-3.1-8b can be divided by tp:3: in self_attn.attn");
 	expect(attest("x", "gqa_paged", "", other_case, 2, gqa, 3, &arena), "degrees tried: tp 4 by its tag");
-	/* 16 and 2 heads: those of qwen3-30b-a3b (32 and 4) on two devices, and of llama-3.1-70b (64 and 8) on four */
+	/* 16 and 2 heads on each device: qwen3-30b-a3b (32 and 4) on two devices, or llama-3.1-70b (64 and 8) on
+	 * four */
 	gqa[1].value = 2;
 	expect(attest("x", "gqa_paged", "", shared, 3, gqa, 3, &arena), NULL);
 	expect(attest("x", "gqa_paged", "", wrong, 3, gqa, 3, &arena), "degrees tried: tp 8 by its tag");
@@ -230,8 +231,8 @@ static void models_explain_axes_at_some_degree(void **state)
 	arena_free(&arena);
 }
 
-/* The row of mistral-7b has no vocab_size, because its versions have different ones: the head may have any number of
- * rows. */
+/* The table's row of mistral-7b has no vocab_size, because the versions of mistral-7b have different sizes. So a head
+ * of mistral-7b may have any number of rows. */
 static void fields_that_the_table_lacks_contradict_nothing(void **state)
 {
 	const char *tags[] = {"model:mistral-7b"};

@@ -130,7 +130,7 @@ static void numbers_are_short_and_read_back_the_same(void **state)
 	buf_free(&buf);
 }
 
-/* The plain way: one digit more until the text reads back the same. */
+/* Writes the number with more and more digits, until the text reads back as the same number. */
 static void write_plainly(char text[40], double value)
 {
 	for (int digits = 6; digits <= 17; digits++) {

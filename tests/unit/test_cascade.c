@@ -179,7 +179,7 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 static const struct {
 	enum mistake mistake;
 	const char *name;
-	int problems; /* one bit per problem, set if this way is a mistake there */
+	int problems; /* one bit for each problem in which this way is a mistake */
 } mistakes[] = {
     {NATURAL_THROUGHOUT, "natural for base 2", 63},
     {NATURAL_LOGARITHM_AT_THE_END, "natural logarithm at the end", 63},

@@ -123,7 +123,7 @@ static void make_pair(void *a, void *b, enum dtype dtype, int64_t elements, int 
 			dtype_store(a, dtype, i, specials[random % 5]);
 			dtype_store(b, dtype, i, specials[random / 5 % 5]);
 		}
-		if (i / 1024 % 3 == 1) /* a block whose bits are equal */
+		if (i / 1024 % 3 == 1) /* in every third block, both tensors have the same bits */
 			dtype_store(b, dtype, i, dtype_load(a, dtype, i));
 	}
 }
@@ -353,7 +353,7 @@ static void the_five_worst_places_are_those_of_a_search_through_all(void **state
 }
 
 /* Let q be the next double below d / (1 + g). Because products are rounded, q * (1 + g) may still equal d. Finds
- * numbers g and d for which this happens, both exact sums of a few powers of two. */
+ * numbers g and d for which q * (1 + g) equals d. Both are exact sums of a few powers of two. */
 static void find_what_rounding_hides(double *g, double *d)
 {
 	for (*g = 2; *g < 4096; *g += 1)
@@ -366,8 +366,9 @@ static void find_what_rounding_hides(double *g, double *d)
 	fail_msg("no ratio is hidden by rounding");
 }
 
-/* Five places with the ratio q (as above) fill the list of the worst places. A place in a later block has the ratio d /
- * (1 + g). Only a division shows that this ratio is larger than q; a comparison of products does not. */
+/* Five places with the ratio q of find_what_rounding_hides fill the list of the worst places. One place in a later
+ * block has the ratio d / (1 + g). Only a division shows that the ratio d / (1 + g) is larger than q; a comparison of
+ * products does not. */
 static void a_place_that_rounding_hides_is_among_the_worst(void **state)
 {
 	enum { COUNT_OF_ALL = 3000, LATER = 2500 };

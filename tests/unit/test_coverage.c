@@ -106,7 +106,7 @@ static const char *covered(const struct op *op, const struct op_case *c, const c
 	return NULL;
 }
 
-/* The name contradicts the shapes. */
+/* The definition's name contradicts its shapes. */
 enum { BATCH, TOKENS, HEADS, V_HEADS, K, V, AXES };
 static const struct op_axis axes[AXES] = {
     [BATCH] = {"batch", true, 0},      [TOKENS] = {"tokens", true, 0}, [HEADS] = {"heads", false, 2},

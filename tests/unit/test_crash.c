@@ -295,7 +295,7 @@ static void act(struct actor *a)
 			stage->acked[i] = 0; /* gc may delete these verdicts from now on */
 		if (store_gc(a->store, &needs, false, &swept, &a->err) == 0 && swept.bytes_after < swept.bytes_before)
 			stage->compacted = true;
-		for (int i = 0; i < MERGED; i++) /* checked even if a call failed and the process continued */
+		for (int i = 0; i < MERGED; i++) /* checks, even after a failed call, the merged verdicts */
 			if (look(a, i) < 0 || (stage->acked[i] && look(a, i) != 1))
 				_exit(3);
 		struct export_counts out;
@@ -320,7 +320,7 @@ static void remove_root(const char *root)
 	nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Calls `work` in a new process, as the next run would. */
+/* Calls `work` in a new process, because the next run of the program is also a new process. */
 static int in_child(struct actor *a, void (*work)(struct actor *a))
 {
 	int status;

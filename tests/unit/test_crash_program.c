@@ -453,8 +453,8 @@ static void at_every_point_of_the_program(void **state)
 
 /* --- clocks and torn files ---------------------------------------------------------------------------------------- */
 
-/* After an edit that keeps the size, runs the program under each of these clocks. Each run reports the verdict of the
- * current text. Verdicts that an earlier run stored when the clock was different are still there. */
+/* After an edit that keeps the size, runs the program under each clock listed here. Each run must report the verdict of
+ * the current text. Verdicts that an earlier run stored when the clock was different are still there. */
 static void whatever_the_clock_shows(void **state)
 {
 	static const int64_t clocks[] = {

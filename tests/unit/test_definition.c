@@ -659,7 +659,7 @@ static void names_are_those_of_the_file_and_of_python(void **state)
 	/* the name of an axis occurs only in shapes and constraints, so it need not be a Python identifier */
 	taken(AXES, "\"axes\": {\"batch\": {\"type\": \"var\"}, \"hidden\": {\"type\": \"const\", \"value\": 64}, "
 	            "\"2h\": {\"type\": \"var\"}, \"kv-heads / 2\": {\"type\": \"var\"}, \"\xC3\xA9\": {\"type\": \"var\"}},");
-	/* an input whose name no argument can have is passed by position */
+	/* an input whose name cannot be the name of a Python argument is passed by position */
 	taken(INPUTS, "\"inputs\": {\"x-1\": {\"shape\": [], \"dtype\": \"int8\"}, \"2x\": {\"shape\": [], \"dtype\": \"int8\"}, "
 	              "\"lambda\": {\"shape\": [], \"dtype\": \"int8\"}},");
 	refused(INPUTS, "\"inputs\": {\"\": {\"shape\": [], \"dtype\": \"int8\"}},",

@@ -1,5 +1,5 @@
-/* test_described_default - which sentences of a description say that a number stands for a Python scalar's default, and
- * that such a number is computed like the default. */
+/* test_described_default - which sentences of a description say that a certain value of a Python scalar stands for the
+ * scalar's default. Such a value gives the same results as the default. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -64,7 +64,7 @@ static void names_say_the_kind(void **state)
 		if (found.kind != expected[i].kind || (expected[i].axis != -2 && found.axis != expected[i].axis))
 			fail_msg("input %s: %s of axis %d", inputs[i].name, input_kind_name(found.kind), found.axis);
 	}
-	assert_true(described_input(&problem, NULL, 0, 4).axis >= 0); /* any axis but its own */
+	assert_true(described_input(&problem, NULL, 0, 4).axis >= 0); /* any axis except BATCH */
 	assert_int_not_equal(described_input(&problem, NULL, 0, 4).axis, BATCH);
 }
 

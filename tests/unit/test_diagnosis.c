@@ -116,8 +116,8 @@ static void try_rows(struct world *w, struct seen *seen)
 	struct tensor truth[OP_PLACES] = {{.data = NULL}};
 	struct err err = {""};
 
-	/* The oracle may also read the entries after the outputs. NULL as their data means that these truths are not
-	 * requested. */
+	/* The oracle may also read the entries behind those of the outputs. The data of these entries is NULL, which
+	 * means that their truths are not requested. */
 	for (int i = 0; i < w->c.problem->output_count; i++)
 		truth[i] = w->truth[i];
 	assert_int_equal(w->op->oracle(&w->c, w->in, truth, &err), 0);
@@ -161,7 +161,7 @@ static void look_at(const struct op *op, const struct op_problem *problem, struc
 	}
 }
 
-/* Small mixtures of experts; those of the dataset are larger than MOST_BYTES. */
+/* Tries the rows on small mixtures of experts, because the dataset's mixtures of experts are larger than MOST_BYTES. */
 static void look_at_experts(struct seen *seen)
 {
 	struct built forms[7];

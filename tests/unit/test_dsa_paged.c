@@ -372,8 +372,9 @@ static void start_indexer(struct world *w, struct built *b, enum op_size size, i
 	make_world_of(w, &dsa_paged_op, &b->problem, axis + row * b->problem.axis_count, seed, contents);
 }
 
-/* There are sequences with no key, one key, as many keys as are chosen, and one more. The pages of a sequence are
- * distinct; pages of no sequence are NaN, and table entries beyond a sequence's pages refer to such pages. */
+/* There are sequences with no key, one key, as many keys as are chosen, and one key more than that. The pages of a
+ * sequence are distinct; pages of no sequence are NaN. Table entries beyond a sequence's pages refer to pages of no
+ * sequence. */
 static void tables_are_valid_and_contain_difficult_lengths(void **state)
 {
 	struct built b;
@@ -537,8 +538,8 @@ static void a_choice_is_a_set_in_which_near_ties_are_free(void **state)
 	dtype_store(w.answer[0].data, DTYPE_INT32, 63, first);
 	assert_true(passes(&w, "another order"));
 
-	/* A key that was not chosen is not accepted in place of the chosen key with the smallest score. After it has
-	 * become a copy of that key, it is accepted. */
+	/* A key that was not chosen is not accepted in place of the chosen key with the smallest score. Once the key
+	 * that was not chosen is a copy of that chosen key, it is accepted. */
 	beyond = -1;
 	for (int64_t j = 0; j < attention_integer(&w.in[3], 0) && beyond < 0; j++) {
 		double name = (double)(attention_integer(&w.in[4], j / 16) * 16 + j % 16);
@@ -597,7 +598,8 @@ static void scores_that_are_no_numbers_count_as_the_largest(void **state)
 	}
 }
 
-/* Checks the indexer's edge cases: their inputs, that a correct choice passes, and that each wrong choice fails. */
+/* Checks the inputs of the indexer's edge cases. In each edge case, a correct choice must pass and each wrong choice
+ * must fail. */
 static void the_indexers_edges_have_one_answer(void **state)
 {
 	static const struct {

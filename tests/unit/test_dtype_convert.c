@@ -103,7 +103,7 @@ static void a_float_that_is_rounded_first_would_be_wrong(void **state)
 	double off_the_middle = 1 + 0x1p-8 + 0x1p-40;
 
 	(void)state;
-	/* the error that comes from rounding to float first */
+	/* rounding to float first gives a wrong result */
 	assert_true(float_from_bf16(bf16_from_float((float)off_the_middle)) == 1.0f);
 	assert_true(written(DTYPE_BFLOAT16, off_the_middle) == 1 + 0x1p-7);
 }
@@ -125,7 +125,7 @@ static void overflow_and_special_values_follow_the_format(void **state)
 		assert_true(written(dtype, 1e-300) == 0 && signbit(written(dtype, -1e-300)));
 		assert_true(written(dtype, 1e300) == over || dtype != DTYPE_FLOAT4_E2M1);
 	}
-	/* the middle between 448 and 480, which e4m3 does not have */
+	/* 464 is the middle between 448 and 480, but e4m3 has no 480 */
 	assert_true(written(DTYPE_FLOAT8_E4M3FN, 464) == 448);
 	assert_true(isnan(written(DTYPE_FLOAT8_E4M3FN, 465)));
 }

@@ -114,7 +114,7 @@ static void a_syntax_error_hides_all_functions(void **state)
 	check_answer("def run(x): pass\ny = '''a\n", PYTHON_OUTLINE_ERROR, NULL);
 }
 
-/* The rest of the source may define run. */
+/* If the outline gives up before the end of the source, the rest of the source may define run. */
 static void run_is_called_if_the_outline_is_unsure(void **state)
 {
 	struct buf source = {0};

@@ -83,7 +83,7 @@ static void a_file_beyond_the_limit_is_not_read(void **state)
 	buf_free(&buf);
 }
 
-/* For stat a file in /proc has 0 bytes, but reading gives more, as with a file that grows while it is read. */
+/* stat reports 0 bytes for a file in /proc, but reading the file gives more, as if it grew while it is read. */
 static void a_file_that_grows_while_it_is_read_is_still_bounded(void **state)
 {
 	struct buf buf = {0};

@@ -271,7 +271,7 @@ static void provided_indices_meet_no_poison(void **state)
 	free_world(&w);
 }
 
-/* Sets var axes as a workload may do, in the order of the problem's axes; const axes such as heads stay. */
+/* Sets var axes as a workload may do, in the order of the problem's axes; const axes such as heads keep their sizes. */
 static void set_axes(const struct built *b, int64_t *axis, const int64_t *var)
 {
 	for (int a = 0, v = 0; a < b->problem.axis_count; a++)

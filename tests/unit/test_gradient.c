@@ -77,7 +77,7 @@ static void a_problem_of_gradients_is_derived_and_reversed(void **state)
 	struct op_problem made = gradient_problem(forward, absent, false, &arena);
 
 	assert_int_equal(made.input_count, 8);
-	assert_int_equal(made.output_count, 5); /* gradients of q, k, v, g and initial_state; a scale has none */
+	assert_int_equal(made.output_count, 5); /* gradients of q, k, v, g and initial_state; a scale has no gradient */
 	assert_string_equal(made.inputs[0].name, "q");
 	assert_string_equal(made.inputs[6].name, "grad:output");
 	assert_string_equal(made.inputs[7].name, "grad:final_state");

@@ -46,8 +46,8 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* The names of the ground truths on an sm_90 GPU, separated by blanks. If `family` is NULL, the definition has no
- * family. */
+/* Returns the names of the ground truths on an sm_90 GPU, separated by blanks. If `family` is NULL, the definition has
+ * no family. */
 static char *asked(const char *choice, const char *family, const struct own_truth *own, int own_count)
 {
 	struct program program = {.store = NULL};
@@ -104,7 +104,7 @@ static void the_datasets_own_truth_is_used_without_a_family_and_on_request(void 
 	assert_asked_with(&own, "truth,builtin", NULL, "truth");
 	assert_asked_with(&own, "builtin", NULL, "");
 	assert_asked("auto", NULL, "");
-	assert_asked("truth", "gemm", "truth"); /* the list includes it, although it cannot be used */
+	assert_asked("truth", "gemm", "truth"); /* the list includes "truth", although it cannot be used */
 }
 
 /* Solutions are used only if --ground-truth names them: all, or those of a name or an author. */
@@ -128,7 +128,7 @@ static void solutions_are_used_if_they_are_named(void **state)
 	assert_asked_among(own, 4, "auto,solution:nobody", NULL, "truth");
 	assert_asked_among(own, 4, "auto,solution", "gemm", "torch builtin solution:a solution:b");
 	assert_asked_among(own, 4, "all,solution:a", "gemm", "torch builtin truth solution:a");
-	assert_asked_among(own, 4, "solution:c", NULL, "solution:c"); /* the list includes it, although it cannot be used */
+	assert_asked_among(own, 4, "solution:c", NULL, "solution:c"); /* listed, although solution c cannot be used */
 	assert_asked_among(own, 1, "solution", NULL, "solution");
 }
 

@@ -148,7 +148,7 @@ static const char *list_of(const struct buf *page, const char *name, struct aren
 	return arena_printf(arena, "%.*s", (int)strcspn(from + 1, "\n") + 1, from);
 }
 
-/* Returns where a status stands in a list of the page. It must stand there exactly once. */
+/* Returns where a status stands in a list of the page. The status must be in the list exactly once. */
 static const char *place_of(const char *list, const char *name, struct arena *arena)
 {
 	const char *word = arena_printf(arena, "\"%s\"", name);
@@ -187,7 +187,7 @@ static void the_page_knows_every_status(void **state)
 	world_end(w);
 }
 
-/* Stores a verdict of a case with another version of torch. */
+/* Stores a verdict of case `c` that was computed with version `torch` of torch. */
 static void store(struct world *w, const struct case_result *c, const char *torch, double margin, int64_t time)
 {
 	const struct output_verdict output = {

@@ -204,8 +204,8 @@ static void a_sparse_index_is_left_to_git(void **state)
 	expect_left_to_git("announced", true);
 }
 
-/* Any bytes give an answer, and no byte beyond the end is read: the copy ends where its allocation ends, so that the
- * sanitizers see it. */
+/* Any bytes of an index file give an answer, and no byte beyond the end is read. Each index is copied into an
+ * allocation of exactly its size, so that the sanitizers see a read beyond the end. */
 static void garbled_indexes_get_an_answer(void **state)
 {
 	struct buf bytes = {0};

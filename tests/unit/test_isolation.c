@@ -1,6 +1,6 @@
 /* test_isolation - checks which tasks may keep their runner and which may have several runners, as far as the task
- * itself determines this. Also checks how the answers of the reader are understood. The reader is a socket of this
- * test; no process is started. */
+ * itself determines this. Also checks what the pool makes of the answers of the reader process. In this test, a socket
+ * takes the place of the reader, and no process is started. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

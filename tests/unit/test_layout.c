@@ -9,7 +9,7 @@
 
 #include "workers/protocol/layout.h"
 
-/* Lists of sizes. For some of them it is not enough to reverse the order: a tensor would keep its address. */
+/* Lists of sizes. For some of the lists, a reversed order is not enough: a tensor would keep its address. */
 static const struct {
 	int count;
 	int64_t bytes[4];

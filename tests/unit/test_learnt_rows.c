@@ -115,8 +115,8 @@ static void known_inputs_make_it_a_failure(void **state)
 	arena_free(&w.result.arena);
 }
 
-/* If a case passed by a ground truth, it stays passed, whatever the check of rows shows. In a case that exists only for
- * its checks, rows that are not independent are a finding. */
+/* If a case passed by comparison with a ground truth, it stays passed, whatever the check of rows shows. In a case that
+ * exists only for its checks, rows that are not independent are a finding. */
 static void a_ground_truth_decides(void **state)
 {
 	(void)state;

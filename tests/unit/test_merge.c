@@ -68,8 +68,8 @@ static void write_answer(const char *checker, const char *key, struct arena *are
 }
 
 /* Writes an answer of a worker (write_answer), and checks its only verdict by the rules of a build with the checker
- * "ours". Returns the message, which is "" if the verdict is accepted. If `spoil`, a character of the verdict is
- * changed first. */
+ * "ours". Returns the message, which is "" if the verdict is accepted. If `spoil` is true, a character of the verdict
+ * is changed first. */
 static struct err check(const char *checker, const char *key, const char *expected_key, bool spoil)
 {
 	struct arena arena = {0};

@@ -266,8 +266,8 @@ static void closing_leaves_no_process_and_no_descriptor_behind(void **state)
 
 	(void)state;
 	setenv("REFTEST_TEST_MARK", path, 1);
-	/* the reference starts a daemon in its own session, which ignores all signals that can be ignored, and a
-	 * stopped child */
+	/* the reference starts a stopped child and, in a session of its own, a daemon that ignores all signals that can
+	 * be ignored */
 	snprintf(reference, sizeof reference,
 	         HEAD "import subprocess\n" RUN
 	              "    subprocess.Popen(['sh', '-c', 'trap \"\" TERM HUP INT; sleep 600'], start_new_session=True)\n"

@@ -119,7 +119,7 @@ static void an_output_may_be_an_input(void **state)
 {
 	struct pool_result result = verify(*state, HEAD "def run(hidden_states, weight):\n    return hidden_states\n");
 
-	/* the result is wrong, but neither a mutated input nor an error */
+	/* the reason is a wrong result, not a mutated input or an error */
 	expect(&result, STATUS_FAILED, REASON_NUMERIC, NULL);
 	assert_true(result.verdict->outputs[0].metrics.hits < BATCH * HIDDEN);
 }
@@ -149,7 +149,7 @@ static void what_a_reference_reaches_is_reported_and_its_verdict_is_not_stored(v
 			fail_msg("reported is '%s', not '%s'", result.reached, reaches[i].says);
 	}
 
-	/* Modules of the interpreter itself do not change between runs, so that using them does not prevent caching. */
+	/* Modules of the interpreter itself do not change between runs, so using them does not prevent caching. */
 	struct pool_result result = verify(*state, HEAD RUN "    import wave; print(wave)\n    return y\n");
 
 	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
@@ -460,7 +460,8 @@ static void taking_more_memory_than_there_is_raises(void **state)
 	expect(&result, STATUS_ERROR, REASON_MEMORY_LIMIT, "ran out of memory");
 	assert_false(result.keep);
 	/* Memory that is reserved but never written uses no physical memory. Without a memory limit the reference could
-	 * reserve much more than the machine has. The default for such small tensors is a little more than 4 GiB. */
+	 * reserve much more than the machine has. The default limit for the small tensors of this definition is a
+	 * little more than 4 GiB. */
 	result = verify(*state, HEAD RUN "    hog = []\n"
 	                                 "    try:\n        while True: hog.append(torch.empty(1 << 28))\n"
 	                                 "    finally: assert len(hog) <= 4, len(hog)\n");
@@ -508,7 +509,8 @@ static void each_limit_is_told(void **state)
 	expect_all_is_well(*state);
 }
 
-/* A freed tensor that is larger than malloc's largest threshold is reused, too, without new pages. */
+/* The memory of a freed tensor is reused without new pages, even if the tensor is larger than malloc's largest
+ * threshold. */
 static void freed_memory_is_reused_by_the_next_tensor(void **state)
 {
 	struct pool_result result = verify(
@@ -531,8 +533,8 @@ static void every_default_limit_has_room(void **state)
 	assert_false(memory_limit_has_room(memory_limit(1 << 30, 0)));
 }
 
-/* A tensor fits where a freed one of its size was, although small ones were made meanwhile. Without the settings that
- * this needs, the heap of about every second runner grows by 2 GiB. */
+/* A new tensor fits into the memory of a freed tensor of the same size, even if small tensors were created in between.
+ * Without the settings that make this possible, the heap of about every second runner grows by 2 GiB. */
 static void freed_tensors_leave_no_holes(void **state)
 {
 	const char *reference =

@@ -92,7 +92,7 @@ static void check_rows(const cJSON *models)
 }
 
 /* Checks the real file: every entry has a model, a source and numbers, and every epsilon is small. A model may have
- * several entries, because its fields come from several sources, but no field twice. */
+ * several entries, because its fields come from several sources, but no field may occur twice. */
 static void every_entry_names_its_source_and_no_field_of_a_model_comes_twice(void **state)
 {
 	struct buf text = {0};

@@ -97,7 +97,7 @@ static void names_are_sorted(void **state)
 			fail_msg("%s stands before %s", names_plain[i - 1], names_plain[i]);
 }
 
-/* The only files that a reference may open are those with literal paths in the list, and only for reading. */
+/* A reference may open a file only if the path is a literal and is in the list, and only for reading. */
 static void declared_files_may_be_read(void **state)
 {
 	static const char *const files[] = {"a.txt", "b/it's.bin"};

@@ -10,7 +10,7 @@ extern const struct op quantize_fp8_per_token_group_op;
 
 #define AXES(hidden, groups) {{"num_tokens", true, 0}, {"hidden_size", false, hidden}, {"num_groups", false, groups}}
 static const struct op_axis axes64[] = AXES(256, 4), axes128[] = AXES(256, 2), odd[] = AXES(100, 3);
-/* rows that are too long for a case of 4097 rows, which would take long */
+/* these rows are so long that a case of 4097 rows would take long */
 static const struct op_axis wide64[] = AXES(320, 5), wide160[] = AXES(320, 2), one[] = AXES(320, 1);
 #define X(dtype) {"x", dtype, 2, {0, 1}, false, NULL}
 #define Q {"q", DTYPE_FLOAT8_E4M3FN, 2, {0, 1}, false, NULL}
@@ -42,7 +42,7 @@ enum way {
 	BY_LOOSE,
 	NEGATIVE_ZERO, /* no mistake */
 	OF_THE_ROW,
-	OF_THE_TENSOR, /* of its first groups, which is as wrong and faster */
+	OF_THE_TENSOR, /* uses only the first groups, which is as wrong and faster */
 	WITHOUT_SIGN,
 	LIMIT_240,
 	INVERTED,
@@ -285,8 +285,8 @@ static void an_unattested_floor_is_seen_in_the_reference(void **state)
 			assert_int_equal(OP->oracle(&t.c, t.in, t.out, NULL), 0);
 			assert_int_equal(OP->probe(&t.c, t.in, t.out, found, NULL), 0);
 			assert_true(fabs(found[0].value - floors[i]) <= 1e-9 * floors[i]);
-			/* If there is no floor, a group of zeros has scale 0. This is accepted only if groups of tiny
-			 * numbers do not show a floor either. */
+			/* If there is no floor, a group of zeros has scale 0. Scale 0 is accepted only if groups of
+			 * tiny numbers do not show a floor either. */
 			trial_spoil(&t, true, false);
 			assert_int_equal(OP->probe(&t.c, t.in, t.out, found, NULL), p == 0 ? 0 : -1);
 			t.c.constants[0].value = 1.234e-9;

@@ -27,7 +27,7 @@ static void philox_gives_its_published_answer(void **state)
 	assert_int_equal(out.word[3], 0x9b00dbd8);
 }
 
-/* A second implementation, written from the paper word by word, with 64-bit products only. */
+/* A second implementation of Philox, written from the paper word by word, with 64-bit products only. */
 static void second_opinion(uint64_t key, uint64_t block, uint32_t out[4])
 {
 	uint64_t c[4] = {block & 0xffffffff, block >> 32, 0, 0}, k[2] = {key & 0xffffffff, key >> 32};

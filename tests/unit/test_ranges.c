@@ -102,7 +102,8 @@ static void look_at_case(struct subject *s, const int64_t *axis, enum op_content
 }
 
 /* Returns true if the scalar differs between the two sets of input values in at least one case, which is known at the
- * `last` case. It need not differ in every case: where it does not, a reference that caches a result by it fails. */
+ * `last` case. The scalar need not differ in every case: in a case where it does not differ, a reference that caches
+ * its result by the scalar fails. */
 static bool differs(struct subject *s, int input, bool last)
 {
 	if (s->scalar[input][0] != s->scalar[input][1])

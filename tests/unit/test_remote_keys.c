@@ -60,7 +60,7 @@ static void what_would_count_is_found_and_nothing_else(void **state)
 	static const struct policy policies[] = {
 	    {.device_class = "cpu", .torch = "2.13.0"},			 /* --device cpu */
 	    {.device_class = "cpu", .torch = "2.13.0", .any_gpu = true}, /* a machine without a GPU */
-	    {.device_class = "cpu", .any_gpu = true},			 /* a machine without torch too */
+	    {.device_class = "cpu", .any_gpu = true},			 /* a machine without a GPU and without torch */
 	    {.device_class = "cpu"},
 	    {.device_class = "sm_90", .torch = "2.9", .cuda = "13.0"},
 	    {.device_class = "sm_90"},

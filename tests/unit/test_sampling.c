@@ -261,7 +261,8 @@ static int64_t race(const struct token *tokens, int64_t count, uint64_t key, int
 }
 
 /* Draws from the tokens in order of falling probability. For a correct sampler, `target` is a random number times the
- * sum of the kept probabilities. For a sampler with the mistake P_FOR_SUM, it is the random number times top_p. */
+ * sum of the kept probabilities. For a sampler with the mistake P_FOR_SUM, `target` is the random number times
+ * top_p. */
 static int64_t draw_below(const struct token *tokens, int64_t count, double target)
 {
 	int64_t i = 0;
@@ -566,7 +567,8 @@ static struct filter_kept keeps(const double *values, int count, struct filter_b
 	return kept;
 }
 
-/* Checks the functions that look at a row without sorting it, for rows that do not fill vectors. */
+/* Checks the functions that look at a row without sorting it, also for row lengths that are no multiple of a vector's
+ * length. */
 static void rows_are_seen_without_sorting_as_they_are_sorted(void **state)
 {
 	enum { COUNT = 37 };

@@ -114,7 +114,7 @@ static void a_task_may_forbid_it(void **state)
 	"    for i in range(1500):\n        torch.matmul(torch.ones(64, 64), torch.ones(64, 64))\n"                    \
 	"    y = x * torch.rsqrt(x.double().pow(2).mean(-1, keepdim=True) + 1e-6).float() * w\n    return " value "\n"
 
-/* Runs the cases in a pool with several lanes. Returns the largest number of lanes that worked on them at once. */
+/* Runs the cases in a pool with several lanes. Returns the largest number of lanes that worked on the cases at once. */
 static int lanes_at_work(struct setting *setting, const struct task *task, bool own, enum status expected)
 {
 	struct pool *pool = setting->pool;

@@ -86,7 +86,7 @@ static void mistakes_are_named_with_their_place(void **state)
 	expect_refused("device = \"cud\"", "unknown device 'cud'");
 	expect_refused("accept = \"failed\"", "unknown state 'failed'");
 	expect_refused("accept = \"approved,\"", "unknown state ''");
-	/* a sentence is one line, also if a name that it shows is not */
+	/* a message is one line, even if a name in the message contains a line feed */
 	expect_refused("accept = \"ap\\nroved\"", "unknown state 'ap\\x0aroved'");
 	expect_refused("sizes = \"sm\\nall\"", "unknown size 'sm\\x0aall'");
 	expect_refused("device = \"c\\npu\"", "unknown device 'c\\x0apu'");

@@ -157,8 +157,8 @@ static bool has_option(const struct command *command, const char *word)
 	return false;
 }
 
-/* The coordinator of a fleet sets --root, --device and --jobs of `work` itself. Every other option of `work` is one of
- * `verify`, which the coordinator passes on. */
+/* The coordinator of a fleet sets --root, --device and --jobs of `work` itself. Every other option of `work` is also an
+ * option of `verify`, and the coordinator passes it on. */
 static void the_coordinator_of_a_fleet_passes_every_option_of_work_on(void **state)
 {
 	static const char own[] = " --root --device --jobs ";

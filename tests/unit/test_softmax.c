@@ -120,7 +120,7 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 static const struct {
 	enum mistake mistake;
 	const char *name;
-	int problems; /* one bit per problem, set if this way is a mistake there */
+	int problems; /* one bit for each problem in which this way is a mistake */
 } mistakes[] = {
     {MAX_KEPT, "largest not taken off", 31},
     {BASE_TWO, "powers of two", 31},

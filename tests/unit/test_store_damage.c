@@ -416,7 +416,7 @@ static void a_disk_too_full_to_begin_a_store_is_a_sentence(void **state)
 	store_close(store);
 }
 
-/* Runs in a child: mounts a small disk over the root, fills it, and uses the store there. 77: mounting is not
+/* Runs in a child: mounts a small disk over the root, fills it, and uses the store there. Returns 77 if mounting is not
  * permitted. */
 static int use_full_disk(struct place *p)
 {

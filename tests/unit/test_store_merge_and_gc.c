@@ -234,7 +234,8 @@ static void expect_drivers(struct place *p, const char *driver, const char *othe
 	buf_free(&text);
 }
 
-/* The driver is no part of the key: verdicts on other drivers replace each other, and their margins stay. */
+/* The driver is no part of the key: verdicts on different drivers replace each other, and the margins of all drivers
+ * stay. */
 static void margins_on_other_drivers_stay(void **state)
 {
 	struct place *p = *state;
@@ -259,7 +260,7 @@ static void margins_on_other_drivers_stay(void **state)
 	merge(p, 1, "2.13", 1, day + 3, &merged);
 	assert_true(merged.replaced == 1 && merged.kept == 1);
 	expect_drivers(p, "580", "550:0.375 570:0.5 560:4 ");
-	on_driver(p, "570", 8); /* older than the margin that is known of this driver */
+	on_driver(p, "570", 8); /* this verdict is older than the known margin of its driver */
 	merge(p, 1, "2.13", 1, day, &merged);
 	expect_drivers(p, "580", "550:0.375 570:0.5 560:4 ");
 

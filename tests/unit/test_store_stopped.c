@@ -31,8 +31,8 @@ static int put_fact(const char *root, const char *key)
 	return answer;
 }
 
-/* Starts a process that writes without a pause, in its own process group. A test can be started in a group in which the
- * kernel ignores SIGTSTP: one whose members have no parent in another group of the same session. */
+/* Starts a process that writes without a pause, in its own process group. The kernel ignores SIGTSTP in a process group
+ * whose members have no parent in another group of the same session, and this test may be started in such a group. */
 static pid_t begin_writing(const char *root)
 {
 	pid_t child = fork();

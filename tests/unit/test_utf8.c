@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-/* Every code point is written and read back; every other sequence of bytes of its length is rejected. */
+/* Every code point is written and read back; every other sequence of bytes of the same length is rejected. */
 static void every_code_point_is_written_and_read(void **state)
 {
 	char text[UTF8_MAX];

@@ -27,7 +27,8 @@ static const struct watched_tree trees[] = {
     {"blob", 8, 0, NULL},
 };
 
-/* The type of file system that statfs reports for all paths; 0: the real one. A test has no NFS server. */
+/* The type of file system that statfs reports for all paths; 0: the real one. A fake type is needed because a test has
+ * no NFS server. */
 static long fake_type;
 
 int statfs(const char *path, struct statfs *out)

@@ -358,8 +358,8 @@ typedef void trial_play(struct trial *t, int mistake);
 
 enum { TRIAL_END = -1 };
 
-/* Each of the correct variants `ways` (up to TRIAL_END) passes for every size and seed. Zeros in place of its outputs
- * do not pass. */
+/* Each of the correct variants `ways` (up to TRIAL_END) passes for every size and seed. Outputs of only zeros do not
+ * pass. */
 static inline void assert_right_passes(const struct op *op, const struct op_problem *problem, int seeds, trial_play *play,
 				       const int *ways)
 {
