@@ -170,9 +170,9 @@ os.chmod(beside, os.stat(path).st_mode)
 os.replace(beside, path)' "$@" || fail "$1 could not be edited"
 }
 
-# `with_gates`: gives references the functions tell_started() and gate(STARTED, GO). A call of either one ends the wait
-# of `started`. gate then waits until the file GO exists; if GO exists already, gate does nothing. References can reach
-# no file of the test, so their runner opens the test's folder before it confines itself.
+# `with_gates`: gives references the functions tell_started() and gate(STARTED, GO). A call of tell_started or gate ends
+# the wait of `started`. gate then waits until the file GO exists; if GO exists already, gate does nothing. References
+# can reach no file of the test, so their runner opens the test's folder before it confines itself.
 with_gates() {
 	cat >"$work/gates.py" <<P
 import builtins, os, time

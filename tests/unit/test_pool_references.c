@@ -686,8 +686,9 @@ static void what_a_reference_leaves_running_is_ended_with_it(void **state)
 	assert_true(patience > 0);
 }
 
-/* Finds the arena, says which memfd it is and whether an earlier reference left bytes in it, and leaves some. A
- * process that it starts writes them again and again until it is killed. */
+/* This reference finds the arena, reports the arena's memfd and whether an earlier reference left bytes in it, and
+ * leaves bytes of its own. A process that the reference starts writes the same bytes again and again until the process
+ * is killed. */
 #define LEAVES_BYTES HEAD "import gc\n" RUN \
 	"    arena = next(o.map for o in gc.get_objects() if type(o).__name__ == 'Arena' and hasattr(o, 'map'))\n" \
 	"    inode = next(line.split()[4] for line in open('/proc/self/maps') if 'reftest-arena' in line)\n" \

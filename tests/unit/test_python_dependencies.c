@@ -151,7 +151,7 @@ static void what_reads_the_clock_is_reported(void **state)
 
 		assert_string_equal(words.unsteady, rows[i].unsteady);
 		assert_int_equal(words.unsteady_line, rows[i].line);
-		assert_true(words.unsteady[0] == '\0' || words.access == ACCESS_OUTSIDE); /* its verdict is never stored */
+		assert_true(words.unsteady[0] == '\0' || words.access == ACCESS_OUTSIDE); /* never stored */
 	}
 }
 

@@ -70,7 +70,7 @@ static void another_bound_of_the_dataset_makes_no_summary_count(void **state)
 	write_both(w);
 	w->options.details = false;
 	w->options.cases.dataset_bounds = true;
-	for (int i = 0; i < 3; i++) { /* the second run has the bound of the first */
+	for (int i = 0; i < 3; i++) { /* the first two runs have the same bound */
 		*bound = (struct tolerance){i < 2 ? 0.1 : 0.2, 0.1, -1};
 		world_run(w);
 		assert_int_equal(world_result(w, "first_h64")->from_summary, i == 1);
@@ -389,7 +389,7 @@ static void what_never_ran_is_estimated(void **state)
 	assert_true(expected_seconds(0, "nobody_knows_it", &job) == expected_seconds(0, NULL, &job));
 }
 
-/* If this text changes, every such case runs again. */
+/* The field case.checks of a subject lists the checks. If its text changes, every case with checks runs again. */
 static void the_subject_of_a_case_with_checks_names_them(void **state)
 {
 	struct world *w = *state;

@@ -114,7 +114,7 @@ static void the_next_runner_finds_zeros_and_no_larger_arena(void **state)
 		assert_int_equal(stat.st_ino, first);
 		assert_int_equal(stat.st_size, 10 * MIB);
 		assert_int_equal(shared_memory_room(shared), i == 0 ? 10 * MIB : (needs[i] + MIB) / (2 * MIB) * (2 * MIB));
-		assert_int_equal(shared->id, id + (int)i + 1); /* so the runner gets the memfd */
+		assert_int_equal(shared->id, id + (int)i + 1); /* the id is new, so the runner gets the memfd */
 		assert_all_zero(shared);
 		write_everywhere(shared);
 		shared_memory_retire(shared, FIRST + (int)i);

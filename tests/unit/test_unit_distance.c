@@ -141,7 +141,7 @@ static void special_values_have_rules(void **state)
 	}
 }
 
-/* A float64 result that is beyond the range of float16 equals an infinity there. */
+/* If the declared dtype is float16, a float64 value beyond the range of float16 equals an infinity. */
 static void wide_results_are_held_in_the_declared_range(void **state)
 {
 	(void)state;

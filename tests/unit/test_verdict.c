@@ -221,7 +221,7 @@ static void drivers_survive_in_the_whole_and_in_the_head(void **state)
 	v.drivers = drivers;
 	v.driver_count = 2;
 	verdict_write(&v, &text);
-	assert_int_equal(verdict_time(text.data, text.length), whole.time); /* not the time of a driver */
+	assert_int_equal(verdict_time(text.data, text.length), whole.time); /* of the verdict, not of a driver */
 	const struct verdict *read = verdict_parse(text.data, text.length, &arena, NULL);
 
 	assert_non_null(read);

@@ -217,7 +217,8 @@ static void a_zygote_starts_only_when_no_process_is_left(void **state)
 	close_pool(&setting);
 }
 
-/* Each runner starts a process, which has the runner's pipe. When the runner is gone, the pipe has no writer. */
+/* Each runner starts a process, which inherits the runner's pipe. When the runner and this process have ended, the pipe
+ * has no writer. */
 static void a_runner_is_gone_when_all_its_processes_are(void **state)
 {
 	const bool has_namespaces = (sandbox_probe(false) & SANDBOX_PID) != 0;

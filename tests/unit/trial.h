@@ -56,8 +56,8 @@ static inline struct tensor trial_tensor(const struct op_arg *arg, const int64_t
 	return tensor;
 }
 
-/* Returns true if the truth includes the final value of input `input`. The test must then store in this entry of `out`
- * the value that the reference leaves in the input. */
+/* Returns true if the truth includes the final value of input `input`. If so, the test must store the value that the
+ * reference leaves in the input in `out`, at the place of this input. */
 static inline bool trial_own(const struct trial *t, int input)
 {
 	return t->op->in_place != NULL && t->op->in_place(&t->c, input).place >= t->problem->output_count;

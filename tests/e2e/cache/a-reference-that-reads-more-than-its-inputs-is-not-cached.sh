@@ -22,7 +22,8 @@ changes() {
 	expect_status norm failed numeric
 }
 
-# References can only read files of the system and of the interpreter. The folders of shared libraries are among these.
+# References can only read files of the system and of the interpreter. Files of the system include those in the folders
+# of shared libraries.
 mkdir "$work/visible"
 export LD_LIBRARY_PATH="$work/visible"
 

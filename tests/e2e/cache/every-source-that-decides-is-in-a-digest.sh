@@ -57,7 +57,8 @@ C
 	grep -o "$build/obj/[^() ]*\.o" "$work/trace" | sort -u
 }
 
-# Prints the sources of these objects, with the headers that they include, and all sources of the kernels libraries.
+# Prints the sources of the judge's objects, with the headers that they include, and all sources of the kernels
+# libraries.
 sources_that_decide() {
 	objects_of_judge >"$work/objects"
 	{

@@ -93,7 +93,7 @@ expect_says 'a control group limits the memory of each reference as a whole'
 run doctor
 expect_says 'because no control group is delegated'
 
-# No group is left. If a run is killed, the next run removes the groups that it left.
+# No group is left. If a run is killed, the next run removes the groups that the killed run left.
 [ -n "$group" ] || exit 0
 left() { find "$group" -mindepth 1 -type d; }
 [ -z "$(left)" ] || fail "groups are left: $(left)"

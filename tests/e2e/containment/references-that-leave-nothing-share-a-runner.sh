@@ -26,8 +26,8 @@ norm e_wrong 1e-2 ""
 norm f_kept 1e-6 "four = 4"
 norm g_raises 1e-6 "five = [][1]"
 norm h_kept 1e-6 "six = 6"
-# It depends on time whether the next reference gets a new runner or a kept one, so there are several right and several
-# wrong definitions.
+# Whether the next reference gets a new runner or a kept one depends on timing, so the test has several right and
+# several wrong definitions.
 for i in 1 2 3 4; do
 	norm b_kept_$i 1e-6 "i = $i"
 	norm e_wrong_$i 1e-2 "i = $i"

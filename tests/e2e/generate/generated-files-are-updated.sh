@@ -123,7 +123,7 @@ rm "$gemms"
 
 # The tables of libraries are kept current like the other generated files. A deleted table is restored, an outdated
 # table is replaced unless somebody edited it, and a table that this version of reftest does not have is removed. Other
-# files in their folder are left unchanged.
+# files in the folder of the tables are left unchanged.
 tables=tests/references/reftest_libraries
 run generate
 for file in "$top"/python/libraries/*.py; do

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Verdicts are shared through HTTP servers of three kinds. A server like bazel-remote accepts data only under the data's
-# own SHA-256. It accepts an ActionResult only if it has the files that the ActionResult names. The second kind
-# accepts anything, and the third omits the contents of files from ActionResults. Connections are reused.
+# Verdicts are shared through HTTP servers of three kinds. The first kind, such as bazel-remote, accepts data only under
+# the data's own SHA-256. It accepts an ActionResult only if the server has the files that the ActionResult names. The
+# second kind accepts anything, and the third omits the contents of files from ActionResults. Connections are reused.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"
 given tiny_norm tiny_gemm

@@ -1,6 +1,6 @@
 #!/bin/sh
-# `reftest report FILE.html` writes one page with the verdicts that `reftest status` prints. It needs no network, and no
-# text of the dataset becomes markup. If Chromium is installed, it opens the page.
+# `reftest report FILE.html` writes one page with the verdicts that `reftest status` prints. The page needs no network,
+# and no text of the dataset becomes markup. If Chromium is installed, the test opens the page in Chromium.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm rmsnorm_h128
 sed 's/"name": "tiny_norm"/"name": "raises"/; s/\\n    return/\\n    raise RuntimeError(\\"<\/script><img src=x onerror=document.title=1>\\")\\n    return/' \

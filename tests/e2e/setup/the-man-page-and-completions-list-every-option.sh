@@ -106,7 +106,8 @@ completes() {
 	[ ! -s "$work/err" ] || fail "$step: bash prints an error"
 }
 
-# `completes_in_fish EXPECTED LINE`: the same in fish, where a word may contain "=".
+# `completes_in_fish EXPECTED LINE`: expects these possible completions of the line in fish, where a word may contain
+# "=".
 completes_in_fish() {
 	command -v fish >/dev/null || return 0
 	expectations=$((expectations + 1))

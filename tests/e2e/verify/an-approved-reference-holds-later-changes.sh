@@ -1,8 +1,8 @@
 #!/bin/sh
 # `reftest approve` records the references of definitions that no ground truth decides. If the code of a reference
-# changes, `verify` compares the reference with the approved one. It fails if they differ, and is at most checked if
-# they agree. An approval has no effect if it is damaged, if the definition has another schema now, or if git's index
-# has an approval of other code. A message says why.
+# changes, `verify` compares the reference with the approved one. The changed reference fails if the two differ, and is
+# at most checked if they agree. An approval has no effect if it is damaged, if the definition has another schema now,
+# or if git's index has an approval of other code. A message says why.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null REFTEST_PYTHON="$python"
 git config --file "$GIT_CONFIG_GLOBAL" user.name test

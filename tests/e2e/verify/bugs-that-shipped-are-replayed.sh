@@ -19,7 +19,7 @@ def run(hidden_states, weight):
     return (rows * torch.rsqrt(rows.square().mean(-1, keepdim=True) + 1e-6) * weight.float()).to(hidden_states.dtype)
 END
 none="rows = hidden_states.float()" # a text that is replaced by itself, which plants no mistake
-# `table ENTRY…`: writes a table of 30 entries: these ones (each is the text of a Bug(…)), and others, which --only
+# `table ENTRY…`: writes a table of 30 entries: each ENTRY, which is the text of a Bug(…), and others, which --only
 # excludes.
 table() {
 	{
