@@ -65,8 +65,8 @@ class FakeMerger:
 
 class FakeFleet:
     """`behaviour(worker, message)` returns what a request leads to: "answer", "die", "lie" or an error message.
-    Answers come in any order, which `seed` decides. `facts`: what each started worker says about itself; all further
-    workers say the same as the last one."""
+    Answers come in any order, which `seed` decides. `facts`: what each started worker says about itself; workers beyond
+    the end of this list say the same as its last entry."""
 
     def __init__(self, count, behaviour, facts=({},), seed=0, room=2):
         self.behaviour, self.facts, self.room = behaviour, list(facts), room

@@ -170,8 +170,8 @@ def stateless():
 
 
 def attributes():
-    """Checks the list of allowed attributes. A reference can reach some modules; none of the attributes leads from
-    these to another module, to a class that makes tensors, or to a value that could be changed."""
+    """Checks the list of allowed attributes. A reference can reach some modules. No allowed attribute leads from these
+    modules to another module, to a class that makes tensors, or to a value that could be changed."""
     known = {torch.nn: "nn", torch.nn.functional: "functional", torch.functional: "functional", torch.linalg: "linalg",
              torch.special: "special", torch.cpu: "cpu"}
     classes = (torch.device, torch.dtype, torch.finfo, torch.iinfo, torch.layout, torch.no_grad, torch.inference_mode)
@@ -282,7 +282,8 @@ def states():
 
 
 # Calls of functions in the list, with inputs that leave nothing to compute: a product over no elements, a mask that
-# lets nothing pass, an input without rows. Their results must not be what happened to be in memory. `z` makes zeros.
+# lets nothing pass, an input without rows. The results of these calls must not be what happened to be in memory. `z`
+# makes zeros.
 NOTHING_TO_COMPUTE = """
     z(8, 0) @ z(0, 8) | torch.bmm(z(2, 4, 0), z(2, 0, 8)) | torch.mv(z(64, 0), z(0)) | torch.addmv(z(64), z(64, 0), z(0), beta=0)
     torch.addmm(z(8, 8), z(8, 0), z(0, 8), beta=0) | torch.addbmm(z(8, 8), z(0, 8, 3), z(0, 3, 8), beta=0)

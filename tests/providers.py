@@ -8,7 +8,7 @@ are replaced by stand-ins that accept exactly the arguments of the recorded sign
 Then the recorded signatures are changed, one at a time, and each change must be noticed; so must a recorded name that
 no table uses. Prints TAP. Needs torch.
 
-If the signatures of its functions are recorded, a new provider table is tested without a change here."""
+A new provider table is tested without a change here if the signatures of the functions that it calls are recorded."""
 
 import contextlib
 import ctypes
@@ -706,8 +706,8 @@ def numbers_misread(torch, common, tables):
 
 
 def second_hand(torch, common, tables):
-    """Yields rows of sgl_kernel that call FlashInfer's kernels. They would wrongly count as a second independent ground
-    truth."""
+    """Yields rows of sgl_kernel that call FlashInfer's kernels. These rows would wrongly count as a second independent
+    ground truth."""
     for name in ("sgl_kernel.elementwise", "sgl_kernel.sampling"):
         module_of(name)._has_flashinfer = True
     for starter in starters(torch, common, {"rmsnorm", "gemma_rmsnorm", "sampling"}):

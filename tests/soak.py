@@ -8,11 +8,12 @@ whole folders away and back, or replaces them by links; adds and removes workloa
 edits come in bursts, some while a run is in progress. From time to time the edits stop, and the generated files must
 equal the output of `generate`. A check only at the end would miss an omitted update that a later update repairs.
 
-At the end the watcher may finish. Then `verify` and `generate` run on a copy of the tree without a cache. Three results
-must be equal. The first is the watcher's last report on each definition, with the cases that did not pass. The second
-is every verdict that the watcher stored, with its constants, figures and worst places. The third is the generated
-files, byte for byte. Definitions that do not parse are repaired before the comparison, because they would keep their
-old class. The seed is printed first, so that a failure can be repeated.
+At the end the edits stop, and the watcher can finish its work. Then `verify` and `generate` run on a copy of the tree
+without a cache. Three results of the watcher must equal those of the copy. The first is the watcher's last report on
+each definition, with the cases that did not pass. The second is every verdict that the watcher stored, with its
+constants, figures and worst places. The third is the generated files, byte for byte. Definitions that do not parse are
+repaired before the comparison, because they would keep their old class. The seed is printed first, so that a failure
+can be repeated.
 """
 import json
 import os

@@ -18,7 +18,7 @@ The first part of a path selects another behaviour:
   when such a PUT arrives
   /unhurried  takes two seconds for each PUT
 
-All other first parts of a path select a way to lie about the stored data: see `lies`. The log has a line for each
+Any other first part of a path selects a way to lie about the stored data: see `lies`. The log has a line for each
 request: "METHOD PATH CONNECTION STATUS".
 """
 
@@ -254,7 +254,7 @@ def truncated(self, folder, key):
 
 
 def cut(self, folder, key):
-    """The connection closes in the middle of the body."""
+    """Closes the connection in the middle of the response's body."""
     body = kept["ac/" + key]
     self.send_response(200)
     self.send_header("Content-Length", str(len(body)))
@@ -270,20 +270,20 @@ def garbage(self, folder, key):
 
 
 def garbled(self, folder, key):
-    """A valid message with a record in which a byte in the middle is changed."""
+    """Sends a valid message with a record in which a byte in the middle is changed."""
     value = bytearray(value_of(key))
     value[len(value) // 2] ^= 1
     self.answer(200, action_result(bytes(value)))
 
 
 def short(self, folder, key):
-    """A valid message with half a record."""
+    """Sends a valid message with half a record."""
     value = value_of(key)
     self.answer(200, action_result(value[: len(value) // 2]))
 
 
 def longer(self, folder, key):
-    """A valid message with a record that is followed by one extra byte."""
+    """Sends a valid message with a record that is followed by one extra byte."""
     self.answer(200, action_result(value_of(key) + b"\0"))
 
 
@@ -298,7 +298,7 @@ def misnamed(self, folder, key):
 
 
 def huge(self, folder, key):
-    """A body that never ends."""
+    """Sends a response whose body never ends."""
     self.send_response(200)
     self.send_header("Content-Length", str(1 << 40))
     self.end_headers()
@@ -381,8 +381,8 @@ server = Server(("127.0.0.1", 0), Handler)
 if os.environ.get("TLS_PEM"):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(os.environ["TLS_PEM"])
-    # The TLS handshake happens in the thread of the connection, at its first read. So a client that stops there does
-    # not block other connections.
+    # The TLS handshake happens in the thread of the connection, at its first read. So a client that stops during the
+    # handshake does not block other connections.
     server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
 with open(port_file + ".new", "w") as file:
     file.write(str(server.server_address[1]))

@@ -204,8 +204,8 @@ static void fork_child(struct channel *channel, struct children *children, int s
 	send_text(TEMPLATE_FD, answer);
 }
 
-/* Reports the end of children. A child stays a zombie until the pool has been told that it ended and requests that it
- * be reaped. */
+/* Reports the end of children. A child stays a zombie until the pool has been told that the child ended, and asks for
+ * the child to be reaped. */
 static void tell_ends(struct children *children)
 {
 	char text[64];

@@ -225,8 +225,8 @@ def cases(definition):
 
 
 def make(library, definition, axes, present):
-    """Returns the case as JSON text, the list of its inputs (None: absent, or a Python scalar), and a dict of its
-    inputs as float32 by name."""
+    """Returns the case as JSON text, the list of its inputs, and a dict of its inputs as float32 by name. In the list,
+    None stands for an absent input and for a Python scalar."""
     sizes = {name: axis.get("value", axes.get(name)) for name, axis in definition["axes"].items()}
     schema = {key: value for key, value in definition.items() if key != "reference"}
     fixed = {"scale": 0.0} if definition["op_type"] in ("gla", "delta_rule") and "scale" in definition["inputs"] else {}

@@ -2,8 +2,9 @@
 and outputs: twins.py SUFFIX
 
 Run the script in the root of a dataset with generated tests. For each definition NAME the dataset has a second one,
-NAME + SUFFIX. Its member "twin" maps the names of inputs and outputs in NAME to the names that it uses itself.
-Prints a line for each pair of definitions, and one for each library that computed the same for both."""
+NAME + SUFFIX. The member "twin" of the second definition maps the names of inputs and outputs in NAME to the names in
+the second definition. Prints a line for each pair of definitions, and one for each library that computed the same for
+both."""
 
 import importlib
 import pathlib

@@ -189,9 +189,9 @@ static inline double ratio_of(struct rule rule, const struct worst *place)
 	return fmin(place->diff / (rule.atol + rule.rtol * fabs(place->ground_truth)), FLT_MAX);
 }
 
-/* Says whether the GPU's worst place `gpu` is acceptable, given the CPU's worst place `cpu`. The place must hold the
- * values of the tensors. The GPU's place may differ from the CPU's only if the ratios at both places are as close as
- * kernels/core/compare_cuda.h allows. */
+/* Says whether the GPU's worst place `gpu` is acceptable, given the CPU's worst place `cpu`. The values that `gpu`
+ * states must be those of the tensors at its place. The GPU's place may differ from the CPU's only if the ratios at
+ * both places are as close as kernels/core/compare_cuda.h allows. */
 static inline bool right_place(const struct tensors *t, const struct worst *cpu, const struct worst *gpu, bool exact)
 {
 	double r = dtype_load(t->r, t->dtype, gpu->index), g = dtype_load(t->g, t->dtype, gpu->index);

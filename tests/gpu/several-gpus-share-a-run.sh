@@ -1,7 +1,7 @@
 #!/bin/sh
 # On a machine with two GPUs or more, `--device cuda` uses all of them: each verifies a part of the starter dataset, and
-# the verdicts are those of one GPU. `cuda:1` uses the second GPU alone. If a GPU does not exist or is named twice, the
-# command prints one sentence. Prints the cases of each device and the seconds of both runs.
+# the verdicts are the same as on one GPU. `cuda:1` uses the second GPU alone. If a GPU does not exist or is named
+# twice, the command prints one sentence. Prints the cases of each device and the seconds of both runs.
 #
 #   sh tests/gpu/several-gpus-share-a-run.sh
 . "$(dirname "$0")/../e2e/harness.sh"

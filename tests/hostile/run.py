@@ -3,8 +3,8 @@
 python3 tests/hostile/run.py BUILD [options].
 
 Each file of tests/hostile/references is a reference with one kind of hostile behaviour. Its head says what reftest must
-report (hostile_reference.py). All of them become one dataset, beside honest definitions with right and with wrong
-references, and are verified in each set-up of setups.py. In each set-up:
+report (hostile_reference.py). All of these references become one dataset, beside honest definitions with right and with
+wrong references, and are verified in each set-up of setups.py. In each set-up:
 
 - each reference gets a verdict that its head allows, and each honest definition gets the right verdict,
 - only the gaps are open that docs/containment.md names for the set-up. An attack reaches something only if `reftest

@@ -58,7 +58,8 @@ def umask():
 
 
 def main(name, descriptors, module=None):
-    """Runs python/`name`, or the module, and returns its exit status. It gets the first `descriptors` descriptors."""
+    """Runs python/`name`, or the module, and returns its exit status. The script or module gets the first `descriptors`
+    descriptors of this process."""
     script = os.path.join(os.path.dirname(os.path.dirname(HERE)), "python", name)
     server = os.environ.get("REFTEST_TEST_TORCH", "")
     path = paths(module)  # sets sys.prefix

@@ -103,7 +103,7 @@ def kill(pid):
     try:
         os.killpg(pid, signal.SIGKILL)
     except ProcessLookupError:
-        os.kill(pid, signal.SIGKILL)  # it has not made its group yet
+        os.kill(pid, signal.SIGKILL)  # the process has not created its group yet
 
 
 class Server:

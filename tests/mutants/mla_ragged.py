@@ -1,4 +1,4 @@
-"""mla_ragged - mistakes that people make in references of latent attention before its weights are absorbed."""
+"""mla_ragged - mistakes that people make in references of latent attention without absorbed weights."""
 
 CAUSAL = "mla_ragged_prefill_causal_h8_qk192_vo128"
 FULL = "mla_ragged_prefill_h16_qk192_vo128"
@@ -47,7 +47,7 @@ MUTANTS = [
     (FULL, "queries of a sequence after the 2048th not looked at", RETURN, "for i in range(len(qo_indptr) - 1):\n        output[qo_indptr[i] + 2048 : qo_indptr[i + 1]] = 0\n    " + RETURN),
     ("mla_ragged_prefill_h16_qk192_vo128", "a maximum that starts at -10000", "torch.softmax(logits, dim=-1)",
      "(lambda e: e / e.sum(dim=-1, keepdim=True))(torch.exp(logits - logits.amax(dim=-1, keepdim=True).clamp(min=-1e4)))"),
-    # As many keys as the first sequence has.
+    # Mistakes that use as many keys as the first sequence has.
     (FULL, "only as many keys as the first sequence has", "keys = slice(kv_indptr[i].item(), kv_indptr[i + 1].item())", "keys = slice(kv_indptr[i].item(), kv_indptr[i + 1].item())" + "\n        keys = slice(keys.start, min(keys.stop, keys.start + kv_indptr[1].item()))"),
     # Keys and values that are large where a sequence has one key.
     (FULL, "keys limited to 100", "k[keys].float()", "k[keys].float().clamp(-100, 100)"),

@@ -82,7 +82,7 @@ MUTANTS = [
      "frequencies = rope_theta ** -exponents / rope_scale",
      'tables = vars(rotate).setdefault("tables", {})\n    frequencies = tables.setdefault(rotary_dim, rope_theta ** -exponents / rope_scale)'),
     (GIVEN, "a scale below 1 taken for 1", "/ rope_scale", "/ max(rope_scale, 1.0)"),
-    # Numbers that float16 cannot represent.
+    # Mistakes that show only with numbers that float16 cannot represent.
     (PARTIAL, "the rest by way of float16", "rotated.to(x.dtype), resting", "rotated.to(x.dtype), resting.half().to(x.dtype)"),
     (PARTIAL, "what is rotated by way of float16", "x[..., :ROTARY_DIM].float()", "x[..., :ROTARY_DIM].half().float()"),
     (PARTIAL, "tiny numbers of the rest taken for 0", "rotated.to(x.dtype), resting", "rotated.to(x.dtype), resting.where(resting.abs() > 1e-7, 0)"),

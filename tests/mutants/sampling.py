@@ -22,8 +22,8 @@ def summed(dtype):
 
 
 def draw_some(which):
-    """The code of a sampler that draws only tokens for which the expression `which` is true; it may use rank, place and
-    n, the number of kept tokens."""
+    """The code of a sampler that draws only tokens for which the expression `which` is true. The expression may use
+    rank, place and n (the number of kept tokens)."""
     return (f"n = int((weights > 0).sum())\n        rank = torch.arange(len(weights), device=row.device)\n"
             "        place = torch.argsort(torch.argsort(torch.where(weights > 0, tokens, len(row))))\n"
             f"        drawn = torch.multinomial(torch.where({which}, weights, 0.0), 1)")

@@ -4,12 +4,12 @@
 The other tables of this directory have mistakes that somebody thought of. This one has none: OPERATORS below says what
 happens to an expression of a given kind (a float tensor, an integer tensor, a number, a comparison, …), and every
 expression of every reference gets all that apply to it. Most of the mutants are plainly wrong, and some compute the same
-as the original. What is of interest are the mutants that pass: an input that tells such a mutant from the original is
+as the original. The mutants that pass are of interest: either an input that tells such a mutant from the original is
 missing, or the tolerance allows the difference, or there is no difference. A person decides which.
 
 Mutants that fail the smallest two cases in this process (inputs, ground truth and bounds are those of `reftest verify`)
 are counted and left out. The rest becomes a dataset: ROOT/definitions, and ROOT/index.json with a row for each mutant.
-Judge it, and print what passes:
+To verify this dataset and print the mutants that pass:
 
   PYTHONPATH=$(echo .venv/lib/python3*/site-packages) .venv-tests/bin/python tests/mutants/sweep.py build ROOT
   build/reftest --root ROOT verify --all --no-workloads --ground-truth builtin --no-diagnosis --format json > FOUND.json
@@ -451,7 +451,7 @@ def functions_of(tree):
 
 def nodes_of(tree):
     """The nodes inside of the bodies of functions, and the values of the module's constants: [(number, node)] and
-    {node: parent}. The numbers are the same in a deep copy."""
+    {node: parent}. The nodes of a deep copy have the same numbers."""
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     wanted = set()
     for function in functions_of(tree):
@@ -643,7 +643,7 @@ def order_of(mutant):
 
 
 def even(rows, key, most):
-    """At most `most` rows, in turns of all keys."""
+    """Returns at most `most` rows, taken in turn from each key."""
     lanes = collections.defaultdict(list)
     for row in sorted(rows, key=order_of):
         lanes[key(row)].append(row)

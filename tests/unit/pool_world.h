@@ -196,9 +196,9 @@ static inline void remove_tells(void)
 	unlink(tells_path());
 }
 
-/* Lets references report to a test, although they cannot reach its files: tell_outside() appends a byte to the file of
- * open_tells, and exists_outside(path) says whether a file in /tmp exists. The runner opens this file and /tmp before
- * it confines itself. */
+/* Lets references report to a test, although references cannot reach the test's files. tell_outside() appends a byte to
+ * the file of open_tells; exists_outside(path) says whether a file in /tmp exists. The runner opens this file and /tmp
+ * before it confines itself. */
 static inline void let_references_tell(const char *here)
 {
 	char script[4096];

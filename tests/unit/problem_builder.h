@@ -1,5 +1,5 @@
-/* problem_builder - builds problems in a few lines of C, and cases of a problem with all their tensors: the inputs as
- * the family fills them, the outputs of the family's oracle, and room for outputs that the test computes. */
+/* problem_builder - builds problems in a few lines of C, and cases of a problem. A case has the inputs as the family
+ * fills them, the outputs of the family's oracle, and room for outputs that the test computes. */
 #ifndef REFTEST_TESTS_BUILT_H
 #define REFTEST_TESTS_BUILT_H
 

@@ -252,9 +252,9 @@ static inline void assert_absent_state_is_zeros(const struct op *op, const struc
 	trial_close(&t);
 }
 
-/* Sets element `at` of input `input` to `value` (a negative `at` counts from the end) in a medium case whose tensors
- * all come from a workload. op.check and op.oracle must reject the case with a message that contains `wanted`; if
- * `wanted` is NULL, both must accept the case. */
+/* Opens a medium case whose tensors all come from a workload, and sets element `at` of input `input` to `value`. A
+ * negative `at` counts from the end. op.check and op.oracle must reject the case with a message that contains `wanted`;
+ * if `wanted` is NULL, both must accept the case. */
 static inline void assert_given(const struct op *op, const struct op_problem *problem, int input, int64_t at,
                                 double value, const char *wanted)
 {

@@ -1,6 +1,6 @@
 /* recurrence_world - problems of gla, simple_gla, delta_rule, gated_delta_rule and kda, and emulations of their
- * references in float32, recurrent and chunked, with the mistakes that people make in them. The expected results are in
- * recurrence_family.h. */
+ * references in float32. An emulation is recurrent or chunked, and can contain a mistake that people make. The expected
+ * results are in recurrence_family.h. */
 #ifndef REFTEST_TESTS_RECURRENCE_WORLD_H
 #define REFTEST_TESTS_RECURRENCE_WORLD_H
 

@@ -1,5 +1,5 @@
 /* test_coverage - the checklists of all families are well-formed; coverage is counted from shapes, roles and cases, and
- * not from names; and the matrix names its holes as text and as JSON. */
+ * not from names. The matrix of the coverage names what is not covered, as text and as JSON. */
 #include "tests/unit/engine_world.h"
 
 #include <cjson/cJSON.h>

@@ -1,5 +1,5 @@
-/* test_draw_statistics - the statistical test of samplers: a correct sampler raises a false alarm as rarely as
- * promised, computed exactly where possible, and a wrong sampler is found. */
+/* test_draw_statistics - the statistical test of samplers: a wrong sampler is found, and a correct sampler raises a
+ * false alarm as rarely as promised. Where possible, the test computes the exact probability of a false alarm. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -10,8 +10,8 @@
 
 #include "base/buf.h"
 
-/* Searches a copy of the source without a NUL at its end, in an allocation of exactly its size, so that a sanitizer
- * sees a read beyond the end. `expected` is NULL if the source has no function to call. */
+/* Searches a copy of the source. The copy has no NUL at its end and an allocation of exactly its size, so that a
+ * sanitizer sees a read beyond the end. `expected` is NULL if the source has no function to call. */
 static void check_answer(const char *source, enum python_outline_answer expected_answer, const char *expected)
 {
 	struct arena arena = {0};

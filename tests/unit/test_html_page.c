@@ -1,5 +1,5 @@
 /* test_html_page - the page has the data of the run; no text of the dataset becomes markup; and a definition without a
- * valid verdict has the same word as in `status`, and no margin. */
+ * valid verdict has no margin, and the same status as in the output of `reftest status`. */
 #include "tests/unit/engine_world.h"
 
 #include <cjson/cJSON.h>

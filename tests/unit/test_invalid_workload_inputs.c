@@ -1,8 +1,8 @@
-/* test_invalid_workload_inputs - op.check rejects meaningless inputs that a workload provides, for every definition of
- * the starter dataset and so for every family: bad indices, offsets and lengths, and NaN where a number is needed. For
- * every input that op.check accepts, the oracle reads nothing beyond its tensors; the sanitizers check this. The table
- * below lists the inputs for which any content is valid, with the reason. If a new input of a family is neither checked
- * by op.check nor listed in the table, this test fails. */
+/* test_invalid_workload_inputs - op.check rejects meaningless inputs that a workload provides: bad indices, offsets and
+ * lengths, and NaN where a number is needed. The test covers every definition of the starter dataset, and so every
+ * family. For every input that op.check accepts, the oracle reads nothing beyond its tensors; the sanitizers check
+ * this. The table below lists the inputs for which any content is valid, with the reason. If a new input of a family is
+ * neither checked by op.check nor listed in the table, this test fails. */
 #include "tests/unit/trial.h"
 
 #include <dirent.h>

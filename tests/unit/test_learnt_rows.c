@@ -79,7 +79,7 @@ static void rows_that_were_independent_stay_so(void **state)
 	expect_statuses(&w, STATUS_CHECKED, STATUS_SKIPPED, STATUS_CHECKED);
 	assert_int_equal(w.cases[1].verdict->checks[0].result, CHECK_FAILS);
 	assert_non_null(strstr(w.cases[1].verdict->message, "rows along 's' are independent of each other in case first"));
-	assert_int_equal(w.verdicts[1].status, STATUS_CHECKED); /* the stored verdict is as it was */
+	assert_int_equal(w.verdicts[1].status, STATUS_CHECKED); /* the stored verdict is unchanged */
 	learn_rows(&w.result);
 	const char *said = strstr(w.cases[1].verdict->checks[0].evidence, "in case first");
 

@@ -228,7 +228,7 @@ static void apply_content(const struct op *op, bool kept, enum way way)
 		set_length(&disk.inodes[inode_of(&disk, op->inode)], op->offset);
 	} else if (kept || way == WAY_CONTENTS) {
 		write_inode(op, 0, op->length);
-	} else if (draw(3) != 0) { /* some of the other writes reach the disk only in part: some of their sectors */
+	} else if (draw(3) != 0) { /* of some other writes, only a part of the sectors reaches the disk */
 		for (size_t at = 0; at < op->length; at += SECTOR)
 			if (draw(3) != 0)
 				write_inode(op, at, at + SECTOR < op->length ? at + SECTOR : op->length);

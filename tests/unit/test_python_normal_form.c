@@ -1,6 +1,6 @@
 /* test_python_normal_form - the lexical normal form of Python: which edits leave it unchanged, which change it, and
- * when it gives up. The last test compares it with Python's own parser: tests/normal_forms/check.py starts this program
- * with `--forms`.
+ * for which texts it is the raw text. The last test compares the normal form with Python's own parser:
+ * tests/normal_forms/check.py starts this program with `--forms`.
  *
  * `test_python_normal_form --forms` reads any number of inputs, each as "LENGTH\n" and that many bytes, and prints each
  * form in hex. */

@@ -335,8 +335,8 @@ static double asked_seconds(const struct task *task)
 	return seconds;
 }
 
-/* The runner starts with the longest task. Each task therefore says how long it will probably take: the time that the
- * store has, even for an earlier text of the definition, or an estimate. */
+/* The runner starts with the longest task. Each task therefore says how long it will probably take. This is the time
+ * that the store has, even for an earlier text of the definition, or else an estimate. */
 static void a_task_says_how_long_it_took_last(void **state)
 {
 	struct world *w = *state;

@@ -15,8 +15,8 @@
 
 #include "base/buf.h"
 
-/* Builds a file: the length of the header, the header, and `bytes` of data with the values 0, 1, 2, … The file ends
- * where its allocation ends, so that a sanitizer sees a read beyond the end. */
+/* Builds a file: the length of the header, the header, and `bytes` of data with the values 0, 1, 2, … The file has an
+ * allocation of exactly its size, so that a sanitizer sees a read beyond the end. */
 static unsigned char *make(const char *header, size_t bytes, size_t *length)
 {
 	size_t size = strlen(header);

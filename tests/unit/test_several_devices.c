@@ -250,9 +250,9 @@ static void a_device_gets_a_task_when_it_has_room(void **state)
 		ask(w, i, 1, i);
 	assert_int_equal(w->fakes[0].task_count + w->fakes[1].task_count + w->fakes[2].task_count, 0);
 	dispatch(w);
-	assert_int_equal(w->fakes[0].task_count, 2); /* one task for its lane, and one that waits */
+	assert_int_equal(w->fakes[0].task_count, 2); /* one task for the device's lane, and one that waits */
 	assert_int_equal(w->fakes[1].task_count, 2);
-	assert_int_equal(w->fakes[2].task_count, 4); /* two tasks for its lanes, and two that wait */
+	assert_int_equal(w->fakes[2].task_count, 4); /* two tasks for the device's lanes, and two that wait */
 	assert_int_equal(w->runner.calls->pending(w->runner.self), 12);
 	finish(w, 1, &w->fakes[1].tasks[0], 0, REASON_NONE);
 	assert_int_equal(take_all(w), 1);

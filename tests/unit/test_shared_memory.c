@@ -134,7 +134,7 @@ static void some_memory_is_not_kept(void **state)
 	first = take(shared, 40 * MIB);
 	shared_memory_retire(shared, FIRST);
 	shared_memory_release(shared, FIRST);
-	other = take(shared, 4 * MIB); /* clearing 40 MiB takes longer than 4 MiB of new pages */
+	other = take(shared, 4 * MIB); /* clearing 40 MiB would take longer than allocating 4 MiB of new pages */
 	assert_int_not_equal(other, first);
 	shared_memory_retire(shared, SECOND);
 	other = take(shared, 300 * MIB); /* too much to keep */

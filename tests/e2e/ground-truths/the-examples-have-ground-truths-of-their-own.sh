@@ -38,7 +38,8 @@ run check
 expect_exit 0
 expect_says '4 definitions, 0 workload files with 0 lines, 1 solution, 0 traces: 0 errors'
 
-# The mistakes: an epsilon, which only rows with small values show; a term that is left out; a weight plus 1; a comparison.
+# The planted mistakes: a wrong epsilon, which only rows with small values show; a missing term; 1 + weight in place of
+# the weight; <= in place of <.
 edit definitions/gated_norm/gated_norm_h256.json 'EPSILON = 1e-6' 'EPSILON = 1e-5'
 edit definitions/huber/huber_h128.json 'distance - 0.5)' 'distance)'
 edit definitions/norm_projection/norm_projection_h128.json 'scale * weight)' 'scale * (1 + weight))'

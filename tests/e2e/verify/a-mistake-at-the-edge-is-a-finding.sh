@@ -70,7 +70,8 @@ expect_ran 1
 expect_status tiny_rmsnorm error raised
 
 # One additional small case and one additional medium case get the checks of definitions without ground truth. Mistakes
-# that the ground truth cannot show are findings. A reference that ends its process in such a run is still compared.
+# that the ground truth cannot show are findings. A reference that ends its process in one of these additional cases is
+# still compared.
 norm() { # norm NAME STATEMENT
 	define "$1" <<END
 import torch

@@ -1,6 +1,7 @@
 #!/bin/sh
 # If the name, the description or the configuration of the model contradicts the axes of a definition, the definition
-# fails. Its reference does not run, so that its agreement with the ground truth does not matter.
+# fails. The reference of such a definition does not run, so it does not matter whether the reference agrees with the
+# ground truth.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'END'
 import json

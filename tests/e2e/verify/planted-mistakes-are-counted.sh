@@ -1,7 +1,7 @@
 #!/bin/sh
 # tests/mutants/run.py reports a mistake that is not caught, a correct reference that fails, a family with fewer than
-# ten mistakes, and a mistake that can no longer be planted. If run.py did not report these, its success would prove
-# little.
+# ten mistakes, and a mistake that can no longer be planted. If run.py did not report these four faults, its success
+# would prove little.
 . "$(dirname "$0")/../harness.sh"
 mkdir -p tests/mutants
 cp "$top/tests/mutants/run.py" tests/mutants/

@@ -1,7 +1,7 @@
 #!/bin/sh
-# N shards, each with its own cache, together run every case exactly once. After their verdicts are merged, by export or
-# through the remote, a run without shards runs nothing and reports the same result as a run of everything. A shard
-# without cases exits with 0 and reports that. Each invalid definition or line is reported by exactly one shard.
+# N shards, each with its own cache, together run every case exactly once. After the verdicts of all shards are merged,
+# by export or through the remote, a run without shards runs nothing and reports the same result as a run of everything.
+# A shard without cases exits with 0 and reports that. Each invalid definition or line is reported by exactly one shard.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"
 given tiny_norm tiny_gemm

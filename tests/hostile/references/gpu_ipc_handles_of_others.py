@@ -26,8 +26,8 @@ def own_handles(cuda):
 
 def guesses(first, second):
     """Yields guesses of the other process's handle. The first guesses are handles of this process, with the other
-    process's id at each position. The next guesses change one byte of these, beginning with the bytes that differ
-    between this process's two handles."""
+    process's id at each position. The next guesses change one byte of the first guesses, beginning with the bytes that
+    differ between this process's two handles."""
     other = int("@sharer@").to_bytes(4, "little")
     bases = [first, second, *(first[:at] + other + first[at + 4 :] for at in range(0, 64, 4))]
     differing = [at for at in range(64) if first[at] != second[at]]
