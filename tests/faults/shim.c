@@ -1,6 +1,6 @@
 /* shim - is loaded in front of the C library (LD_PRELOAD), and counts the calls by which one process changes files: the
- * calls of LMDB as well as the program's own. At the call that the test has chosen (faults.h), it kills the process,
- * tears the write, fails as if the disk were broken or full, or makes the clock jump.
+ * calls of LMDB as well as the program's own. At the call that the test has chosen (faults.h), the shim kills the
+ * process, tears the write, makes the call fail as if the disk were broken or full, or makes the clock jump.
  *
  * Writes to anything but regular files are not counted. fsync is not executed, because the kernel keeps the unsynced
  * writes of a killed process. The content of a disk after a power failure is computed from the log. If reftest begins

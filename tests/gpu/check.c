@@ -145,8 +145,9 @@ static int searches_find_the_first_byte(const struct check *check)
 	return wrong;
 }
 
-/* Parts of both kinds, at all alignments, are written, compared with what they must hold, and compared again with one
- * byte changed: in a part (which must be found) or between the parts. */
+/* Parts that repeat one byte, and parts that copy bytes, are written at all alignments and compared with what they must
+ * hold. Then one byte is changed and the parts are compared again: a change inside a part must be found, and a change
+ * between the parts must not count. */
 static int parts_of(const struct check *check, unsigned char *a, const unsigned char *from, int64_t bytes)
 {
 	const struct device_calls *calls = check->gpu->calls;

@@ -537,8 +537,9 @@ def in_loop(node, parents):
 
 
 def is_new_value(node):
-    """A variable has the value of the expression that was assigned to it, whose mutants are enough, and numbers have
-    mutants of their own (constant_changes)."""
+    """Says whether the node is neither a variable nor a number. A variable has the value of an expression that was
+    assigned to it, and the mutants of that expression are enough. Numbers have mutants of their own
+    (constant_changes)."""
     number = node.operand if isinstance(node, ast.UnaryOp) else node
     return not isinstance(number, (ast.Name, ast.Constant))
 

@@ -155,7 +155,7 @@ static inline void define(const struct world *w, const char *name, const char *w
 	write_text(in_root(w, path), text);
 }
 
-/* The definition's text and its expected verdict, before and after an edit that keeps the number of bytes. */
+/* A definition's text and its expected verdict, before and after an edit that keeps the number of bytes. */
 struct expected {
 	const char *name, *status;
 };

@@ -10,9 +10,9 @@
 
 #include "workers/judge/agreement.h"
 
-/* The ground truths are a, b, c and d. `answered` has the letters of those that computed an output. `differ` lists the
- * pairs that differ ("ab bc"). `against` has the letters of those from which the oracle differs; NULL: the oracle could
- * not compute an output. */
+/* The ground truths are a, b, c and d. `answered` has the letters of the ground truths that computed an output.
+ * `differ` lists the pairs that differ ("ab bc"). `against` has the letters of the ground truths from which the oracle
+ * differs; NULL: the oracle could not compute an output. */
 struct row {
 	const char *answered, *differ, *against, *says;
 };

@@ -79,8 +79,8 @@ static void what_is_required_is_compared_word_by_word(void **state)
 		assert_int_equal(containment_suffices(rows[i].text, rows[i].required), rows[i].suffices);
 }
 
-/* The sum of the memory of all processes limits a reference only if every process is visible and all memory belongs to
- * some process. */
+/* A limit on the summed memory of all processes holds only if every process is visible and all memory belongs to some
+ * process. */
 static void memory_is_added_up_only_if_the_sum_is_complete(void **state)
 {
 	const uint32_t needed = SANDBOX_PID | SANDBOX_PROC | SANDBOX_TMP | SANDBOX_MEMORY_LIMIT | SANDBOX_NO_SHARED_MEMORY;

@@ -2,9 +2,9 @@
  * call, in the middle of it or after it, or the call fails because the disk is full or broken. After each fault every
  * stored verdict is still there, every verdict in the store is correct, and the store works.
  *
- * This file replaces the file functions of the C library, which LMDB also uses, and counts their calls. fsync is not
- * executed, because a killed process loses nothing that the kernel has; so a thousand crashes take seconds. A torn
- * write ends between two sectors, as on a disk. */
+ * This file replaces the functions of the C library that change files, also for LMDB, and counts their calls. fsync is
+ * not executed, because a killed process loses nothing that the kernel has. So a thousand crashes take only seconds. A
+ * torn write ends between two sectors, as on a disk. */
 #include "cache/store.h"
 
 #include <errno.h>

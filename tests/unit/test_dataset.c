@@ -279,7 +279,7 @@ static void a_pipe_is_listed_and_blocks_nobody(void **state)
 	assert_int_equal(symlink("pipe", "definitions/link"), 0);
 	assert_int_equal(dataset_scan(".", &arena, &dataset, NULL), 0);
 	check_paths(dataset.definitions, dataset.definition_count,
-	            "definitions/a/x.json\n"); /* the path is listed; reading it reports what kind of file it is */
+	            "definitions/a/x.json\n"); /* listed; the pipe is reported when it is read */
 	assert_int_equal(dataset.problem_count, 0);
 	dataset_close(&dataset);
 	arena_free(&arena);

@@ -627,7 +627,7 @@ static void the_function_that_makes_inputs_is_named(void **state)
 	assert_string_equal(d->custom_inputs_entrypoint, "make");
 	assert_string_equal(d->hf_id, "a/b");
 	assert_int_equal(d->input_code.kind, INPUT_CODE_ENTRYPOINT);
-	assert_null(d->input_code.function); /* the reference has no such function */
+	assert_null(d->input_code.function); /* the reference has no function "make" */
 	assert_string_equal(d->input_code.place, "d.json:4:29");
 	assert_int_equal(d->note_count, 1);
 	assert_non_null(strstr(d->notes[0], "d.json:4:29: the reference has no function make"));

@@ -64,7 +64,7 @@ static void what_names_no_device_is_refused(void **state)
 
 /* ---- which devices a run uses ---- */
 
-/* A machine with GPUs of these classes; NULL: the GPU cannot be used. */
+/* A machine with GPUs of these classes; a class NULL means that this GPU cannot be used. */
 struct machine {
 	const char *const *classes;
 	int count;

@@ -1,5 +1,5 @@
-/* test_merge - what a worker answers counts only if its checksum and fields are right, its signature was made with the
- * key, and its case names the checker of this build. */
+/* test_merge - a worker's answer counts only if its checksum and fields are right, its signature was made with the key,
+ * and its case names the checker of this build. */
 #include "fleet/merge.h"
 
 #include <limits.h>

@@ -1,4 +1,4 @@
-/* test_miss_pattern - the region in which an output differs is named only if it is exact. */
+/* test_miss_pattern - the region in which an output differs is named only if the output differs exactly there. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

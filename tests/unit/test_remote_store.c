@@ -136,7 +136,7 @@ static void putting_waits_for_nobody(void **state)
 	(void)state;
 	for (int i = 0; i < PUTS; i++)
 		remote_put(w.remote, keys, 2, value, LENGTH);
-	assert_true(unread(&w) < (size_t)LENGTH * PUTS / 2); /* at most what a socket buffer holds */
+	assert_true(unread(&w) < (size_t)LENGTH * PUTS / 2); /* a socket buffer holds no more */
 	assert_int_equal(remote_flush(w.remote, &err), -1);
 	assert_true(strstr(err.text, "did not answer within 0.1 s") != NULL);
 	free(value);

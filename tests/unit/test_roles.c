@@ -339,7 +339,7 @@ static void names_say_modes(void **state)
 	assert_int_equal(met, RENAMED);
 }
 
-/* Builds a problem that appends keys and values [tokens, heads, dim] to these caches. */
+/* Builds a problem that appends keys and values [tokens, heads, dim] to `caches` caches with the axes `cache`. */
 static void page_problem(struct built *b, const char *cache, int caches)
 {
 	start_problem(b, "append", "page");

@@ -1,4 +1,5 @@
-/* test_serve - checks the messages of `reftest serve`, and that a call of a tool is the command line of its command. */
+/* test_serve - checks the messages of `reftest serve`, and that a call of a tool becomes the command line of the tool's
+ * command. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

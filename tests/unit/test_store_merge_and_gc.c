@@ -216,7 +216,8 @@ static struct store_put on_driver(struct place *p, const char *driver, double ma
 	return put_of(p, 1, "2.13", 1, 0);
 }
 
-/* Expects one verdict on subject 1, which has this driver, and lists the margins of other drivers as in "550:0.25 ". */
+/* Expects one verdict on subject 1, with the driver `driver`. `others` lists the margins of other drivers, as in
+ * "550:0.25 ". */
 static void expect_drivers(struct place *p, const char *driver, const char *others)
 {
 	const struct store_put key = put_of(p, 1, "2.13", 1, 0);

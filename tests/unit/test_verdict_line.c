@@ -332,7 +332,7 @@ static void what_does_not_agree_with_itself_is_refused(void **state)
 	w->record.name_count = 1;
 	expect_refused(w, "cannot be printed");
 	w->record = good;
-	write_it(w); /* a record with such a name is not written */
+	write_it(w); /* a record with a name that cannot be printed is not written */
 	w->record.names = shown;
 	w->record.name_count = 1;
 	struct verdict_line found;

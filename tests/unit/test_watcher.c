@@ -339,7 +339,7 @@ static void the_limit_of_watches_is_reported_with_its_remedy_and_the_rest_polled
 	(void)state;
 	struct scene s;
 
-	begin(&s, 2, false); /* enough for the root and one folder */
+	begin(&s, 2, false); /* watches: enough for the root and one folder */
 	const char *notice = watcher_notice(s.watcher);
 
 	assert_non_null(notice);
@@ -380,7 +380,7 @@ static void the_limit_of_a_user_namespace_is_reported_by_its_own_name(void **sta
 	if (child == 0) {
 		struct scene s;
 
-		if (!enter_namespace(2)) /* enough for the root and one folder */
+		if (!enter_namespace(2)) /* watches: enough for the root and one folder */
 			_exit(CANNOT);
 		begin(&s, 0, false);
 		const char *notice = watcher_notice(s.watcher);
@@ -399,7 +399,7 @@ static void the_limit_of_a_user_namespace_is_reported_by_its_own_name(void **sta
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* Reads the limit from a fake /proc that has both limits and this map of a user namespace. */
+/* Reads the limit from a fake /proc with the limits `fs` and `user`, and with `map` as the map of a user namespace. */
 static struct limit limit_with(const char *fs, const char *user, const char *map)
 {
 	char proc[] = "/tmp/reftest-proc-XXXXXX", line[512];

@@ -112,7 +112,7 @@ static void a_gpus_contexts_are_made_a_few_at_a_time(void **state)
 	(void)state;
 	open_pool(&setting, "cuda:0");
 	assert_int_equal(gather(&setting, PLACES), AT_ONCE);
-	for (int i = 0; i < PLACES; i++) { /* the same limit holds when children are replaced */
+	for (int i = 0; i < PLACES; i++) { /* the limit AT_ONCE also holds when children are replaced */
 		struct child *child = zygote_take(&setting.runners, false);
 
 		assert_non_null(child);

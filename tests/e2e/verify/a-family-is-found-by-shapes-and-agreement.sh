@@ -69,7 +69,7 @@ look
 expect "s['cases_run'] == 0"
 expect_why alpha "matched op family rmsnorm, because its shapes fit and the reference agrees with it; op_type 'oddity' is unknown" "small:"
 expect_why eta "the reference computes something else on their inputs"
-# With --shard, one shard runs all cases of such a definition.
+# With --shard, one shard runs all cases of a definition whose family is found by shapes.
 for shard in 1/3 2/3 3/3; do
 	verify --shard $shard
 	value "' '.join(f'{name}:{one[\"family\"]}:{len(one[\"cases\"])}' for name, one in d.items())" >>"$work/shards"

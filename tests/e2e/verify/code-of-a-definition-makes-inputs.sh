@@ -125,7 +125,8 @@ import json, sys
 text = open('definitions/made/$1.json').read()
 line = next(i for i, row in enumerate(text.splitlines(), 1) if row.startswith(' \"init\"'))
 print('definitions/made/$1.json:%d:10: ' % line)"; }
-# `made NAME STATUS REASON WORDS…`: the case has this result, and its message has the words and the place of init.
+# `made NAME STATUS REASON WORDS…`: expects that the case has this status and reason, and that its message has the words
+# and the position of init.
 made() {
 	name=$1
 	expect_status "$name" "$2" "$3"
