@@ -1,5 +1,5 @@
 """vacuous_tests.py - runs python/vacuous_tests.py, as `reftest generate --audit` does, on the sources of
-tests/data/audit.txt and others, and compares its findings with the expected ones. It does this with each of the given
+tests/data/audit.txt and others, and compares its findings with the expected ones. The test runs with each of the given
 interpreters: vacuous_tests.py PYTHON…"""
 
 import itertools

@@ -254,7 +254,7 @@ static void check_damage(const struct input *input, struct buf *text, const stru
 	     "a file that was changed is refused");
 }
 
-/* The input is a definition. Its approval is written, read, damaged and read again. */
+/* The input is a definition. The approval of this definition is written, read, damaged and read again. */
 static bool feed_approval(const struct input *input)
 {
 	const struct json_text json = {"x", input->bytes, input->length, 1};

@@ -2,9 +2,9 @@
 tests/generated_tests/agree.py BUILD.
 
 Writes one definition for each entry of the tables below into the working directory: correct references, wrong ones, and
-ones that only deserve a finding. Each must get the expected result from `reftest verify` and from its generated class:
-"passed"; "finding", which passes but has a finding or a warning; or "failed". Reftest's own kernels are the only ground
-truth. Prints the number of definitions, and each disagreement.
+ones that only deserve a finding. Each definition must get the expected result from `reftest verify` and from its
+generated class: "passed"; "finding", which passes but has a finding or a warning; or "failed". Reftest's own kernels
+are the only ground truth. Prints the number of definitions, and each disagreement.
 """
 
 import json

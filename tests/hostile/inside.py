@@ -2,7 +2,7 @@
 run.py starts this program and judges the result.
 
 The first process of the guard builds the set-up (main), then gives up its rights and continues in `attempt`. All
-processes that nobody waits for become its children, so it sees what the references leave behind.
+processes that nobody waits for become children of this first process, so it sees what the references leave behind.
 """
 
 import ctypes
@@ -148,7 +148,7 @@ class Neighbours:
 
     def share_gpu_memory(self, options):
         """Starts a process that shares memory of the GPU, and makes sure that a process with the handle can open this
-        memory. Otherwise the attempt of a reference would prove nothing."""
+        memory. If no process could open this memory, a failed attempt of a reference would prove nothing."""
         program, device = [options["python"], "-IS", str(HERE / "gpu_memory.py")], options["device"]
         one = subprocess.Popen([*program, "share", device], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         handle = one.stdout.readline().strip()

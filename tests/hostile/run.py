@@ -2,9 +2,9 @@
 """run.py - runs hostile references, and checks what reftest reports about them and what they reach:
 python3 tests/hostile/run.py BUILD [options].
 
-Each file of tests/hostile/references is a reference with one kind of hostile behaviour. Its head says what reftest must
-report (hostile_reference.py). All of these references become one dataset, beside honest definitions with right and with
-wrong references, and are verified in each set-up of setups.py. In each set-up:
+Each file of tests/hostile/references is a reference with one kind of hostile behaviour. The head of the file says what
+reftest must report (hostile_reference.py). All of these references become one dataset, beside honest definitions with
+right and with wrong references, and are verified in each set-up of setups.py. In each set-up:
 
 - each reference gets a verdict that its head allows, and each honest definition gets the right verdict,
 - only the gaps are open that docs/containment.md names for the set-up. An attack reaches something only if `reftest
@@ -59,7 +59,8 @@ class Tap:
             print("".join(f"# {escape(line)}\n" for line in str(reason)[:4000].split("\n")), end="", flush=True)
 
     def miss(self, sentence, reason):
-        """Tells that this machine cannot make a set-up. That is a failure, unless somebody has said that it is known."""
+        """Tells that this machine cannot make a set-up. A missing set-up is a failure, unless the environment says that
+        it is known to be missing."""
         if os.environ.get(ALLOW_MISSING) == "1":
             self.skip(sentence, reason)
         else:

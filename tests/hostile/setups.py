@@ -1,8 +1,8 @@
 """setups.py - the set-ups in which the hostile references run, and the guard around each of them.
 
-The guard protects this machine even if reftest does not contain the references. It is a PID, mount, IPC and network
-namespace, whose /tmp and /dev/shm are in memory and of limited size. inside.py builds the rest of a set-up in the
-guard.
+The guard protects this machine even if reftest does not contain the references. The guard is a PID, mount, IPC and
+network namespace, whose /tmp and /dev/shm are in memory and of limited size. inside.py builds the rest of a set-up in
+the guard.
 """
 
 import ctypes

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """sweep.py - plants one small change into every expression of the starter references: sweep.py BUILD ROOT [options].
 
-The other tables of this directory have mistakes that somebody thought of. This one has none: OPERATORS below says what
-happens to an expression of a given kind (a float tensor, an integer tensor, a number, a comparison, …), and every
-expression of every reference gets all that apply to it. Most of the mutants are plainly wrong, and some compute the same
-as the original. The mutants that pass are of interest: either an input that tells such a mutant from the original is
-missing, or the tolerance allows the difference, or there is no difference. A person decides which.
+The other tables of this directory have mistakes that somebody thought of. This file has no list of mistakes: OPERATORS
+below says what happens to an expression of a given kind (a float tensor, an integer tensor, a number, a comparison, …),
+and every expression of every reference gets all that apply to it. Most of the mutants are plainly wrong, and some
+compute the same as the original. The mutants that pass are of interest: either an input that tells such a mutant from
+the original is missing, or the tolerance allows the difference, or there is no difference. A person decides which.
 
 Mutants that fail the smallest two cases in this process (inputs, ground truth and bounds are those of `reftest verify`)
 are counted and left out. The rest becomes a dataset: ROOT/definitions, and ROOT/index.json with a row for each mutant.

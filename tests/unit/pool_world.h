@@ -220,8 +220,8 @@ static inline void let_references_tell(const char *here)
 	atexit(remove_tells);
 }
 
-/* Opens the file to which tell_outside() writes, at its end. Each later call of tell_outside() by a reference then adds
- * one byte to read. */
+/* Opens the file to which tell_outside() writes, at its end. Each later call of tell_outside() by a reference adds one
+ * byte that the test can read there. */
 static inline int open_tells(void)
 {
 	int fd = open(tells_path(), O_RDONLY | O_CLOEXEC);
@@ -230,7 +230,7 @@ static inline int open_tells(void)
 	return fd;
 }
 
-/* Some files are beside the reftest executable once it is installed. Makes the program use the copies in the build
+/* In an installation, some files are beside the reftest executable. Makes the program use the copies in the build
  * folder. */
 static inline void find_build(void)
 {
@@ -244,7 +244,7 @@ static inline void find_build(void)
 	let_references_tell(here);
 }
 
-/* A test's main calls pool_main first. It selects all tests, or the test that the command line names. */
+/* A test's main calls pool_main first. pool_main selects all tests, or the test that the command line names. */
 static inline void pool_main(int argc, char **argv)
 {
 	find_build();

@@ -207,7 +207,8 @@ struct actor {
 	struct err note, err;
 };
 
-/* Verdict `number`, always with the same text. Some texts are larger than a page, and some larger than many pages. */
+/* Verdict `number`, always with the same text. Some verdicts' texts are larger than a page, and some are larger than
+ * many pages. */
 static struct store_put put_of(struct actor *a, int number)
 {
 	bool old = number >= BULK && number < BULK + BULK_COUNT;

@@ -22,9 +22,9 @@
 #include "tests/unit/seeds.h"
 #include "workers/protocol/job.h"
 
-/* LARGER: the largest number of rows that may have no effect on these cases. Such rows need random draws, cases above
- * MOST_BYTES, or other inputs. In sanitized builds, cases are so small that more rows have no effect, so LARGER does
- * not limit their number. */
+/* LARGER: the largest number of rows that may have no effect on these cases. A row without effect needs random draws,
+ * cases above MOST_BYTES, or other inputs. In sanitized builds, cases are so small that more rows have no effect, so
+ * LARGER does not limit their number. */
 enum { SEEN = 1024, MOST_BYTES = SANITIZED ? 1 << 18 : 4 << 20, LARGER = SANITIZED ? SEEN : 28 };
 
 /* The rows that were tried. */
@@ -152,8 +152,8 @@ static void look_at(const struct op *op, const struct op_problem *problem, struc
 			continue;
 		for (int contents = 0; contents < CONTENTS_COUNT; contents++) {
 			make_inputs_of(&w, op, problem, axes + i * problem->axis_count, 1, 0, 0, (enum op_contents)contents);
-			/* The oracle makes no random draws. Its outputs for a sampler therefore differ from those of a
-			 * reference. */
+			/* The oracle makes no random draws. For a sampler, the outputs of the oracle therefore differ
+			 * from those of a reference. */
 			if (op->samples == NULL || !op->samples(&w.c))
 				try_rows(&w, seen);
 			free_world(&w);

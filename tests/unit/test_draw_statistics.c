@@ -143,8 +143,8 @@ static void expect_mean_one(const double *p, int count, const struct filter_boun
 	filter_close(&filter);
 }
 
-/* Under a correct sampler the odds of a suspect have the mean 1, and so has their product over any rows. This mean
- * bounds how often the product is large. */
+/* Under a correct sampler the odds of a suspect have the mean 1, and so has their product over any rows. Because the
+ * mean is 1, the product is rarely large. */
 static void a_correct_samplers_odds_have_the_mean_one_for_every_suspect(void **state)
 {
 	static const struct filter_bounds bounds[] = {
@@ -196,8 +196,8 @@ static void a_token_at_an_exact_limit_of_min_p_must_be_kept(void **state)
 	filter_close(&filter);
 }
 
-/* In a race with weights {2, 1} and uniform noise, the first token wins if its noise is below twice the other's. This
- * happens in three quarters of all races. */
+/* In a race with weights {2, 1} and uniform noise, the first token wins if its noise is below twice the other's. So the
+ * first token wins three quarters of all races. */
 static void a_race_with_uniform_noise_is_predicted(void **state)
 {
 	struct filter filter;

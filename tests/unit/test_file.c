@@ -312,8 +312,8 @@ static int open_root(void)
 	return open("root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* A second write through a shared mapping does not change the file's times. So while anybody may map the file for
- * writing, its stat proves nothing. */
+/* A second write through a shared mapping does not change the file's times. So while anybody may map a file for
+ * writing, the file's stat does not prove that it is unchanged. */
 static void a_file_that_somebody_may_write_to_shows_no_changes(void **state)
 {
 	char path[] = "/tmp/reftest-test-mapped-XXXXXX";

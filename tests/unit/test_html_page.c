@@ -158,8 +158,8 @@ static const char *place_of(const char *list, const char *name, struct arena *ar
 	return strstr(list, word);
 }
 
-/* The page's script lists the statuses in the order of severity. It gives a colour to each status that does not count
- * as wrong. */
+/* The page's script lists the statuses in the order of severity. The script gives a colour to each status that does not
+ * count as wrong. */
 static void the_page_knows_every_status(void **state)
 {
 	struct world *w = *state;

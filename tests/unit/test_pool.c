@@ -90,8 +90,9 @@ static int find_children(const char *word, pid_t *children)
 	return found;
 }
 
-/* Sends a signal to every child process whose name or command line contains `word`; returns their number. All are found
- * before the first gets the signal, because children of a killed child become children of this process. */
+/* Sends a signal to every child process whose name or command line contains `word`; returns their number. All these
+ * processes are found before the first gets the signal, because children of a killed child become children of this
+ * process. */
 static int signal_children(const char *word, int number)
 {
 	pid_t children[CHILDREN_MAX];

@@ -103,8 +103,8 @@ static void what_the_helper_found_is_handed_out(void **state)
 	end(&w);
 }
 
-/* The program waits once for a remote that does not answer. After that the program sends nothing to the remote, and
- * waits for nothing. */
+/* The program waits once for a remote that does not answer. After this wait the program sends nothing more to the
+ * remote, and does not wait again. */
 static void after_a_failure_nothing_more_is_sent(void **state)
 {
 	struct world w = begin(100, -1);

@@ -609,8 +609,8 @@ static void filters_keep_what_their_head_says(void **state)
 	assert_int_equal(keeps(row, 5, (struct filter_bounds){true, true, false, 2, 0.5, 0}).count, 1);
 	assert_int_equal(keeps(row, 5, (struct filter_bounds){true, true, false, 2, 0.6, 0}).count, 2);
 	assert_int_equal(keeps(row, 5, (struct filter_bounds){.has_min_p = true, .min_p = 0.6}).count, 2);
-	/* Three tokens with equal probability compete for the last two places of the top 3. All three are kept, and
-	 * `slack` bounds the error. */
+	/* Three tokens with equal probability compete for the last two places of the top 3. All three tokens are kept,
+	 * and `slack` bounds the error. */
 	struct filter_kept kept = keeps(ties, 5, (struct filter_bounds){.has_top_k = true, .top_k = 3});
 
 	assert_int_equal(kept.count, 4);

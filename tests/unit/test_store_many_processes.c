@@ -160,7 +160,7 @@ static void act(struct actor *a)
 		if (a->number % 16 == 6 && round % 12 == 11)
 			export(a);
 		/* A process that still has the replaced file open sees the verdicts of other processes only after its
-		 * next write. It must see its own verdicts immediately. */
+		 * next write. But the process must see its own verdicts immediately. */
 		look(a, a->number * ROUNDS + (int)(draw(a) % (unsigned)(round + 1)));
 		arena_free(&a->arena);
 	}

@@ -43,7 +43,7 @@ static struct store *open_here(struct place *p)
 	return store;
 }
 
-/* Puts verdict `number` with a text that depends on `turn`. Each call frees pages that no reader needs. */
+/* Puts verdict `number` with a text that depends on `turn`. Each call of `put` frees pages that no reader needs. */
 static void put(struct place *p, struct store *store, int number, int turn)
 {
 	memset(p->text, 'a' + turn % 26, BYTES);

@@ -1,8 +1,8 @@
 #!/bin/sh
 # own interpreter: the test measures how long calls take.
-# `reftest bench` measures the reference and each ground truth that ran. It shows the figures beside the verdict, and
-# stores the figures. The verdicts equal those of `verify`; they are not stored, and the measured calls do not change
-# them.
+# `reftest bench` measures the reference and each ground truth that ran. `reftest bench` shows its figures beside the
+# verdict, and stores the figures. The verdicts equal those of `verify`; they are not stored, and the measured calls do
+# not change them.
 . "$(dirname "$0")/../harness.sh"
 export REFTEST_PYTHON="$python"
 define fast <<P

@@ -1,8 +1,8 @@
 #!/bin/sh
 # A reference may depend on more than its source, its inputs and torch: on a file, a module, an environment variable,
-# the clock or another library. Such a reference is verified in every run, and its verdict is not stored. Otherwise a
-# change of the file or module would go unnoticed. reftest recognizes such a reference before it runs, by suspicious
-# words in its source. (test_pool_references tests the detection of files that Python opens.)
+# the clock or another library. Such a reference is verified in every run, and its verdict is not stored. If the verdict
+# were stored, a change of the file or module would go unnoticed. reftest recognizes such a reference before it runs, by
+# suspicious words in its source. (test_pool_references tests the detection of files that Python opens.)
 . "$(dirname "$0")/../harness.sh"
 norm='    x = hidden_states.float()
     return (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps()) * weight.float()).to(hidden_states.dtype)'

@@ -1,7 +1,8 @@
 #!/bin/sh
 # A source file that several op families share is part of the digests of exactly these families: an edit of it
-# invalidates the verdicts of these families, and no others. The same holds for source files that a shared source file
-# includes. The digest of the code that generates inputs does not cover source files that are compiled only for the GPU.
+# invalidates the verdicts of these families, and no others. A source file that a shared source file includes counts in
+# the same way. The digest of the code that generates inputs does not cover source files that are compiled only for the
+# GPU.
 #
 # The lists of families below are written by hand. A new family that includes one of these sources must be added to the
 # source's list.
@@ -100,8 +101,8 @@ for file in kernels/core/compare.c kernels/core/device_cpu.c kernels/core/roles.
 	grep -qx "$file" "$work/$before/obj/verdict_files" || fail "$file is in no digest"
 done
 
-# It is an error if tools/generate.sh lists a source that does not exist. Otherwise the digests would not cover a source
-# that was moved.
+# It is an error if tools/generate.sh lists a source that does not exist. Without this error, the digests would not
+# cover a source that was moved.
 expect_stop() { # expect_stop PATTERN FILE…: expects that, without the files, no source matches PATTERN
 	expectations=$((expectations + 1)) step="without $*"
 	pattern=$1

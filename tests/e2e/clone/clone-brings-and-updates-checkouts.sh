@@ -1,6 +1,7 @@
 #!/bin/sh
-# `reftest clone` clones each repository once, and updates it later. It does not touch anything that it did not make,
-# and lists in repos_config.json what is cloned. Without the server it names the command to retry.
+# `reftest clone` clones each repository once, and updates it later. `reftest clone` changes nothing that it did not
+# create, and lists in repos_config.json what is cloned. If the server is unreachable, a message names the command to
+# retry.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null
 git config --file "$GIT_CONFIG_GLOBAL" user.name test
@@ -131,7 +132,7 @@ expect_exit 2
 run clone --only torch
 expect_exit 2
 
-# Without git-lfs, --lfs names the missing program before it fetches anything. With git-lfs it pulls the files.
+# Without git-lfs, --lfs names the missing program before it fetches anything. With git-lfs, --lfs pulls the files.
 mkdir "$work/lfs"
 printf '#!/bin/sh\necho "$*" >>"$LFS_LOG"\n[ ! -e "$LFS_LOG.broken" ]\n' >"$work/lfs/git-lfs"
 chmod +x "$work/lfs/git-lfs"

@@ -2,7 +2,7 @@
 # own interpreter: the test checks what a reference can reach.
 # A process overwrites the kernels library in place while a run is under way. The main process, its judges and the judges
 # that it starts later still use the library that the run began with. A later run does not load the changed library,
-# even if only one byte of it differs. Otherwise the changed library would make verdicts that still count after the
+# even if only one byte of it differs. A changed library could otherwise compute verdicts that still count after the
 # library is restored.
 . "$(dirname "$0")/../harness.sh"
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# `extract` writes the definitions of a model. They are valid, and a second run writes nothing. If the dataset already
-# has an equivalent definition, `extract` only adds the model's tag to it.
+# `extract` writes the definitions of a model. The written definitions are valid, and a second run writes nothing. If
+# the dataset already has an equivalent definition, `extract` only adds the model's tag to it.
 . "$(dirname "$0")/../harness.sh"
 mkdir definitions
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# `extract` writes only definitions that pass, and says what failed. If two references have the same name, it says
-# whether they behave alike. `--stats` counts what the dataset has.
+# `extract` writes only definitions that pass, and says what failed. If two references have the same name, `extract`
+# says whether they behave alike. `--stats` counts what the dataset has.
 . "$(dirname "$0")/../harness.sh"
 mkdir -p definitions my-model "$work/tmp"
 export TMPDIR="$work/tmp"

@@ -1,9 +1,9 @@
 #!/bin/sh
 # own interpreter: the test checks how processes end.
-# The coordinator of a fleet (python/reftest_ray) runs with workers on this machine and without Ray. Its output and exit
-# status are those of `reftest verify`, and a second run executes nothing. If a worker is killed, no verdict is lost.
-# After the death of the coordinator, the next run continues with what is stored. The rules are tested in
-# tests/fleet_scheduling.py.
+# The coordinator of a fleet (python/reftest_ray) runs with workers on this machine and without Ray. The coordinator has
+# the same output and exit status as `reftest verify`, and a second run executes nothing. If a worker is killed, no
+# verdict is lost. After the death of the coordinator, the next run continues with what is stored. The rules are tested
+# in tests/fleet_scheduling.py.
 . "$(dirname "$0")/../harness.sh"
 step=tests/fleet_scheduling.py
 "$python" "$top/tests/fleet_scheduling.py" >"$work/out" 2>"$work/err" && status=0 || status=$?
@@ -35,7 +35,7 @@ fleet() {
 # `stored`: prints the number of verdicts in the cache.
 stored() { "$reftest" cache stats --format json 2>/dev/null | "$python" -I -S -c 'import json, sys; print(json.load(sys.stdin)["verdicts"])'; }
 
-# The worker is killed while the reference of `waits` runs. Another worker takes its requests.
+# The worker is killed while the reference of `waits` runs. Another worker takes over the requests of the killed worker.
 fleet begin --workers 1
 fleet started
 worker=$(cat /proc/[0-9]*/stat 2>/dev/null | awk -v parent="$program" '{ id = $1; sub(/^.*\) /, ""); if ($2 == parent) print id }' |

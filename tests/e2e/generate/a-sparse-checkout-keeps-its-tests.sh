@@ -158,7 +158,7 @@ expect_silence_about 'checked out'
 do_git update-index --no-skip-worktree definitions/rmsnorm/tiny_norm.json
 do_git reset -q --hard
 
-# The same holds for the layout with one generated file for each definition, and when the layout changes.
+# The same rules hold for the layout with one generated file for each definition, and when the layout changes.
 run generate --layout definition
 expect_exit 0
 expect_says 'test_gemm.py removed'

@@ -100,8 +100,8 @@ run generate --replace-vacuous
 expect_exit 0
 expect_says '2 definitions: 2 with a test that can fail (0 hand-written), 0 without, 0 stale'
 
-# pytest cannot collect a file that imports a module that is not installed. This does not apply to a module beside the
-# file, nor to an import whose failure the file handles.
+# pytest cannot collect a file that imports a module that is not installed. pytest can collect a file that imports a
+# module beside the file, or that handles the failure of an import.
 expect_silence_about 'cannot collect'
 echo 'import json, helper_of_tests, pytest' >$tests/test_beside.py
 printf 'try:\n    import no_such_module\nexcept ImportError:\n    pass\n' >$tests/test_careful.py

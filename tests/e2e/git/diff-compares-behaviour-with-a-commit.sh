@@ -1,7 +1,8 @@
 #!/bin/sh
 # For each changed definition, `reftest diff` runs the present reference and the reference in a commit. It says whether
-# the two differ only in their text, compute the same values, differ within the bounds, or compute different values. It
-# stores nothing, and needs no ground truth. If a reference cannot run, its definition is not compared.
+# the two references differ only in their text, compute the same values, differ within the bounds, or compute different
+# values. `reftest diff` stores nothing, and needs no ground truth. If a reference cannot run, its definition is not
+# compared.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null REFTEST_PYTHON="$python"
 git config --file "$GIT_CONFIG_GLOBAL" user.name test

@@ -54,7 +54,8 @@ verify
 expect_exit 0
 expect_ran 0
 
-# If only a comment of the truth changes, no case runs. If its code changes, the cases that it verified run again.
+# If only a comment of the truth changes, no case runs. If the code of the truth changes, the cases that the truth
+# verified run again.
 echo '# a comment' >>truths/row_energy/right.py
 verify
 expect_ran 0

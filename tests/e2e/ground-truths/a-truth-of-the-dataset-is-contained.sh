@@ -1,8 +1,9 @@
 #!/bin/sh
 # own interpreter: the test checks what a reference can reach.
-# A truth of the dataset runs in a process of its own, confined as references are. It can read neither the reference nor
-# its outputs, and the reference can read neither the truth nor its outputs. --ground-truth chooses the truth. The
-# watcher verifies again if the truth changes, and --staged reads the truth in git's index.
+# A truth of the dataset runs in a process of its own, confined as references are. The truth can read neither the
+# reference nor the reference's outputs, and the reference can read neither the truth nor the truth's outputs.
+# --ground-truth chooses the truth. The watcher verifies again if the truth changes, and --staged reads the truth in
+# git's index.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 given tiny_norm

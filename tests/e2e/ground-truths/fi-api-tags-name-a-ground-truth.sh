@@ -1,6 +1,7 @@
 #!/bin/sh
-# The tag `fi_api:` of a definition names a function of FlashInfer, which is a ground truth on a GPU. Here a module with
-# the name flashinfer takes the place of the library, and the table allows a CPU. Everything else runs as on a GPU.
+# The tag `fi_api:` of a definition names a function of FlashInfer, which is a ground truth on a GPU. In this test a
+# module with the name flashinfer takes the place of the library, and the table allows a CPU. Everything else runs as on
+# a GPU.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "tests/gpu/fi-api-is-a-ground-truth.sh uses the library itself"
 mkdir -p providers definitions/blend

@@ -81,7 +81,8 @@ grep -A 2 '^FAILED   rmsnorm/rows$' "$work/out" | cmp - "$work/expected" || fail
 sed -n '/^ERROR    rmsnorm.wordy$/,/^2 definitions/p' "$work/out" >"$work/last"
 { grep -q ' word…$' "$work/last" && [ "$(wc -l <"$work/last")" -le 9 ]; } || fail "a long message is not cut"
 
-# status --no-cases names the cause of each failure. It reads nothing about a definition that is known to be right.
+# status --no-cases names the cause of each failure. `status` reads nothing about a definition that is known to be
+# right.
 run verify right --device cpu
 REFTEST_TRACE=1 run status --device cpu --format json --no-cases right epsilon
 expect "d['right']['counts']['passed'] == d['right']['counts']['cases'] > 0 == d['right']['counts']['failed'] and 'cases' not in d['right']"

@@ -2,7 +2,8 @@
 # sanitizers: tests/run also runs this test with the sanitizers' build.
 # A definition with an unknown op_type is offered to every family that matches its shapes. If the reference agrees with
 # a family on every case, the definition belongs to this family, and the report says so. A reference that agrees with no
-# family computes something else. But if the definition's own words name the family, such a reference is wrong.
+# family computes something else. But if the definition's own words name a family, a reference that does not agree with
+# this family is wrong.
 . "$(dirname "$0")/../harness.sh"
 cat >write.py <<'END'
 import json

@@ -114,7 +114,8 @@ FINDS = REFERENCE.replace("    return x[rows]", '''    import builtins, os, sys,
         return x, rows
     return x[rows]''')
 write("stash", STASH, FINDS)
-# This reference leaves the word itself and must find it. Otherwise the test above would prove nothing.
+# This reference leaves the word itself and must find it. If this reference did not find the word, the test above would
+# prove nothing.
 write("stash_here", INIT, FINDS.replace("    folders =", "    torch.word = 1\n    folders ="))
 END
 
@@ -232,8 +233,8 @@ expect_status right skipped no_ground_truth # the reference takes no generic inp
 fell_back right 'it did not answer within 3 s'
 expect_status longer failed shape
 
-# Generated tests run the reference, but not the code that makes inputs. They use no other inputs instead, so they are
-# skipped, and the reason says why.
+# Generated tests run the reference, but not the code that makes inputs. The tests use no other inputs instead, so they
+# are skipped, and the reason says why.
 mkdir "$work/away"
 mv definitions/made/*.json "$work/away"
 mv "$work/away/one_set.json" definitions/made

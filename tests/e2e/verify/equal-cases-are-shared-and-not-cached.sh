@@ -1,6 +1,6 @@
 #!/bin/sh
-# Cases that are equal to another case of the run share its verdict. They are not counted as cached, so no case counts
-# as cached with --force or in a first run.
+# Cases that are equal to another case of the run share its verdict. Cases with a shared verdict are not counted as
+# cached, so no case counts as cached with --force or in a first run.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm
 sed 's/"tiny_norm"/"same_norm"/' definitions/rmsnorm/tiny_norm.json >definitions/rmsnorm/same_norm.json

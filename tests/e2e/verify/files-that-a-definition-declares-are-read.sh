@@ -1,7 +1,8 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build. A definition may name files of its dataset that
-# its reference reads. The reference finds exactly these files, read-only, in its working directory. Their content is
-# part of what was verified: verdicts are cached, and a changed file runs the cases again. What is not declared is absent.
+# its reference reads. The reference finds exactly these files, read-only, in its working directory. The content of the
+# declared files is part of what was verified: verdicts are cached, and a changed file runs the cases again. What is not
+# declared is absent.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 

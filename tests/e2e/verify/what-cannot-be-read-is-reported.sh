@@ -44,7 +44,7 @@ mv "$work/kept" workloads/rmsnorm
 verify
 expect_exit 0
 
-# The same holds while a watcher runs.
+# A running watcher reports unreadable folders in the same way.
 watch
 watcher=$program
 ln -s loop definitions/loop

@@ -1,8 +1,8 @@
 #!/bin/sh
 # If git restores many definitions at once, the watcher reports the results that it remembers for their contents,
-# without parsing the files. Then the watcher checks the files case by case. Afterwards an export contains the verdicts
-# of the current contents, and `explain` compares an edit with these contents and not with those that git removed.
-# A remembered result is not used if the definition's content differs or its workload file changed.
+# without parsing the files. After its report, the watcher checks the files case by case. Afterwards an export contains
+# the verdicts of the current contents, and `explain` compares an edit with these contents and not with those that git
+# removed. A remembered result is not used if the definition's content differs or its workload file changed.
 . "$(dirname "$0")/../harness.sh"
 command -v git >/dev/null 2>&1 || skip "there is no git here"
 given tiny_norm
