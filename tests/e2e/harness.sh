@@ -244,8 +244,8 @@ begin() {
 }
 
 # `started`: waits until a reference has called tell_started or gate, or until another child of the program has created
-# $work/started; then removes the traces of both events, so that it can be called again. The program must still be
-# running.
+# $work/started; then removes the traces of both events, so that `started` can be called again. The program must still
+# be running.
 started() {
 	while [ ! -e "$work/started" ] && [ ! -s "$work/starts" ] && kill -0 "$program" 2>/dev/null; do sleep 0.02; done
 	[ -e "$work/started" ] || [ -s "$work/starts" ] || fail "$step: it exited too early"

@@ -11,11 +11,10 @@
 enum fault {
 	FAULT_NONE,
 	FAULT_BEFORE, /* the process is killed before the call */
-	/* if the call is a write, it writes half of its sectors, and any other call is executed; then the process is
-	 * killed */
+	/* a write writes half of its sectors, and any other call is executed; then the process is killed */
 	FAULT_TORN,
-	/* if the call is a write, it writes half of its bytes and returns their number, and the process continues;
-	 * other calls work normally */
+	/* a write writes half of its bytes and returns their number, and the process continues; other calls work
+	 * normally */
 	FAULT_SHORT,
 	FAULT_EIO,    /* only this call fails */
 	FAULT_ENOSPC, /* this call and all later calls that need room on the disk fail */

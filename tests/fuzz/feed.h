@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One input, in an allocation of exactly its size; a sanitizer then reports a read beyond the end. */
+/* One input, in an allocation of exactly its size, so that a sanitizer reports a read beyond the end. */
 struct input {
 	const char *target;
 	uint64_t number;

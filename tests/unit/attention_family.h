@@ -131,7 +131,8 @@ static inline void expect_axes_invalid(const struct world *w, const char *name, 
 		fail_msg("the sentence \"%s\" does not say \"%s\"", why.text, word);
 }
 
-/* Builds the --edge case of this name in `w`, which the caller frees; false if the problem has no such case. */
+/* Builds the --edge case `name` in `w`, which the caller frees; returns false if the problem has no case of this
+ * name. */
 static inline bool make_edge(struct world *w, const struct op *op, const struct op_problem *problem, const char *name)
 {
 	int64_t axis[MAX_AXES];

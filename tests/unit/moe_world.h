@@ -118,7 +118,7 @@ static inline void routed(struct built *b, const char *description, enum dtype i
 		    "num_experts hidden_size intermediate_size");
 }
 
-/* Fills in the axes of the small preset, then those of the medium one; returns the number of cases. */
+/* Fills in the axes of all cases of the small preset and then of the medium preset; returns the number of cases. */
 static inline int cases_of(const struct op_problem *problem, int64_t axis[MAX_CASES * MAX_AXES])
 {
 	int small = moe_op.sizes(problem, 0, SIZE_SMALL, axis, MAX_CASES);
@@ -200,7 +200,7 @@ static inline int64_t count_of(const struct emulation *m, const char *name, int6
 	return otherwise;
 }
 
-/* Sets chosen[i] to 1 for the `count` largest of values[0 … n - 1], and to 0 for the others. */
+/* Sets chosen[i] to 1 for the `count` largest of values[0 … n - 1], and to 0 for all other i. */
 static inline void largest(const float *values, int64_t n, int64_t count, int *chosen)
 {
 	for (int64_t i = 0; i < n; i++) {

@@ -1,6 +1,6 @@
 /* program_world - a dataset of four small definitions, and checks of its store and its files. In this dataset, a test
  * runs the real program with planted faults (tests/faults/); a run takes a few milliseconds. The tests need build/. A
- * process can have only one such world at a time. */
+ * process can have only one world at a time. */
 #ifndef REFTEST_TESTS_PROGRAM_WORLD_H
 #define REFTEST_TESTS_PROGRAM_WORLD_H
 

@@ -38,7 +38,7 @@ struct family {
 	const struct refused *refused;
 	int refused_count;
 	/* Sets a Python scalar of problem `scalar_of` to a value that a workload may not provide; op.check then says
-	 * `scalar_part`. NULL: the family has no such scalar. */
+	 * `scalar_part`. NULL: the family has no Python scalar with invalid values. */
 	void (*spoil_scalar)(struct trial *t, const struct recurrence_roles *roles);
 	int scalar_of;
 	const char *scalar_part;

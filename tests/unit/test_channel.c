@@ -147,7 +147,7 @@ static bool readable(int fd)
 	return poll(&poll_fd, 1, 0) == 1;
 }
 
-/* A loop that waits on one epoll wakes up only if there is something to read, or if the rest of a message can be
+/* A loop that waits on one epoll wakes up only if there is something to read, or if the unsent part of a message can be
  * sent. */
 static void a_loop_is_woken_when_there_is_something_to_do(void **state)
 {

@@ -1,4 +1,4 @@
-/* test_complete_file - which files of a dataset the watcher takes for complete: those that parse, and those that
+/* test_complete_file - which files of a dataset the watcher takes for complete: files that parse, and files that
  * waiting cannot repair. Git's lock is found from any folder of a repository. */
 #include <setjmp.h>
 #include <stdarg.h>

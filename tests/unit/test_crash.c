@@ -274,7 +274,7 @@ static void merge(struct actor *a, int from, int to)
 			stage->acked[i] = 1;
 }
 
-/* Changes the store in every way there is, one after the other. A verdict is noted in `acked` as soon as the store has
+/* Changes the store in every possible way, one after the other. A verdict is noted in `acked` as soon as the store has
  * reported it as stored. */
 static void act(struct actor *a)
 {

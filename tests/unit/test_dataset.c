@@ -93,7 +93,7 @@ static void any_name(uint32_t *state, char *out)
 }
 
 /* The order is correct whatever prefix two names share. Names may differ within the first eight bytes, which are
- * compared as a number, or after these. */
+ * compared as a number, or after these bytes. */
 static void any_names_are_found_in_the_order_of_their_paths(void **state)
 {
 	static const char *const shared[] = {"", "x", "alike_in_more_than_eight_bytes_"};

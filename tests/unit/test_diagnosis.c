@@ -72,7 +72,7 @@ static bool explains(const struct world *w, const struct op_variation *v, const 
 	return diagnosis_agrees(v, &set);
 }
 
-/* Returns true if an output is mostly NaN. diagnosis_agrees does not compare such outputs. */
+/* Returns true if an output is mostly NaN. diagnosis_agrees does not compare an output that is mostly NaN. */
 static bool is_mostly_nan(const struct world *w)
 {
 	bool any = false;

@@ -52,7 +52,7 @@ static void run(struct session *session)
 	assert_string_equal(err.text, "");
 }
 
-/* Waits until the command ends, then returns what it printed since the last call. */
+/* Waits until the command ends, then returns what the command printed since the last call of this function. */
 static const char *wait_for_end(struct session *session)
 {
 	struct pollfd fd = {exec_fd(&session->exec), POLLIN, 0};

@@ -107,7 +107,8 @@ static void the_datasets_own_truth_is_used_without_a_family_and_on_request(void 
 	assert_asked("truth", "gemm", "truth"); /* the list includes "truth", although it cannot be used */
 }
 
-/* Solutions are used only if --ground-truth names them: all, or those of a name or an author. */
+/* Solutions are used only if --ground-truth names them: all solutions, or the solutions with a certain name or
+ * author. */
 static void solutions_are_used_if_they_are_named(void **state)
 {
 	const struct own_truth own[] = {

@@ -234,7 +234,7 @@ static void margins_are_ordered_by_time_and_the_largest_counts(void **state)
 	cJSON *json = data_of(&page);
 	const cJSON *history = cJSON_GetObjectItem(first_of(json), "history");
 
-	/* None of these verdicts counts for the torch of this run. */
+	/* None of the stored verdicts counts for the torch of this run. */
 	assert_false(cJSON_IsNumber(cJSON_GetObjectItem(first_of(json), "margin")));
 	assert_string_not_equal(text_of(first_of(json), "status"), "passed");
 	assert_int_equal(cJSON_GetArraySize(history), 2);

@@ -340,7 +340,8 @@ static void when_the_program_itself_is_killed_nothing_stays_behind(void **state)
 
 /* ---- the pool itself ---- */
 
-/* If a case runs out of memory while another case is running, it is tried again after the other case has ended. */
+/* If a case runs out of memory while another case is running, the first case is tried again after the other case has
+ * ended. */
 static void a_lack_of_memory_counts_only_if_no_other_case_runs(void **state)
 {
 	struct setting wide = {.pool = open_pool(2, GENEROUS_S, false)};

@@ -628,8 +628,8 @@ static void threads_and_children_left_behind_do_not_answer(void **state)
 #define PARENT "def parent(pid):\n    try: return int(open(f'/proc/{pid}/stat').read().rpartition(')')[2].split()[1])\n" \
 	       "    except OSError: return 0\n"
 
-/* The reference kills every other process of this user. Where Linux can block these kills, no process ends. Elsewhere
- * the pool loses its judge and its template process, and tries the case again alone. */
+/* The reference kills every other process of this user. If Linux can block the kills, no process ends. Otherwise the
+ * pool loses its judge and its template process, and tries the case again alone. */
 static void killing_its_relatives_gains_nothing(void **state)
 {
 	struct pool_result result = verify(
@@ -698,8 +698,8 @@ static void what_a_reference_leaves_running_is_ended_with_it(void **state)
 	"    arena[-64:-53] = b'left behind'\n" \
 	"    raise ValueError(f'{found} in {inode}.')\n"
 
-/* The memory that a reference shares with the judge is used again when the reference's processes are gone, and then it
- * is empty. */
+/* The memory that a reference shares with the judge is used again when the reference's processes are gone, and the next
+ * reference finds it empty. */
 static void memory_of_an_earlier_reference_is_empty(void **state)
 {
 	struct setting *setting = *state;

@@ -409,7 +409,8 @@ static void play(const struct scenario *s)
 	read_log();
 }
 
-/* The number of the last run whose verdicts must be there: bytes of the cache were synced after that run ended. */
+/* The number of the last run whose verdicts must be on the disk: bytes of the cache were synced after that run
+ * ended. */
 static int runs_kept(int cut)
 {
 	int runs = 0, ended = 0;

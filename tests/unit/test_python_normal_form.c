@@ -35,7 +35,7 @@ static bool same(const char *a, const char *b)
 	return equal;
 }
 
-/* Checks that all these sources have the same form, and that this form consists of tokens and is not the raw text. */
+/* Checks that all `sources` have the same form, and that this form consists of tokens and is not the raw text. */
 static void assert_all_same(const char *const *sources, int count)
 {
 	for (int i = 0; i < count; i++) {
@@ -47,7 +47,7 @@ static void assert_all_same(const char *const *sources, int count)
 	}
 }
 
-/* Checks that no two of these sources have the same form. */
+/* Checks that no two of the `sources` have the same form. */
 static void assert_all_differ(const char *const *sources, int count)
 {
 	for (int i = 0; i < count; i++)
@@ -173,7 +173,8 @@ static void code_that_may_see_its_own_source_is_raw(void **state)
 	    "globals()['x']", "torch.sys", "def f():\n  'lineno' 'x' + y\n");
 }
 
-/* Each of these texts uses a name that is not in the list of harmless names. The form is then the raw text. */
+/* Each text below uses a name that is not in the list of harmless names. The normal form of such a text is the raw
+ * text. */
 static void what_is_not_known_to_see_nothing_is_raw(void **state)
 {
 	(void)state;

@@ -446,8 +446,8 @@ static void what_one_set_of_draws_cannot_tell_both_contents_do(void **state)
 		}
 }
 
-/* Some mistaken samplers never draw a part of the kept tokens. One tally of a single set of draws is enough to find
- * these. */
+/* Some mistaken samplers never draw a part of the kept tokens. One tally of a single set of draws is enough to find a
+ * sampler of this kind. */
 static void a_part_of_what_is_kept_that_is_never_drawn_shows(void **state)
 {
 	(void)state;

@@ -63,7 +63,7 @@ static void whatever_decides_is_signed(void **state)
 	}
 }
 
-/* If a part of a record is replaced, neither its signature nor the checksum of its line is valid any more. */
+/* If a part of a record is replaced, neither the record's signature nor the checksum of its line is valid any more. */
 static void an_edited_containment_is_noticed(void **state)
 {
 	static const char old[] = "\"containment\": \"files,disk\"", new[] = "\"containment\": \"full\"      ";

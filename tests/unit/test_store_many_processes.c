@@ -49,7 +49,7 @@ static unsigned draw(struct actor *a)
 	return (a->noise = a->noise * 1664525 + 1013904223) >> 8;
 }
 
-/* Verdicts with numbers from ALL on are old; sweeping removes these. */
+/* Verdicts with numbers from ALL on are old, so sweeping removes them. */
 static struct store_put put_of(struct actor *a, int number)
 {
 	bool old = number >= ALL;

@@ -265,7 +265,7 @@ static void margins_on_other_drivers_stay(void **state)
 	merge(p, 1, "2.13", 1, day, &merged);
 	expect_drivers(p, "580", "550:0.375 570:0.5 560:4 ");
 
-	/* Older versions of reftest do not store the driver. A verdict by such a version has an unknown driver, and
+	/* Older versions of reftest do not store the driver. A verdict by an older version has an unknown driver, and
 	 * keeps the margins of all drivers. */
 	p->driver = NULL;
 	put(p, 1, "2.13", 1, day + 5);

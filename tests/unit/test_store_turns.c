@@ -1,6 +1,6 @@
 /* test_store_turns - only one process at a time opens or closes the store. Since about LMDB 0.9.29 (in Ubuntu 24.04's
  * 0.9.31, not in Debian 12's 0.9.24), the last user of a database destroys the mutexes in lock.mdb before it releases
- * the file lock. A process that opens the database in between waits for the lock, then continues with
+ * the file lock. A process that opens the database between these two steps waits for the lock, then continues with
  * destroyed mutexes, and each of its transactions fails with EINVAL. The test makes the time between destruction and
  * release last half a second. A process that dies within that time must do no harm either. */
 #include "cache/store.h"
@@ -66,8 +66,8 @@ static bool ended(pid_t child)
 	return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child;
 }
 
-/* Returns true if this version of LMDB certainly destroys the mutexes. Older versions do not; with these, the store
- * must simply work. */
+/* Returns true if this version of LMDB certainly destroys the mutexes. Older versions of LMDB do not destroy them; with
+ * older versions, the store must simply work. */
 static bool destroys(void)
 {
 	int major, minor, patch;

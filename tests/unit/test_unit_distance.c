@@ -45,7 +45,7 @@ static double mean_square_root(const struct tensor *tensor)
 	return count > 0 ? sqrt(sum / (double)count) : 0;
 }
 
-/* The element that is at place i if the rows are reversed, or if only the last row is there (`alone`). */
+/* The element that is at place i if the rows are reversed, or, with `alone`, if only the last row is left. */
 static int64_t expected_element(int64_t rows, int64_t inner, bool alone, int64_t i)
 {
 	int64_t outer = alone ? i / inner : i / inner / rows, row = alone ? rows - 1 : rows - 1 - i / inner % rows;

@@ -114,7 +114,7 @@ static inline void trial_open(struct trial *t, const struct op *op, const struct
 	trial_open_case(t, op, problem, axis, 0, seed);
 }
 
-/* Opens the --edge case of this name; false if the problem has no such case. */
+/* Opens the --edge case of this name; returns false if the problem has no case of this name. */
 static inline bool trial_open_edge(struct trial *t, const struct op *op, const struct op_problem *problem,
                                    const char *name, uint64_t seed)
 {

@@ -99,7 +99,7 @@ run bench --device "$device" --sizes small fast
 expect_exit 0
 grep -q '^ *reference .*warm .* runs)' "$work/out" || fail "no figure in the text"
 
-# With --fib, flashinfer-bench is first absent, then present, and then it fails.
+# With --fib, flashinfer-bench is first absent, then present, and at last a flashinfer-bench that fails.
 run bench --device "$device" --sizes small fast --fib
 expect_exit 0
 grep -q "^reftest: flashinfer-bench is not installed in .*python.*, so only reftest's figures are shown$" "$work/err" ||

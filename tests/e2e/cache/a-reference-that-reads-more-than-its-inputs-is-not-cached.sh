@@ -60,8 +60,9 @@ def run(hidden_states, weight):
 $norm
 P
 
-# Each of these words may read an environment variable, the clock, or something else outside the inputs, so each gets a
-# definition. The clock and the name of the machine differ between runs; a reference that reads them is at most checked.
+# Each word below may read an environment variable, the clock, or something else outside the inputs. The test writes a
+# definition for each word. The clock and the name of the machine differ between runs; a reference that reads them is at
+# most checked.
 rm definitions/rmsnorm/norm.json
 number=0
 for word in 'import os' 'import time' 'import datetime' 'import platform' 'from time import time' 'import resource' \

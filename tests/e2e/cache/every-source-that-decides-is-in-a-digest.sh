@@ -1,7 +1,7 @@
 #!/bin/sh
 # Every source that is linked into the judge or into the kernels libraries is in a digest that verdicts depend on. An
-# edit of such a source therefore makes reftest verify again. The exceptions are listed below, each with the reason why
-# no verdict depends on it.
+# edit of one of these sources therefore makes reftest verify again. The exceptions are listed below, each with the
+# reason why no verdict depends on it.
 . "$(dirname "$0")/../harness.sh"
 
 cat >"$work/exceptions" <<'E'

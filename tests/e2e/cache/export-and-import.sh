@@ -1,7 +1,7 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# Exported verdicts are accepted after an import at another path with new mtimes, so no case runs there. Damaged records
-# are rejected and listed; the others are imported.
+# Exported verdicts are accepted after an import at another path with new mtimes, so no case runs at the new path.
+# Damaged records are rejected and listed; the others are imported.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 verify --sizes small,medium

@@ -5,8 +5,8 @@
 # reference passes with one content of the file and fails with another, the passing verdict is never stored for the
 # other content. reftest does not mistake a change of the file for a change of inputs by the reference.
 
-# In tmpfs no page is ever written back. On a disk a page may be written back; it is then clean, and the next write
-# would change the file's times.
+# In tmpfs no page is ever written back. On a disk a page may be written back. The page is then clean, and the next
+# write to it would change the file's times.
 probe=$(mktemp -p /dev/shm 2>/dev/null) && {
 	printf '#!/bin/sh\n' >"$probe"
 	chmod +x "$probe"

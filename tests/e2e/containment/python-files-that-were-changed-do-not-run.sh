@@ -1,7 +1,7 @@
 #!/bin/sh
 # own interpreter: the test checks which script an interpreter runs.
-# If a Python file of reftest has changed since the build, it does not run: neither the runner, nor a module beside it,
-# nor the provider, nor a table of a library. The provider starts before the first reference can run.
+# A Python file of reftest does not run if the file has changed since the build: neither the runner, nor a module beside
+# it, nor the provider, nor a table of a library. The provider starts before the first reference can run.
 . "$(dirname "$0")/../harness.sh"
 
 mkdir -p "$work/tree/build"

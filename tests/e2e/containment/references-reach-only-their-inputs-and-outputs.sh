@@ -145,7 +145,7 @@ def run(hidden_states, weight):
     return (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * weight.float()).to(hidden_states.dtype)
 P
 
-# `tried LIST OPTION…`: runs reftest in tools/restrict.c with these options, and expects that only the attempts of LIST
+# `tried LIST OPTION…`: runs reftest in tools/restrict.c with the OPTIONs, and expects that only the attempts of LIST
 # succeed.
 tried() {
 	list=$1

@@ -1,8 +1,8 @@
 #!/bin/sh
 # If git tracks a definition and a sparse checkout excludes it, the definition does not count as deleted. Generated
-# files keep the test class of such a definition. A generated file that git tracks but has not checked out is not
-# written. Each such file is reported with the command that checks it out, and that command works. Deleted definitions
-# are handled as usual.
+# files keep the test class of an excluded definition. A generated file that git tracks but has not checked out is not
+# written. Each file that is not written is reported with the command that checks it out, and that command works.
+# Deleted definitions are handled as usual.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null
 git config --file "$GIT_CONFIG_GLOBAL" user.name test

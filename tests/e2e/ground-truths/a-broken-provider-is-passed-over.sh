@@ -84,7 +84,8 @@ expect_exit 0
 expect "set(all_of('tiny_gemm', 'ground_truth')) == {'torch'} and s['cases_run'] > 1"
 expect_no_process
 
-# A provider that breaks the device for its own process affects neither the next provider nor its own next case.
+# If a provider breaks the device for its own process, this affects neither the next provider nor the provider's own
+# next case.
 PLANTED=breaks_device verify --ground-truth flashinfer,torch --force
 expect_exit 0
 expect "set(all_of('tiny_gemm', 'ground_truth')) == {'torch'} and not any(all_of('tiny_gemm', 'kept'))"

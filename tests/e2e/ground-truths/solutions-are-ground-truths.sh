@@ -1,7 +1,7 @@
 #!/bin/sh
-# The solutions of a dataset can be ground truths: all solutions of a definition, those with a certain name, or those of
-# a certain author. Solutions run contained, as truths do. A solution that cannot decide is skipped with the position
-# and the reason, and the others are used.
+# The solutions of a dataset can be ground truths: all solutions of a definition, the solutions with a certain name, or
+# the solutions of a certain author. Solutions run contained, as truths do. A solution that cannot decide is skipped
+# with the position and the reason, and the others are used.
 . "$(dirname "$0")/../harness.sh"
 
 # `define NAME BODY [TAG]`: defines an operation of no family, the sum of the rows' squares.

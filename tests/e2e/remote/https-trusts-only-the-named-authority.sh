@@ -1,7 +1,7 @@
 #!/bin/sh
 # Connects through TLS to a real server, whose certificate is signed by an authority that this test creates. A client
 # that trusts this authority shares verdicts as usual. No data is sent to a server with an unknown authority, with a
-# certificate for another name, with an expired one, or without TLS. In these cases one message with the remedy is
+# certificate for another name, with an expired one, or without TLS. If no data is sent, one message with the remedy is
 # printed, and the result of the run is the same as without a remote.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"

@@ -95,7 +95,7 @@ assert wrong and "slash" in sentence, sentence
 found = [os.path.join(at, name) for at, _, names in os.walk(root) for name in names]
 assert all("/definitions/" in path or "/workloads/" in path for path in found), found
 
-# The answers are those of the commands.
+# The server's answers are the same as those of the commands.
 report = json.loads(text(call("verify", names=["tiny_norm"], sizes="small"))[0])
 assert report["summary"]["passed"] == 1 and report["summary"]["cases_run"] > 0, report["summary"]
 report = json.loads(text(call("verify", names=["rmsnorm/*"], sizes="small"))[0])

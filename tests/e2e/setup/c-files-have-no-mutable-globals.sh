@@ -4,7 +4,7 @@
 # variables of its own.
 . "$(dirname "$0")/../harness.sh"
 
-# `mutable FOLDER`: prints the object file and the name of each such variable below FOLDER.
+# `mutable FOLDER`: prints the object file and the name of each mutable global variable below FOLDER.
 mutable() {
 	find "$1" -name '*.o' ! -name '*.cu.o' ! -path '*/tests/*' ! -path '*/bench/*' | while read -r object; do
 		source=${object#"$1/"}

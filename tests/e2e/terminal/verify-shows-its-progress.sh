@@ -3,7 +3,7 @@
 # For each runner it shows the case, or the kernel that the case's ground truth compiles. A failure is printed above
 # these lines while other cases still run; definitions that passed are not listed without -v. The lines fit 40 columns
 # and a terminal that becomes narrower, are drawn at most ten times a second, and are gone at the end. With TERM=dumb,
-# none of these lines are drawn.
+# no line of the progress is drawn.
 . "$(dirname "$0")/../harness.sh"
 command -v tmux >/dev/null 2>&1 || skip "there is no tmux here"
 with_gates

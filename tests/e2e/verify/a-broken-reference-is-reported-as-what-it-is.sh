@@ -1,7 +1,7 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build. A reference may fail to compile or to import,
 # raise, exit, loop, allocate more memory than there is, or return values that its definition does not declare. Each
-# such reference is reported with exactly its reason, and the other definitions are verified.
+# broken reference is reported with exactly its reason, and the other definitions are verified.
 . "$(dirname "$0")/../harness.sh"
 given tiny_gemm
 define syntax <<'END'

@@ -1,8 +1,8 @@
 #!/bin/sh
 # own interpreter: the test checks what a reference can reach.
 # Some references cheat: they write to every file descriptor, patch torch, kill other processes, change their inputs,
-# overwrite shared memory or claim to have passed. Such references get the verdict that their outputs deserve. An honest
-# definition that the same processes verify in the same run is not affected.
+# overwrite shared memory or claim to have passed. Cheating references get the verdict that their outputs deserve. An
+# honest definition that the same processes verify in the same run is not affected.
 . "$(dirname "$0")/../harness.sh"
 
 # The honest definition runs before, between and after the others, because definitions are verified in the order of

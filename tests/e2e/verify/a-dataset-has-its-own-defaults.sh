@@ -1,7 +1,7 @@
 #!/bin/sh
 # reftest.toml gives options their defaults, for every command. An option wins over the file, and a definition's own
 # tolerance wins over that of the file. If verdicts depend on the file, the report names the file's settings. A change
-# of the file makes only these verdicts stale.
+# of the file makes only verdicts stale that depend on the file.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "the CPU suffices"
 given tiny_gemm

@@ -3,9 +3,9 @@
 # A definition with an unknown op_type, or with shapes that its family does not support, has no ground truth: it is
 # checked, with the reason why it is not verified. Checks that need no ground truth are made: shape, dtype, determinism,
 # changed inputs. If one of these checks fails, the definition does not count as checked. If definitions are only
-# checked, the exit status is 3, unless the user accepts this. If the reference of such a definition raises an
-# exception, this is reported but decides nothing, because the generated inputs may be invalid. If a reference uses an
-# undefined name or returns too many outputs, it fails on all inputs, so this is an error.
+# checked, the exit status is 3, unless the user accepts this. If the reference of a definition without ground truth
+# raises an exception, this is reported but decides nothing, because the generated inputs may be invalid. If a reference
+# uses an undefined name or returns too many outputs, it fails on all inputs, so this is an error.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - "$top" <<'END'
 import json

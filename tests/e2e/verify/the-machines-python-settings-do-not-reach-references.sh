@@ -9,7 +9,7 @@ export PYTHONPATH="$work/path" PYTHONUSERBASE="$work/base" PYTHONHASHSEED=7 PYTH
 export TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1 NVIDIA_TF32_OVERRIDE=1 MKL_CBWR=COMPATIBLE PLANTED=1
 user=$("$python" -c 'import site; print(site.getusersitepackages())')
 mkdir -p "$user"
-# The reference below raises an error if one of these files or variables has reached its process.
+# The reference below raises an error if one of the user's files or variables has reached its process.
 cat >"$work/path/sitecustomize.py" <<'P'
 import builtins
 builtins.planted = True

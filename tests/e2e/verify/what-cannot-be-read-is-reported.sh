@@ -1,6 +1,6 @@
 #!/bin/sh
 # If a folder of definitions or workloads cannot be read, a message on stderr and in the JSON says so. The exit status
-# is then 2 for each run whose selection may include definitions in the unreadable folder.
+# is 2 for each run whose selection may include definitions in the unreadable folder.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 verify --sizes small,medium

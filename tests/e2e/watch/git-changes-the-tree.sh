@@ -43,7 +43,7 @@ do_git checkout -- .
 await_batch
 expect_events "e['passed'] == 1 and e['cases_run'] == 0"
 # `git apply` deletes the file and creates it again without git's lock. If a busy machine delays git for a tenth of a
-# second between these two steps, the watcher reports the deletion first.
+# second between the deletion and the creation, the watcher reports the deletion first.
 do_git apply "$work/patch"
 await "e['event'] == 'batch' and e['failed'] == 1"
 expect_events "e['cases_run'] == 0 and all(b['gone'] == 1 and b['seconds'] >= 0.09 for b in a[:-1] if b['event'] == 'batch')"

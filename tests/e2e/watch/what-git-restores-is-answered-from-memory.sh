@@ -44,7 +44,7 @@ for branch in good other good; do
 done
 expect_events "e['cases_run'] == 0 and e['batch'] == 4"
 
-# After a new export is imported at another root, the verdicts for the current contents are found there.
+# After a new export is imported at another root, the verdicts for the current contents are found at that root.
 exported() {
 	"$reftest" cache export "$work/now" >"$work/said" 2>&1 && rm -rf "$work/elsewhere" && mkdir "$work/elsewhere" &&
 		cp -r definitions "$work/elsewhere" &&
