@@ -172,7 +172,7 @@ STARTERS = []
 
 
 def starters(torch, common, only=None, part=""):
-    """The starter definitions of these families whose names contain `part`; None: of all families."""
+    """Returns the starter definitions of the families `only` (None: of all families) whose names contain `part`."""
     if not STARTERS:
         for path in sorted(glob.glob(os.path.join(TOP, "definitions", "*", "*.json"))):
             with open(path, encoding="utf-8") as file:
@@ -388,7 +388,8 @@ def numbered(torch, roles, inputs):
 
 
 def disguised(request, inputs):
-    """Replaces the names by meaningless or misleading ones, in reversed order, and makes an optional input absent."""
+    """Replaces the names of inputs and outputs by meaningless or misleading names, in reversed order, and makes an
+    optional input absent."""
     names, words = list(reversed(inputs)), ["weight", "residual", "q_bias", "kv_indices", "scale", "top_k"]
     other = {name: words[at] if at < len(words) else "x%d" % at for at, name in enumerate(names)}
     turned = {"absent": None, **{other[name]: inputs[name] for name in names}}

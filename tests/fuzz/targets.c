@@ -577,7 +577,8 @@ static bool feed_audit(const struct input *input)
 
 /* --- targets ------------------------------------------------------------------------------------------------- */
 
-/* Most inputs of a target are made from its seeds: those in this table, and the files of tests/fuzz/corpus/NAME/. */
+/* Most inputs of a target are made from its seeds: the seeds in this table, and the files of
+ * tests/fuzz/corpus/NAME/. */
 static const struct target {
 	const char *name;
 	feed_function *feed;

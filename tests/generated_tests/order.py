@@ -1,7 +1,7 @@
 """order.py - tests in which order generated tests call ground truths, and what happens if one is wrong, declines,
 raises or is not installed: order.py REFERENCES KERNELS.
 
-FlashInfer, SGLang and FLA are fakes. The tests are those generated for the norm rmsnorm_h128."""
+FlashInfer, SGLang and FLA are fakes. The generated tests are those of the norm rmsnorm_h128."""
 
 import os
 import sys
@@ -88,7 +88,7 @@ def want(found, *texts):
     assert not missing, f"{missing} missing of: {found}"
 
 
-# Each ground truth is called if those before it are not installed, and then decides alone.
+# If no earlier ground truth is installed, a ground truth is called and decides alone.
 correct = conftest.check_numerical_correctness
 SETS = 2  # this test compares both sets of input values
 for place, name in enumerate(ORDER):

@@ -136,7 +136,8 @@ static inline void make_edge(const struct tensors *t)
 	}
 }
 
-/* Equal values in the first half, then larger and larger differences, so that the worst places are near the end. */
+/* The values of a pair are equal in the first half, and then differ more and more, so that the worst places are near
+ * the end. */
 static inline void make_late(const struct tensors *t)
 {
 	for (int64_t i = 0; i < t->elements; i++) {

@@ -71,7 +71,7 @@ struct subject {
 	const struct op_entry *entry;
 	int variant;
 	int64_t *most; /* the largest size of each axis in the small and medium presets */
-	bool *derived; /* whether constraints determine the axis from the others */
+	bool *derived; /* whether constraints determine the axis from other axes */
 	const struct input_source *sources; /* all random */
 };
 

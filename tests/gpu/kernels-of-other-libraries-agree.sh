@@ -1,7 +1,7 @@
 #!/bin/sh
 # On a GPU, the references of the starter dataset agree with the kernels of FlashInfer, SGLang and
-# flash-linear-attention, as generated tests call them, if these libraries are installed. The kernels are compiled at
-# their first use, which takes minutes; so the files run in parallel, and $OUT receives the output of each.
+# flash-linear-attention, as far as these libraries are installed. Generated tests call the kernels. The kernels are
+# compiled at their first use, which takes minutes; so the files run in parallel, and $OUT receives the output of each.
 #
 #   sh tests/gpu/kernels-of-other-libraries-agree.sh [SELECTION]     SELECTION: for pytest's -k; default: small, and not
 #   moe

@@ -74,8 +74,8 @@ def blocked_parent(path):
 
 
 def make_reachable(paths):
-    """Lets every user reach these directories although a directory above them, such as /root, is closed: replaces the
-    closed directory by one that contains nothing else."""
+    """Lets every user reach the directories in `paths`. If a directory above them is closed, such as /root, replaces
+    the closed directory by a directory that contains nothing else."""
     hidden = {path: blocked_parent(path) for path in paths}
     opened = {path: os.open(path, os.O_PATH) for path, parent in hidden.items() if parent is not None}
     for parent in {parent for parent in hidden.values() if parent is not None}:
@@ -233,7 +233,7 @@ def other_processes(known):
 
 
 def wait_for_end(known):
-    """Waits for the processes that are being killed. Returns those that are left, and kills them."""
+    """Waits for the processes that are being killed. Returns the processes that are left, and kills them."""
     for _ in range(100):
         left = other_processes(known)
         if not left:
@@ -248,8 +248,8 @@ def wait_for_end(known):
 
 
 def files_below(*folders):
-    """Returns what a reference could change below these directories: files, directories and links, with their mode,
-    owner, time and content."""
+    """Returns what a reference could change below the directories `folders`: files, directories and links, with their
+    mode, owner, time and content."""
     found = {}
     for folder in folders:
         for path in [folder, *folder.rglob("*")]:

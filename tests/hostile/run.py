@@ -72,7 +72,7 @@ class Tap:
 
 
 def escape(text):
-    """Returns a text in which control characters are escaped, because references choose some of these texts."""
+    """Returns a text in which control characters are escaped, because a reference may have chosen the text."""
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
@@ -101,7 +101,8 @@ def message_of(definition):
 
 
 def claim_of(reference, definition):
-    """Returns "reached" or "contained", from the verdict or else from the exception of the reference; None: neither."""
+    """Returns "reached" or "contained": what the verdict shows, or else what the reference's exception says. None:
+    neither says so."""
     verdict = f"{definition['status']} {definition['reason']}"
     if verdict in (reference.reached, reference.contained):
         return "reached" if verdict == reference.reached else "contained"

@@ -99,7 +99,7 @@ def verdicts_of(build, root):
 
 
 def leave_others_out(root, planted, mistakes):
-    """Removes the mutants whose mistakes have none of these words."""
+    """Removes the mutants whose mistake contains none of the words in `mistakes`."""
     for name in [n for n in planted if not any(m in planted[n][2] for m in mistakes)]:
         os.remove(run.find_definition(name, root))
         del planted[name]

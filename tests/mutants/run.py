@@ -5,9 +5,10 @@ BUILD [options]. Words after "--" are passed to `reftest verify`.
 Every tests/mutants/{family}.py has MUTANTS, a list of (definition, mistake, old, new): `old` occurs exactly once in
 that starter definition's reference and is replaced by `new`. A new op family needs such a file. All mutants of all
 families, and their original definitions, become one dataset, which is verified on the CPU, and on the GPU if there is
-one. All mutants run at the small size; those that are not caught there, and the originals, run at all default sizes. A
-mutant is caught if its own reference fails or raises. A family passes if it has at least ten mutants, all of them are
-caught, and the original definitions pass. Prints TAP: the number of mutants caught and planted, by device and family.
+one. All mutants run at the small size. Mutants that are not caught at this size, and the originals, run at all default
+sizes. A mutant is caught if its own reference fails or raises. A family passes if it has at least ten mutants, all of
+them are caught, and the original definitions pass. Prints TAP: the number of mutants caught and planted, by device and
+family.
 """
 import argparse
 import glob
@@ -79,8 +80,8 @@ def build_dataset(root, families, with_originals=True):
 
 
 def verify(build, root, names, words, codes=(0, 1)):
-    """Runs verify on these definitions, or on all, and returns {name: its part of the JSON}. Ends the program if the
-    exit status is not in `codes`. No diagnosis is made, because diagnoses take time."""
+    """Runs verify on the definitions `names`, or on all, and returns {name: its part of the JSON}. Ends the program if
+    the exit status is not in `codes`. No diagnosis is made, because diagnoses take time."""
     command = [os.path.join(build, "reftest"), "--root", root, "verify", "--no-workloads", "--format", "json", "--no-diagnosis", *words]
     done = subprocess.run(command + names, stdout=subprocess.PIPE, check=False)
     if done.returncode not in codes:

@@ -39,7 +39,7 @@ NARROWER = {
     "float16": ("bfloat16",),
     "bfloat16": ("float16",),
 }
-# Functions that a mutant may need; those that it names are put before its code.
+# Functions that a mutant may need; the functions that a mutant names are put before its code.
 HELPERS = {
     "_zero_after": """
 def _zero_after(x, dim, n):

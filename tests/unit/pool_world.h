@@ -1,7 +1,7 @@
 /* pool_world - a pool of real judges and a real Python, a definition to verify in the pool, and checks of the results.
  *
- * Judges are forked from the test program, as they are from reftest itself. Most tests share one pool, so each of these
- * tests also checks that the previous reference left the pool in working order. */
+ * Judges are forked from the test program, as they are from reftest itself. Most tests share one pool, so each test
+ * also checks that the previous reference left the pool in working order. */
 #ifndef REFTEST_TESTS_POOL_WORLD_H
 #define REFTEST_TESTS_POOL_WORLD_H
 

@@ -1,4 +1,5 @@
-/* seeds - reduces the tests of the op families in sanitized builds, in which these tests are several times slower.
+/* seeds - reduces the tests of the op families in sanitized builds, in which the tests are several times slower than in
+ * other builds.
  *
  * A seed changes the values but hardly the memory accesses, so sanitized builds use one seed, and the plain build the
  * number that a test names. Likewise, tests that damage each byte of a file damage only every BYTE_STEP-th byte in

@@ -4,9 +4,9 @@
  *   contents   synced bytes are there; of the bytes that were not synced, all sectors are there, or some, or none
  *   names      names appear in order, at least up to the last sync of a folder or of a new file, and possibly further
  *
- * In every state that the disk may have, all verdicts stored before the run are there. The run's own verdicts are there
- * too if anything was synced after the run. No verdict is wrong, an exported file has its old or its new content, and
- * the next run reports the right verdicts. */
+ * In every state that the disk may have, all verdicts stored before the run are in the cache. The run's own verdicts
+ * are also in the cache if anything was synced after the run. No verdict is wrong, an exported file has its old or its
+ * new content, and the next run reports the right verdicts. */
 #include "tests/unit/program_world.h"
 
 enum { INODES = 64, NAMES = 128, OPS = 2048, RUNS = 3, SECTOR = 512, CUTS_LEAST = 1200, RANDOM_WAYS = 4 };
@@ -409,7 +409,7 @@ static void play(const struct scenario *s)
 	read_log();
 }
 
-/* The number of the last run whose verdicts must be on the disk: bytes of the cache were synced after that run
+/* The number of the last run whose verdicts must be in the cache: bytes of the cache were synced after that run
  * ended. */
 static int runs_kept(int cut)
 {

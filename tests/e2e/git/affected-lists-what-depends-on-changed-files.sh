@@ -1,6 +1,6 @@
 #!/bin/sh
 # `affected` lists the definitions and tests that depend on the given files, or on the files that a branch changed.
-# After the change, `verify` runs exactly the listed definitions again.
+# After a change of these files, `verify` runs exactly the listed definitions again.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null
 git config --file "$GIT_CONFIG_GLOBAL" user.name test
