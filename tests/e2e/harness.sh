@@ -16,8 +16,8 @@ top=$(cd "$(dirname "$0")" && while [ ! -f reftest.c ]; do cd ..; done && pwd)
 build=$top/${REFTEST_BUILD:-build}
 reftest=$build/reftest
 # Interpreters that have imported torch already: tests/imported_torch/server.py. A test with "# own interpreter: WHY" at
-# its head does not use them, and starts its own interpreters. After a call of `own_interpreters` a test also starts its
-# own. $pytest: the words that follow $python to run plain pytest.
+# its head does not use interpreters of this kind, and starts its own. After a call of `own_interpreters` a test also
+# starts its own interpreters. $pytest: the words that follow $python to run plain pytest.
 own_interpreters() {
 	unset REFTEST_RUNNER REFTEST_PROVIDER
 	pytest="-m pytest"

@@ -1,6 +1,7 @@
 """Runs a program on a pseudo terminal, and prints what the program writes to it: pseudo_terminal.py [--no-errors] COLUMNS PROGRAM…
 
-Standard error is the terminal, too; with --no-errors it goes nowhere. $TERMINAL is the kind of terminal (default: xterm)."""
+Standard error also goes to the terminal; with --no-errors, standard error is discarded. $TERMINAL is the kind of
+terminal (default: xterm)."""
 
 import fcntl
 import os

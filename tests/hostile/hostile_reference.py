@@ -12,7 +12,8 @@ A head is a comment at the beginning of the file: a sentence about what the refe
   allowed.
 - reached, contained: "error timeout". The verdict by which a reference shows that it reached something, or that it did
   not, if it cannot raise an exception in this case.
-- destroys: "run". If the gap is open, the reference would end the whole run, so it is left out of set-ups with the gap.
+- destroys: "run". If the gap is open, the reference would end the whole run, so the reference is left out of set-ups
+with the gap.
 - uses: "processes_named". The function of this name, from the file beside this one, is added at the end of the reference.
 - needs: "cuda" (the reference runs only on a CUDA device), or "x86-64" (it uses numbers of system calls).
 """

@@ -83,7 +83,7 @@ static inline void expect_dtypes(const struct op *op, struct built *b, enum dtyp
 	expect_caught(op, &b->problem, hidden, sizeof hidden / sizeof *hidden);
 }
 
-/* op.match rejects the problem, and its message contains `word`. */
+/* Checks that op.match rejects the problem, with a message that contains `word`. */
 static inline void expect_refused(const struct op *op, const struct op_problem *problem, const char *word)
 {
 	struct err why = {""};
@@ -93,8 +93,8 @@ static inline void expect_refused(const struct op *op, const struct op_problem *
 		fail_msg("the sentence \"%s\" does not say \"%s\"", why.text, word);
 }
 
-/* op.check and op.oracle reject the inputs once element `index` of the input is `value`, and their message contains
- * `word`. */
+/* Sets element `index` of input `input` to `value`. op.check and op.oracle must reject the inputs, with a message that
+ * contains `word`. */
 static inline void expect_invalid(struct world *w, const char *input, int64_t index, double value, const char *word)
 {
 	struct tensor *tensor = &w->in[input_named(w->c.problem, input)];
@@ -219,7 +219,7 @@ static inline bool is_nan_row(const struct tensor *tensor, int64_t row, int64_t 
 	return nans == size;
 }
 
-/* Checks that a row of keys is NaN exactly if no index refers to it. */
+/* Checks that a row of keys is NaN exactly if no index refers to the row. */
 static inline void expect_poison_where_unused(const struct world *w, const struct attention_roles *roles)
 {
 	struct attention_view v = attention_view_of(&w->c, roles, w->in, w->truth);

@@ -25,7 +25,7 @@ enum { WORLD_FILES = 8, WORLD_LOG = 8192, WORLD_PUTS = 64, WORLD_TASKS = 64, WOR
 struct world_file {
 	const char *text;   /* NULL: reading the file fails */
 	uint64_t version;   /* stands for the file's stat: the number changes whenever the text changes */
-	const char *during; /* NULL, or the text that replaces the file's text while its reference runs */
+	const char *during; /* NULL, or the text that replaces the file's text while the reference runs */
 };
 
 struct world {

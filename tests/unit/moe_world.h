@@ -1,5 +1,5 @@
-/* moe_world - builds the forms of mixture-of-experts problems, and emulates their references in float32 with its own
- * loops and with the mistakes that people make. */
+/* moe_world - builds the forms of mixture-of-experts problems, and emulates their references in float32. The emulations
+ * have their own loops, and can contain the mistakes that people make. */
 #ifndef REFTEST_TESTS_MOE_WORLD_H
 #define REFTEST_TESTS_MOE_WORLD_H
 
@@ -229,7 +229,7 @@ static inline void drop_groups(const struct emulation *m, float *ranked)
 		ranked[i] = kept[i / size] ? ranked[i] : -INFINITY;
 }
 
-/* Computes weight[expert] of a token; it is 0 for every expert that the token is not routed to. */
+/* Computes weight[expert] of a token; the weight is 0 for every expert that the token is not routed to. */
 static inline void emulate_routing(const struct emulation *m, int64_t t, float *weight)
 {
 	bool ds = (m->variant & MOE_METHOD) == MOE_DEEPSEEK, soft = (m->variant & MOE_METHOD) == MOE_RENORMALISE;

@@ -197,8 +197,8 @@ static inline void remove_tells(void)
 }
 
 /* Lets references report to a test, although references cannot reach the test's files. tell_outside() appends a byte to
- * the file of open_tells; exists_outside(path) says whether a file in /tmp exists. The runner opens this file and /tmp
- * before it confines itself. */
+ * the file of open_tells; exists_outside(path) says whether a file in /tmp exists. The runner opens the file of
+ * open_tells and /tmp before the runner confines itself. */
 static inline void let_references_tell(const char *here)
 {
 	char script[4096];
@@ -220,8 +220,8 @@ static inline void let_references_tell(const char *here)
 	atexit(remove_tells);
 }
 
-/* Opens the file to which tell_outside() writes, at its end. Each later call of tell_outside() by a reference adds one
- * byte that the test can read there. */
+/* Opens the file to which tell_outside() writes, and goes to the end of the file. Each later call of tell_outside() by
+ * a reference adds one byte that the test can read there. */
 static inline int open_tells(void)
 {
 	int fd = open(tells_path(), O_RDONLY | O_CLOEXEC);

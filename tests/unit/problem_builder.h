@@ -42,7 +42,7 @@ static inline void start_problem(struct built *b, const char *name, const char *
 	                                 .outputs = b->outputs};
 }
 
-/* An axis of the size `value`; 0 makes it a var axis. */
+/* Adds an axis of the size `value`; with 0, the axis is a var axis. */
 static inline int add_axis(struct built *b, const char *name, int64_t value)
 {
 	b->axes[b->problem.axis_count] = (struct op_axis){name, value == 0, value};

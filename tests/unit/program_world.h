@@ -76,7 +76,7 @@ static const char *in_root(const struct world *w, const char *name)
 	return paths[turn];
 }
 
-/* Reads a whole file; false if it does not exist. */
+/* Reads a whole file; returns false if the file does not exist. */
 static bool bytes_of(const char *path, struct buf *out)
 {
 	return file_read(AT_FDCWD, path, FILE_LIMIT, out, NULL, NULL) == FILE_OK;

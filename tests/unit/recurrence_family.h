@@ -107,7 +107,7 @@ static inline void inputs_follow_the_seed(void **state)
 
 /* --- edges -------------------------------------------------------------------------------------------------------- */
 
-/* Counts the rows of a tensor, along its last axis, whose elements all equal `value`. */
+/* Counts the rows of a tensor whose elements all equal `value`. A row lies along the last axis. */
 static inline int64_t rows_all(const struct tensor *tensor, double value)
 {
 	int64_t size = tensor->shape[tensor->rank - 1], rows = 0;
@@ -176,7 +176,7 @@ static inline void assert_forgets_all(const struct trial *t)
 	assert_int_equal(rows_all(gate, -100) * gate->shape[gate->rank - 1], gate->elements);
 }
 
-/* Checks that some rows of q and of k, but not all, are zeros; the operation must normalise them too. */
+/* Checks that some rows of q and of k, but not all, are zeros; the operation must also normalise the rows of zeros. */
 static inline void assert_rows_of_zeros(const struct trial *t)
 {
 	struct recurrence_roles roles = recurrence_roles_of(t->problem);

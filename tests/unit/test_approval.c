@@ -52,7 +52,7 @@ static void what_was_written_is_read(void **state)
 	arena_free(&arena);
 }
 
-/* Spacing between the values does not count, so that a formatter may change it. */
+/* Spacing between the values does not count, so a formatter may change the spacing. */
 static void spacing_does_not_count(void **state)
 {
 	(void)state;

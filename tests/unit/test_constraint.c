@@ -432,8 +432,8 @@ static void what_is_not_given_is_unknown(void **state)
 	    {"table[0].shape[0] == 3", CONSTRAINT_BROKEN, "table[0].shape[0] == 3: 2 == 3 is false"},
 	    {"table[indptr[0]].shape[0] == 2", CONSTRAINT_HOLDS, ""},
 	    {"indptr.shape[0] == 3", CONSTRAINT_UNKNOWN, "indptr.shape[0] == 3 needs len_indptr"},
-	    /* Operands are evaluated from left to right. If the left operand is known, it may determine the result
-	     * alone. If the left operand is unknown, the result is unknown. */
+	    /* Operands are evaluated from left to right. If the left operand is known, the left operand may determine
+	     * the result alone. If the left operand is unknown, the result is unknown. */
 	    {"batch_size == 3 or scale > 0", CONSTRAINT_HOLDS, ""},
 	    {"scale > 0 or batch_size == 3", CONSTRAINT_UNKNOWN, "scale > 0 or batch_size == 3 needs scale"},
 	    {"batch_size == 4 and scale > 0", CONSTRAINT_BROKEN,

@@ -1,4 +1,4 @@
-/* test_control_groups - where the control group of this process is, and when reftest does not use it.
+/* test_control_groups - where the control group of this process is, and when reftest does not use this group.
  * tests/e2e/containment/a-control-group-limits-a-reference-as-a-whole.sh tests the limits of the groups. */
 #include "workers/pool/control_groups.h"
 

@@ -1,6 +1,6 @@
-/* test_crash - the store survives if a process dies at any call that changes a file. The process is killed before the
- * call, in the middle of it or after it, or the call fails because the disk is full or broken. After each fault every
- * stored verdict is still there, every verdict in the store is correct, and the store works.
+/* test_crash - the store survives if a process dies at any call that changes a file. The process is killed before,
+ * during or after the call, or the call fails because the disk is full or broken. After each fault every stored verdict
+ * is still there, every verdict in the store is correct, and the store works.
  *
  * This file replaces the functions of the C library that change files, also for LMDB, and counts their calls. fsync is
  * not executed, because a killed process loses nothing that the kernel has. So a thousand crashes take only seconds. A

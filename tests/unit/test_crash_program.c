@@ -180,7 +180,7 @@ static const struct scenario {
 	look *look;
 	/* The least number of calls at which faults must strike, so that the number cannot drop unnoticed. The number
 	 * is a lower bound because the number of verdicts that `verify` stores in one transaction depends on how fast
-	 * they arrive. */
+	 * the verdicts arrive. */
 	long least;
 } scenarios[] = {
     {"the first verify",
@@ -480,7 +480,7 @@ static void whatever_the_clock_shows(void **state)
 	w.faults->clock_s = STILL_S;
 }
 
-/* Cuts the file, or overwrites a part of it with noise or zeros, at a random place. */
+/* At a random place, cuts the file or overwrites a part of the file with noise or zeros. */
 static void tear(const char *path, unsigned *noise)
 {
 	unsigned draws[3];

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-/* Takes a change of `names` definitions and immediately finishes its batch; returns true if the change belongs to an
- * open batch. */
+/* Takes a change of `names` definitions and immediately finishes the batch of this change; returns true if the change
+ * belongs to an open batch. */
 static bool take(struct debounce *debounce, int64_t now_ms, int names)
 {
 	bool open = debounce_take(debounce, now_ms, names, 0);

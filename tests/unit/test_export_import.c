@@ -1,5 +1,5 @@
-/* test_export_import - an exported file reads back completely. Damage loses only the verdicts that it hits and is
- * reported with its line. No file makes the reader use more memory or time than its size allows. */
+/* test_export_import - an exported file reads back completely. Damage loses only the verdicts whose bytes are damaged,
+ * and is reported with its line. No file makes the reader use more memory or time than its size allows. */
 #include "cache/export_import.h"
 
 #include <fcntl.h>

@@ -435,7 +435,7 @@ static void without_openat2_the_steps_hold_the_same_line(void **state)
 	(void)state;
 	check_steps(root, "blob/a", 0);
 	check_steps(root, "./blob//a", 0);
-	check_steps(root, "pipe", 0); /* the pipe is opened without blocking; stat_regular rejects it later */
+	check_steps(root, "pipe", 0); /* the pipe is opened without blocking; stat_regular rejects the pipe later */
 	check_steps(root, "leak", ELOOP);
 	check_steps(root, "up/outside", ELOOP);
 	check_steps(root, "etc/passwd", ELOOP);

@@ -469,7 +469,7 @@ static void offsets_and_slots_that_lead_nowhere_are_refused(void **state)
 	expect_invalid(&problems[POOLED], slots, 2, -1, "initial_state_indices[2] is -1, but the 3 states are numbered from 0");
 	expect_invalid(&problems[POOLED], slots, 0, 2147483647, "initial_state_indices[0] is 2147483647");
 
-	/* Two sequences share a slot: invalid if the pool is updated, valid if it is only read. */
+	/* Two sequences share a slot. This is invalid if the pool is updated, and valid if the pool is only read. */
 	open_last(&t, &problems[POOLED]);
 	dtype_store(t.in[slots].data, DTYPE_INT32, 0, dtype_load(t.in[slots].data, DTYPE_INT32, 2));
 	assert_int_equal(gdn_op.check(&t.c, t.in, &err), -1);
@@ -536,8 +536,8 @@ static struct op_constant constant_of(const struct op_problem *problem)
 	return constants[0];
 }
 
-/* The schema does not say whether the operation updates the pool of states if it processes several tokens. If the tags
- * and the description do not say so either, the reference is run once to find out. */
+/* The schema does not say whether an operation on several tokens updates the pool of states. If the tags and the
+ * description do not say so either, the reference is run once to find out. */
 static void whether_a_pool_is_updated_is_attested_or_probed(void **state)
 {
 	static const char *const tags[] = {"stage:mtp", "disable_state_update=false"};

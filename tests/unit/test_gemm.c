@@ -551,7 +551,7 @@ static void assert_truth_is_that_of_double_sums(const struct world *w)
 	}
 }
 
-/* The oracle sums the second set of values in float. Where float cannot represent a sum, it uses double. */
+/* The oracle sums the second set of values in float. If float cannot represent a sum, the oracle uses double. */
 static void sums_of_the_second_set_are_those_of_double(void **state)
 {
 	(void)state;

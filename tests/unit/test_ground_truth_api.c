@@ -139,7 +139,7 @@ static void what_nothing_attests_can_be_given_and_what_is_attested_stays(void **
 	assert_int_equal(reftest_truth(text, in, out, why, sizeof why), TRUTH_NONE);
 }
 
-/* With the inputs of a probing case, the outputs show which epsilon they were computed with. */
+/* With the inputs of a probing case, the outputs show with which epsilon the reference computed them. */
 static void a_constant_is_recovered_from_what_a_reference_returns(void **state)
 {
 	float x[8] = {0}, w[4] = {0}, y[8] = {0};

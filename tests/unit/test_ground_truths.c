@@ -14,8 +14,8 @@
 #include "engine/ground_truths.h"
 #include "tests/unit/folder.h"
 
-/* A table whose library need not be installed: it is used for gemm by default, for rmsnorm on request, and for page
- * never. */
+/* A table whose library need not be installed. The library is used for gemm by default, for rmsnorm on request, and for
+ * page never. */
 static const char table[] = "from reftest_providers import Row, Table\n"
 			    "TABLES = (Table('torch', (), {'gemm': Row(None), 'rmsnorm': Row(None, on_request=True)},\n"
 			    "                {'page': 'it has no pages'}),)\n";

@@ -139,7 +139,8 @@ static void what_has_no_valid_verdict_is_not_called_verified(void **state)
 	world_end(w);
 }
 
-/* Returns the text of a list or table of the page's script, from its name to the end of its line. */
+/* Returns the text of a list or table of the page's script, from the name of the list or table to the end of the
+ * line. */
 static const char *list_of(const struct buf *page, const char *name, struct arena *arena)
 {
 	const char *from = strstr(page->data, arena_printf(arena, "\nconst %s = ", name));

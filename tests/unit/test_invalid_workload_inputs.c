@@ -56,7 +56,7 @@ static bool refused(const struct trial *t)
 }
 
 /* Stores each of `values` at some positions of the tensor. Returns true if there is a position at which op.check
- * rejects every one of them. */
+ * rejects every one of the values. */
 static bool refuses_all(struct trial *t, int input, const double *values, int count)
 {
 	struct tensor *tensor = &t->in[input];

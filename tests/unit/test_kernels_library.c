@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "kernels/core/kernels_library.h"
 
-/* Finds the folder that make builds into; this program lies in its tests/unit/. */
+/* Finds the folder that make builds into; this program lies in tests/unit/ of that folder. */
 static void name_build_folder(void)
 {
 	char folder[4096], place[4200];

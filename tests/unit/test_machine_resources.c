@@ -36,7 +36,7 @@ static void write_file(struct place *place, const char *name, const char *text, 
 	assert_int_equal(chmod(place->path, mode), 0);
 }
 
-/* Writes a fake interpreter as machine_torch expects it: it prints its version and where its torch is. */
+/* Writes a fake interpreter for machine_torch. The fake interpreter prints its version and where its torch is. */
 static void write_python(struct place *place, const char *name, const char *torch_folder)
 {
 	char script[4096];

@@ -462,8 +462,8 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	assert_refused(&mamba_ssu_op, &p, "needs an output with the shape of x");
 }
 
-/* The states may be written if the description of a tensor says so. If the description of the definition says so, they
- * must be written. */
+/* The states may be written if the description of a tensor says so. If the description of the definition says so, the
+ * states must be written. */
 static void states_may_be_written_if_the_definition_says_so(void **state)
 {
 	struct op_arg in[COUNT(full_in)], out[COUNT(full_out)];
@@ -486,8 +486,8 @@ static void states_may_be_written_if_the_definition_says_so(void **state)
 	assert_false(mamba_ssu_op.in_place(&c, 0).may_keep);
 }
 
-/* Without an output for the states, a description may say that they are updated in place. A reference that updates a
- * copy is then wrong. */
+/* If no output returns the states, a description may say that the states are updated in place. A reference that updates
+ * a copy is then wrong. */
 static void states_that_are_updated_in_place_must_be_written(void **state)
 {
 	struct op_arg in[COUNT(plain_in)];

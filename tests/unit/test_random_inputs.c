@@ -62,8 +62,8 @@ static void philox_agrees_with_a_second_implementation(void **state)
 	}
 }
 
-/* philox_run writes exactly the words of its blocks, for every number of blocks, whether or not it is a multiple of the
- * vector size. The upper halves of the counters change within some runs. */
+/* philox_run writes exactly the words of its blocks, for every number of blocks, whether or not the number is a
+ * multiple of the vector size. The upper halves of the counters change within some runs. */
 static void a_run_has_the_words_of_its_blocks(void **state)
 {
 	enum { MOST = 131 };

@@ -121,8 +121,8 @@ static void of_all_ground_truths_each_that_differs_is_named(void **state)
 	                 RERUN_RUN);
 }
 
-/* A machine without a GPU accepts a GPU's verdict whatever library it was computed with. The sources of builtin must be
- * the same on both machines. */
+/* A machine without a GPU accepts a GPU's verdict, whatever library computed the ground truth. The sources of builtin
+ * must be the same on both machines. */
 static void a_library_of_another_machine_need_not_be_here(void **state)
 {
 	static const struct truth builtin = {.name = "builtin", .version = "v1"}, newer = {.name = "builtin", .version = "v2"};

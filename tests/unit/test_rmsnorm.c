@@ -413,7 +413,7 @@ static void a_wrong_epsilon_shows_even_in_a_batch_of_one(void **state)
 			}
 }
 
-/* Rounds x / rms to the dtype before it multiplies by the weight, as many references do. */
+/* Rounds x / rms to the dtype before the multiplication by the weight, as many references do. */
 static void round_twice(struct world *w)
 {
 	float *x = floats(w->columns);

@@ -1,4 +1,4 @@
-/* test_sandbox_remove - a folder of temporary files is removed whatever a reference made of it. */
+/* test_sandbox_remove - a folder of temporary files is removed, whatever a reference did to the folder. */
 #include "workers/sandbox/sandbox.h"
 
 #include <setjmp.h>

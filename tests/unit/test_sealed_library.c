@@ -161,8 +161,8 @@ static void what_is_known_is_not_computed(void **state)
 	close(fd);
 	close(writer);
 	unlink(path);
-	/* A changed file passes only because the digest memory vouches for it. The digest memory is asked again after
-	 * the file was copied. */
+	/* A changed file passes only because the digest memory says that the file has the right digest. The digest
+	 * memory is asked again after the file was copied. */
 	copy_with_change(path, 200000);
 	notes = (struct notes){.is_known = true};
 	fd = sealed_library_copy(path, KERNELS_LIBRARY_DIGEST, &memory, &err);

@@ -73,7 +73,7 @@ static void responses_are_lines(void **state)
 
 /* ---- tools ---- */
 
-/* Expects the words of a call with a space between them, or the message if it is refused. */
+/* Expects the words of a call, separated by spaces, or the message if the call is refused. */
 static void expect_words(const char *tool, const char *arguments, const char *expected)
 {
 	const struct json_text text = {"arguments", arguments, strlen(arguments), 1};

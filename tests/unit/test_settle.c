@@ -1,5 +1,5 @@
-/* test_settle - the watcher reports a changed file when its writer is done. If the file is closed and complete, it is
- * reported immediately, otherwise after a tenth of a second without a change. */
+/* test_settle - the watcher reports a changed file when its writer is done. A file that is closed and complete is
+ * reported immediately, and any other file after a tenth of a second without a change. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

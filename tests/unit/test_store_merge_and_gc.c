@@ -306,7 +306,7 @@ static void a_clock_that_was_ahead_wins_once_at_most(void **state)
 	assert_true(merged.kept == 1);
 }
 
-/* A verdict that is merged in does not become the newest because it arrives last; its date counts. */
+/* A verdict that is merged in does not become the newest by arriving last: the verdict's date counts. */
 static void verdicts_of_one_subject_stay_in_the_order_of_their_making(void **state)
 {
 	struct place *p = *state;

@@ -91,7 +91,7 @@ static pid_t begin_reader(struct place *p)
 	pid_t child = fork();
 
 	if (child == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL); /* if the test fails, the child dies with it */
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* if the test fails, the child dies with the test */
 		struct store_options options = {.read_only = true};
 		struct store *store = store_open(p->root, &options, &p->note, &p->err);
 		int64_t damaged;

@@ -90,7 +90,7 @@ static void stop_while_writing(const char *root)
 	_exit(env_open(&env, root, false, &note, &err) != ENV_OPEN || env_write(&env, stop_here, NULL, &err) != 0);
 }
 
-/* Stops the child while it holds the lock for opening and closing. */
+/* Stops the child while the child holds the lock for opening and closing. */
 static void stop_while_opening(const char *root)
 {
 	char folder[64];

@@ -17,7 +17,7 @@ static struct queued *new_work(const char *name, const double *seconds, int coun
 	return queued_new(&task);
 }
 
-/* Takes all tasks off a queue, and checks that their names are the words of `names`. */
+/* Takes all tasks off a queue, and checks that the tasks' names are the words of `names`, in this order. */
 static void expect_order(struct queue *queue, const char *names)
 {
 	char found[256] = "";

@@ -77,7 +77,7 @@ static void a_class_has_what_the_definition_says(void **state)
 	buf_free(&again);
 }
 
-/* The modes are on one line if it has at most 88 columns; otherwise each has its own line. */
+/* The modes are on one line if this line has at most 88 columns; otherwise each mode has its own line. */
 static void a_class_has_the_modes_of_its_operation(void **state)
 {
 	static const char *const modes[] = {"causal", "a_mode_of_a_rather_long_name", "another_mode_of_a_long_name", "one_more"};
@@ -121,8 +121,8 @@ static void a_class_has_the_edge_cases_and_the_probe_of_its_family(void **state)
 	buf_free(&out);
 }
 
-/* If all sizes have the same tolerance rule, the class has this one rule; otherwise it has one for each size. An output
- * that the family's own code judges has no tolerance rule. */
+/* If all sizes have the same tolerance rule, the class has this one rule; otherwise the class has one rule for each
+ * size. An output that the family's own code judges has no tolerance rule. */
 static void a_class_has_the_rules_of_its_outputs(void **state)
 {
 	static const struct tensor_spec outputs[] = {{.name = "y", .dtype = DTYPE_BFLOAT16},

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-/* Redirects stderr to a file, calls `trace`, and returns what it wrote. */
+/* Redirects stderr to a file, calls `trace`, and returns what `trace` wrote. */
 static void traced(char *out, size_t size)
 {
 	FILE *file = tmpfile();

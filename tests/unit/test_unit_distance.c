@@ -1,4 +1,5 @@
-/* unit_distance gives for each pair of tensors what its definition says, which this test computes element by element. */
+/* For each pair of tensors, unit_distance gives what its definition says. This test computes the expected result
+ * element by element. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

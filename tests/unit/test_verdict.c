@@ -178,8 +178,8 @@ static void the_head_of_a_plain_pass_is_what_the_whole_says(void **state)
 	for (size_t length = 0; length < text.length; length++)
 		assert_null(verdict_head(text.data, length, &arena));
 
-	/* If a verdict is not plain, or its text is not exactly as the program writes it, verdict_head leaves it to
-	 * verdict_parse. */
+	/* If a verdict is not plain, or its text is not exactly as the program writes it, verdict_head leaves the
+	 * verdict to verdict_parse. */
 	other = plain, other.status = STATUS_FAILED;
 	assert_null(head_of(&other, &arena));
 	other = plain, other.reason = REASON_NUMERIC;
@@ -529,7 +529,7 @@ static void damaged_text_is_no_verdict(void **state)
 	refused("{\"status\"", "[\"status\"", "verdict:1:10: expected ',' or ']', found ':'");
 }
 
-/* A number that can be computed from others is not stored; reading restores it bit for bit. */
+/* A number that can be computed from other numbers is not stored; reading restores the number bit for bit. */
 static void worst_elements_come_out_again(void **state)
 {
 	static const double values[] = {0, -0.0, 1.5, -2.25, 0.1, 1e300, INFINITY, -INFINITY, NAN};

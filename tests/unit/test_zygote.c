@@ -1,5 +1,5 @@
-/* test_zygote - pool: which spare runners are forked, and when. The zygote is the real one, but without torch: its
- * children become "ready" after a moment, which is all that the pool sees of a child. */
+/* test_zygote - pool: which spare runners are forked, and when. The zygote is the real one, but without torch. Its
+ * children become "ready" after a moment; the pool sees nothing else of a child. */
 #include "workers/pool/zygote.h"
 
 #include <setjmp.h>

@@ -7,8 +7,8 @@
 norm='    x = hidden_states.float()
     return (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps()) * weight.float()).to(hidden_states.dtype)'
 
-# `changes FILE TEXT`: expects that the reference on standard input passes and is not cached, and that it fails once
-# FILE contains TEXT.
+# `changes FILE TEXT`: expects that the reference on standard input passes and is not cached, and that the reference
+# fails once FILE contains TEXT.
 changes() {
 	define norm
 	verify --changed
@@ -61,8 +61,8 @@ $norm
 P
 
 # Each word below may read an environment variable, the clock, or something else outside the inputs. The test writes a
-# definition for each word. The clock and the name of the machine differ between runs; a reference that reads them is at
-# most checked.
+# definition for each word. The clock and the name of the machine differ between runs; a reference that reads the clock
+# or the name is at most checked.
 rm definitions/rmsnorm/norm.json
 number=0
 for word in 'import os' 'import time' 'import datetime' 'import platform' 'from time import time' 'import resource' \

@@ -37,7 +37,7 @@ do_git add definitions workloads blob tools
 do_git commit -qm first
 do_git clone -q --bare . "$work/repository" # takes the place of reftest's own repository
 export REFTEST_REPOSITORY="file://$work/repository"
-# The steps of docs/ci.md use /tmp/reftest; the test replaces it by its own directory.
+# The steps of docs/ci.md use /tmp/reftest; the test replaces /tmp/reftest by the test's own directory.
 sed "s|/tmp/reftest|$work/tool|g" "$top/docs/ci.md" >"$work/ci.md"
 runs=0 workflow=$top/.github/workflows/reftest.yml caches=$work/caches
 ci() { # ci: runs the workflow in a new clone

@@ -74,7 +74,7 @@ edit_of kernels/core/fp8_tables.c "$attention" "$attention"
 append '#include "kernels/core/fp8_tables.h"' kernels/gemm/gemm.c 'gemm ' 'gemm '
 edit_of kernels/core/fp8.h "dsa_paged gemm ${attention#dsa_paged }" "dsa_paged gemm ${attention#dsa_paged }"
 
-# Every family depends on op, dtype_convert and random_inputs, whether it includes them or not.
+# Every family depends on op, dtype_convert and random_inputs, whether the family includes them or not.
 families=$(sed 's/OP(\([a-z0-9_]*\),.*/\1/' "$work/$before/ops.inc" | tr '\n' ' ')
 for file in op.h ops.c dtype_convert.h dtype_convert.c random_inputs.h; do
 	edit_of kernels/core/$file "$families" "$families"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # own interpreter: the test checks what a reference can reach.
-# A dataset below a folder that references may read is hidden from them, with and without a mount namespace. The home
-# directory is also hidden if HOME is missing or names another directory.
+# If a dataset is below a folder that references may read, the dataset is hidden from references, with and without a
+# mount namespace. The home directory is also hidden if HOME is missing or names another directory.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "the test is about files only"
 [ "$(id -u)" = 0 ] || skip "only root can write below /usr"

@@ -2,8 +2,9 @@
 # own interpreter: the test checks what a reference can reach.
 # No process of the same user can open the memory of the main process, of a judge, or of the process that talks to the
 # remote cache, not even while one of them starts. The attacker of this test is a process of the same user outside of
-# every sandbox, so it can do more than a reference can. The attacker attacks a new process as soon as the process has a
-# number. From exec on, other processes of the user can open the new process, until the new process forbids this.
+# every sandbox, so the attacker can do more than a reference can. The attacker attacks a new process as soon as the
+# process has a number. From exec on, other processes of the user can open the new process, until the new process
+# forbids this.
 . "$(dirname "$0")/../harness.sh"
 
 # With its capabilities, root could open every process, so the test drops the capabilities.

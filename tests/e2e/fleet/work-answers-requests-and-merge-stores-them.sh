@@ -1,8 +1,8 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# `reftest work` verifies the cases that requests name, and `cache merge` stores its answers. Afterwards no case is left
-# to run. A bad request gets an answer that says what is wrong, and does not affect the other requests. An answer
-# without the right signature, or of another build, stores nothing.
+# `reftest work` verifies the cases that requests name, and `cache merge` stores the answers of `reftest work`.
+# Afterwards no case is left to run. A bad request gets an answer that says what is wrong, and does not affect the other
+# requests. An answer without the right signature, or of another build, stores nothing.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 options="--device $device --sizes small"

@@ -206,8 +206,8 @@ do_git reset -q --hard HEAD^
 everything
 
 # While git holds index.lock, the index file is still the old one, and the program waits without a message. If the
-# program did not wait, it would fail during this sleep. The program waits at most ten seconds for a lock, so the test
-# repeats the step if the machine was stalled for that long.
+# program did not wait, the program would fail during this sleep. The program waits at most ten seconds for a lock, so
+# the test repeats the step if the machine was stalled for that long.
 cp .git/index "$work/before"
 for _ in 1 2 3 4 5; do
 	cp "$work/before" "$work/index"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Generated tests call FlashInfer, SGLang, FLA, PyTorch and reftest's kernels as ground truths, in this order, and the
-# first available one decides. If the output of that ground truth is wrong or it raises an exception, the test fails. A
+# first available one decides. If that ground truth computes a wrong output or raises an exception, the test fails. A
 # ground truth that does not support the case is skipped with its reason, and the next one is used. All available ground
 # truths must agree.
 . "$(dirname "$0")/../harness.sh"

@@ -1,9 +1,9 @@
 #!/bin/sh
 # The hook verifies the definitions that a commit changes, and counts the others. If a commit changes a definition and
-# this machine cannot verify it, the hook prints a warning; with --strict it rejects the commit. A commit is rejected if
-# a definition that it changes fails or is invalid, or if it lacks a tensor file that the workloads name. With `hook
-# install --all` a definition that fails rejects every commit. If a definition does not fail, but cannot be verified,
-# `verify --staged` itself exits with 3.
+# this machine cannot verify it, the hook prints a warning; with --strict the hook rejects the commit. A commit is
+# rejected if a definition that it changes fails or is invalid, or if the commit lacks a tensor file that the workloads
+# name. With `hook install --all` a definition that fails rejects every commit. If a definition does not fail, but
+# cannot be verified, `verify --staged` itself exits with 3.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null REFTEST_PYTHON="$python"
 git config --file "$GIT_CONFIG_GLOBAL" user.name test
@@ -121,8 +121,8 @@ edit $norm '"description": "' '"description": "Tiny. '
 commits commit -a -m 'about it, without it'
 expect_says 'NOT VERIFIED: 1 definition'
 
-# A partial clone lacks the contents of files that were never read, and here it cannot fetch them, because its remote no
-# longer exists.
+# A partial clone lacks the contents of files that were never read. In this test the clone cannot fetch them, because
+# its remote no longer exists.
 do_git config uploadpack.allowFilter true
 do_git clone -q --no-checkout --filter=blob:none "file://$root" "$work/partial"
 cd "$work/partial"

@@ -1,6 +1,7 @@
 #!/bin/sh
-# The member "ground_truth" of a definition names a chain of operations. reftest computes it with the oracles of the op
-# families. A correct fused reference passes, a wrong one fails, and an invalid chain is reported with its position.
+# The member "ground_truth" of a definition names a chain of operations. reftest computes the chain with the oracles of
+# the op families. A correct fused reference passes, a wrong one fails, and an invalid chain is reported with its
+# position.
 . "$(dirname "$0")/../harness.sh"
 
 # `fuse NAME BODY [CHAIN]`: defines a norm followed by a product, with the correct chain or with CHAIN.

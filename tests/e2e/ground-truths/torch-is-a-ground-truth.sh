@@ -42,8 +42,8 @@ expect "{o['ground_truth'] for o in c['tiny_gemm', d['tiny_gemm']['cases'][0]['i
 verify --ground-truth all --changed
 expect_ran 0
 
-# The family decides whether attention is causal: by the definition's name, or by a tag if the name does not say whether
-# it is causal.
+# The family decides whether attention is causal: by the definition's name, or by a tag if the name says nothing about
+# causality.
 given gqa_ragged_prefill_h16_kv16_d80
 cd definitions/gqa_ragged
 mv gqa_ragged_prefill_h16_kv16_d80.json gqa_ragged_noncausal.json

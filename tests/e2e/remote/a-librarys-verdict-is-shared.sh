@@ -47,8 +47,8 @@ misses # torch's verdict is not accepted for the oracle
 misses --ground-truth all # nor is it accepted for both ground truths
 another_version "$top/python/libraries" torch.py --ground-truth torch
 
-# The first run called both ground truths, and they agreed. A run that selects only one of them finds the verdict of
-# that ground truth.
+# The first run called both ground truths, and they agreed. A run that selects only one of the two ground truths finds
+# the verdict of that ground truth.
 cd "$root"
 verify --ground-truth all
 expect_exit 0

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Whatever wrong data an HTTP cache sends, reftest does not accept it, waits a bounded time, prints one message, and
+# Whatever wrong data an HTTP cache sends, reftest rejects the data, waits a bounded time, prints one message, and
 # reports the same result as without a remote cache.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"

@@ -41,7 +41,7 @@ forget
 verify --cached-only
 expect_exit 3
 [ ! -s "$work/err" ] || fail "$step: unexpected message"
-# The value of one key is also stored under every other key; reftest accepts it only under its own key.
+# The value of one key is also stored under every other key; reftest accepts a value only under the value's own key.
 each 'redis del $key && redis -x set $key <"$work/true/$first"'
 forget
 verify --cached-only

@@ -2,7 +2,7 @@
 # own interpreter: the test checks what a reference can reach.
 # A remote keeps the verdict of a reference that was fully contained, whatever a machine with gaps writes later. If the
 # remote has no verdict, the verdict of a machine with gaps is written. The verdict of a fully contained reference later
-# replaces it.
+# replaces the verdict with gaps.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"
 given tiny_gemm

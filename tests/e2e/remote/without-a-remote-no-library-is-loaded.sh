@@ -9,9 +9,9 @@ verify
 expect_exit 0
 
 # `loaded`: prints the libraries that the processes of the last run loaded, one "process library" per line. The list
-# does not name the program's own libraries, because they are loaded from sealed copies. If libgomp is listed, the
-# kernels library was loaded, because only this library needs libgomp. Each other library of the program is recognised
-# by the libraries that it links.
+# does not name the program's own libraries, because these libraries are loaded from sealed copies. If libgomp is
+# listed, the kernels library was loaded, because only this library needs libgomp. Each other library of the program is
+# recognised by the libraries that it links.
 loaded() { sed -n 's/^ *\([0-9]*\):[[:space:]]*calling init: //p' "$work"/debug.* | sort -u; }
 traced() { # traced ARGUMENT…: runs reftest with the dynamic loader's log in $work/debug.PID
 	rm -f "$work"/debug.*

@@ -1,8 +1,8 @@
 #!/bin/sh
 # own interpreter: the test checks what a reference can reach.
 # `reftest serve` answers a client that only writes and reads lines. The server survives invalid messages, cancels
-# requests, and gives the same answers as the commands. For a definition that is given as text, it writes nothing.
-# Changed settings take effect at once.
+# requests, and gives the same answers as the commands. For a definition that is given as text, the server writes
+# nothing. Changed settings take effect at once.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "the CPU suffices"
 given tiny_norm

@@ -2,8 +2,8 @@
 # own interpreter: the test checks the interpreters that other tests share.
 # The server of tests/imported_torch forks processes that have torch, and that have the arguments, the environment, the
 # folder and the descriptors of their client. A client ends with the status of its process. If a client is killed, the
-# server kills its process. If a client runs in another interpreter than the server, it does not use the server and runs
-# its script itself.
+# server kills its process. A client in another interpreter than the server's does not use the server, and runs its
+# script itself.
 . "$(dirname "$0")/../harness.sh"
 "$python" -sSu - "$work/server" <"$top/tests/imported_torch/server.py" >"$work/said" 2>"$work/warned" &
 server=$!

@@ -1,9 +1,9 @@
 #!/bin/sh
 # On a terminal, verify shows its progress: how many cases ran and failed, and how long the remaining cases will take.
-# For each runner it shows the case, or the kernel that the case's ground truth compiles. A failure is printed above
-# these lines while other cases still run; definitions that passed are not listed without -v. The lines fit 40 columns
-# and a terminal that becomes narrower, are drawn at most ten times a second, and are gone at the end. With TERM=dumb,
-# no line of the progress is drawn.
+# For each runner, verify shows the case, or the kernel that the case's ground truth compiles. A failure is printed
+# above these lines while other cases still run; definitions that passed are not listed without -v. The lines fit 40
+# columns and a terminal that becomes narrower, are drawn at most ten times a second, and are gone at the end. With
+# TERM=dumb, no line of the progress is drawn.
 . "$(dirname "$0")/../harness.sh"
 command -v tmux >/dev/null 2>&1 || skip "there is no tmux here"
 with_gates
@@ -145,7 +145,7 @@ took=$((($(date +%s%N) - begun) / 1000000))
 { [ "$drawn" -ge 1 ] && [ "$drawn" -le $((took / 100 + 1)) ]; } || fail "the progress is drawn $drawn times in $took ms"
 
 # Text is folded between words to the width of the terminal. The last lines repeat each failure with its cause. If the
-# cause does not fit beside the name, it has a line of its own.
+# cause does not fit beside the name, the cause has a line of its own.
 step='folded text'
 expectations=$((expectations + 2))
 NO_COLOR=1 "$python" -I -S "$top/tests/e2e/pseudo_terminal.py" --no-errors 62 \

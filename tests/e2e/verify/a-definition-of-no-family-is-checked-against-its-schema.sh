@@ -5,7 +5,7 @@
 # changed inputs. If one of these checks fails, the definition does not count as checked. If definitions are only
 # checked, the exit status is 3, unless the user accepts this. If the reference of a definition without ground truth
 # raises an exception, this is reported but decides nothing, because the generated inputs may be invalid. If a reference
-# uses an undefined name or returns too many outputs, it fails on all inputs, so this is an error.
+# uses an undefined name or returns too many outputs, the reference fails on all inputs, so the result is an error.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - "$top" <<'END'
 import json

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Some references are wrong only for empty inputs, or only where libraries follow different conventions. They pass as
-# usual. With --edge their mistakes are reported as findings, and with --strict findings count as failures. Correct
-# references have no findings.
+# usual. With --edge the mistakes of these references are reported as findings, and with --strict findings count as
+# failures. Correct references have no findings.
 . "$(dirname "$0")/../harness.sh"
 names="merge_state_h32_d128 append_paged_kv_cache_kv8_d128_ps16 top_k_sampling_from_probs_v32000 softmax_e256 \
 	rope_with_cos_sin_cache_neox_style_d128_rd64 silu_and_mul_h2048 gemma_rmsnorm_h5376 layernorm_h768 gemm_n1024_k4096"

@@ -158,7 +158,7 @@ MEAN = "x - x.mean(1, keepdim=True)"
 header = json.dumps({"x": {"dtype": "F32", "shape": [2, 6, 8], "data_offsets": [0, 384]}}).encode()
 with open("tokens.safetensors", "wb") as out:
     out.write(struct.pack("<Q", len(header)) + header + struct.pack("<96f", *[i % 7 - 3 for i in range(96)]))
-# The cases with b = 70 have so many rows that their judge orders them on the host.
+# The cases with b = 70 have so many rows that the judge orders the rows on the host.
 GIVEN = {"type": "safetensors", "path": "tokens.safetensors", "tensor_key": "x"}
 for name, body in (("turned", "x.flip(2) * 3 + 1"), ("causal", "x.cumsum(1)"), ("batches", "x - x.mean(0)"),
                    ("long", f"x * 2 if x.shape[1] < 5 else {MEAN}"), ("given", f"x * 2 if x.shape[1] < 5 else {MEAN}")):

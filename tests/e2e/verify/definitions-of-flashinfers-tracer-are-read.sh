@@ -102,9 +102,9 @@ write("scaled", {**ARGUMENTS, "name": "inside", "reference": "def f():\n    pass
 write("scaled", {**ARGUMENTS, "name": "buffer", "inputs": {**ARGUMENTS["inputs"], "y": SCALED["inputs"]["x"]},
                  "reference": "def _scaled_reference(x, y):\n    y.copy_(2 * x)\n"})
 
-# With an `init`, the shapes of the inputs that it makes give axes their values. If an axis occurs in no input, its
-# length in an output does not decide the verdict. Without an `init`, or if the axis is const, a wrong length makes the
-# definition fail. A wrong dtype always makes the definition fail.
+# If there is an `init`, the shapes of the inputs that `init` makes give axes their values. If an axis occurs in no
+# input, its length in an output does not decide the verdict. Without an `init`, or if the axis is const, a wrong length
+# makes the definition fail. A wrong dtype always makes the definition fail.
 MADE = {
     "op_type": "made", "axes": {"n": {"type": "var"}, "more": {"type": "var"}, "width": {"type": "const", "value": 8}},
     "inputs": {"x": {"shape": ["n", "width"], "dtype": "float32"}},

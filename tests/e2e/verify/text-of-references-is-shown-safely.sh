@@ -1,6 +1,6 @@
 #!/bin/sh
 # If text of a reference, a definition, a workload or a file name could do harm in a terminal, a log of a CI system,
-# JSON, XML or a generated file, it is escaped there. An exception whose text is escaped is still reported as an
+# JSON, XML or a generated file, the text is escaped there. An exception whose text is escaped is still reported as an
 # exception.
 . "$(dirname "$0")/../harness.sh"
 mkdir -p "$work/shown"

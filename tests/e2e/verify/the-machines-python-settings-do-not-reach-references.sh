@@ -44,7 +44,7 @@ expect_exit 0
 expect_status norm passed
 
 # Some machines need a library that is loaded before all others (LD_PRELOAD), so references get it, too. The library is
-# part of what was verified, so a verdict that was computed with it counts only while it is loaded.
+# part of what was verified, so a verdict that was computed with the library counts only while the library is loaded.
 library=$(ldconfig -p | sed -n 's/.*libutil[^ ]* .*=> //p' | head -n 1)
 [ -n "$library" ] || skip "there is no library to preload"
 define plain <<'P'
