@@ -3,8 +3,9 @@ verdicts with those of a run in which each definition has a runner of its own.
 
     python3 tests/isolation_orders.py BUILD [--device cpu] [--orders 100] [--parallel 1] [--op-type TYPE…] [--seed N]
 
-reftest visits definitions in the order of their paths, so each order is a copy of the dataset with other names. A verdict is
-the status, the reason and every figure of every output. Ends with 1 if a verdict differs, or if no runner was kept."""
+reftest visits definitions in the order of their paths, so the script makes a copy of the dataset with other names for
+each order. A verdict is the status, the reason and every figure of every output. Ends with 1 if a verdict differs, or
+if no runner was kept."""
 
 import argparse
 import concurrent.futures

@@ -4,8 +4,8 @@
 #
 # - A module may include itself and the modules that the table below lists for it. A folder inside a module, such as
 # watcher/fs, is a separate module if the table lists it. A new module needs a row in the table.
-#   - An op family is a module: no other file of kernels/ includes from its folder, and the family does not include from
-#     another family's folder.
+# - An op family is a module: no other file of kernels/ includes a file from the family's folder, and the family
+# includes no file from another family's folder.
 #   - There is no cycle between files: x.c, x.h, x_internal.h and x.cuh count as one file, and x.cu, the CUDA half, as
 #     another.
 #   - Includes of reftest's own files are written from the root, "module/noun.h", and x.c begins with its own x.h if

@@ -211,8 +211,8 @@ def run_all(torch, common, tables, known, only=None):
 
 
 class Device(str):
-    """A device that provider tables treat as a GPU, while torch creates its tensors on the CPU; it compares equal only
-    to its own name."""
+    """A device that provider tables treat as a GPU, while torch creates its tensors on the CPU. The device equals only
+    its own name."""
 
     def __new__(cls, name):
         device = super().__new__(cls, "cpu")
@@ -613,7 +613,8 @@ def reversed_outputs(request, inputs):
 
 
 def outputs_mistaken(torch, common, tables):
-    """Yields rows that return outputs by position, and so in the wrong order if a definition lists them differently."""
+    """Yields rows that return outputs by position. If a definition lists its outputs in another order, these rows
+    return them in the wrong order."""
 
     def answers(part, family, table, change):
         starter = starters(torch, common, {family}, part)[0]

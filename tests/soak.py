@@ -12,8 +12,8 @@ At the end the edits stop, and the watcher can finish its work. Then `verify` an
 without a cache. Three results of the watcher must equal those of the copy. The first is the watcher's last report on
 each definition, with the cases that did not pass. The second is every verdict that the watcher stored, with its
 constants, figures and worst places. The third is the generated files, byte for byte. Definitions that do not parse are
-repaired before the comparison, because they would keep their old class. The seed is printed first, so that a failure
-can be repeated.
+repaired before the comparison, because their generated tests would keep the old class. The seed is printed first, so
+that a failure can be repeated.
 """
 import json
 import os
@@ -128,8 +128,8 @@ class Tree:
         os.unlink(self.at("tests", "references", f"test_{self.chance.choice(OPS)}.py"))
 
     def mend(self, names):
-        """Rewrites definitions that do not parse as complete files with the op_type of their folder, if the folder
-        exists."""
+        """Replaces each definition that does not parse by a complete file with the op_type of the definition's folder,
+        if the folder exists."""
         for op, name in (name.split("/") for name in names):
             if os.path.isdir(self.at("definitions", op)):
                 with open(self.path(op, name), "w") as out:

@@ -8,12 +8,13 @@ right and with wrong references, and are verified in each set-up of setups.py. I
 
 - each reference gets a verdict that its head allows, and each honest definition gets the right verdict,
 - only the gaps are open that docs/containment.md names for the set-up. An attack reaches something only if `reftest
-  doctor` reports the gap that the attack's head names. For each reported gap, some attack shows that it is open,
+  doctor` reports the gap that the attack's head names. For each reported gap, some attack shows that the gap is
+  open,
 - no process and no file is left, the user's files are unread and unchanged, and the run ends in time.
 
 A set-up that this machine cannot make is a failure, unless REFTEST_ALLOW_MISSING_SETUPS=1 says that this is known.
 
-Prints TAP: for each set-up a line for each reference and for each of these statements.
+Prints TAP: for each set-up a line for each reference and for each of the statements above.
 """
 
 import argparse
@@ -128,7 +129,7 @@ def fault_of(reference, result, device):
 
 
 def wrong_neighbours(result):
-    """Returns the honest definitions that have another verdict than they deserve."""
+    """Returns the honest definitions whose verdict is not the right one."""
     states = {"right": "passed", "wrong": "failed"}
     return [
         f"{batch}: {name}: {report[name]['status']} {report[name]['reason']}"

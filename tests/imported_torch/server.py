@@ -5,19 +5,19 @@ Importing torch takes a second of processor time, which is most of what a small 
 this server as reftest starts an interpreter (zygote.c), with the environment that references get. harness.sh sets
 REFTEST_RUNNER and REFTEST_PROVIDER to the scripts runner.py and provider.py beside this file, and starts pytest with
 pytest.py. These three scripts send their descriptors, arguments and environment to this server, which forks a process
-that takes their place. The process runs reftest's own script, or pytest, as if the interpreter had just started, and
-its `import torch` finds the module. Everything after that is as in every interpreter: the sandbox, the runners and the
-messages.
+that takes the place of the script. The process runs reftest's own script, or pytest, as if the interpreter had just
+started, and its `import torch` finds the module. Everything after that is as in every interpreter: the sandbox, the
+runners and the messages.
 
 A test whose subject is the start or the end of an interpreter, or what an interpreter can reach, has a line
 "# own interpreter: WHY" at its head, and does not use this server.
 
 The server reads its program from standard input and not from a file. Every forked process still has the server's frames
 on its stack. Code that walks the stack would open the file of these frames, and the runner would think that the
-reference opened it.
+reference opened the file.
 
-The client keeps its connection. The server sends the wait status of the process when it ends, and kills the process
-when the connection ends, because that means that reftest has killed the client.
+The client keeps its connection. When the process ends, the server sends its wait status to the client. When the
+connection ends, reftest has killed the client, so the server kills the process.
 """
 import ctypes
 import gc
@@ -170,8 +170,8 @@ class Server:
         self.poll.unregister(fd)
 
     def tell_ends(self):
-        """Reaps processes that have ended, and tells their clients. Processes whose parent has been killed are children
-        of this process, so that their time is counted."""
+        """Reaps processes that have ended, and tells their clients. Processes whose parent has been killed become
+        children of this process, so that their processor time is counted."""
         while True:
             try:
                 ended, status = os.waitpid(-1, os.WNOHANG)

@@ -6,13 +6,13 @@ A definition gets mistakes only if it has a `model:` tag that models/models.json
 rule of models/architectures.json states its length. The kinds:
 
   - axis        an axis gets a wrong length; name and description stay
-  - everywhere  an axis gets a wrong length, which also replaces the number in name and description, so that only the
-                model's configuration contradicts it
+  - everywhere  an axis gets a wrong length, also in the name and the description, so that only the model's
+                configuration contradicts the length
   - degree      the tag tp: or ep: states twice the degree
 
 No reference runs, because a definition that contradicts itself fails before. Prints TAP: the mistakes that were not
-found, and for each kind the number found and planted. The last test verifies the definitions without a mistake, and
-none of them may fail.
+found, and for each kind the number found and planted. The last test verifies the definitions without a mistake, and no
+definition may fail.
 """
 import collections
 import glob

@@ -36,7 +36,7 @@ def load_table(path, table):
 
 
 def load_mutants(path):
-    """Returns the list of a family's mutants; it is empty if the family has no file."""
+    """Returns the list of a family's mutants; the list is empty if the family has no file."""
     return load_table(path, "MUTANTS") or []
 
 

@@ -503,7 +503,7 @@ def with_helpers(text):
 
 
 def replaced(source, number, change):
-    """The text of the reference with another node in place of the one with this number, or None if it is not Python.
+    """Returns the reference's text with `change` in place of node `number`, or None if the new text is not Python.
     `change` is a node, or a list of statements."""
     tree = ast.parse(source)
     target = next(node for n, node in enumerate(ast.walk(tree)) if n == number)

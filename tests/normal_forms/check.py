@@ -6,7 +6,7 @@ For the sources in tests/data/forms and thousands of variants of them:
 - Two texts with the same form (of tokens) have the same syntax tree, apart from docstrings. A text that Python rejects
 never has the form of one that it accepts.
 - An edit without a meaning does not change the form, and an edit of a token does.
-- If a program reads its own line numbers or docstrings in any way, no other text has the same form.
+- If a program reads its own line numbers or docstrings in any way, no other text has the same form as this program.
 
 Every variant is generated from a fixed seed. The script runs with any Python from 3.8 on.
 """
