@@ -4,10 +4,11 @@
  *   families LIBRARY|cpu [ROOT [DRAWS [SECONDS [SEED [FAMILY|all [MOST]]]]]]
  *
  * LIBRARY: libreftest_kernels_cuda.so. "cpu" compares the CPU with itself. Without a GPU, such a run shows which shapes
- * are drawn, how long the CPU needs, and that planted errors are found. ROOT: a dataset (default: the working directory).
- * Each definition of ROOT that a family recognises is tested with DRAWS shapes (default 6); after SECONDS (default 15)
- * no further shape is begun. FAMILY: only this family. MOST: the upper limit of each var axis. For each variant of a
- * family, only the smallest definition is tested. Use MOST under tools that make a kernel a thousand times slower.
+ * are drawn, how long the CPU needs, and that planted errors are found. ROOT: a dataset (default: the working
+ * directory). Each definition of ROOT that a family recognises is tested with DRAWS shapes (default 6); after SECONDS
+ * (default 15) no further shape is begun. FAMILY: only this family. MOST: the upper limit of each var axis; for each
+ * variant of a family, only the smallest definition is tested. Use MOST under tools that make a kernel a thousand times
+ * slower.
  *
  * - Every var axis is drawn from 1 to its largest size in the small and medium presets; small values are as likely as
  *   large ones. An axis that constraints determine is computed. If the axes violate a constraint, or if the family

@@ -7,10 +7,11 @@ Every other file of this folder has BUGS, a list of bug.Bug: a correct reference
 reference that shipped, the source that reported the bug, and the expected result of reftest. The correct and the wrong
 references become one dataset, which is verified on the CPU, and on the GPU if there is one. A bug is caught if its
 wrong reference fails or raises and the correct reference passes. A bug is also caught if an edge case of the wrong
-reference fails and no edge case of the correct reference fails. If no ground truth exists for a bug's operation, the wrong reference must
-be skipped and must not pass. The wrong reference of a bug that is listed as passed must pass; if reftest catches it one
-day, the bug's entry and docs/history.md must be changed. Prints TAP: one line checks that docs/history.md lists exactly
-these entries, one checks the number of entries, and one for each device and bug checks the result.
+reference fails and no edge case of the correct reference fails. If no ground truth exists for a bug's operation, the
+wrong reference must be skipped and must not pass. The wrong reference of a bug that is listed as passed must pass; if
+reftest catches it one day, the bug's entry and docs/history.md must be changed. Prints TAP: one line checks that
+docs/history.md lists exactly these entries, one checks the number of entries, and one for each device and bug checks
+the result.
 """
 import argparse
 import glob
