@@ -278,7 +278,7 @@ def misrecorded(record):
 
 
 def unheeded():
-    """Yields files on which the provider's outputs depend, but whose content has no effect on the provider's
+    """Yields files on which the provider's outputs depend, although a change of the file does not change the provider's
     version."""
 
     def version(folder):
@@ -424,8 +424,8 @@ def guessed(torch, common, tables):
 
 
 def padding_kept(torch, common, tables):
-    """Yields rows that return the library's output for padding tokens, and tables whose rows never called the
-    library."""
+    """Yields rows that return the library's output for padding tokens. Also yields tables if none of their rows called
+    the library."""
 
     def update(state, x, *rest, out=None, **words):
         return torch.ones_like(x) if out is None else out.fill_(1)

@@ -238,7 +238,7 @@ def compare_files(build, tree, work):
 def rest(build, tree, work, state, heard):
     """Called while there are no edits. Returns the number of generated files, and the files that differ from the output
     of `generate`. Definitions that do not parse are repaired first. The last edit is a save and not the deletion of a
-    generated file: after a deletion the watcher checks all files again, which would repair an omission."""
+    generated file: after a deletion the watcher checks all files again, and this would hide an omission."""
     for patience in (2, 6):  # a long run may print nothing for a while
         quiet(heard, patience)
         tree.mend([name for name, said in dict(state).items() if said["status"] == "invalid"])

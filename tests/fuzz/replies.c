@@ -98,7 +98,7 @@ bool feed_http_reply(const struct input *input)
 	if (http == NULL && (http = http_open(&url, &err)) == NULL)
 		abort();
 	batch.http = http;
-	fill_slots(&batch); /* begins a request, which is never performed */
+	fill_slots(&batch); /* begins a request that is never performed */
 	size_t head = input->length > 0, rest = input->length - head;
 	const char *at = input->bytes + head;
 	long status = head == 0 ? 200 : statuses[(unsigned char)input->bytes[0] % (sizeof statuses / sizeof *statuses)];

@@ -272,8 +272,8 @@ static int integers_beyond_doubles_are_distinguished(const struct check *check)
 	return wrong;
 }
 
-/* A tensor so long that every block processes several pieces. The tensor repeats one sequence of values, whose length
- * is not a multiple of a block. A few places are not finite, and the worst place is at the end. */
+/* A tensor so long that every block processes several pieces. The tensor repeats one sequence of values. The length of
+ * this sequence is not a multiple of a block. A few places are not finite, and the worst place is at the end. */
 static int compare_long(const struct check *check, enum dtype dtype, int64_t n)
 {
 	const int64_t period = 100003 * 2; /* even, because two elements of float4_e2m1 share a byte */

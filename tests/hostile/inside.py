@@ -117,8 +117,8 @@ def main(setup, options):
 
 
 class Neighbours:
-    """Processes, files and services of the same user, which the references must not reach. Where a reference has the
-    text @name@, the value of `name` in `places` replaces it."""
+    """Processes, files and services of the user who runs reftest. The references must not reach any of them. Where a
+    reference has the text @name@, the value of `name` in `places` replaces it."""
 
     def __init__(self, options):
         self.secret = "secret-" + secrets.token_hex(16)  # must not occur in any output of reftest

@@ -1,13 +1,13 @@
 """server.py - imports torch once and forks a process for each interpreter that an end-to-end test starts:
 python3 -sSu - SOCKET <server.py
 
-Importing torch takes a second of processor time, which is most of what a small `reftest verify` takes. tests/run starts
-this server as reftest starts an interpreter (zygote.c), with the environment that references get. harness.sh sets
-REFTEST_RUNNER and REFTEST_PROVIDER to the scripts runner.py and provider.py beside this file, and starts pytest with
-pytest.py. These three scripts send their descriptors, arguments and environment to this server, which forks a process
-that takes the place of the script. The process runs reftest's own script, or pytest, as if the interpreter had just
-started, and its `import torch` finds the module. Everything after that is as in every interpreter: the sandbox, the
-runners and the messages.
+Importing torch takes a second of processor time. This is most of the time that a small `reftest verify` takes.
+tests/run starts this server as reftest starts an interpreter (zygote.c), with the environment that references get.
+harness.sh sets REFTEST_RUNNER and REFTEST_PROVIDER to the scripts runner.py and provider.py beside this file, and
+starts pytest with pytest.py. These three scripts send their descriptors, arguments and environment to this server,
+which forks a process that takes the place of the script. The process runs reftest's own script, or pytest, as if the
+interpreter had just started, and its `import torch` finds the module. Everything after that is as in every interpreter:
+the sandbox, the runners and the messages.
 
 A test whose subject is the start or the end of an interpreter, or what an interpreter can reach, has a line
 "# own interpreter: WHY" at its head, and does not use this server.

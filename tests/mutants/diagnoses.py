@@ -13,10 +13,10 @@ tests/mutants/{family}.py is {mistake: regular expression for the words that nam
 
 The check of a family fails if a diagnosis is wrong, if FIGURES has no number for the family, or if the number of right
 diagnoses is below this number. The number is nine tenths of the measured one, because the time for a diagnosis is
-limited and a slow machine finds fewer. Without --family, all families with a table run. At least half of all their
-failures must then have a right diagnosis, and a TAP comment names the families without a table. --list prints every
-failure with its diagnosis as soon as it is found. --mistake plants only the mistakes whose text has these words, and
-FIGURES is then ignored. Prints TAP.
+limited and a slow machine finds fewer mistakes in this time. Without --family, all families with a table run. At least
+half of all their failures must then have a right diagnosis, and a TAP comment names the families without a table.
+--list prints every failure with its diagnosis as soon as it is found. --mistake plants only the mistakes whose text has
+these words, and FIGURES is then ignored. Prints TAP.
 """
 import argparse
 import json

@@ -1,5 +1,5 @@
-/* numbered_verdicts - builds verdicts whose content follows from a number, so that several processes can check each
- * other's verdicts in one store. */
+/* numbered_verdicts - builds verdicts whose content follows from a number. So several processes can check each other's
+ * verdicts in one store. */
 #ifndef REFTEST_TESTS_FORETOLD_H
 #define REFTEST_TESTS_FORETOLD_H
 

@@ -259,7 +259,8 @@ static const char *printed(const struct buf *text)
 }
 
 /* Returns NULL if every definition has the correct verdict for its text, else the name of a definition with another
- * verdict. With `partly`, a definition may lack its verdict, because the run is --cached-only or met a fault. */
+ * verdict. With `partly`, a definition may lack its verdict: in a run with --cached-only, or if a fault struck the
+ * run. */
 static inline const char *wrong_status(const struct world *w, const struct expected *expected, bool partly)
 {
 	static char why[256];
@@ -299,8 +300,8 @@ static void know(const struct verdict_line *record, int64_t left, void *context)
 	arena_free(&arena);
 }
 
-/* Reads every verdict of the store below `root` and skips other rows, which only fill the store. Returns -1 if the
- * store cannot be read. */
+/* Reads every verdict of the store below `root`. Skips all other rows, because these rows only fill the store. Returns
+ * -1 if the store cannot be read. */
 static inline int read_known(const char *root, struct known_list *out)
 {
 	struct store_options options = {.read_only = true};

@@ -34,7 +34,7 @@ struct family {
 	const struct op *op;
 	const struct family_problem *problems;
 	int count;
-	int packed; /* index of a problem with an optional state and cu_seqlens, whose tensors come from a workload */
+	int packed; /* index of a problem with an optional state and cu_seqlens; its tensors come from a workload */
 	const struct refused *refused;
 	int refused_count;
 	/* Sets a Python scalar of problem `scalar_of` to a value that a workload may not provide; op.check then says

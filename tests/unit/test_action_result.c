@@ -99,8 +99,8 @@ static void what_is_cut_or_garbled_is_none(void **state)
 	for (size_t at = 0; at < out.length; at++)
 		for (unsigned bit = 0; bit < 8; bit++) {
 			out.data[at] = (char)(out.data[at] ^ 1 << bit);
-			/* the return value is not checked, because the reader does not detect a flipped bit in the path
-			 * or the contents */
+			/* the return value is not checked: the reader accepts a flipped bit in the path or the
+			 * contents */
 			reads(out.data, out.length);
 			out.data[at] = (char)(out.data[at] ^ 1 << bit);
 		}

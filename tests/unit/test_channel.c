@@ -131,7 +131,7 @@ static void descriptors_travel_and_none_is_leaked(void **state)
 	assert_int_equal(write(taken, "b", 1), 1);
 	assert_int_equal(read(fds[0], &byte, 1), 1);
 	assert_int_equal(byte, 'b');
-	channel_read(&pair.theirs); /* the second pair of descriptors, which the receiver never fetches */
+	channel_read(&pair.theirs); /* the receiver never fetches the second pair of descriptors */
 	close(taken);
 	close(fds[0]);
 	close(fds[1]);

@@ -119,7 +119,7 @@ static const char *new_hook_runs(bool mended)
 enum { UNBORN = 2 * 4096 }; /* largest size in bytes of a store that has never kept a verdict */
 
 /* Returns NULL, or an error if an undamaged cache was set aside under the number `from` or a later one. Ignores small
- * caches: a crash while a cache is being created leaves a torn cache, which may be set aside. */
+ * caches: a crash during the creation of a cache leaves a torn cache, and a torn cache may be set aside. */
 static const char *quarantine_only_below(int from)
 {
 	struct stat st;
@@ -178,9 +178,9 @@ static const struct scenario {
 	const struct expected *expected;
 	const struct known_list *before; /* verdicts that must not be lost */
 	look *look;
-	/* The least number of calls at which faults must strike, so that the number cannot drop unnoticed. The number
-	 * is a lower bound because the number of verdicts that `verify` stores in one transaction depends on how fast
-	 * the verdicts arrive. */
+	/* The least number of calls at which faults must strike. The test fails if faults strike at fewer calls. The
+	 * number is a lower bound because the number of verdicts that `verify` stores in one transaction depends on how
+	 * fast the verdicts arrive. */
 	long least;
 } scenarios[] = {
     {"the first verify",

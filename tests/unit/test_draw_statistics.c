@@ -92,8 +92,8 @@ static struct draw draw_one(struct filter *filter, int64_t row, uint64_t key)
 	return draw_of(filter, &kept, (i + row) % 4);
 }
 
-/* Runs enough cases to show that a threshold for one false alarm in twenty cases gives no more false alarms. The real
- * threshold's false alarms are too rare to be counted this way, but the same formula gives both thresholds. */
+/* Runs enough cases to show that a threshold for one false alarm in twenty cases gives no more false alarms. False
+ * alarms at the real threshold are too rare to be counted in a test, but the same formula gives both thresholds. */
 static void correct_samplers_are_alarmed_no_more_often_than_alpha_says(void **state)
 {
 	enum { CASES = 2000, ROWS = 120 };

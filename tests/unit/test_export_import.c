@@ -438,8 +438,8 @@ static void counts_that_lie_are_reported(void **state)
 		buf_printf(&text, "reftest verdicts\t3\t%s\n", heads[i]);
 		buf_add(&text, w->text.data + 22, w->text.length - 22);
 		assert_int_equal(import_text(w, text.data, text.length), 0);
-		/* the head may announce more verdicts than follow, because verdicts too large for a line are left
-		 * out */
+		/* the head may announce more verdicts than follow: an export leaves out verdicts that are too large for
+		 * a line */
 		assert_int_equal(w->in.whole, i == 2 || i == 3);
 		buf_free(&text);
 	}

@@ -689,7 +689,7 @@ static void what_is_right_passes_at_every_edge(void **state)
 	assert_true(trial_open_edge(&t, &gdn_op, &problems[PREFILL], "empty_sequence", 1));
 	emulate(&t, NONE);
 	memset(t.out[roles.new_state].data, 0, (size_t)t.out[roles.new_state].elements / 3 * sizeof(float));
-	assert_false(trial_passes(&t)); /* the state of the first sequence, which has no token, is lost */
+	assert_false(trial_passes(&t)); /* the first sequence has no token, and its state is lost */
 	trial_close(&t);
 }
 

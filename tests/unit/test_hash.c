@@ -7,7 +7,8 @@
 
 #include <cmocka.h>
 
-/* The values are those of XXH3-128 (seed 0) in canonical byte order, because a cache must be valid on every machine. */
+/* The values are those of XXH3-128 (seed 0) in canonical byte order. A cache must be valid on every machine, so the
+ * digests must be the same everywhere. */
 static void digests_are_those_of_xxh3(void **state)
 {
 	char hex[DIGEST_HEX];

@@ -220,8 +220,8 @@ static void a_reason_is_read_and_nothing_is_assumed(void **state)
 	free(answer.why);
 }
 
-/* Expects that the reference gets a runner of its own, because the reader gave no valid answer, and that the reader is
- * replaced. */
+/* The reader gave no valid answer. Expects that the reference therefore gets a runner of its own, and that the reader
+ * is replaced. */
 static void expect_unread(struct reader *r, int64_t now_ms)
 {
 	struct isolation_answer answer;

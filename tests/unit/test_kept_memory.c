@@ -28,7 +28,8 @@ static long resident(void)
 	return pages * (sysconf(_SC_PAGESIZE) / 1024) / 1024;
 }
 
-/* Allocates and frees a large block, and a small one behind it, so that the large one does not end the heap. */
+/* Allocates and frees a large block. A small block lies behind the large block, so the large block is not the end of
+ * the heap. */
 static void use_a_block(void)
 {
 	char *volatile block = malloc((size_t)BLOCK_MIB * MIB), *volatile after = malloc(1000);

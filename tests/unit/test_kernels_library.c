@@ -75,7 +75,7 @@ static void beside_a_program_without_a_library_the_remedy_is_named(void **state)
 	struct err err = {""};
 
 	(void)state;
-	/* without the variable, the folders beside this test program are searched, which have no library */
+	/* without the variable, the folders beside this test program are searched; they contain no library */
 	unsetenv("REFTEST_KERNELS");
 	assert_int_equal(kernels_open(&kernels, NULL, &err), -1);
 	assert_non_null(strstr(err.text, "run make"));

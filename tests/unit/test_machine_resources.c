@@ -105,7 +105,8 @@ static void a_named_interpreter_that_is_none_is_a_sentence_and_nothing_is_put_in
 	unsetenv("REFTEST_PYTHON");
 }
 
-/* A virtual environment is identified by the path of its python, which is a link; so links are not followed. */
+/* The `python` of a virtual environment is a link, and its path identifies the environment. So links are not
+ * followed. */
 static void links_are_not_followed(void **state)
 {
 	struct place *place = *state;

@@ -86,7 +86,7 @@ static void the_case_that_moved_most_stands_for_its_definition(void **state)
 	assert_int_equal(margin_drift_kind(&drifts.items[0]), DRIFT_GREW);
 	drifts = drifts_of(w, true, &arena);
 	assert_int_equal(drifts.count, 2);
-	assert_true(drifts.items[0].to.margin == 0.6); /* nearest to the bound first */
+	assert_true(drifts.items[0].to.margin == 0.6); /* the margin nearest to the bound comes first */
 	assert_int_equal(margin_drift_kind(&drifts.items[0]), DRIFT_STAYED);
 	arena_free(&arena);
 	world_end(w);

@@ -87,12 +87,12 @@ static void a_region_is_not_told_if_it_is_not_exact(void **state)
 
 	(void)state;
 	for (int r = 0; r < ROWS; r++)
-		o.found[r][r % 5] = -1; /* scattered over half of the columns */
+		o.found[r][r % 5] = -1; /* the differences are scattered over half of the columns */
 	assert_string_equal(region(&o), "");
 	o = right();
 	for (int c = 0; c < COLUMNS; c++)
 		o.found[7][c] = -1;
-	o.found[2][3] = -1; /* one miss outside the row */
+	o.found[2][3] = -1; /* one element outside the row also differs */
 	assert_string_equal(region(&o), "");
 }
 

@@ -103,11 +103,11 @@ static void words_of_a_definition_name_its_family(void **state)
 	    {"odd", "A matrix multiplication in float16.", 0, MATCHED_BY_WORDS},
 	    {"odd", NULL, 2, MATCHED_BY_WORDS},
 	    {"gemms_n8", NULL, 0, MATCHED_BY_SHAPES},            /* not a whole word */
-	    {"gemm_relu_n8", NULL, 0, MATCHED_BY_SHAPES},        /* more than a matrix product */
+	    {"gemm_relu_n8", NULL, 0, MATCHED_BY_SHAPES},        /* the name says more than a matrix product */
 	    {"odd", "A GEMM followed by a tanh.", 0, MATCHED_BY_SHAPES},
 	    {"gemm_softmax", NULL, 0, MATCHED_BY_SHAPES},        /* two families */
 	    {"gemm_n8", "RMSNorm.", 0, MATCHED_BY_SHAPES},       /* different families */
-	    {"rmsnorm_n8", NULL, 0, MATCHED_BY_SHAPES},          /* a family that does not match */
+	    {"rmsnorm_n8", NULL, 0, MATCHED_BY_SHAPES},          /* the name is that of a family that does not match */
 	};
 
 	(void)state;

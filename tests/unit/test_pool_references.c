@@ -20,7 +20,7 @@ static void the_right_reference_passes(void **state)
 	assert_non_null(verdict->ground_truth_version);
 	assert_non_null(verdict->torch);
 	assert_int_equal(verdict->output_count, 1);
-	assert_int_equal(verdict->elements, 2 * BATCH * HIDDEN); /* with both sets of input values */
+	assert_int_equal(verdict->elements, 2 * BATCH * HIDDEN); /* the elements of both sets of input values count */
 	assert_false(verdict->weak);
 	assert_true(verdict->outputs[0].metrics.margin < 1);
 	assert_int_equal(verdict->constant_count, 1);
@@ -174,8 +174,8 @@ static void answers_that_change_are_nondeterministic(void **state)
 	}
 }
 
-/* The garbage collector is off while torch is imported and on again for references, because reference cycles may keep
- * tensors alive. */
+/* The garbage collector is off while torch is imported. It is on again while a reference runs, because cycles of Python
+ * objects may keep tensors alive. */
 static void garbage_is_collected(void **state)
 {
 	struct pool_result result = verify(*state, HEAD RUN "    import gc\n    assert gc.isenabled(), 'nobody collects'\n    return y\n");

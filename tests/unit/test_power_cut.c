@@ -27,7 +27,7 @@ static struct op ops[OPS];
 static int op_count;
 static struct buf log_bytes;
 
-/* Removes the root from the path, and also "./", because the program may name the root ".". */
+/* Removes the root from the path. The program may name the root ".", so "./" is removed, too. */
 static void relative(char out[WORLD_PATH], const char *path, size_t length)
 {
 	size_t skip = strlen(w.root);
@@ -41,8 +41,8 @@ static void relative(char out[WORLD_PATH], const char *path, size_t length)
 	snprintf(out, WORLD_PATH, "%.*s", (int)(end - path), path);
 }
 
-/* Replaces an inode number by one that is never used twice, because a new file may get the inode number of a deleted
- * file. */
+/* Replaces an inode number by a number that is never used twice. This is needed because a new file may get the inode
+ * number of a deleted file. */
 static uint64_t lasting_number(uint64_t number, bool made)
 {
 	static struct {

@@ -46,7 +46,7 @@ static void an_alias_has_the_numbers_of_its_model(void **state)
 	/* this row comes from another source than the row with the aliases */
 	assert_true(model_number("llama-3.1-8b-instruct", "rms_norm_eps", &value) && value == 1e-5);
 	assert_true(model_number("qwen2.5-coder-32b", "vocab_size", &value) && value == 152064);
-	/* as people write it in a tag */
+	/* the name as people write it in a tag */
 	assert_true(model_number("Llama-3.1-8B", "rms_norm_eps", &value) && value == 1e-5);
 	assert_true(model_number("Qwen/Qwen3-30B-A3B", "rms_norm_eps", &value) && value == 1e-6);
 }

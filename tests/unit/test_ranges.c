@@ -101,9 +101,9 @@ static void look_at_case(struct subject *s, const int64_t *axis, enum op_content
 			fill_and_look(s, &c, i);
 }
 
-/* Returns true if the scalar differs between the two sets of input values in at least one case, which is known at the
- * `last` case. The scalar need not differ in every case: in a case where it does not differ, a reference that caches
- * its result by the scalar fails. */
+/* Returns true if the scalar differs between the two sets of input values in at least one case. A scalar that never
+ * differs is known at the `last` case. The scalar need not differ in every case: in a case where it does not differ, a
+ * reference that caches its result by the scalar fails. */
 static bool differs(struct subject *s, int input, bool last)
 {
 	if (s->scalar[input][0] != s->scalar[input][1])

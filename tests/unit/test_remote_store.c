@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-/* A remote whose helper is played by the test, at the other end of the socket. */
+/* A remote without a helper process: the test plays the helper, at the other end of the socket. */
 struct world {
 	struct remote *remote;
 	int helper;

@@ -10,11 +10,11 @@
 
 enum { DEVICES = 3, TASKS = 24, JOBS = 4 };
 
-/* A device whose results the test decides. */
+/* A fake device; the test decides the results of this device. */
 struct fake {
 	struct task tasks[TASKS]; /* as they were submitted */
 	int task_count;
-	struct pool_result results[TASKS * JOBS]; /* ready, and not taken yet */
+	struct pool_result results[TASKS * JOBS]; /* results that are ready and not taken yet */
 	int ready, taken;
 	bool fails;      /* dispatch fails */
 	bool closed;

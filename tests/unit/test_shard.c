@@ -72,8 +72,8 @@ static void every_case_falls_to_exactly_one_shard(void **state)
 	assert_int_equal(first, last);
 }
 
-/* The shard of a subject must be the same on every machine and in every version, because the shards of one run may be
- * on different machines. */
+/* The shards of one run may be on different machines, so the shard of a subject must be the same on every machine and
+ * in every version. */
 static void the_shard_of_a_subject_is_written_in_stone(void **state)
 {
 	struct test_case items[4];

@@ -412,7 +412,7 @@ static void a_file_is_believed_only_if_it_had_been_still_when_it_was_read(void *
 	(void)state;
 	assert_true(file_seen_holds(&seen, &stat));
 	seen.read_ns--;
-	assert_false(file_seen_holds(&seen, &stat)); /* read too soon after the file was written */
+	assert_false(file_seen_holds(&seen, &stat)); /* the stat was read too soon after the file was written */
 	seen.read_ns = now + racy;
 	stat.ctime_ns = seen.stat.ctime_ns = now + 1;
 	assert_false(file_seen_holds(&seen, &stat)); /* another file was renamed over it, or its mtime was set back */

@@ -173,7 +173,7 @@ static void damaged_pages_never_crash_and_never_give_a_wrong_verdict(void **stat
 				noise[i] = (char)(kind == 0 ? 0 : (seed = seed * 1664525 + 1013904223) >> 24);
 			if (kind == 2)
 				memcpy(noise, bytes + (page + 1) * size % length, size);
-			if (kind == 3) { /* only a part of the page */
+			if (kind == 3) { /* only a part of the page is overwritten */
 				memcpy(noise, bytes + page * size, size);
 				memset(noise + seed % 4000, 0xFF, 96);
 			}

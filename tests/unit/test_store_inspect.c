@@ -1,5 +1,5 @@
 /* test_store_inspect - `cache check` finds any single changed byte of any record, in its key or its value. The test
- * gets the addresses of the records from LMDB, so that no record is left out and no free page counts as a record. */
+ * gets the addresses of the records from LMDB. So no record is left out, and no free page counts as a record. */
 #include "tests/unit/program_world.h"
 
 #include <lmdb.h>

@@ -81,7 +81,8 @@ static int place_remove(void **state)
 	return 0;
 }
 
-/* A verdict on subject `number`, computed with version `torch` of torch, which took `seconds` and is dated `made`. */
+/* A verdict on subject `number`, computed with version `torch` of torch. The run took `seconds`, and the verdict is
+ * dated `made`. */
 static struct store_put put_of(struct place *p, int number, const char *torch, double seconds, int64_t made)
 {
 	const struct output_verdict output = {.name = "output", .metrics = {.elements = 1, .hits = 1, .margin = p->margin}};

@@ -338,7 +338,7 @@ static void a_class_without_a_family_says_so(void **state)
 	buf_free(&out);
 }
 
-/* Writes the class of a definition whose only axis has this name, as a constant 77. */
+/* Writes the class of a definition. Its only axis has the name `name` and is a constant 77. */
 static void write_class_with_axis(const char *name, struct buf *out)
 {
 	const struct axis axis = {name, false, 77};

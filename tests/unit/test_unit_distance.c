@@ -12,7 +12,7 @@
 #include "kernels/core/dtype_convert.h"
 #include "workers/judge/unit_distance.h"
 
-enum { ELEMENTS = 1536 + 24 }; /* several chunks and a part of one */
+enum { ELEMENTS = 1536 + 24 }; /* several chunks and a part of another chunk */
 
 /* A tensor whose memory has the exact size, so that the sanitizers see an access beyond its end. */
 static struct tensor make(enum dtype dtype, int64_t elements, unsigned seed)

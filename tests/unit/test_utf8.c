@@ -41,7 +41,7 @@ static void nothing_else_is_a_character(void **state)
 	assert_int_equal(count[1], 128u << 16);
 	assert_int_equal(count[2], 1920u << 8);
 	assert_int_equal(count[3], 0x10000 - 0x800 - 0x800);
-	/* first bytes F0 to FF, with a fixed third and fourth byte */
+	/* first bytes F0 to FF; the third and the fourth byte are fixed */
 	for (uint32_t second = 0, total = 0; second < 1u << 16; second++) {
 		bytes[0] = (unsigned char)(0xF0 | (second >> 8 & 15));
 		bytes[1] = (unsigned char)second;

@@ -248,7 +248,7 @@ static void a_stranger_that_knows_the_checksum_is_kept_in_bounds(void **state)
 	for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
 		if (read_changed(w, changes[i][0], changes[i][1], &err))
 			fail_msg("change %zu was not rejected", i);
-	assert_true(read_changed(w, "=64", "=65", &err)); /* a valid record, but of another subject */
+	assert_true(read_changed(w, "=64", "=65", &err)); /* the record is valid, but of another subject */
 	char long_name[VERDICT_LINE_NAME_MAX + 2], long_signature[3 * VERDICT_LINE_SIGNATURE_MAX];
 
 	memset(long_name, 'x', sizeof long_name);

@@ -429,9 +429,9 @@ static inline void assert_each_wrong_there_alone(const struct op *op, const stru
 		assert_wrong_there_alone(op, &problems[wrong[i].problem], play, wrong[i].mistake, wrong[i].edge);
 }
 
-/* Opens a medium case whose tensors all come from a workload, which op.check must accept. Then sets element `at` of
- * input `input` to `value`; a negative `at` counts from the end. Returns the result of op.check, and its message in
- * `why`. */
+/* Opens a medium case whose tensors all come from a workload; op.check must accept this workload. Then sets element
+ * `at` of input `input` to `value`; a negative `at` counts from the end. Returns the result of op.check, and its
+ * message in `why`. */
 static inline int trial_open_brought(struct trial *t, const struct op *op, const struct op_problem *problem, int input,
 				     int64_t at, double value, struct err *why)
 {
@@ -444,7 +444,8 @@ static inline int trial_open_brought(struct trial *t, const struct op *op, const
 }
 
 /* op.check rejects such a workload with a message that contains `part`; if `part` is NULL, it accepts the workload.
- * Whether the workload is accepted or rejected, the oracle reads nothing out of bounds, which the sanitizer checks. */
+ * Whether the workload is accepted or rejected, the oracle must read nothing out of bounds; the sanitizer checks
+ * this. */
 static inline void assert_brought(const struct op *op, const struct op_problem *problem, int input, int64_t at,
                                   double value, const char *part)
 {

@@ -21,7 +21,7 @@ tensors=blob/rows.safetensors
 mkdir -p blob workloads/rmsnorm
 first=$("$python" -I -S -c '
 import json, struct, sys
-# The first value is 64, which the reference below computes wrongly.
+# The first value is 64, and the reference below gives a wrong result for this value.
 rows, weight = [0x4280] + [0x3F80] * 255, [0x3F80] * 64
 header = json.dumps({"x": {"dtype": "BF16", "shape": [4, 64], "data_offsets": [0, 512]},
                      "w": {"dtype": "BF16", "shape": [64], "data_offsets": [512, 640]}}).encode()

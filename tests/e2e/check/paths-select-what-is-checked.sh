@@ -12,7 +12,7 @@ cp definitions/rmsnorm/tiny_norm.json "$work/alone/bad.json"
 cp workloads/gemm/tiny_gemm.jsonl "$work/alone/lines.jsonl"
 find . | sort >"$work/before"
 
-# without any program on PATH, and without Python
+# `check` runs without any program on PATH, and without Python
 PATH=$work/empty REFTEST_PYTHON=$work/no_python "$reftest" check >"$work/out" 2>"$work/err" && status=0 || status=$?
 expect_exit 2
 expect_says "error  definitions/rmsnorm/tiny_norm.json:" "note   definitions/gemm/tiny_gemm.json: without a description" \
@@ -24,7 +24,7 @@ run check
 cmp -s "$work/out" "$work/first" || fail "the second run reports something else"
 find . | sort | cmp -s - "$work/before" || fail "a file was written"
 
-# a folder and a file of the dataset, from elsewhere and from inside
+# `check` gets a folder and a file of the dataset, from elsewhere and from inside
 run check definitions/gemm
 expect_exit 0
 expect_silence_about tiny_norm
@@ -42,7 +42,7 @@ expect_exit 2
 expect "[f['path'] for f in r['findings'] if f['severity'] == 'error'] == ['definitions/rmsnorm/tiny_norm.json']"
 expect "s == {**s, 'definitions': 2, 'workload_files': 2, 'errors': 1, 'notes': 2, 'exit': 2}"
 
-# files outside any dataset, with any name
+# `check` gets files outside any dataset, with any name
 run check alone/folder/any_name.json
 expect_exit 0
 run check alone

@@ -1,7 +1,7 @@
 #!/bin/sh
 # own interpreter: the test checks what a reference can reach.
-# Where the system delegates a control group, all processes of a reference share one memory limit, which includes shared
-# memory, and no group is left afterwards. If no control group is delegated, each process has its own limits.
+# If the system delegates a control group, all processes of a reference share one memory limit, and shared memory
+# counts. No group is left afterwards. If no control group is delegated, each process has its own limits.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "the amounts of memory are those of the CPU"
 

@@ -176,7 +176,7 @@ processes=
 tried "$processes" --no-pid-namespaces
 expect "{'memory'} <= set(s['containment']) <= {'memory', 'processes'}"
 
-# Without namespaces, Landlock and seccomp remain, which do not limit disk use.
+# Without namespaces, Landlock and seccomp remain; neither of the two limits disk use.
 tried "${processes:+$processes; }full disk" --no-namespaces
 expect "{'attributes', 'disk', 'memory'} <= set(s['containment']) <= {'attributes', 'disk', 'memory', 'processes'}"
 

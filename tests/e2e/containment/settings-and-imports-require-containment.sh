@@ -69,7 +69,7 @@ verify
 expect_exit 0
 rm reftest.toml
 
-# An import with a key.
+# Now verdicts are imported with a key.
 forget_cache() { rm -rf .reftest; }
 forget_cache
 run cache import "$work/weak.zst"

@@ -187,7 +187,8 @@ await_batch
 end_watch
 unchanged
 
-# The dataset is in a folder of the repository, and the index is a split index, whose main file does not list all paths.
+# The dataset is in a folder of the repository, and the index is a split index. The main file of a split index does not
+# list all paths.
 everything
 mkdir -p data/set
 do_git mv definitions workloads tests .gitignore data/set/

@@ -1,8 +1,8 @@
 #!/bin/sh
 # In every op family, generated pytest files pass for correct references and fail for planted mistakes. A sampler that
-# draws from a wrong distribution is found only at the medium size, which has enough rows. Two mistakes are planted in
-# references of operations that update an input: a write to a place that must stay unchanged, and a write of wrong
-# values.
+# draws from a wrong distribution is found only at the medium size, because only this size has enough rows. Two mistakes
+# are planted in references of operations that update an input: a write to a place that must stay unchanged, and a write
+# of wrong values.
 . "$(dirname "$0")/../harness.sh"
 pytest_is_here
 step="mutants under pytest"

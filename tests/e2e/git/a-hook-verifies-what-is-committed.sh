@@ -203,8 +203,8 @@ expect_says "/.git/modules/inner/hooks/pre-commit installed"
 edit $norm 'EPSILON = 1e-6' 'EPSILON = 1e-3'
 refused commit -a -m 'in a submodule'
 cd ..
-# The submodule has an index of its own. In a hook of the outer repository, git's variables name the outer index, which
-# must not be used for the submodule.
+# The submodule has an index of its own. In a hook of the outer repository, git's variables name the outer index. The
+# outer index must not be used for the submodule.
 GIT_DIR="$work/super/.git" GIT_INDEX_FILE="$work/super/.git/index" run verify --root inner --staged --device "$device"
 expect_exit 0
 expect_says '2 definitions: 2 passed'

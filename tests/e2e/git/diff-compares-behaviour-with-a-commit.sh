@@ -115,7 +115,7 @@ run diff --device "$device" --sizes small --format json
 expect_exit 1
 expect_behaviours 'rmsnorm/broken unknown' 'rmsnorm/slow changed' 'rmsnorm/added added'
 
-# Arguments that name no commit; a folder without git.
+# `diff` gets arguments that name no commit, and then runs in a folder without git.
 run diff nowhere
 expect_exit 2
 expect_says "common ancestor of 'nowhere'"

@@ -1,6 +1,7 @@
 #!/bin/sh
-# A checkout of FlashInfer, from repos_config.json or --repos, counts as an installed library. Its commit is part of the
-# witness, so that a verdict is not valid for another commit. A checkout that differs from its commit is not used.
+# A checkout of FlashInfer, from repos_config.json or --repos, counts as an installed library. The commit of the
+# checkout is part of the witness, so a verdict is not valid for another commit. A checkout that differs from its commit
+# is not used.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "the tables of this test are for a CPU"
 given tiny_gemm

@@ -8,7 +8,7 @@
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 given tiny_norm
 mkdir -p definitions/twice truths/twice truths/rmsnorm
-# `define_twice NAME BODY`: defines an operation of no family, which doubles its input.
+# `define_twice NAME BODY`: defines an operation that doubles its input and belongs to no family.
 define_twice() {
 	"$python" -I -S - "$1" "$2" <<'P'
 import json

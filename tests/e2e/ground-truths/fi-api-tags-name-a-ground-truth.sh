@@ -1,7 +1,7 @@
 #!/bin/sh
-# The tag `fi_api:` of a definition names a function of FlashInfer, which is a ground truth on a GPU. In this test a
-# module with the name flashinfer takes the place of the library, and the table allows a CPU. Everything else runs as on
-# a GPU.
+# The tag `fi_api:` of a definition names a function of FlashInfer. On a GPU this function is a ground truth. In this
+# test a module with the name flashinfer takes the place of the library, and the table allows a CPU. Everything else
+# runs as on a GPU.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "tests/gpu/fi-api-is-a-ground-truth.sh uses the library itself"
 mkdir -p providers definitions/blend
@@ -48,7 +48,8 @@ class Wrapper:
 TABLES = (Table("fi_api", (Need(("torch",), "torch"),), {"*": Row(real.fi_api, cpu=True, first_use_s=0)}),)
 P
 
-# `define NAME API [BODY]`: a definition of no family whose inputs have other names than the function's arguments.
+# `define NAME API [BODY]`: defines an operation of no family. Its inputs have other names than the arguments of the
+# function API.
 define() {
 	"$python" -I -S - "$@" <<'P'
 import json

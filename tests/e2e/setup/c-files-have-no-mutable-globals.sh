@@ -1,7 +1,7 @@
 #!/bin/sh
 # No C file has a variable that is not const and lives as long as the program. A function changes only objects that its
 # caller passes. The sections of the object files show such variables. CUDA files are left out, because nvcc adds
-# variables of its own.
+# mutable variables of its own to the object files.
 . "$(dirname "$0")/../harness.sh"
 
 # `mutable FOLDER`: prints the object file and the name of each mutable global variable below FOLDER.

@@ -61,7 +61,7 @@ gone
 on_terminal 80 24 '' tiny_norm
 shows 'it ended with 0' 'passed   rmsnorm/tiny_norm'
 
-# A narrow terminal, and one that becomes narrow
+# A narrow terminal, and then a terminal that becomes narrow
 on_terminal 40 24 '' --force
 shows 'FAILED' 'runner ' ' s  rmsnorm/slow'
 has_not 'small:batch_size=1 ' || fail "a line is wider than 40 columns"
@@ -73,7 +73,7 @@ await_terminal 'cuts the line of the runner at 30 columns' has_not 'rmsnorm/slow
 shows 'it ended with 1'
 gone
 
-# Colours, and the terminals without them
+# Terminals with colours, and terminals without colours
 on_terminal 80 24 '' --force
 shows 'FAILED   gemm/tiny_gemm' 'runner '
 terminal capture-pane -p -e -S - -t test >"$work/coloured"

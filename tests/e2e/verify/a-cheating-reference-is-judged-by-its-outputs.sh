@@ -5,8 +5,8 @@
 # honest definition that the same processes verify in the same run is not affected.
 . "$(dirname "$0")/../harness.sh"
 
-# The honest definition runs before, between and after the others, because definitions are verified in the order of
-# their names.
+# Definitions are verified in the order of their names, so copies of the honest definition run before, between and after
+# the others.
 for name in a_honest_norm m_honest_norm z_honest_norm; do
 	define $name <<'END'
 import torch

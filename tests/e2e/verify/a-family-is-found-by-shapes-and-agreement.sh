@@ -20,7 +20,7 @@ DEFINITIONS = {
     "delta": (SAME, "return torch.softmax(x.float(), -1).to(x.dtype)"),
     "epsilon": (SAME, "return x.cos()"),
     "zeta": (PRODUCT, "return (a.float() @ b.float().T).to(a.dtype)"),
-    # Right for one row, wrong for several.
+    # This reference is right for one row and wrong for several rows.
     "eta": (PRODUCT, "y = a.float() @ b.float().T\n    return (y if len(y) == 1 else y * 2).to(a.dtype)"),
     # The words say what the reference should compute.
     "rms_norm_of_theta": (NORM, f"return ({RMS} * (2 + w.float())).to(x.dtype)"),

@@ -20,8 +20,8 @@ def function(name, value, gradient):
             f"        return gradient * ({gradient})\n\n\n")
 
 
-# Each entry has a name, a definition, the inputs whose gradients the mistake must change (other gradients may also
-# change), and the edits (old, new)…
+# Each entry has a name, a definition, inputs, and the edits (old, new)… The mistake must change the gradients of these
+# inputs; other gradients may also change.
 MISTAKES = [
     ("gate_detached", GLA, "g", ("torch.exp(g)", "torch.exp(g.detach())")),
     ("state_detached", GLA, "k v initial_state", ("* state\n", "* state.detach()\n")),

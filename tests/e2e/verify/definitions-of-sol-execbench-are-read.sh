@@ -51,8 +51,8 @@ with open("workloads/rmsnorm/lines.jsonl", "w") as out:
         line = {"uuid": uuid, "axes": {"batch_size": 3}, "inputs": inputs, "tolerance": tolerance}
         out.write(json.dumps(line) + "\n")
 
-# Axes that are computed from others, in any order, and sizes in shapes. The GEMM's row axis is a product of two axes that
-# no tensor has; the other definition has no family.
+# Axes are computed from other axes, in any order, and shapes contain sizes. The GEMM's row axis is a product of two
+# axes that no tensor has; the other definition has no family.
 PRODUCT = {"batch": {"type": "var"}, "width": {"type": "expr", "expression": "heads * 8"}, "length": {"type": "var"},
            "rows": {"type": "expr", "expression": "batch * length"}, "heads": {"type": "const", "value": 8}}
 MATRIX = "def run(A, B):\n    return A @ B.T\n"

@@ -14,7 +14,7 @@ sed 's/tiny_norm/lone_norm/' dataset/definitions/rmsnorm/tiny_norm.json >files/a
 echo '{"no": "definition"}' >files/package.json
 find files problems dataset | sort >before
 
-# a file; its op_type and name are those in the file
+# `verify` gets a file; the op_type and the name are those in the file
 verify files/any_name.json
 expect_exit 0
 expect_status lone_norm passed
@@ -43,7 +43,7 @@ verify files
 expect_exit 0
 expect "set(d) == {'lone_norm'}"
 
-# a problem, with its workload; a folder of problems, as an argument and as the root
+# `verify` gets a problem with its workload, then a folder of problems: as an argument, and as the root
 verify problems/1
 expect_exit 0
 expect "d['tiny_norm']['op_type'] == 'problems' and ('tiny_norm', 'workload:first') in c"

@@ -6,7 +6,8 @@
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 
-# `declare_reads NAME LIST`: defines a norm with the reference on standard input, which reads the files of a JSON list.
+# `declare_reads NAME LIST`: defines a norm with the reference on standard input. This reference reads the files in the
+# JSON list LIST.
 declare_reads() {
 	define "$1"
 	edit "definitions/rmsnorm/$1.json" '"reference":' "\"reads\": $2, \"reference\":"

@@ -68,7 +68,7 @@ saved() { # saved EPSILON STATUS: saves the definition with the time that the cl
 jump 0
 mkdir "$work/plain"
 export ASAN_OPTIONS="${ASAN_OPTIONS:-}:verify_asan_link_order=0"
-# Every command of reftest runs under this clock, because LD_PRELOAD is part of what a verdict depends on.
+# A verdict depends on LD_PRELOAD, so every command of reftest runs with the library of this clock.
 cat >"$work/clocked" <<C
 #!/bin/sh
 LD_PRELOAD="$work/clock.so" exec "$reftest" "\$@"
