@@ -338,7 +338,7 @@ def rehearsal():
     import runner
     torch.set_num_threads(1)
     tell(runner.import_torch("cpu") is None, "the runner's modules load in this process")
-    runner.rehearse()  # imports what torch imports late
+    runner.rehearse()  # rehearse() imports what torch imports late
 
     def state():
         return process_state.state(torch, "cpu", ()), sorted(os.listdir("/proc/self/fd"))

@@ -29,7 +29,7 @@ TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 WITHOUT_RESULT = {"fused_add_rmsnorm", "gemma_fused_add_rmsnorm", "merge_state_in_place", "append_paged_kv_cache",
                   "append_paged_mla_kv_cache", "fused_topk_deepseek", "__init__", "plan", "ServerArgs",
                   "is_config_namespace_published", "set_server_args"}
-# functions that return an object of a class in the same module
+# functions that return an object, and the object's class in the same module
 OWNS = {"get_context": "RuntimeContext", "get_parallel": "ParallelContext"}
 UNREACHED = {"flashinfer.jit.core:JitSpec.build_and_load"}  # wrapped by on_import; only the library itself calls it
 
@@ -664,7 +664,7 @@ def numbers_misread(torch, common, tables):
 
     def some_keep_all(request, inputs):
         top_k = inputs[request["roles"]["top_k"]]
-        top_k[:] = torch.arange(len(top_k)) - len(top_k) + 1  # decreasing from 0; a top-k of 0 or less keeps all tokens
+        top_k[:] = torch.arange(len(top_k)) - len(top_k) + 1  # values up to 0; a top-k of 0 or less keeps all tokens
 
     vocabulary = starters(torch, common, {"sampling"}, "top_k_renorm")[0].inputs["probs"].shape[1]
     for table in ("flashinfer", "sgl_kernel"):

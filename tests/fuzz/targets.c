@@ -628,7 +628,7 @@ enum { TARGETS = sizeof targets / sizeof *targets, INPUT_BYTES = 8192, CORPUS_BY
 
 struct seeds {
 	struct arena arena;
-	struct string_list names; /* names of the corpus' files, sorted */
+	struct string_list names; /* the names of the files in the corpus, sorted */
 	struct buf *items;
 	size_t count;
 };

@@ -28,14 +28,14 @@ import setups
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROJECT = HERE.parent.parent
-WORK = pathlib.Path("/tmp/hostile")  # in the guard's own /tmp
+WORK = pathlib.Path("/tmp/hostile")  # a folder in the guard's own /tmp
 HONEST = WORK / "root/definitions/rmsnorm"
 MS_BIND, MS_REC = 4096, 16384
 TMP_SIZE, SHM_SIZE = "3g", "256m"
 MEMORY_MAX = 2 << 30  # bytes of memory that a process may have, whatever reftest allows
-GPU_MEMORY_MAX = 16 << 30  # the same on a GPU, whose driver reserves more
+GPU_MEMORY_MAX = 16 << 30  # the same limit on a GPU: its driver reserves more
 CASE = "small:batch_size=256"  # each reference runs in one case: three calls with two sets of values
-MEMORY = "1G"  # what reftest lets a reference use
+MEMORY = "1G"  # the memory that reftest lets a reference use
 TIMEOUT, SHORT_TIMEOUT = 60, 2  # seconds for a case
 SLEEPERS = ("sleeper", "victim", "stopped")  # processes of the user; the references may end "victim" and stop "stopped"
 
@@ -121,7 +121,7 @@ class Neighbours:
     reference has the text @name@, the value of `name` in `places` replaces it."""
 
     def __init__(self, options):
-        self.secret = "secret-" + secrets.token_hex(16)  # must not occur in any output of reftest
+        self.secret = "secret-" + secrets.token_hex(16)  # the secret must not occur in any output of reftest
         for folder in ("home", "others", "temporary", "libraries", "root/workloads"):
             (WORK / folder).mkdir(parents=True)
         HONEST.mkdir(parents=True)

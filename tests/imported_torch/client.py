@@ -37,7 +37,7 @@ def ask(server, message, descriptors):
     connection.sendall(text[sent:])
     null = os.open("/dev/null", os.O_RDWR)
     for fd in descriptors:
-        os.dup2(null, fd)  # otherwise a pipe that the new process closes would stay open here
+        os.dup2(null, fd)  # otherwise this process would keep pipes open that the new process closes
     answer = connection.makefile().readline()
     return int(answer) if answer else None
 

@@ -124,7 +124,7 @@ static void descriptors_travel_and_none_is_leaked(void **state)
 	channel_send(&pair.ours, "take", 4, fds, 2);
 	channel_send(&pair.ours, "again", 5, fds, 2);
 	assert_int_equal(channel_read(&pair.theirs), CHANNEL_DATA);
-	taken = channel_take_fd(&pair.theirs); /* the descriptor that arrived last: the write end */
+	taken = channel_take_fd(&pair.theirs); /* the write end is the descriptor that arrived last */
 	assert_true(taken >= 0);
 	assert_int_equal(channel_take_fd(&pair.theirs), -1);
 	assert_true(fcntl(taken, F_GETFD) & FD_CLOEXEC);

@@ -195,7 +195,7 @@ static void the_key_changes_when_the_interpreter_or_its_surroundings_do(void **s
 	assert_string_not_equal(key, machine_torch_key(python, &arena));
 	unsetenv("PYTHONPATH");
 	assert_string_equal(key, machine_torch_key(python, &arena));
-	write_python(place, "python", "torch"); /* the file is replaced: another inode */
+	write_python(place, "python", "torch"); /* a new file with another inode replaces the file */
 	assert_string_not_equal(key, machine_torch_key(python, &arena));
 	arena_free(&arena);
 }

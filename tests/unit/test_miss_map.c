@@ -58,7 +58,7 @@ static void the_worst_two_axes_are_shown(void **state)
 	(void)state;
 	memset(found, 0, sizeof found);
 	for (int b = 0; b < BATCH; b++)
-		found[(b * ROWS + 99) * COLUMNS + 4] = 4; /* the last row and column of each batch */
+		found[(b * ROWS + 99) * COLUMNS + 4] = 4; /* one miss in each batch: last row, last column */
 	struct miss_map map = map_of(3, BATCH, ROWS, COLUMNS);
 
 	assert_int_equal(map.row_axis, 1);

@@ -262,7 +262,7 @@ static void a_runner_that_breaks_leaves_every_case_unverified(void **state)
 	assert_int_equal(status_of(w, "first_h64"), STATUS_SKIPPED);
 	assert_int_equal(world_result(w, "second_h64")->reason, REASON_UNSUPPORTED_DEVICE);
 	assert_int_equal(world_count(w, "store:"), 0);
-	assert_int_equal(world_count(w, "close:runner"), 0); /* the caller lent the runner, and closes it */
+	assert_int_equal(world_count(w, "close:runner"), 0); /* the caller lent the runner, so the caller closes it */
 	world_end(w);
 }
 

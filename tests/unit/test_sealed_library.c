@@ -84,7 +84,7 @@ static void another_byte_or_another_build_is_refused(void **state)
 		unlink(path);
 	}
 	assert_null(sealed_library_open(kernels_path(), SIGN_LIBRARY_DIGEST, NULL, &err));
-	assert_null(sealed_library_open(kernels_path(), "", NULL, &err)); /* this build has no such library */
+	assert_null(sealed_library_open(kernels_path(), "", NULL, &err)); /* "": this build does not have the library */
 	assert_null(sealed_library_open("/nowhere/lib.so", KERNELS_LIBRARY_DIGEST, NULL, &err));
 	assert_non_null(strstr(err.text, "/nowhere/lib.so cannot be loaded: "));
 	assert_null(sealed_library_open("/tmp", KERNELS_LIBRARY_DIGEST, NULL, &err));

@@ -35,7 +35,7 @@ enum { CASES = 200 };
 static void make_cases(struct test_case *items, struct job *job)
 {
 	for (int i = 0; i < CASES; i++) {
-		int of = i < CASES - 1 ? i : 0; /* the last case has the subject of the first */
+		int of = i < CASES - 1 ? i : 0; /* the last case has the same subject as the first case */
 
 		items[i] = (struct test_case){.id = "case", .job = job, .subject = digest_of(&of, sizeof of)};
 	}
@@ -57,7 +57,7 @@ static void every_case_falls_to_exactly_one_shard(void **state)
 
 		memcpy(all, items, sizeof all);
 		assert_int_equal(shard_filter(&shard, "rmsnorm/a", &cases), cases.count > 0);
-		/* no shard is empty, and none has most of the cases */
+		/* no shard is empty, and no shard has most of the cases */
 		assert_in_range(cases.count, CASES / 14, CASES / 3);
 		for (int i = 0, at = 0; i < CASES && at < cases.count; i++)
 			if (digest_equal(&all[i].subject, &items[at].subject)) {

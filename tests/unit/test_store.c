@@ -64,7 +64,7 @@ static void verdicts_on_one_subject_come_newest_last(void **state)
 	const struct stored_verdict *found;
 	struct digest subject = number_digest(100), other = number_digest(101);
 
-	for (size_t i = 0; i < 7; i += i < 4 ? 1 : 3) { /* four batches of one verdict, then one of three */
+	for (size_t i = 0; i < 7; i += i < 4 ? 1 : 3) { /* 1 + 1 + 1 + 1 + 3 verdicts */
 		struct store_put puts[3];
 		int count = i < 4 ? 1 : 3;
 
@@ -354,7 +354,7 @@ static void a_damaged_row_of_a_file_is_passed_over_and_counted(void **state)
 		entries[i] = file_entry(p, arena_printf(&p->arena, "%d", i), i);
 	assert_int_equal(store_put_files(store, entries, 3, NULL, 0, &p->err), 0);
 	store_close(store);
-	char *bytes = slurp(p, &length), *row = memmem(bytes, length, "rftr\1\0\4\0", 8); /* one of the three rows */
+	char *bytes = slurp(p, &length), *row = memmem(bytes, length, "rftr\1\0\4\0", 8); /* one of three rows */
 
 	assert_non_null(row);
 	scribble(p, row - bytes + 30, "!", 1);
@@ -415,7 +415,7 @@ static void a_file_is_believed_only_if_it_had_been_still_when_it_was_read(void *
 	assert_false(file_seen_holds(&seen, &stat)); /* the stat was read too soon after the file was written */
 	seen.read_ns = now + racy;
 	stat.ctime_ns = seen.stat.ctime_ns = now + 1;
-	assert_false(file_seen_holds(&seen, &stat)); /* another file was renamed over it, or its mtime was set back */
+	assert_false(file_seen_holds(&seen, &stat)); /* another file replaced it, or the mtime was set back */
 	seen.read_ns = now - second;
 	assert_false(file_seen_holds(&seen, &stat)); /* the mtime is in the future */
 	seen.read_ns = INT64_MAX;
