@@ -72,7 +72,7 @@ DIAGNOSES = {
     "the largest for the logsumexp": "the merged log-sum-exp was the largest one",
     "logsumexps added": "log-sum-exps were added",
     "second state ignored": "(was|were) the unchanged input 'v_a'",
-    "v 2 % too large": r"were multiplied by 1\.02",
+    "v 2 % too large": r"(was|were) multiplied by 1\.02",
     "v rounded to fp8": "(was|were) rounded to float8_e4m3fn",
     "returns zeros": "every output was 0",
     "mask ignored": "the mask was ignored for v",

@@ -90,7 +90,7 @@ MUTANTS = [
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
-    "output 2 % too large": r"were multiplied by 1\.02",
+    "output 2 % too large": r"(was|were) multiplied by 1\.02",
     "softmax without subtracting the maximum": "the largest logit was not subtracted before the exponentials, which overflow",
     "list of the first query": "every query had the list of keys of the first one",
     "queries without keys have log-sum-exp 0": "lse of a query without keys were 0, not -infinity",

@@ -67,8 +67,8 @@ MUTANTS = [
 DIAGNOSES = {
     "last k left out": "the last of the K products was left out",
     "first k left out": "the first of the K products was left out",
-    "output 1 % too large": r"were multiplied by 1\.01",
-    "scaled by 1/sqrt(k)": r"the product were divided by sqrt\(K\)",
+    "output 1 % too large": r"(was|were) multiplied by 1\.01",
+    "scaled by 1/sqrt(k)": r"the product (was|were) divided by sqrt\(K\)",
     "negated": "(was|were) multiplied by -1",
     "neighbouring columns swapped": r"neighbours of output 'C' were exchanged along axis 1 \(2 i and 2 i \+ 1\)",
     "returns zeros": "(was|were) 0",

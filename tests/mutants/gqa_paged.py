@@ -101,7 +101,7 @@ DIAGNOSES = {
     "kv heads tiled, not interleaved": r"query heads were grouped as \[heads of a group, kv heads\], not as \[kv heads, heads of a group\]",
     "every page table read from its start": "every sequence read the page table from its start",
     "keys for values": "keys were used for values",
-    "output 2 % too large": r"were multiplied by 1\.02",
+    "output 2 % too large": r"(was|were) multiplied by 1\.02",
     "queries rounded to fp8": "(was|were) rounded to float8_e4m3fn",
     "keys rounded to fp8": "(was|were) rounded to float8_e4m3fn",
     "log-sum-exp of an empty sequence is 0": "lse of a query without keys were 0, not -infinity",

@@ -80,7 +80,7 @@ DIAGNOSES = {
     "mask one key early": "the causal mask were shifted by one",
     "kv heads tiled, not interleaved": r"query heads were grouped as \[heads of a group, kv heads\], not as \[kv heads, heads of a group\]",
     "keys for values": "keys were used for values",
-    "output 2 % too large": r"were multiplied by 1\.02",
+    "output 2 % too large": r"(was|were) multiplied by 1\.02",
     "weights not normalised": "the exponentials were not divided by their sum",
     "queries rounded to fp8": "(was|were) rounded to float8_e4m3fn",
     "values rounded to fp8": "(was|were) rounded to float8_e4m3fn",

@@ -71,7 +71,7 @@ MUTANTS = [
 DIAGNOSES = {
     "scale of the latent": r"the scale were 1 / sqrt\(latent dim \+ rotary dim\), not the given one",
     "rotary part left out": r"the rotary part \(q_pe, k_pe\) were left out",
-    "latent part left out": r"were left out \(taken as 0\)",
+    "latent part left out": r"(was|were) left out \(taken as 0\)",
     "natural logarithm": "lse were a natural logarithm, not one of base 2",
     "page table read from its start": "every sequence read the page table from its start",
     "latents rounded to fp8": "(was|were) rounded to float8_e4m3fn",
@@ -81,7 +81,7 @@ DIAGNOSES = {
     "mask aligned at the start": "the causal mask were aligned at the first key, not at the last",
     "mask one key late": "the causal mask were shifted by one: a query sees one key too many",
     "mask one key early": "the causal mask were shifted by one: a query does not see its own key",
-    "output 2 % too large": r"were multiplied by 1\.02",
+    "output 2 % too large": r"(was|were) multiplied by 1\.02",
     "returns zeros": "(was|were) 0",
     "the scale that models have, whatever is asked for": r"the scale were 1 / sqrt\(192\), that of heads of 128 with a rotary part of 64, not the given one",
     "probabilities in bfloat16": "probabilities were rounded to bfloat16",

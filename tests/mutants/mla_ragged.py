@@ -62,7 +62,7 @@ DIAGNOSES = {
     "mask one key late": "the causal mask were shifted by one",
     "mask one key early": "the causal mask were shifted by one",
     "heads of the keys in reverse": "(was|were) read in reverse order along axis 1",
-    "output 2 % too small": r"were multiplied by 0\.98",
+    "output 2 % too small": r"(was|were) multiplied by 0\.98",
     "keys rounded to fp8": "(was|were) rounded to float8_e4m3fn",
     "returns zeros": "(was|were) 0",
     "the scale that models have, whatever is asked for": r"the scale were 1 / sqrt\(head dim\), not the given one",

@@ -157,7 +157,7 @@ DIAGNOSES = {
     "not renormalised": "the kept probabilities were not divided by their sum",
     "boundary token dropped": "one token less than top_k was kept",
     "k of 64 at most": "top_k was limited to 64",
-    "2 % too large": r"were multiplied by 1\.02",
+    "2 % too large": r"(was|were) multiplied by 1\.02",
     "softmax for renormalising": "a softmax of the kept probabilities was taken",
     "k of 1024 at most": "top_k was limited to 1024",
     "returns NaN": "is NaN everywhere",
@@ -165,6 +165,6 @@ DIAGNOSES = {
     "summed in bfloat16": "the kept probabilities were added up in bfloat16",
     "not put back in the order of the vocabulary": "in descending order, not in the order of the vocabulary",
     "renormalised over the batch": "(was|were) divided by their sum over all rows",
-    "no filter for a p above 0.95": r"a top_p above 0\.95 were ignored",
+    "no filter for a p above 0.95": r"a top_p above 0\.95 (was|were) ignored",
     "a p of 1 keeps the most likely token alone": "a top_p of 1 kept the most likely token alone",
 }

@@ -73,7 +73,7 @@ DIAGNOSES = {
     "last token left out": "the last logit of each row was left out",
     "masked tokens get a little": r"masked logits \(-infinity\) were -20",
     "returns zeros": "(was|were) 0",
-    "2 % too large": r"were multiplied by 1\.02",
+    "2 % too large": r"(was|were) multiplied by 1\.02",
     "cut at 128 rows": "is 0 only where num_tokens >= 128",
     "largest not taken off": "the largest logit was not subtracted before the exponentials, which overflow",
     "not normalised": "the exponentials were not divided by their sum",

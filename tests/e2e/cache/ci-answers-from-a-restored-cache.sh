@@ -51,10 +51,10 @@ ci() { # ci: runs the workflow in a new clone
 }
 ci
 expect_exit 0
-expect_says '2 definitions: 2 passed; 16 cases run' '# saved reftest-main-1-1'
+expect_says '2 definitions: 2 passed; 17 cases run' '# saved reftest-main-1-1'
 ci
 expect_exit 0
-expect_says '# restored reftest-main-1-1' '2 definitions: 2 passed; 0 cases run, 16 cached'
+expect_says '# restored reftest-main-1-1' '2 definitions: 2 passed; 0 cases run, 17 cached'
 
 # A wrong epsilon is annotated at its line; new verdicts are saved, and the next run uses them.
 edit $norm 'EPSILON = 1e-6' 'EPSILON = 1e-3'
@@ -64,12 +64,12 @@ expect_exit 1
 expect_says "::error file=$norm,line=" 'title=rmsnorm/tiny_norm%3A failed%3A numeric' '# saved reftest-main-3-1'
 ci
 expect_exit 1
-expect_says '# restored reftest-main-3-1' '0 cases run, 16 cached'
+expect_says '# restored reftest-main-3-1' '0 cases run, 17 cached'
 edit $norm 'EPSILON = 1e-3' 'EPSILON = 1e-6  # back'
 do_git commit -qam right
 ci
 expect_exit 0
-expect_says '0 cases run, 16 cached'
+expect_says '0 cases run, 17 cached'
 
 # The test now runs the steps of docs/ci.md, which clone reftest from its repository.
 workflow=$work/ci.md caches=$work/documented
@@ -77,12 +77,12 @@ last=$clone
 rm -f "$work/asked"
 ci
 expect_exit 0
-expect_says '2 definitions: 2 passed; 16 cases run' '# saved reftest-main-1-1'
+expect_says '2 definitions: 2 passed; 17 cases run' '# saved reftest-main-1-1'
 [ -s "$clone/reftest.xml" ] || fail "$step: there is no report"
 [ -e "$work/asked" ] || fail "$step: the steps did not use the python that they name"
 ci
 expect_exit 0
-expect_says '# restored reftest-main-1-1' '2 definitions: 2 passed; 0 cases run, 16 cached' '# saved reftest-main-2-1'
+expect_says '# restored reftest-main-1-1' '2 definitions: 2 passed; 0 cases run, 17 cached' '# saved reftest-main-2-1'
 edit $norm 'EPSILON = 1e-6' 'EPSILON = 1e-3'
 do_git commit -qam 'wrong again'
 ci
@@ -96,7 +96,7 @@ cd "$clone"
 find . -path ./.git -prune -o -path ./.reftest -prune -o -type f -exec touch -d '2001-02-03 04:05:06' {} +
 run verify --changed --cached-only --python /nonexistent
 expect_exit 0
-expect_says '2 definitions: 2 passed; 0 cases run, 16 cached'
+expect_says '2 definitions: 2 passed; 0 cases run, 17 cached'
 edit workloads/gemm/tiny_gemm.jsonl '{"M": 5}' '{"M": 6}'
 run verify --changed --cached-only
 expect_exit 3
@@ -112,7 +112,7 @@ make_relabel
 "$work/relabel" . sm_90 rmsnorm/tiny_norm gemm/tiny_gemm >"$work/out" 2>&1 || fail "relabel: $(cat "$work/out")"
 run verify --changed --cached-only --device-class sm_90
 expect_exit 0
-expect_says '2 definitions: 2 passed; 0 cases run, 16 cached' \
+expect_says '2 definitions: 2 passed; 0 cases run, 17 cached' \
 	'verdicts of sm_90 from other machines were accepted (--device-class); this machine has no such device'
 run verify --format json --device-class sm_90
 expect_exit 0

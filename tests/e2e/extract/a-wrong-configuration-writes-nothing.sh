@@ -46,7 +46,7 @@ refused $from "expected a number above 0 for 'rms_norm_eps', found \"1e-5\""
 config "$(echo "$whole" | sed 's/: 2,/: 2.5,/')"
 refused $from "expected an integer above 0 for 'num_key_value_heads', found 2.5"
 config "$(echo "$whole" | sed 's/: 4,/: 3,/')"
-refused $from "the configuration of my-model has num_attention_heads = 3, num_key_value_heads = 2 and hidden_size = 256, so that N of self_attn.qkv_proj"
+refused $from "the configuration of my-model is contradictory: with num_attention_heads = 3, num_key_value_heads = 2 and hidden_size = 256, the length of N of self_attn.qkv_proj"
 config "$whole"
 sed -i 's/LlamaForCausalLM/Qwen3_5MoeForConditionalGeneration/' my-model/config.json
 refused $from "reftest does not know the architecture 'Qwen3_5MoeForConditionalGeneration' (the nearest is 'Qwen3MoeForCausalLM')"

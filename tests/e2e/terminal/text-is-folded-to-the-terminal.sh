@@ -32,7 +32,7 @@ grep -q 'median\|warm' "$work/out" || fail "no latency is printed"
 
 step='a table on 40 columns'
 narrow status || fail "a line is too wide"
-printf 'unknown  gemm/tiny_gemm\n         0 of 11 cases passed\n' >"$work/expected"
+printf 'unknown  gemm/tiny_gemm\n         0 of 12 cases passed\n' >"$work/expected"
 grep -A1 gemm/tiny_gemm "$work/out" | cmp - "$work/expected" || fail "a continuation line is not below its column"
 
 echo '{}' >definitions/gemm/empty.json # an invalid definition is red

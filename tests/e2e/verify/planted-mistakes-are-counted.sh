@@ -31,8 +31,8 @@ mutants() {
 }
 zeros='"zeros", "return (rows", "return (0 * rows"'
 plant all 10 "$zeros"
-plant medium 10 '"in a batch of 513", "rows = hidden_states.float()", "rows = hidden_states.float() * (1 + (len(hidden_states) == 513))"'
-mutants # the second family has a mistake that only the medium size shows, which has 513 rows
+plant medium 10 '"in a batch of 4097", "rows = hidden_states.float()", "rows = hidden_states.float() * (1 + (len(hidden_states) == 4097))"'
+mutants # the second family has a mistake that only the medium size shows, which has 4097 rows
 expect_exit 0
 expect_says "1..2" "ok 1 - $device: all 10/10 caught" "ok 2 - $device: medium 10/10 caught"
 plant none 10 '"none at all", "return (rows", "return (1 * rows"'
