@@ -26,8 +26,8 @@ void agreement_differ(struct agreement *agreement, int a, int b);
 int agreement_differences(const struct agreement *agreement);
 
 /* Returns the ground truth that differs from all others, if at least two others exist and agree with each other.
- * Returns -1 if there is no such ground truth. With only two ground truths there is none, because either of them can
- * be wrong. */
+ * Returns -1 if there is no such ground truth. If only two ground truths exist, none is returned, because either of
+ * them can be wrong. */
 int agreement_alone(const struct agreement *agreement);
 /* Returns the ground truth that differs from the oracle. Returns -1 if none or several differ from the oracle, or if
  * the oracle could not be computed. */
@@ -38,8 +38,8 @@ int agreement_alone_by(const struct agreement *agreement, const struct agreement
  * do not decide a verdict. */
 bool agreement_too_coarse(const struct agreement *agreement, const bool coarse[GROUND_TRUTHS_MAX], int exact);
 
-/* Writes which ground truth is the outlier: "fla is the outlier". If the comparison of the ground truths does not show
- * the outlier, the oracle decides. */
+/* Writes which ground truth is the outlier: "fla is the outlier". If the comparison of the ground truths with each
+ * other does not show the outlier, the comparison with the oracle decides. */
 void agreement_describe(const struct agreement *agreement, const struct agreement_vote *vote, const char *const *names,
 		   struct buf *out);
 

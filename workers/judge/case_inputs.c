@@ -130,8 +130,8 @@ static int fill_from_code(struct device *device, const struct job *job, int inpu
 	return 0;
 }
 
-/* Fills an input of a definition without op family. The values fit what the constraints, or the input's name and
- * description, say about the input. */
+/* Fills an input of a definition without op family. The values follow from the constraints on the input, or otherwise
+ * from the input's name and description. */
 static int fill_described(struct device *device, const struct job *job, const struct op_case *c, int input,
 			  struct tensor *out, struct rejection *rejection)
 {

@@ -23,9 +23,9 @@ struct rejection {
  * input (described_inputs.h). Otherwise the value is 1.0 for floats and 0 for other types. */
 struct input_source case_inputs_scalar(const struct job *job, const struct op *op, const struct op_case *c, int input);
 
-/* Sets in `c` the value of this Python scalar for the ground truth. The reference may get another value: if the
- * description of the scalar says that a number stands for the default, the reference gets this number, and `c` gets the
- * default (kernels/core/described_default.h). */
+/* Writes the value of this Python scalar to `c`. The ground truth gets this value. If the description of the scalar
+ * says that a number stands for the default, the reference gets this number, and `c` gets the default
+ * (kernels/core/described_default.h). */
 void case_inputs_set_scalar(const struct job *job, const struct op *op, struct op_case *c, int input);
 
 /* Fills every tensor of `in` whose `data` is set (device memory of the right size). Before that, the op family may

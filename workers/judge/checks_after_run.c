@@ -99,7 +99,7 @@ static double element_found(struct trial *trial, int tensor_index, enum dtype dt
 /* The first element of a tensor that has other bits in the shared arena than in the private copy. */
 struct first_difference {
 	int64_t at;
-	double then, now; /* the value of the copy, and that in the shared arena */
+	double then, now; /* the value of the element in the private copy, and its value in the shared arena */
 };
 
 /* Finds the first difference. Returns false if the tensors are equal, or if an error has decided the case. */
@@ -159,8 +159,8 @@ enum trial_difference trial_first_difference(struct trial *trial, int tensor_ind
 	return DIFFERS_IN_VALUE;
 }
 
-/* Compares all inputs that the reference may not write to in one call. Returns false if one differs, or on error; then
- * the comparison of each input says more. */
+/* Compares all inputs that the reference may not write to in one call. Returns false if an input differs, or on error.
+ * After false, the caller compares each input separately to find out which input differs. */
 static bool kept_inputs_equal(struct trial *trial, const struct round *round)
 {
 	int inputs = trial->job->problem.input_count, count = 0;
@@ -172,9 +172,9 @@ static bool kept_inputs_equal(struct trial *trial, const struct round *round)
 	return shared_memory_parts_equal(trial_stage_of(trial), parts, count, NULL) == 1;
 }
 
-/* Checks that the reference changed no input. Inputs that the op family allows a reference to write to are compared
- * with ground truth later. In a case without an op family, a changed input is only a finding, because some operations
- * update a buffer in place. */
+/* Checks that the reference changed no input. If the op family allows a reference to write to an input, this input is
+ * compared with ground truth later. In a case without an op family, a changed input is only a finding, because some
+ * operations update a buffer in place. */
 void trial_check_inputs(struct trial *trial, const struct round *round)
 {
 	const struct op *op = trial->op;
@@ -290,7 +290,7 @@ const char *trial_wrong_form(struct trial *trial, const struct round *round, int
 }
 
 /* Returns whether a Python integer may determine the length of this axis, although the integer has a generic value that
- * reftest chose. That is possible only if no input tensor has the axis. */
+ * reftest chose. An integer can determine the length only if no input tensor has the axis. */
 static bool may_be_a_scalar(const struct trial *trial, int axis)
 {
 	const struct op_problem *problem = &trial->job->problem;
@@ -487,8 +487,8 @@ int trial_copy_what_was_written(struct trial *trial, const struct round *round, 
 	return shared_memory_read_parts(&trial->context->shared, parts, count, err);
 }
 
-/* For a ground truth that is Python source: copies the values that it wrote to its inputs. Inputs that must have the
- * values of an output are left out. If the ground truth left an input unchanged, it says nothing about this input. */
+/* For a ground truth that is Python source: copies the values that the ground truth wrote to its inputs. Inputs that
+ * must have the values of an output are left out. An input that the ground truth left unchanged is left out, too. */
 static int copy_written_inputs(struct trial *trial, const struct round *round, struct tensor *to, struct err *err)
 {
 	const struct op_problem *problem = &trial->job->problem;

@@ -17,9 +17,9 @@ static const int64_t MOST_IN_ROWS = (int64_t)1 << 20;
 enum element { ELEMENT_INTEGER, ELEMENT_BOOL, ELEMENT_FLOAT };
 
 /* The words in names and the kinds of inputs that they stand for. The first row that fits decides. An empty word fits
- * every name. `rank`: 0 if every rank fits, or AT_LEAST_2 if the input must be a float of at least 16 bits with a rank
- * of 2 or more, or else the only rank that fits. `described`: the word may also be in the description. This is not
- * allowed for all words, because descriptions often name other tensors. */
+ * every name. `rank` is 0 if every rank fits. If it is AT_LEAST_2, the input must be a float of at least 16 bits with a
+ * rank of 2 or more. Every other value is the only rank that fits. `described`: the word may also be in the
+ * description. `described` is false for many words, because descriptions often name other tensors. */
 static const struct {
 	enum element element;
 	const char *word;
@@ -78,8 +78,8 @@ static const struct {
     {ELEMENT_INTEGER, "size", 1},
 };
 
-/* Pairs of words, one in the name of an input and one in the name of an axis: this axis bounds the values of this
- * input. */
+/* If the name of an input has the word `input` of a row, and the name of an axis has the word `axis` of the same row,
+ * the axis bounds the values of the input. */
 static const struct {
 	const char *input, *axis;
 } bounds[] = {
@@ -265,8 +265,8 @@ static double uniform(uint64_t key, int64_t index)
 }
 
 /* Writes pointers that divide `total` into segments. In the first set of values, the segments have equal lengths, as
- * far as possible. In the second set, the first segment has everything except one element for each other segment, so no
- * segment is empty if `total` is large enough. */
+ * far as possible. In the second set of values, each segment except the first has one element, and the first segment
+ * has the rest. Therefore no segment is empty if `total` is large enough. */
 static void fill_pointers(const struct op_case *c, int64_t total, struct tensor *out)
 {
 	int64_t segments = out->elements - 1;

@@ -41,8 +41,8 @@ const char *input_kind_name(enum input_kind kind); /* "pointers" */
  * has the values of the axes. */
 double described_scalar(const struct op_problem *problem, const int64_t *axis, int input);
 
-/* Returns whether a tensor with this number of elements gets generic values. If the kind is INPUT_ROWS, large tensors
- * get generic values, too. */
+/* Returns whether a tensor with this number of elements gets generic values. Large tensors of the kind INPUT_ROWS get
+ * generic values, too. */
 bool described_input_is_generic(const struct described_input *described, int64_t elements);
 
 /* Writes the values of a tensor in host memory. described_input_is_generic must be false for the tensor. */

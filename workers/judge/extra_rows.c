@@ -2,17 +2,18 @@
  * the other rows.
  *
  * A row axis is a var axis that occurs in some input and some output; each tensor has it at most once, at any
- * dimension. Each row axis gets two runs. In the first one, all rows are in reverse order, and the outputs must be in
- * reverse order, too. In the second one, the inputs have only the last row, and the output must be the last row of the
- * output for all rows. Dependent rows are a property of the operation, and not a mistake. If rows depend on each other
- * in one case but not in another, the engine reports it (engine/learnt_rows.h). */
+ * dimension. Each row axis gets two runs. In the first run, all rows of the inputs are in reverse order, and the rows
+ * of the outputs must be in reverse order, too. In the second run, the inputs have only their last row, and each output
+ * must be equal to the last row that this output has if the inputs have all rows. If rows depend on each other, this is
+ * a property of the operation, and not a mistake. If rows depend on each other in one case but not in another, the
+ * engine reports it (engine/learnt_rows.h). */
 #include "workers/judge/trial_internal.h"
 
 #include <string.h>
 
-/* The check copies single rows, which takes time, so it leaves out tensors with more rows than this. */
+/* The check leaves out tensors with more rows than this, because it copies each row separately, which takes time. */
 enum { PIECES = 1 << 16 };
-enum { FEW_COPIES = 64 }; /* more rows are ordered on the host */
+enum { FEW_COPIES = 64 }; /* if a tensor has more rows than this, the host orders them */
 
 enum { NOWHERE = -1, TWICE = -2 };
 
@@ -255,7 +256,7 @@ static const char *axes_with(struct trial *trial, enum row_result result)
 	return names;
 }
 
-/* Adds to the check which axes were examined. */
+/* Adds the examined axes to the check `rows`. */
 static void list_axes(struct trial *trial)
 {
 	struct check *check = &trial->checks[TRIAL_CHECK_ROWS];

@@ -6,12 +6,12 @@
  * reference raises in an extra run, the case does not fail, because the inputs of the run may be invalid for the
  * operation. The check then reports that it did not run.
  *
- * To add a kind, add a value to enum extra_kind (trial_internal.h), a row to `kinds` and its purpose to enum
+ * To add a kind, add a value to enum extra_kind (trial_internal.h), a row to `kinds`, and a purpose to enum
  * judge_purpose (judge_clock.h). If the row has the function finish_once, add the kind's check to this function. If the
  * row has a new mode, called_for_check in python/runner.py calls the reference for it, and python/tensors.py has the
  * changes of arguments. If `--edge` shall make the check for cases with an op family, the row names the check in
- * `beside`. The field case.checks (engine/cases_subject.c) then has another value, so these cases run again;
- * docs/verify.md names the checks of --edge. */
+ * `beside`. A new name changes the field case.checks of these cases (engine/cases_subject.c), so the cases run again.
+ * Add the check to the list of the checks of --edge in docs/verify.md. */
 #include "workers/judge/extra_runs.h"
 
 #include <inttypes.h>
@@ -24,7 +24,8 @@
 #include "workers/judge/trial_internal.h"
 #include "workers/judge/unit_distance.h"
 
-/* Larger cases get no extra runs. On a GPU the inputs may be larger, because the host reads only outputs. */
+/* The largest size of a case that gets extra runs. On a GPU the limit is larger, because the host reads only
+ * outputs. */
 static const int64_t EXTRA_BYTES = (int64_t)64 << 20, EXTRA_BYTES_ON_GPU = (int64_t)4 << 30;
 enum { EXTRA_SHARE_OF_GPU = 32 };
 /* A run with gradients takes as long as a few ordinary runs, so it is used only if there are at least this many float
@@ -118,8 +119,8 @@ static bool output_changes(struct trial *trial, int output)
 
 /* ---- other seeds ---- */
 
-/* Returns 1 if the operation samples. Otherwise returns 0, because the last of the usual runs already had another seed
- * (trial.c). */
+/* Returns 1 if the operation samples. Otherwise returns 0, because the last usual run already had another seed than the
+ * first run (trial.c). */
 static int once_if_it_samples(const struct trial *trial)
 {
 	return described_samples(&trial->job->problem) != NULL ? 1 : 0;
@@ -220,8 +221,8 @@ static bool output_is_constant(const struct trial *trial, int output)
 	return (trial->extra.changed_outputs >> output & 1) == 0 && trial->round[CONTENTS_FIRST].first[output].elements > 0;
 }
 
-/* Returns whether an input needs no separate run, because its gradient shows that it matters. As long as no run has
- * shown that an output changes, each input gets a separate run. */
+/* Returns whether an input needs no separate run, because its gradient shows that the input matters. As long as some
+ * output was the same in all runs, each input gets a separate run. */
 static bool is_shown_by_gradient(const struct trial *trial, int input)
 {
 	if ((trial->extra.by_gradient >> input & 1) == 0)
@@ -390,9 +391,9 @@ static bool prepare_float64(struct trial *trial, int item)
 	return any;
 }
 
-/* Records that the reference loses digits. If a change of the inputs by half a unit changes the output by about as much
- * as the loss, the operation itself is sensitive: another order of its steps would not keep the lost digits. (Inputs
- * are known only up to half a unit.) `moved` is the change of the output, or NaN. */
+/* Records that the reference loses digits. `moved` says how much the output changes if the inputs change by half a
+ * unit; NaN: unknown. (Inputs are known only up to half a unit.) If `moved` is about as large as the loss, the
+ * operation itself is sensitive: another order of the steps of the reference would not keep the lost digits. */
 static void note_lost_digits(struct trial *trial, double moved)
 {
 	const struct extra *extra = &trial->extra;
@@ -463,8 +464,8 @@ static int once_on_gpu(const struct trial *trial)
 	return runs_on_cpu(trial) || described_samples(&trial->job->problem) != NULL ? 0 : 1;
 }
 
-/* Compares the outputs with those of the same reference on the CPU. If digits are lost (the check `numerics`), the
- * result depends on the order of sums, which differs between devices. */
+/* Compares the outputs with those of the same reference on the CPU. If the check `numerics` found that digits are lost,
+ * the outputs depend on the order in which sums are computed, and this order differs between devices. */
 static void read_on_cpu(struct trial *trial, int item)
 {
 	bool unstable = trial->checks[TRIAL_CHECK_NUMERICS].result == CHECK_PROPERTY;
@@ -490,8 +491,8 @@ static void finish_on_cpu(struct trial *trial)
 
 /* ---- the order of the runs ---- */
 
-/* Ends the runs of a kind whose check has a single result. If none of these runs has recorded the result, records
- * why. */
+/* Ends the runs of a kind whose check has a single result. If none of these runs has recorded a result, records why
+ * there is no result. */
 static void finish_once(struct trial *trial)
 {
 	struct extra *extra = &trial->extra;
@@ -521,8 +522,8 @@ static const struct {
 	void (*read)(struct trial *trial, int item);
 	void (*finish)(struct trial *trial);
 	enum judge_purpose purpose;
-	/* The name of the check if a case with an op family also has these runs (--edge). NULL: such a case does not
-	 * have them, because the comparison with the ground truth finds the same mistakes. */
+	/* The name of the check if a case with an op family also has these runs (--edge). NULL: a case with an op
+	 * family does not have these runs, because the comparison with the ground truth finds the same mistakes. */
 	const char *beside;
 } kinds[EXTRA_KINDS] = {
     [EXTRA_SEEDS] = {"plain", NULL, once_if_it_samples, prepare_nothing, read_seeds, finish_seeds, JUDGE_SEEDS, NULL},

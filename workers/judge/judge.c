@@ -4,20 +4,20 @@
  * exits. Then the pool sends these messages:
  *
  * - {"begin": {"bytes", "staged", "runner", "gone"}} announces a new runner, whose number is "runner". "bytes" is the
- *   size of the largest case of the runner's definition. "staged" is true if the runner cannot map device memory. "gone"
- *   has the numbers of earlier runners of which no process is left. The judge ends the use of the memory that it shared
- *   with the last runner, and sends no answer.
+ *   size of the largest case of the runner's definition. "staged" is true if the runner cannot map device memory.
+ *   "gone" has the numbers of earlier runners of which no process is left. The judge stops using the memory that it
+ *   shared with the previous runner, and sends no answer.
  * - {"case": job} begins a case. The judge answers with a {"run": …} for the runner, or with a verdict. If
  *   the definition's own code makes inputs, it first answers with {"make": …} for the process that runs this code.
  * - {"made": …} and {"stored": true} are the answers of the process that makes inputs to {"make": …} and {"store": …}
- *   (trial_custom_inputs.c). The judge answers with the next {"make"} or {"store"}. After the last one, it answers
- *   with a {"run": …} or a verdict, as to a {"case"} whose inputs need no code.
+ *   (trial_custom_inputs.c). The judge answers with the next {"make"} or {"store"}. If no further {"make"} or {"store"}
+ *   is needed, the judge answers with a {"run": …} or a verdict, as to a {"case"} whose inputs need no code.
  * - {"ran": …} contains the runner's answer. The judge answers with the next {"run": …}, with a {"provide": …} for the
  *   provider (trial_stage.c and provider.py describe its fields), with a {"truth": name, "run": …} for the runner of a
  *   ground truth that is Python source in the dataset, or with a verdict.
- * - {"answer": …} contains the answer to the last {"provide"} or {"truth"}. If the process
- *   that should answer failed, the pool writes this message. The judge answers with another {"provide": …} or
- *   {"truth": …}, or with a verdict.
+ * - {"answer": …} contains the answer to the last {"provide"} or {"truth"}. If the provider or the runner of the ground
+ *   truth failed, the pool writes the answer instead. The judge answers with another {"provide": …} or {"truth": …}, or
+ *   with a verdict.
  * - {"blame": {"reason", "message", "line", "loading", "raised", "ended", "certain"}, "job": job} reports that the
  *   runner failed in this case. The case may not have started yet. If the process that makes inputs failed, the reason
  *   is "inputs". The judge answers with a verdict.

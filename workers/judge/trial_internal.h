@@ -9,7 +9,7 @@
  * - trial_diagnosis.c: the cause of a failure
  * - trial_save.c: the tensors of the case as a file, for `verify --save`
  * - trial_checks.c: the checks of a case without ground truth
- * - extra_runs.c: the runs that only these checks need; extra_rows.c: the extra runs with changed rows
+ * - extra_runs.c: the runs that only the checks of trial_checks.c need; extra_rows.c: the extra runs with changed rows
  * - trial_ground_truths.c: the ground truths of other libraries, and the check that all ground truths agree
  *
  * In identifiers, "contents" means a set of input values. */
@@ -47,8 +47,8 @@ enum trial_check_kind {
 	TRIAL_CHECKS
 };
 
-/* The state for one of the two sets of input values of a case. It is cleared for each case, so what may be large has
- * only the size that the case needs. */
+/* The state for one of the two sets of input values of a case. The struct is cleared for each case. Therefore data that
+ * may be large is behind pointers, and has only the size that the case needs. */
 struct round {
 	struct op_case c; /* c.contents is the number of the set */
 	struct input_source scalar[OP_ARGS];
@@ -121,7 +121,7 @@ struct custom_inputs {
 	struct input_source *sources[CONTENTS_COUNT]; /* the sources of the case, in which the inputs that the code made
 						       * are resolved */
 	void *memory[CONTENTS_COUNT];		      /* device memory with the values; NULL: none */
-	const char *alike; /* if there is only one set: why ("the same inputs for another seed") */
+	const char *alike; /* the reason if there is only one set ("the same inputs for another seed") */
 };
 
 struct trial {
@@ -222,11 +222,12 @@ const char *trial_wrong_form(struct trial *trial, const struct round *round, int
 			     enum reason *reason);
 void trial_check_forms(struct trial *trial, struct round *round, const cJSON *ran);
 /* Checks that the reference wrote to all inputs that outputs replace, or to none of them. Otherwise a caller could not
- * know whether the inputs have new or old values. An input whose values the operation does not change counts neither as
- * written nor as kept. */
+ * know whether the inputs have new or old values. An input is not counted if the operation leaves its values unchanged,
+ * because such an input does not show whether the reference wrote to it. */
 void trial_check_replaced(struct trial *trial, const struct round *round);
 /* Call this after RUN_AGAIN. Returns whether outputs differ from the first run because the generators had another seed.
- * The run must then be repeated with the first run's seed, and trial_check_deterministic compares that run. */
+ * If so, RUN_AGAIN must be repeated with the first run's seed, and trial_check_deterministic compares the repeated run
+ * with the first run. */
 bool trial_needs_first_seed(struct trial *trial, const struct round *round);
 /* Returns whether RUN_AGAIN must give the generators another seed than the first run, for the check `seeds`. */
 bool trial_changes_seed(const struct trial *trial);
@@ -298,8 +299,8 @@ bool extra_runs_next(struct trial *trial, struct buf *out);
 void extra_runs_read(struct trial *trial, const cJSON *ran);
 /* Records that the current run ended the runner, so that no other run follows. */
 void extra_runs_end(struct trial *trial, const char *message);
-/* The largest distance of outputs that count as the same, in units of the declared dtype. Reordering a sum moves a
- * result by a few units. */
+/* The largest distance between two outputs that count as equal, in units of the declared dtype. Reordering a sum moves
+ * a result by a few units. */
 enum { EXTRA_SAME_UNITS = 16 };
 /* Compares output number `output` of this run with the same output of the first run. Returns the largest distance, in
  * units of the declared dtype, or NaN if the output cannot be read. If `order` is NULL, both have the same elements. */
@@ -311,7 +312,7 @@ const char *extra_run_mode(const struct trial *trial);
 /* workers/judge/extra_rows.c: the runs for the check `rows`; extra_runs.c calls these functions. */
 int extra_rows_count(const struct trial *trial);
 bool extra_rows_prepare(struct trial *trial, int item);
-/* Writes the rows of this run to the shared memory, which is staged already. */
+/* Call this after trial_stage. Writes the changed rows of this run over the inputs in the shared memory. */
 int extra_rows_stage(struct trial *trial, struct err *err);
 void extra_rows_read(struct trial *trial, int item);
 void extra_rows_finish(struct trial *trial);
