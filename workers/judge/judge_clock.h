@@ -40,9 +40,10 @@ struct judge_clock {
 
 double judge_clock_now(void); /* seconds, monotonic clock */
 
-/* Call this when the judge begins with `part`. Returns the part that ended, so that the caller can return to it. */
+/* Call this when the judge begins with `part`. Returns the previous part, so that the caller can continue with that
+ * part later. */
 enum judge_part judge_clock_turn(struct judge_clock *clock, enum judge_part part);
-/* Counts a run of the reference. The time from now on belongs to this run's purpose. */
+/* Counts a run of the reference. All time from now on is counted for `purpose`. */
 void judge_clock_count_run(struct judge_clock *clock, enum judge_purpose purpose);
 /* Call this after the extra runs of a case, and when a case ends. */
 void judge_clock_end_runs(struct judge_clock *clock);

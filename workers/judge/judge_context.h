@@ -25,8 +25,8 @@ struct judge_context {
 	 * the number of the ground truth */
 	struct shared_memory truth_memory[GROUND_TRUTHS_MAX];
 	int64_t runner;          /* the number of the runner that maps `shared`; 0: none */
-	int64_t wish;            /* size of the definition's largest case; the shared arena is allocated for this
-				  * case */
+	int64_t wish;            /* size of the definition's largest case; a new shared arena gets this size if the
+				  * memory suffices */
 	unsigned char *private;  /* device memory for private copies; reused from case to case */
 	int64_t private_size;
 	unsigned char *inputs;   /* the judge's own copy of a case's inputs, not part of `private`; NULL: freed */

@@ -1,6 +1,6 @@
-/* kept_memory - what malloc does with the memory that the judge frees. A case allocates and frees tensors of the same
- * sizes several times. By default, malloc returns their memory to the system, and Linux clears new pages for each of
- * them. */
+/* kept_memory - makes malloc keep the memory that the judge frees. A case allocates and frees tensors of the same sizes
+ * several times. By default, malloc returns the memory of a freed tensor to the system, and Linux must clear new pages
+ * for each new tensor. */
 #ifndef REFTEST_WORKERS_JUDGE_KEPT_MEMORY_H
 #define REFTEST_WORKERS_JUDGE_KEPT_MEMORY_H
 

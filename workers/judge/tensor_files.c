@@ -52,7 +52,8 @@ void tensors_free(struct tensors *tensors)
 	free(tensors);
 }
 
-/* Frees the least recently used entries beyond REMEMBERED bytes, but never the newest entry. */
+/* If the entries have more than REMEMBERED bytes together, frees the least recently used ones, but never the newest
+ * entry. */
 static void forget(struct tensors *tensors)
 {
 	size_t bytes = 0;

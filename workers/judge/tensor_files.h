@@ -1,4 +1,5 @@
-/* tensor_files - uploads tensors from blob files to the device, and ensures that exactly the hashed bytes are uploaded.
+/* tensor_files - copies tensors from blob files to the device, and ensures that exactly the bytes whose digest was
+ * checked are copied.
  *
  * Another process may write to a file at any time, and a memory mapping would show each change. Therefore every byte
  * is read into private memory once, and is hashed and uploaded from there. The list of a file's tensors and their

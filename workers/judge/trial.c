@@ -19,12 +19,12 @@
  * A reference that keeps results between calls gives wrong outputs for the second set of input values, or for the first
  * set when it is repeated. If a set of inputs is large, the judge's memory holds only one of the two sets at a time.
  * Very large inputs are freed while the reference runs, because the reference and its allocator's cache may need the
- * memory.
- * With very large inputs the ground truth is computed right after a run, before the inputs are freed again.
+ * memory. If the inputs are very large, the ground truth is computed right after a run, while the inputs are in memory
+ * again.
  *
- * The first failure that is found decides the verdict. Before each run, the outputs' memory is filled with byte values
- * (poison) that differ from run to run. An output that the reference never writes therefore differs between the runs
- * and cannot look deterministic. */
+ * If there are several failures, the one that is found first decides the verdict. Before each run, the outputs' memory
+ * is filled with byte values (poison) that differ from run to run. An output that the reference never writes therefore
+ * differs between the runs and cannot look deterministic. */
 #include "workers/judge/trial.h"
 
 #include <math.h>
@@ -183,9 +183,9 @@ static void list_constants(struct trial *trial)
 }
 
 /* Adds to the verdict the ground truth that decided, and the ground truths that were skipped. If no ground truth was
- * computed, names the first one to try instead. If the user requested all ground truths, but the case was decided
- * before all of them were computed, the rest count as skipped. If builtin is the only ground truth to try, the verdict
- * contains just its name and version. */
+ * computed, adds the first ground truth to try instead. If the user requested all ground truths, but the case was
+ * decided before all of them were computed, the rest count as skipped. If builtin is the only ground truth to try, the
+ * verdict contains just its name and version. */
 static void list_ground_truths(struct trial *trial)
 {
 	struct verdict *verdict = &trial->verdict;
@@ -214,8 +214,8 @@ static void list_ground_truths(struct trial *trial)
 	verdict->all_tried = all && verdict->tried_count > 0;
 }
 
-/* If every ground truth of the round was skipped, returns a message with the reasons. Returns NULL if one was not
- * skipped, or if there is none to try. */
+/* If every ground truth of the round was skipped, returns a message with the reasons. Returns NULL if any ground truth
+ * was not skipped, or if there is no ground truth to try. */
 static const char *no_answer(struct trial *trial, const struct round *round)
 {
 	struct buf text = {0};
@@ -597,9 +597,9 @@ static enum trial_answer recover(struct trial *trial, struct buf *out)
 	return begin_case(trial, out);
 }
 
-/* Returns whether ground truth `at` is enough for the verdict. The next ground truth is also needed if this one may
- * share a mistake with the reference, or if its arithmetic is coarser than the case's tolerance rules. The next one is
- * also needed if this one does not compute the final values of an input that the reference wrote to. */
+/* Returns whether ground truth `at` is enough for the verdict. Ground truth `at` is not enough if it may share a
+ * mistake with the reference, or if its arithmetic is coarser than the case's tolerance rules. It is also not enough if
+ * it does not compute the final values of an input that the reference wrote to. */
 static bool decides(const struct trial *trial, const struct round *round, int at)
 {
 	return !trial->truths.all && round->answered[at] && round->coarse[at] == NULL &&
@@ -647,13 +647,14 @@ static enum trial_answer next_ground_truth(struct trial *trial, struct buf *out)
 	return trial_give_verdict(trial, out);
 }
 
-/* Returns the list of outputs from an answer, which the provider or a runner gave. */
+/* Returns the list of outputs in `message`, the answer of the provider or of the runner of a ground truth. */
 static const cJSON *provided_by(const struct trial *trial, int at, const cJSON *message)
 {
 	return json_member(message, trial->truths.items[at].program ? "ran" : "provided");
 }
 
-/* Records that a ground truth failed, and whether because its library could not compile its kernels. */
+/* Records that a ground truth failed. Also records whether the failure means that its library could not compile the
+ * library's kernels. */
 static void provider_failed(struct trial *trial, struct round *round, int at, const cJSON *message, const char *trouble)
 {
 	bool accident = cJSON_IsTrue(json_member(message, "accident")) || json_text_of(message, "failed") == NULL;
@@ -702,7 +703,7 @@ static enum trial_answer next_run(struct trial *trial, struct buf *out)
 	return ask(trial, RUN_AGAIN, out);
 }
 
-/* Requests the next extra run. After the last one, tries the dataset's own ground truths. */
+/* Requests the next extra run. If there is no further extra run, tries the dataset's own ground truths. */
 static enum trial_answer next_extra(struct trial *trial, struct buf *out)
 {
 	if (!trial->decided && extra_runs_next(trial, out))

@@ -2,8 +2,8 @@
  * obtains the ground truth, and gives the verdict.
  *
  * The judge keeps private copies of all data on which the verdict depends: the inputs as filled, the outputs of the
- * first run, and the ground truth. The reference can write to the shared arena, so its content is only compared with
- * these copies.
+ * first run, and the ground truth. The reference can write to the shared arena, so the content of the arena is only
+ * compared with these copies.
  *
  * When you add a status, check each file that sets one. In the judge, trial.c, trial_tensors.c, trial_compare.c,
  * trial_ground_truths.c and checks_after_run.c set a status by trial_decide; case_inputs.c returns a status in a struct
@@ -43,8 +43,8 @@ enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *o
 enum trial_answer trial_provided(struct trial *trial, const cJSON *message, struct buf *out);
 
 /* While the runner works on a run, compares the outputs of the previous run with the ground truth, and computes the
- * ground truth for this run. If the inputs were freed because of their size, this happens after the runner's answer
- * instead. */
+ * ground truth for this run. If the inputs were freed because of their size, the comparison and the computation happen
+ * after the runner's answer instead. */
 void trial_think(struct trial *trial);
 
 /* Turns a failure of the runner, {"reason", "message", "line", "loading", "raised", "certain"}, into a verdict. May be

@@ -5,8 +5,8 @@
  * therefore `checked`, and never `passed`. The checks that need extra runs are in extra_runs.c.
  *
  * To add a check, add a value to enum trial_check_kind and a row to `kinds`. If the check needs a run of its own, the
- * head of extra_runs.c says what else to add. Reports and `explain` show every check without a change. docs/verify.md
- * lists the checks, and docs/ground-truths.md counts how many planted mistakes they find. */
+ * head of extra_runs.c says what else to add. Reports and `explain` show a new check without a change of their code.
+ * docs/verify.md lists the checks, and docs/ground-truths.md counts how many planted mistakes they find. */
 #include "workers/judge/trial_internal.h"
 
 #include <inttypes.h>
@@ -14,8 +14,9 @@
 
 #include "kernels/core/described_effects.h"
 
-/* The names of the checks. If a check fails on inputs that are known to be valid, the verdict is `failed` with this
- * reason. REASON_NONE: a failure of the check may be intended, so it never makes a case fail. */
+/* The name of each check, and its reason. If a check fails on inputs that are known to be valid, the verdict is
+ * `failed` with the reason of the check. REASON_NONE: what the check finds may be intended, so the check never makes a
+ * case fail. */
 static const struct {
 	const char *name;
 	enum reason reason;
@@ -128,7 +129,7 @@ static uint64_t check_values(struct trial *trial, const struct round *round)
 	return zeros;
 }
 
-/* Records an output that has only zeros for all sets of input values. This may be intended for these inputs. */
+/* Records an output that has only zeros for all sets of input values. Zeros may be intended for these inputs. */
 static void note_zeros(struct trial *trial, uint64_t zeros)
 {
 	const struct op_problem *problem = &trial->job->problem;
@@ -203,7 +204,7 @@ void trial_decide_by_checks(struct trial *trial, bool alone, const char *why)
 		trial_decide(trial, STATUS_CHECKED, REASON_NO_GROUND_TRUTH, why);
 }
 
-/* Returns the check that fails if the verdict has this reason, or -1. */
+/* Returns the check whose failure gives a verdict this reason, or -1 if no check does. */
 static int check_of_reason(enum reason reason)
 {
 	for (int kind = 0; kind < TRIAL_CHECKS; kind++)

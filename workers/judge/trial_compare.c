@@ -11,8 +11,8 @@
 #include "workers/protocol/chain_plan.h"
 
 /* Copies tensors from the device to host memory, which is allocated in `arena`. Appends tensors without data up to the
- * number that an oracle expects. Returns NULL on error. The caller passes an allocator for this comparison only, and
- * frees it afterwards. Otherwise the copies of large outputs for several ground truths could exceed the memory. */
+ * number that an oracle expects. Returns NULL on error. `arena` must be for this comparison only, and the caller frees
+ * it afterwards. If the copies of large outputs were kept for several ground truths, they could exceed the memory. */
 struct tensor *trial_on_host(struct trial *trial, struct arena *arena, const struct tensor *tensors, int count,
 			     struct err *err)
 {
@@ -32,8 +32,8 @@ struct tensor *trial_on_host(struct trial *trial, struct arena *arena, const str
 	return out;
 }
 
-/* Returns tensors that the host can read. On the CPU these are the tensors themselves, because a copy of a large case
- * would take as long as the comparison. Otherwise they are copies, as trial_on_host makes them. */
+/* Returns tensors that the host can read. On the CPU the result is `tensors` itself, because a copy of a large case
+ * would take as long as the comparison. On a GPU the result is a copy that trial_on_host makes. */
 static const struct tensor *readable(struct trial *trial, struct arena *arena, const struct tensor *tensors, int count,
 				     struct err *err)
 {
@@ -45,8 +45,8 @@ static const struct tensor *readable(struct trial *trial, struct arena *arena, c
 	return out;
 }
 
-/* Lets the op family judge an output. Returns 1 if the family judged it, 0 if the tolerance rule must decide, and -1
- * on error. */
+/* Lets the op family judge an output. Returns 1 if the family judged the output, 0 if the tolerance rule must decide,
+ * and -1 on error. */
 static int judge_by_family(struct trial *trial, const struct round *round, int output, const struct tensor *found,
 			   const struct tensor *wanted, struct metrics *metrics, struct err *why)
 {
@@ -219,7 +219,8 @@ static bool have_other_bits(struct trial *trial, const struct output_verdict *ou
 						      &err) >= 0;
 }
 
-/* Returns the place for the next comparison. The caller counts it when it has succeeded. */
+/* Returns the place for the next comparison. After the comparison has succeeded, the caller must increase
+ * output_count. */
 static struct output_verdict *next_output(struct trial *trial, struct round *round)
 {
 	if (round->output_count == round->output_room) {
@@ -319,7 +320,8 @@ static int compare_left(struct trial *trial, struct round *round, int at, int in
 }
 
 /* Checks an input that the reference may write to. If the input's expected values are those of an output, every ground
- * truth computes them. Otherwise only builtin does. Returns -1 if an error has decided the case. */
+ * truth computes them. Otherwise only builtin computes them; if builtin is not among the ground truths, those that are
+ * Python source do. Returns -1 if an error has decided the case. */
 static int compare_input(struct trial *trial, struct round *round, int at, int input)
 {
 	struct op_in_place leave = trial_in_place(trial, round, input);
@@ -459,7 +461,7 @@ void trial_ask_chain(struct trial *trial, struct round *round, int at)
 		trial_pass_over(trial, round, at, false, err.text);
 }
 
-/* Computes builtin for a round, unless this was done while the reference ran. */
+/* Computes builtin for a round, unless builtin was computed while the reference ran. */
 static int make_truth(struct trial *trial, struct round *round, int at, struct err *err)
 {
 	enum judge_part before = judge_clock_turn(&trial->context->clock, JUDGE_COMPUTES);
@@ -474,7 +476,7 @@ static int make_truth(struct trial *trial, struct round *round, int at, struct e
 }
 
 /* Computes the ground truth builtin and compares the outputs with it. If builtin fails, it is skipped. If builtin is
- * the only ground truth, its failure decides the case. Builtin supports every case of its op families, so a failure
+ * the only ground truth, its failure decides the case. Builtin supports every case of its op families, so its failure
  * (most likely a lack of memory) is transient. */
 void trial_ask_builtin(struct trial *trial, struct round *round, int at)
 {
@@ -513,7 +515,7 @@ void trial_ask_builtin_early(struct trial *trial, struct round *round)
  * BLAME_MS. BLAME_MS is the time within which the judge must answer if the reference fails meanwhile. */
 enum { AHEAD_BYTES = 128 << 20 };
 
-/* Computes builtin for a round before the reference has computed its outputs. If this fails, builtin is computed again
+/* Computes builtin for a round before the reference has computed its outputs. If the computation fails, it is repeated
  * when the outputs exist. */
 static void compute_ahead(struct trial *trial, struct round *round)
 {

@@ -2,9 +2,9 @@
  *
  * The code is untrusted. A separate process, the maker, runs this code. The maker is a child of the zygote, never runs
  * the reference, and is killed before the first run of the case. For each of the two sets of input values, the judge
- * asks the maker to call the code with a seed ({"make"}), and checks the names, dtypes and shapes of the results. Only
- * then, the judge asks for the values ({"store"}), which the maker writes to memory that no runner maps. The judge
- * copies the values, and resolves the sources of the case: a tensor gets its values, a Python scalar becomes a
+ * asks the maker to call the code with a seed ({"make"}), and checks the names, dtypes and shapes of the results. After
+ * these checks, the judge asks for the values ({"store"}), and the maker writes them to memory that no runner maps. The
+ * judge copies the values, and resolves the sources of the case: a tensor gets its values, a Python scalar becomes a
  * SOURCE_SCALAR, an optional input that the code leaves out becomes SOURCE_ABSENT. Axes that are not passed to the code
  * get their values from the shapes. The rest of the trial is the same as for other cases.
  *
@@ -293,7 +293,7 @@ static const char *other_names(struct trial *trial, const cJSON *message)
 }
 
 /* Returns whether the code may leave out inputs, which then get generic values. An entry point makes only the inputs
- * that a workload leaves to it. In a case that reftest adds, no workload says which inputs these are. */
+ * that a workload leaves to it. If reftest adds a case, no workload says which inputs the entry point makes. */
 static bool may_leave_out(const struct trial *trial)
 {
 	return trial->job->input_code->kind == INPUT_CODE_ENTRYPOINT && trial->job->chosen_axes;
@@ -330,7 +330,8 @@ static void take_input(struct trial *trial, int input, const cJSON *said, const 
 		decide_other_shape(trial, arg, &made);
 }
 
-/* Returns the axis values before the code has run. Axes whose values the code does not get have the value -1. */
+/* Returns the axis values before the code has run. If the code does not get the value of an axis, the axis has the
+ * value -1. */
 static int64_t *axes_before(struct trial *trial)
 {
 	const struct job *job = trial->job;
@@ -341,7 +342,8 @@ static int64_t *axes_before(struct trial *trial)
 	return axis;
 }
 
-/* Returns why a value of another name is taken for an input (taken_instead in python/tensors.py). */
+/* Returns a sentence that says why a value that the code returned under another name is used for an input
+ * (taken_instead in python/tensors.py). */
 static const char *why_taken(const char *why)
 {
 	static const struct {
@@ -394,7 +396,8 @@ static void take_forms(struct trial *trial, const cJSON *message)
 						      trial->job->input_code->function, others));
 }
 
-/* Sets the axes that occur in no shape. Their values follow from the constraints, or else are the guesses. */
+/* Sets the axes that occur in no shape. If the constraints do not determine the value of such an axis, the axis gets
+ * the guess in the job. */
 static void complete_axes(struct trial *trial)
 {
 	const struct job *job = trial->job;

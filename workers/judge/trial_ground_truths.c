@@ -10,10 +10,10 @@
 #include "workers/judge/message_text.h"
 #include "workers/protocol/layout.h"
 
-/* The judge shares some memory only with the process of ground truth `at`. Makes sure that this memory is large enough
- * for this case. The provider maps this memory only during a request, so memory that is too small is released here. The
- * runner of a ground truth may still map the memory of an earlier case, so memory that is shared with a runner is
- * released only when the definition ends. */
+/* Ensures that the memory that the judge shares with the process of ground truth `at` is large enough for this case.
+ * The provider maps its memory only during a request, so memory that is too small is released here. The runner of a
+ * ground truth may still map the memory of an earlier case, so memory that is shared with a runner is released only
+ * when the definition ends. */
 static int reserve_answer_memory(struct trial *trial, const struct round *round, int at, struct err *err)
 {
 	enum { SMALL_CASE = 64 << 20 };
@@ -76,8 +76,9 @@ static const struct rule *read_coarse(struct trial *trial, const cJSON *message)
 	return rules;
 }
 
-/* The answer `message` describes the outputs `said` of a ground truth. Copies these outputs, and compares the
- * reference's outputs with them. If the answer does not match the request, this ground truth is skipped. */
+/* `message` is the answer of a ground truth, and `said` is the list of its outputs. Copies the outputs of the ground
+ * truth, and compares the reference's outputs with them. If the answer does not match the request, this ground truth is
+ * skipped. */
 void trial_take_provided(struct trial *trial, struct round *round, int at, const cJSON *said, const cJSON *message)
 {
 	const cJSON *item;

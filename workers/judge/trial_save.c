@@ -6,8 +6,8 @@
  *   {"seed", "scalars": {name: value}, "outputs": [{"name", "dtype", "atol", "rtol", "hit_ratio", "ground_truth",
  *    "failed": bool, "by_family": bool}], "message": text | null}
  *
- * failed: the reference failed on this output. by_family: the op family compares this output by its own rule, which is
- * not elementwise. */
+ * "failed" is true if the reference failed on this output. "by_family" is true if the op family compares this output by
+ * its own rule, which is not elementwise. */
 #include "workers/judge/trial_internal.h"
 
 #include <inttypes.h>
@@ -77,7 +77,8 @@ static void write_metadata(const struct trial *trial, const struct round *round,
 	buf_text(out, "}");
 }
 
-/* Returns the ground truth from which an output differs, or otherwise the first one that was computed, or -1. */
+/* Returns the ground truth from which an output differs. If there is none, returns the first ground truth that was
+ * computed, or -1. */
 static int truth_of(const struct trial *trial, const struct round *round, int output)
 {
 	int found = -1;

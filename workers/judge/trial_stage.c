@@ -1,6 +1,6 @@
 /* trial_stage - fills the shared memory for a run and writes the message to the runner or to the provider. If the
- * runner needs a new field of a case, add the field to trial_write_run and read it in python/runner.py. (If the field
- * is the same for the whole definition, the runner gets it with the reference: workers/pool/task.h.) */
+ * runner needs a new field of a case, add the field to trial_write_run and read it in python/runner.py. (A field that
+ * is the same for all cases of a definition is sent with the reference instead: workers/pool/task.h.) */
 #include "workers/judge/trial_internal.h"
 
 #include <inttypes.h>
@@ -13,8 +13,8 @@
 enum { CANARY = TRIAL_CANARY };
 static const unsigned char poison[RUN_COUNT] = {0xFF, 0xFE, 0xFD, 0xFC};
 
-/* The layout (0 or 1) of each run. The repeated run on the first set of input values uses the other layout, in which
- * the tensors have other addresses. */
+/* The layout (0 or 1) of each run. The two runs on the first set of input values have different layouts, in which the
+ * tensors have different addresses. */
 static const int layout_of[RUN_COUNT] = {0, 1, 1, 0};
 
 static void write_shape(struct buf *out, const struct tensor *tensor)
@@ -48,7 +48,7 @@ void trial_write_place(const struct trial *trial, struct buf *out, int index, co
 }
 
 /* Returns the seed of torch's generators for a run. The second and the last run get other seeds than the first.
- * If outputs depend on torch's generator and not only on the inputs, they therefore differ between the runs. If the
+ * Therefore, outputs that depend on torch's generators, and not only on the inputs, differ between the runs. If the
  * operation draws random samples, the last run gets the seed of the first run. */
 static uint64_t generator_seed(const struct trial *trial, const struct round *round)
 {

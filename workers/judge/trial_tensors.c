@@ -31,9 +31,9 @@ struct op_in_place trial_in_place(const struct trial *trial, const struct round 
 	return out;
 }
 
-/* For an input whose values after the call equal no output: does this ground truth compute these values? Builtin does.
- * A ground truth that is Python source leaves these values in the input; it is used for this purpose if builtin is not
- * among the ground truths. Other ground truths compute only outputs. */
+/* Returns whether this ground truth computes the values that an input must have after the call, although no output has
+ * these values. Builtin computes them. A ground truth that is Python source leaves these values in the input; these
+ * values are used if builtin is not among the ground truths. Other ground truths compute only outputs. */
 static bool trial_has_own_truth(const struct trial *trial, const struct round *round, int input, int slot)
 {
 	const int builtin = trial_builtin_at(trial);
@@ -198,8 +198,8 @@ static void decide_ruling(struct trial *trial, const struct rejection *rejection
 
 int trial_hold_inputs(struct trial *trial, struct round *round)
 {
-	struct rejection rejection = {STATUS_SKIPPED, REASON_MEMORY, {""}}; /* the rejection unless case_inputs_fill
-									     * sets another one */
+	struct rejection rejection = {STATUS_SKIPPED, REASON_MEMORY, {""}}; /* used if case_inputs_fill sets no other
+									     * rejection */
 	enum op_contents contents = round->c.contents;
 	unsigned char *memory;
 
@@ -267,8 +267,8 @@ static void begin_round(struct trial *trial, struct round *round, const int64_t 
 			round->truth[slot][op_own_place(problem, i)] = round->in[i];
 }
 
-/* Returns whether this case has a second set of input values. A second set exists only if the op family generates an
- * input, or if the definition's code has made two sets, because inputs from a workload are the same in both sets. */
+/* Returns whether this case has a second set of input values. Inputs from a workload would be the same in both sets.
+ * Therefore a second set exists only if reftest generates an input, or if the definition's code has made two sets. */
 static bool has_second_contents(const struct trial *trial)
 {
 	const struct job *job = trial->job;

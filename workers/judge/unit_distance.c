@@ -1,6 +1,6 @@
 /* unit_distance - reads the tensors in chunks. Chunks with equal bytes need no conversion, and in other chunks a loop
- * without branches finds out whether any distance can be larger than those before. This makes the comparison of large
- * outputs ten times faster than one that looks at each element. */
+ * without branches finds out whether any distance can be larger than the largest distance so far. This makes the
+ * comparison of large outputs ten times faster than one that looks at each element. */
 #include "workers/judge/unit_distance.h"
 
 #include <math.h>
@@ -131,7 +131,8 @@ static void compare_chunk(struct comparison *c, int64_t in_found, int64_t in_exp
 		c->size = size_of(c->expected, c->declared);
 	load(c->found, c->declared, in_found, count, found);
 	load(c->expected, c->declared, in_expected, count, expected);
-	/* Each magnitude is at least `size`, so smaller differences do not change the result. */
+	/* A unit is at least `unit` times `size`. Therefore differences up to this limit do not increase the largest
+	 * distance. */
 	if (!any_farther(found, expected, count, isfinite(c->largest) ? c->largest * c->unit * c->size : 0))
 		return;
 	for (int i = 0; i < count; i++)
@@ -145,7 +146,8 @@ static void compare_run(struct comparison *c, int64_t in_found, int64_t in_expec
 		compare_chunk(c, in_found + at, in_expected + at, chunk_at(at, count));
 }
 
-/* Returns the row of the expected tensor that corresponds to this row. Rows are counted over all outer dimensions. */
+/* Returns the row of the expected tensor that corresponds to row `row` of the other tensor. Rows are numbered over all
+ * outer dimensions together. */
 static int64_t row_of(const struct row_order *order, int64_t row)
 {
 	if (order->alone)
@@ -169,7 +171,7 @@ double unit_distance_largest(const struct tensor *found, const struct tensor *ex
 
 bool unit_distance_any(const struct tensor *a, const struct tensor *b)
 {
-	struct comparison c = {a, b, a->dtype, 0, 1, 0}; /* without a unit, the first difference is infinite */
+	struct comparison c = {a, b, a->dtype, 0, 1, 0}; /* with a unit of 0, the first difference is infinite */
 
 	compare_run(&c, 0, 0, a->elements);
 	return c.largest > 0;

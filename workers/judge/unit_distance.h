@@ -1,6 +1,6 @@
 /* unit_distance - compares two tensors in host memory, in units of a dtype. A unit is the distance between 1 and the
- * next larger number of the dtype, multiplied by the magnitude of the value. The magnitude is at least the root mean
- * square of the expected tensor, of which only the finite elements count. */
+ * next larger number of the dtype, multiplied by the magnitude of the value. If the magnitude of the value is less than
+ * the root mean square of the finite elements of the expected tensor, this root mean square is used instead. */
 #ifndef REFTEST_WORKERS_JUDGE_UNIT_DISTANCE_H
 #define REFTEST_WORKERS_JUDGE_UNIT_DISTANCE_H
 
@@ -22,7 +22,7 @@ double unit_of(enum dtype dtype);
 /* Returns the largest distance between an element of `found` and the corresponding element of `expected`, in units of
  * the dtype `declared`. NaN and NaN have the distance 0. Values that are beyond the range of `declared` count as
  * infinite. A finite value and an infinite one have the distance infinity. If `declared` is no float, any two different
- * values have this distance. `order`: NULL if both tensors have the same elements. */
+ * values have the distance infinity. `order`: NULL if both tensors have the same elements. */
 double unit_distance_largest(const struct tensor *found, const struct tensor *expected, enum dtype declared,
 			     const struct row_order *order);
 
