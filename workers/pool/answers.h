@@ -23,7 +23,7 @@ struct answers {
 	struct answer *first;
 };
 
-/* Adds a copy of `answer` with `text` as its verdict. The list takes ownership of `printed`. */
+/* Adds a copy of `answer` with `text` as its verdict. The list then owns the text `answer->printed`. */
 void answers_add(struct answers *answers, const struct answer *answer, const char *text, size_t length);
 struct answer *answers_pop(struct answers *answers); /* the caller calls answer_free; NULL: the list is empty */
 int answers_cancel(struct answers *answers, const void *owner);

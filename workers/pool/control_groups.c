@@ -102,8 +102,8 @@ static bool copy_field(const char *line, int index, char *out, size_t size)
 	return true;
 }
 
-/* Finds the mount of cgroup v2. Sets `place` to the folder where cgroup v2 is mounted, and `root` to the group that
- * this folder shows. */
+/* Finds the mount of cgroup v2. Sets `place` to the folder where cgroup v2 is mounted, and `root` to the group whose
+ * files are in this folder. */
 static bool find_mount(const char *mountinfo, char *root, char *place, size_t size)
 {
 	for (const char *line = mountinfo; line != NULL && *line != '\0'; line = strchr(line, '\n'), line += line != NULL) {
@@ -155,8 +155,8 @@ static bool is_alone(int group)
 	       strcmp(end, "\n") == 0;
 }
 
-/* Returns whether the system has delegated this group to this process. The root of all groups has no file
- * "cgroup.type". */
+/* Returns whether the system has delegated this group to this process. The root of all groups is never delegated: it
+ * has no file "cgroup.type". */
 static bool is_delegated(int group)
 {
 	char text[TEXT_MAX / 16];
@@ -189,8 +189,8 @@ static DIR *open_list(int folder)
 	return list;
 }
 
-/* Removes the groups below `folder` that are empty. First kills the processes of runners. Does not kill the processes
- * of "main", because a command of the user may be among them. */
+/* Kills the processes of the runners' groups below `folder`, and then removes the groups that are empty. Does not kill
+ * the processes of the group "main", because a command of the user may be among them. */
 static void remove_below(int folder)
 {
 	DIR *list = open_list(folder);
@@ -324,7 +324,8 @@ void control_group_remove(struct control_groups *groups, int64_t group)
 			place = &groups->dying[i];
 	}
 	if (!remove_now(groups, group) && place != NULL)
-		*place = group; /* the group is removed later; if no place is free, control_groups_close removes it */
+		*place = group; /* the group is removed later; if `dying` has no free entry, control_groups_close
+				 * removes the group */
 }
 
 int64_t control_group_add(struct control_groups *groups, int *fd)

@@ -1,10 +1,10 @@
-/* control_groups - a control group (cgroup v2) for each runner. It limits the number of the runner's processes, and the
- * memory of all of them together.
+/* control_groups - a control group (cgroup v2) for each runner. The group limits the number of the runner's processes,
+ * and the memory that all of these processes use together.
  *
- * Control groups are used only if the system has delegated the group of this process. This means that this process may
- * change the group, that the group has the controllers "memory" and "pids", and that no other process is in it. A group
- * that has controllers for its children may not contain a process itself, so control_groups_open moves this process to
- * a child group:
+ * Control groups are used only if the system has delegated the group of this process. A group is delegated if this
+ * process may change the group, if the group has the controllers "memory" and "pids", and if no other process is in the
+ * group. A group that has controllers for its children may not contain a process itself, so control_groups_open moves
+ * this process to a child group:
  *
  *   GROUP                  the group in which this process was started
  *   GROUP/reftest-PID      made by this process; leftovers of ended processes are removed
@@ -33,16 +33,16 @@ struct control_groups {
  * Returns false if this process has no group, or if the folder of its group is not visible. */
 bool control_groups_folder(const char *cgroup, const char *mountinfo, char *out, size_t size);
 
-/* Moves this process as described above. If the group is not delegated, changes nothing, and no group is used. This
- * process must have no children. */
+/* Moves this process to the group GROUP/reftest-PID/main. If GROUP is not delegated, changes nothing, and control
+ * groups are not used. This process must have no children. */
 void control_groups_open(struct control_groups *groups);
 void control_groups_close(struct control_groups *groups);
 bool control_groups_used(const struct control_groups *groups);
 /* Returns whether control_groups_open could use groups. Changes nothing. */
 bool control_groups_delegated(void);
 
-/* Makes a group for a runner, with its limit of processes. Returns the number of the group, or 0 if it cannot be made.
- * A process that writes "0" to *fd moves itself to the group. */
+/* Makes a group for a runner, and limits the number of processes in the group. Returns the number of the group, or 0 if
+ * it cannot be made. A process that writes "0" to *fd moves itself to the group. */
 int64_t control_group_add(struct control_groups *groups, int *fd);
 /* Limits the memory of a group to its current memory plus `bytes`. Returns -1 if that fails. */
 int control_group_limit_memory(const struct control_groups *groups, int64_t group, int64_t bytes);

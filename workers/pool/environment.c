@@ -12,10 +12,12 @@ extern char **environ;
  * ATEN_CPU_CAPABILITY, OMP_… (different arithmetic). */
 static const struct variable {
 	const char *name; /* a name with "=", or the common beginning of several names */
-	bool counts;      /* its value may change what a reference computes, so it is a field of the subject */
+	bool counts;      /* the value may change what a reference computes, so the variable is a field of the
+			   * subject */
 } reference_environment[] = {
-    /* Where programs and libraries are found. The versions of torch and CUDA are in every fingerprint. LD_PRELOAD
-     * counts, because a library that is loaded before all others may replace any function. */
+    /* These variables say where programs and libraries are found. They need not be in the subject, because the versions
+     * of torch and CUDA are in every fingerprint. LD_PRELOAD is in the subject, because a library that is loaded before
+     * all others may replace any function. */
     {"PATH=", false}, {"LD_LIBRARY_PATH=", false}, {"LD_PRELOAD=", true},
     {"HOME=", false}, {"TMPDIR=", false}, {"XDG_CACHE_HOME=", false}, /* replaced by the runner's own folder */
     /* for compilers */
@@ -26,22 +28,23 @@ static const struct variable {
     /* These variables configure hardware queues, module loading and memory allocation on the GPU. */
     {"CUDA_DEVICE_MAX_CONNECTIONS=", false}, {"CUDA_MODULE_LOADING=", false}, {"PYTORCH_CUDA_ALLOC_CONF=", false},
     {"CUDA_MPS_PIPE_DIRECTORY=", false}, {"CUDA_MPS_LOG_DIRECTORY=", false}, {"CONDA_PREFIX=", false},
-    /* for reftest and its tests */
+    /* these variables are for reftest itself and for its tests */
     {"ASAN_OPTIONS=", false}, {"LSAN_OPTIONS=", false}, {"UBSAN_OPTIONS=", false}, {"REFTEST_TEST", false},
     {"REFTEST_FAKE_TORCH=", false},
 };
 
 /* The environment variables with the same value in every reference's process. Text is UTF-8. Python's sets of strings
  * must have the same order in every process. OpenMP threads must sleep while they wait: spinning threads would slow
- * down the judge, which works while a reference runs. On a CPU, torch multiplies with Intel's MKL. MKL_CBWR makes it
- * add in the same order in every call; otherwise the order is not fixed (manual of MKL, "Specifying Code Branches").
- * With glibc.malloc.hugetlb=1, glibc asks for huge pages (manual of glibc, "Memory Allocation Tunables"), so that new
- * tensors take fewer page faults. Freed tensors of at most 32 MiB are reused, because Linux would clear new pages. (32
- * MiB is the largest threshold that glibc accepts.) Larger tensors are returned to the system at once, because holes
- * between them would count against the limit of memory; keep_freed_memory in python/runner.py keeps them if the case is
- * small. Torch aligns its tensors, so glibc cuts a few bytes from both ends of each. With glibc's caches of small blocks,
- * other data would take these bytes, and the next tensor of the same size would not fit between them. Without the
- * caches (tcache_count, mxfast), the bytes are joined with the tensor's when it is freed. */
+ * down the judge, which works while a reference runs. On a CPU, torch multiplies with Intel's MKL. MKL_CBWR makes MKL
+ * add in the same order in every call; without this variable, the order can change from call to call (manual of MKL,
+ * "Specifying Code Branches"). With glibc.malloc.hugetlb=1, glibc asks for huge pages (manual of glibc, "Memory
+ * Allocation Tunables"), so that new tensors take fewer page faults. The memory of freed tensors of at most 32 MiB is
+ * reused, because Linux would have to clear new pages. (32 MiB is the largest threshold that glibc accepts.) The memory
+ * of larger tensors is returned to the system at once, because holes between such tensors would count against the limit
+ * of memory. If the case is small, keep_freed_memory in python/runner.py keeps this memory, too. Torch aligns its
+ * tensors, so glibc cuts a few bytes from both ends of the block of each tensor. With glibc's caches of small blocks,
+ * other data would take these few bytes, and the next tensor of the same size would not fit between them. Without the
+ * caches (tcache_count, mxfast), glibc joins these bytes with the block of the tensor when the tensor is freed. */
 static const char *const reference_settings[] = {
     "LC_ALL=C.UTF-8", "PYTHONHASHSEED=0", "PYTHONUTF8=1", "OMP_WAIT_POLICY=passive",
     "MKL_CBWR=AUTO", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=536870912:glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0",

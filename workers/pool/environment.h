@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 
-/* Returns the environment variables for the processes that run references. The processes that find out which packages
+/* Returns the environment variables for the processes that run references. Processes that look for the packages that
  * references will see also get these variables. The environment of references contains only a short list of variables,
  * because any other variable of the user could change a result. The returned array ends with NULL. */
 char **environment_of_references(struct arena *arena);

@@ -45,8 +45,9 @@ static bool is_measured(const struct task *task)
 static const char *asks_for_own(const struct task *task)
 {
 	return task->urgent		  ? "a user waits for it"
-	       : task->program != NULL	  ? "it is a solution" /* the reader cannot decide this: isolation_ask sends the
-							        * source of the reference, not that of the solution */
+	       : task->program != NULL	  ? "it is a solution" /* the reader cannot decide about a solution, because
+								* isolation_ask sends only the source of the
+								* reference */
 	       : is_measured(task)	  ? "its latency is measured"
 	       : task->read_count > 0	  ? "it reads files"
 	       : asks_for_gradients(task) ? "autograd starts threads that keep running"

@@ -19,15 +19,16 @@ struct isolation_reader {
 };
 
 void isolation_open(struct isolation_reader *reader);
-/* If `always_own` is true, or if a property of the task requires a separate runner, decides so without the reader. Also
- * decides that the cases of the task must not run in several runners at once, if a property of the task forbids
- * this. */
+/* If `always_own` is true, or if a property of the task requires a separate runner, decides without the reader that the
+ * task gets a separate runner. Also decides that the cases of the task must not run in several runners at once, if a
+ * property of the task forbids this. */
 void isolation_by_task(struct queued *work, bool always_own);
-/* Sets the decision. `why` is the reason for a separate runner, and is copied; NULL: the runner may be kept. */
+/* Sets whether the task gets a separate runner. `why` is the reason for a separate runner, and is copied; NULL: the
+ * runner may be kept for other tasks. */
 void isolation_set(struct queued *work, const char *why);
 
 /* Asks about a task whose isolation is unknown, if the reader is free; starts a reader if there is none. Returns -1
- * with a message if none can be started. */
+ * with a message if no reader can be started. */
 int isolation_ask(struct isolation_reader *reader, struct zygote *runners, struct queued *work, struct err *err);
 
 struct isolation_answer {
@@ -35,10 +36,10 @@ struct isolation_answer {
 	char *why;        /* the caller frees it; NULL: the runner may be kept */
 	bool stateless;   /* no case can see that another case ran before it in the same runner */
 };
-/* Returns true with the next answer of the reader. */
+/* If the reader has answered, sets `out` to the answer and returns true. */
 bool isolation_next(struct isolation_reader *reader, struct zygote *runners, int64_t now_ms, struct isolation_answer *out);
-/* Applies an answer to the work that was asked about. An earlier decision about the isolation of this work is not
- * changed. */
+/* Applies an answer of the reader to the task about which the reader was asked. If the isolation of the task was
+ * decided meanwhile, this decision is not changed. */
 void isolation_apply(struct queued *work, const struct isolation_answer *answer);
 /* Ends the reader, if there is one. */
 void isolation_close(struct isolation_reader *reader, struct zygote *runners);

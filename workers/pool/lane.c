@@ -9,10 +9,11 @@
  *                    for a judge and                    ◀───────────────────────────┘ second run
  *                    a spare runner
  *
- * The judge answers messages in order, so the lane can cancel a case at any time: the lane counts the outstanding
- * answers as stale and ignores them. A runner that breaks the protocol, dies or times out is killed, and the next case
- * gets a new runner. If another process (another reference, the kernel's OOM killer) killed a judge or runner, the
- * case is retried once while no other lane works. What a retried case keeps is in struct queued (task_order.h). */
+ * The judge answers messages in order. Therefore the lane can cancel a case at any time: the lane counts how many
+ * answers are still to come for this case, and ignores that many answers. A runner that breaks the protocol, dies or
+ * times out is killed, and the next case gets a new runner. If another process (another reference, the kernel's OOM
+ * killer) killed a judge or runner, the case is retried once while no other lane works. The data that a retried case
+ * keeps from its first attempt is in struct queued (task_order.h). */
 #include "workers/pool/lane.h"
 
 #include <poll.h>
@@ -43,8 +44,8 @@ const struct job *lane_current_job(const struct lane *lane)
 	return lane->work->task.jobs[lane->work->job];
 }
 
-/* Returns the last part of the text that the reference printed since the previous call. If earlier text was dropped,
- * the returned text begins with a note about that. Returns NULL if the reference printed nothing. */
+/* Returns the text that the reference has printed since the previous call. If the text is too long, returns only its
+ * last part, after a note about the dropped part. Returns NULL if the reference printed nothing. */
 char *lane_printed(struct child *child)
 {
 	struct buf text = {0};
@@ -178,8 +179,8 @@ static void write_files(const struct truth_program *program, struct buf *out)
 	buf_printf(out, ",\"build\":\"%s\",\"outputs\":\"%s\"", builds[program->build], outputs[program->outputs]);
 }
 
-/* Returns how many seconds of processor time each process of a reference may use; 0: no limit. This is the time that
- * the timeout allows for loading the reference and for its cases, on all cores. */
+/* Returns how many seconds of processor time each process of a reference may use; 0: no limit. The limit is the time
+ * that the timeout allows for loading the reference and for all of its cases, multiplied by the number of cores. */
 static int64_t processor_time(const struct pool_shared *shared, const struct task *task)
 {
 	double seconds = shared->timeout_s * machine_cores() * (task->job_count + 1.0);
@@ -217,8 +218,8 @@ static void write_load(const struct pool_shared *shared, const struct task *task
 	buf_text(out, kept ? ",\"kept\":true}" : "}");
 }
 
-/* Writes the numbers of the lane's earlier runners that are gone, and remembers `child` in place of one of them or of
- * the oldest one. */
+/* Writes the numbers of the lane's earlier runners that are gone, and removes these numbers from the list `past`. Then
+ * writes the number of `child` to a free entry of the list, or over the oldest number. */
 static void write_gone(const struct pool_shared *shared, struct lane *lane, const struct child *child, struct buf *out)
 {
 	const char *comma = "";
@@ -503,8 +504,8 @@ static void on_error(struct pool_shared *shared, struct lane *lane, const cJSON 
 		lane_drop_child(shared, lane);
 }
 
-/* The runner cannot map device memory: every lane now copies tensors through host memory, and this case starts
- * again. */
+/* Handles a runner that cannot map device memory: from now on, every lane copies tensors through host memory, and the
+ * current case starts again. */
 static void on_unmapped(struct pool_shared *shared, struct lane *lane, const char *why)
 {
 	trace("lane", "CUDA IPC is refused (%s): tensors go through the host", why);
@@ -558,11 +559,12 @@ static bool printed(const struct child *child, const char *words)
 	       memmem(child->printed.data, child->printed.length, words, strlen(words)) != NULL;
 }
 
-/* A limit that ends a process, and how to recognize it. The ended process cannot report the limit itself. */
+/* A limit that ends a process, and how to recognize it. After the limit has ended the process, the process cannot
+ * report the limit itself. */
 struct fatal_limit {
 	const char *reason;
 	int signal;         /* the signal that ended the process; 0: it exited */
-	const char *words;  /* words in the output of the process; NULL: any output */
+	const char *words;  /* words that the output of the process must have; NULL: any output */
 	const char *says;
 };
 
@@ -748,9 +750,9 @@ void lane_open(struct lane *lane)
 	lane_truth_open(lane);
 }
 
-/* A case that is retried because a process was killed or stopped gets a new judge. The same reference may also have
- * killed the old judge, whose end may show only later. Without a new judge, the retried case would then be blamed for
- * the end of the old judge. */
+/* A case that is retried because a process was killed or stopped gets a new judge. The reference that killed this
+ * process may also have killed the old judge, and the pool may notice the end of the old judge only later. If the
+ * retried case kept the old judge, the case would then be blamed for the end of the judge. */
 void lane_give(struct pool_shared *shared, struct lane *lane, struct queued *work)
 {
 	lane->work = work;

@@ -29,7 +29,7 @@ struct lane_truth {
 	int64_t deadline;                    /* deadline of the answer in ms; INT64_MAX: none */
 };
 
-enum { LANE_PAST = 8 }; /* at least as many as the arenas that a judge keeps */
+enum { LANE_PAST = 8 }; /* must be at least the number of arenas that a judge keeps */
 
 struct lane {
 	struct process judge;
@@ -42,8 +42,8 @@ struct lane {
 	enum phase phase;
 	struct queued *work;      /* NULL: idle */
 	struct child *child;    /* the runner; NULL: none */
-	int64_t past[LANE_PAST]; /* numbers of the last runners of which the judge does not know that they are gone;
-				 * 0: unused */
+	int64_t past[LANE_PAST]; /* numbers of the last runners, except those that the judge knows to be gone; 0:
+				  * unused */
 	bool loaded;            /* the runner has loaded the reference */
 	bool used;              /* the runner served another definition before */
 	bool running;           /* the runner has not yet answered a {"run"} */

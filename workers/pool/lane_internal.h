@@ -10,7 +10,7 @@ enum { BLAME_MS = 30000 }; /* time limit for a judge to turn a failure into a ve
 
 /* ---- lane.c ---- */
 
-/* Kills the judge. After the killed judge has been reaped, another judge is started when it is needed. */
+/* Kills the judge. After the killed judge has been reaped, a new judge is started as soon as the lane needs one. */
 void lane_kill_judge(struct pool_shared *shared, struct lane *lane);
 /* Gives the case an error verdict without a judge, because the judge itself has failed. */
 void lane_verdict_without_judge(struct pool_shared *shared, struct lane *lane, enum reason reason, const char *message);
@@ -38,16 +38,18 @@ void lane_write_fitting(const struct definition *definition, struct buf *out);
 char *lane_printed(struct child *child);
 /* Returns when a case that starts now times out. */
 int64_t lane_case_deadline(const struct pool_shared *shared);
-/* If a message of a runner says what its code did outside itself ("opened /etc/hostname"), records this with the subject
- * `who` ("it"), unless something is recorded already. A verdict that depends on it is not stored. */
+/* If a message of a runner says what the code in the runner used outside itself ("opened /etc/hostname"), records this
+ * text after the subject `who` ("it"). Only the first such text is recorded. A verdict with such a text is not
+ * stored. */
 void lane_reached(struct lane *lane, const char *who, const cJSON *message);
 
 /* ---- lane_retry.c ---- */
 
-/* Queues the case for a retry while no other lane works, and continues with the next one. `attacked`: something killed
- * or stopped a process of the case. */
+/* Queues the case for a retry, and continues with the next case. The retry runs while no other lane works. `attacked`:
+ * something killed or stopped a process of the case. */
 void lane_retry_alone(struct pool_shared *shared, struct lane *lane, bool attacked);
-/* Returns whether a verdict does not count, because the case must run again. If so, prepares that run. */
+/* Returns whether a case must run again, so that its verdict does not count. If the case must run again, prepares the
+ * new run. */
 bool lane_runs_again(struct pool_shared *shared, struct lane *lane, const char *text, size_t length);
 /* Returns whether spare runners hold GPU memory. */
 bool lane_spares_hold_memory(const struct pool_shared *shared);
@@ -101,7 +103,7 @@ int lane_truth_advance(struct pool_shared *shared, struct lane *lane, struct err
 void lane_truth_dispatch(struct pool_shared *shared, struct lane *lane, int64_t now_ms);
 /* Cancels the request and kills the runner. */
 void lane_truth_drop(struct pool_shared *shared, struct lane *lane);
-/* Frees the request. Call this after the zygote and all runners have ended. */
+/* Frees the lane's request for a ground truth. Call this after the zygote and all runners have ended. */
 void lane_truth_close(struct lane *lane);
 
 /* ---- lane_provider.c ---- */
@@ -115,7 +117,7 @@ void lane_answer_judge(struct lane *lane, const char *text);
  * that came with the message (-1: none). */
 void lane_provider_take(struct pool_shared *shared, struct lane *lane, const char *line, int fd);
 /* Cancels the lane's request to the provider. If the provider already works on the request, the provider is killed,
- * because it writes to memory of the judge that is about to be reused. */
+ * because it writes to memory that the judge is about to use again. */
 void lane_provider_drop(struct pool_shared *shared, struct lane *lane);
 
 #endif

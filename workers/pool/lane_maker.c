@@ -1,9 +1,9 @@
 /* lane_maker - the maker of a lane: a process that runs the definition's code for inputs.
  *
- * The code is untrusted, so it is confined like references. The code runs in a child of the zygote. This child never
- * runs the reference, and it is killed before the reference gets the inputs. Therefore nothing that the code leaves
- * behind, in a module or in a file, reaches the reference. A maker serves one case. While the maker works, the timeout
- * of the case applies to it. */
+ * The code is untrusted, so it is confined in the same way as references: it runs in a child of the zygote. This child
+ * never runs the reference, and it is killed before the reference gets the inputs. Therefore nothing that the code
+ * leaves behind, in a module or in a file, reaches the reference. A maker serves one case. While the maker works, the
+ * timeout of the case applies to it. */
 #include "workers/pool/lane_internal.h"
 
 #include <stdlib.h>

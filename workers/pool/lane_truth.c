@@ -1,7 +1,7 @@
 /* lane_truth - runs a ground truth that is Python source in the dataset, in a separate runner. This runner never sees
  * the reference or its outputs, and shares no memory with the reference's runner. The runner is kept until the lane's
- * work ends or another ground truth is requested. While it works, the timeout of the case is paused, and an equal
- * timeout applies to this runner. */
+ * work ends or another ground truth is requested. While this runner works, the timeout of the case is paused, and a
+ * timeout of the same length applies to the runner. */
 #include "workers/pool/lane_internal.h"
 
 #include <stdlib.h>
@@ -210,7 +210,8 @@ void lane_truth_take(struct pool_shared *shared, struct lane *lane, const char *
 	}
 }
 
-/* Returns the time by which a ground truth must be loaded. A compiler may take longer than a case. */
+/* Returns the time by which a ground truth must be loaded. If the ground truth must be compiled, this may take longer
+ * than a case. */
 static int64_t load_deadline(const struct pool_shared *shared, const struct truth_program *program)
 {
 	enum { COMPILE_MS = 600000 };

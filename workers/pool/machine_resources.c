@@ -106,7 +106,7 @@ static bool environment_has_torch(const char *folder)
 }
 
 /* Finds the interpreter of the virtual environment into which pip installed this program, if the environment also has
- * torch. An environment with only the program, as pipx makes it, does not count. */
+ * torch. An environment that has this program but not torch, as pipx makes it, is not used. */
 static int in_own_environment(const char *binary, char *out, size_t size)
 {
 	char path[4096 + 32];
@@ -208,7 +208,8 @@ int machine_script(const char *name, const char *variable, char *out, size_t siz
 
 /* ---- the interpreter's torch ---- */
 
-/* Reads until the end of the pipe. Returns -1 if more than about `most` bytes came, or if no byte came for ASK_MS. */
+/* Reads a pipe until its end. Returns -1 if more than about `most` bytes came, or if no byte came for ASK_MS
+ * milliseconds. */
 static int read_answer(int fd, size_t most, struct buf *out)
 {
 	struct pollfd poll_fd = {fd, POLLIN, 0};
@@ -280,9 +281,9 @@ static const char *assigned(const char *text, const char *name, struct arena *ar
 /* A Python script that finds torch without importing it. The script must find packages in the same way as the runner
  * (find_packages in runner.py), so it does not search the working directory. The script prints the Python version,
  * torch's directory, and the proof that machine_torch_holds checks. The proof contains the path of the running
- * interpreter (a launcher has another path). The proof also contains inode and mtime of each searched directory and of
- * each file that adds directories. The script reads inodes and mtimes before the search, because it would otherwise
- * miss a change during the search. */
+ * interpreter (a launcher has another path). The proof also contains the inode and the mtime of each directory in which
+ * the script searches, and of each file that adds such directories. The script reads inodes and mtimes before the
+ * search, because it would otherwise miss a change during the search. */
 static const char where_is_torch[] =
     "import importlib.util as u, os, site, sys\n"
     "site.execsitecustomize = site.execusercustomize = lambda: None\n"

@@ -17,14 +17,14 @@
  * if there is no interpreter that can be executed. */
 int machine_python(const char *given, const char *root, char *out, size_t size, struct err *err);
 
-/* Returns whether `make install` or a wheel installed this program. If so, there is no checkout in which make could
- * build. */
+/* Returns whether `make install` or a wheel installed this program. An installed program has no checkout in which make
+ * could build. */
 bool machine_installed(void);
 
-/* Writes the path of one of reftest's own Python files to `out`. The path is the value of the environment variable
- * `variable` if it is set. If the variable is not set, the path is that of the file in the source checkout. Without a
- * checkout, it is that of the file that `make install` installed. Returns -1 if one of reftest's own Python files has
- * changed since the build. */
+/* Writes the path of one of reftest's own Python files to `out`. If the environment variable `variable` is set, its
+ * value is the path. Otherwise the path is that of the file in the source checkout, or, if there is no checkout, that
+ * of the file that `make install` installed. Returns -1 if one of reftest's own Python files has changed since the
+ * build. */
 int machine_script(const char *name, const char *variable, char *out, size_t size, struct err *err);
 
 /* Runs `python words[0] …` (at most three words) with descriptor `input` (-1: /dev/null) as stdin, and appends its
@@ -37,13 +37,15 @@ struct torch_facts {
 	const char *version;      /* "2.13.0+cpu" */
 	const char *cuda;         /* "13.0"; NULL: a CPU build */
 	const char *python;       /* "3.11.7" */
-	const char *version_file; /* path of torch/version.py, whose content is part of the cache key of this struct */
-	const char *proof;        /* text that machine_torch_holds checks; NULL: the interpreter must be run each
+	const char *version_file; /* path of torch/version.py; this struct may be cached only as long as the content of
+				   * this file is the same */
+	const char *proof;        /* text that machine_torch_holds checks; NULL: machine_torch must be called each
 				   * time */
 };
 
 /* Returns the command that installs torch for the interpreter `python` (NULL: there is none), or upgrades it, in a
- * virtual environment. Other interpreters often belong to the system, whose packages pip may not change. */
+ * virtual environment. The command uses a virtual environment, because other interpreters often belong to the system,
+ * and pip may not change the packages of the system. */
 const char *machine_pip_torch(const char *python, bool upgrade, struct arena *arena);
 
 /* Finds the interpreter's torch and reads torch/version.py. Runs the interpreter (about 50 ms) but does not import

@@ -6,12 +6,13 @@
 #include <stdint.h>
 
 /* Returns how many bytes a reference may use. This number does not include the tensors in shared memory, nor the memory
- * that the process uses before it loads the reference. `given`: the value of --memory; 0: a default for a definition
- * whose largest case has `tensor_bytes` of tensors. The sandbox (workers/sandbox/sandbox.h) lowers the limit further if
- * this machine has less memory available. */
+ * that the process uses before it loads the reference. `given` is the value of --memory. If it is 0, the result is the
+ * default for a definition whose largest case has tensors of `tensor_bytes` bytes. The sandbox
+ * (workers/sandbox/sandbox.h) lowers the limit further if this machine has less memory available. */
 int64_t memory_limit(int64_t given, int64_t tensor_bytes);
 
-/* Returns whether holes in malloc's heap are small in relation to the limit `memory`. This is so for every default. */
+/* Returns whether holes in malloc's heap are small in relation to the limit `memory`. With the default limit, the
+ * result is always true. */
 bool memory_limit_has_room(int64_t memory);
 
 #endif

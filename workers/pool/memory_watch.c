@@ -10,8 +10,8 @@
 
 enum { STATUS_SIZE = 4096 };
 
-/* The fields of a file in /proc/PID that are added up. A key begins with a newline. The name of a process is also in
- * the file, but cannot be taken for a key, because it contains no newline there. */
+/* The fields of a file in /proc/PID that are added up. Each key begins with a newline. Therefore the name of the
+ * process, which is also in the file, cannot be taken for a key: the kernel writes the name without a newline. */
 struct sum_of {
 	const char *file;
 	const char *keys[3];
