@@ -15,9 +15,9 @@ static const struct variable {
 	bool counts;      /* the value may change what a reference computes, so the variable is a field of the
 			   * subject */
 } reference_environment[] = {
-    /* These variables say where programs and libraries are found. They need not be in the subject, because the versions
-     * of torch and CUDA are in every fingerprint. LD_PRELOAD is in the subject, because a library that is loaded before
-     * all others may replace any function. */
+    /* These variables say where programs and libraries are found. Only LD_PRELOAD is in the subject, because a library
+     * that is loaded before all others may replace any function. For the others, it suffices that the versions of torch
+     * and CUDA are in every fingerprint. */
     {"PATH=", false}, {"LD_LIBRARY_PATH=", false}, {"LD_PRELOAD=", true},
     {"HOME=", false}, {"TMPDIR=", false}, {"XDG_CACHE_HOME=", false}, /* replaced by the runner's own folder */
     /* for compilers */

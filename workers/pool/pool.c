@@ -3,11 +3,11 @@
  * Tasks wait in a queue, the longest first, until a lane is idle. A lane that stays idle takes cases of another lane. A
  * case to be retried waits in a second queue until all lanes are idle. The zygote starts as many runners as the waiting
  * lanes and tasks need. pool_next adds the versions of torch and CUDA, the time and the duration to each verdict.
- * worth_keeping decides whether a verdict may be stored. Verdicts about transient failures may not. A new reason that
- * means a transient failure must be added to reason_is_transient in dataset/verdict.c.
+ * worth_keeping decides whether a verdict may be stored. A verdict about a transient failure may not be stored. If you
+ * add a reason that means a transient failure, add it to reason_is_transient in dataset/verdict.c.
  *
- * All descriptors are in one epoll, which only signals that there is work. pool_dispatch then checks every lane
- * (there are few) and ignores which descriptor was ready, so a stale event does no harm. */
+ * All descriptors are in one epoll, which only signals that there is work. pool_dispatch then checks every lane,
+ * because there are few lanes. It does not ask which descriptor was ready, so a stale event does no harm. */
 #include "workers/pool/pool.h"
 
 #include <stdlib.h>
@@ -154,8 +154,8 @@ struct pool *pool_open(const struct pool_options *options, struct err *err)
 	lay_out(pool, options);
 	if (open_loop(pool, err) != 0 ||
 	    zygote_open(&shared->runners, pool->python, shared->device, pool->root,
-			3 * shared->lane_count + pool->spares, /* for each lane: a reference, a maker of inputs and a
-							        * ground truth */
+			3 * shared->lane_count + pool->spares, /* three runners for each lane: for a reference, for a
+								* maker of inputs, and for a ground truth */
 			shared->threads, shared->epoll, err) != 0) {
 		free_pool(pool);
 		return NULL;
@@ -249,13 +249,14 @@ static struct lane *idle_lane(struct pool *pool)
 	return any;
 }
 
-/* A lane gives cases away only if its own remaining work takes at least this many seconds, because the lane that takes
- * the cases needs a runner for them. On a GPU this runner needs a CUDA context. */
+/* A lane gives cases to an idle lane only if its own remaining work takes at least this many seconds, because the idle
+ * lane needs another runner for these cases. On a GPU the limit is higher, because the other runner needs a CUDA
+ * context. */
 #define SEPARATE_CPU_S 0.2
 #define SEPARATE_GPU_S 1.0
 
-/* Returns the work from which an idle lane can take cases; if there is more than one, the one with the longest
- * remaining time; if there is none, NULL. */
+/* Returns the task from which an idle lane can take cases. If there are several such tasks, returns the one with the
+ * longest remaining time. Returns NULL if there is none. */
 static struct queued *separable_work(const struct pool *pool)
 {
 	double most = strcmp(pool->shared.device, "cpu") == 0 ? SEPARATE_CPU_S : SEPARATE_GPU_S;
@@ -306,13 +307,14 @@ static void hand_out(struct pool *pool)
 }
 
 /* Returns whether spare runners may be started now. On the CPU no spare runner is started during a run, because it
- * would take CPU time from the reference. On a GPU spare runners are started even during a run if few are left. The
- * driver creates only a few contexts per second, and a user who saves many files in a short time would wait for each
- * context. */
+ * would take CPU time from the reference. On a GPU, if few spare runners are left, new ones are started even during a
+ * run. The driver creates only a few contexts per second. Without spare runners, a user who saves many files in a short
+ * time would wait for a context after each file. */
 static bool may_refill(const struct pool *pool, int waiting, int working)
 {
 	if (!pool->warm || any_alone(pool) ||
-	    queue_length(&pool->shared.alone) > 0) /* a case that must run alone needs the memory of spare runners */
+	    queue_length(&pool->shared.alone) > 0) /* a case that must run alone needs the memory that spare runners
+						    * would use */
 		return false;
 	if (strcmp(pool->shared.device, "cpu") == 0)
 		return waiting == 0 && working == 0;
@@ -328,10 +330,10 @@ static void demand_for(struct runner_demand *demand, const struct queued *work)
 		demand->any++;
 }
 
-/* Adds the runners that the queued tasks need, for at most as many tasks as there are lanes. `released`: how many
- * runners of working lanes will later be free for tasks that may share a runner. On a GPU, the tasks wait for all of
- * these runners except one, because creating a context takes long. On the CPU the tasks do not wait, because it is
- * faster to fork a runner than to remove a reference from a runner. */
+/* Adds the runners that the queued tasks need, for at most as many tasks as there are lanes. `released` is the number
+ * of working lanes whose runners will later be free for other tasks. On a GPU, tasks that may share a runner wait for
+ * these runners, except one of them, because creating a context takes long. On the CPU, such tasks get new runners,
+ * because it is faster to fork a runner than to remove a reference from a runner. */
 static void demand_of_queue(const struct pool *pool, int released, struct runner_demand *demand)
 {
 	struct runner_demand queued = {0, 0};
@@ -346,8 +348,8 @@ static void demand_of_queue(const struct pool *pool, int released, struct runner
 }
 
 /* Returns how many spare runners are needed: one for each waiting lane and queued task, but at most one per lane. A
- * warm pool keeps a fixed number of spare runners ready. If this number is larger and the runners may be started now,
- * returns this number instead. */
+ * warm pool keeps a fixed number of spare runners ready. If this fixed number is larger than the number of runners that
+ * are needed, and if spare runners may be started now, returns the fixed number. */
 static struct runner_demand spares_wanted(const struct pool *pool)
 {
 	int working = 0, released = 0, most = pool->shared.lane_count;
@@ -379,8 +381,8 @@ static bool asks(const struct queued *work, int64_t number)
 	return work != NULL && work->question == number && (number != 0 || work->isolation == ISOLATION_UNKNOWN);
 }
 
-/* Returns the task to which question `number` to the reader refers. If `number` is 0, returns the next task whose
- * isolation is unknown. */
+/* Returns the task about which the reader was asked in question number `number`. If `number` is 0, returns the next
+ * task whose isolation is unknown. */
 static struct queued *task_of_question(struct pool *pool, int64_t number)
 {
 	for (int i = 0; i < pool->shared.lane_count; i++)
@@ -392,8 +394,8 @@ static struct queued *task_of_question(struct pool *pool, int64_t number)
 	return NULL;
 }
 
-/* Returns a task from which an idle lane could take cases if the reader allows it. Returns NULL if there is none, or if
- * the reader has answered already. */
+/* Returns a task from which an idle lane could take cases if the reader allows it. Returns NULL if there is no such
+ * task, or if the reader has already been asked about the task. */
 static struct queued *task_to_separate(struct pool *pool)
 {
 	struct queued *work = idle_lane(pool) == NULL ? NULL : separable_work(pool);

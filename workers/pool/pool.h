@@ -1,13 +1,13 @@
 /* pool - runs cases on warm judges and runners.
  *
- * A lane is a judge (the process that compares) and its runner (the process that runs the reference). Each runner is
- * a child of the zygote, a Python process that has imported torch and never runs a reference. A definition gets
- * a new runner, so one reference cannot change torch for the next, and torch is imported only once. Definitions whose
- * references can leave nothing behind share runners (workers/pool/isolation.h). A definition may have several runners:
- * idle lanes take some of its cases (workers/pool/separation.h). The judge owns the
- * arena (the memory that it shares with the runner) and gives the verdict. The runner answers with shapes and dtypes, or
- * with a traceback. The pool passes JSON lines between judge and runner and enforces timeouts. The caller polls a single
- * descriptor (pool_fd). */
+ * A lane is a judge (the process that compares) and its runner (the process that runs the reference). Each runner is a
+ * child of the zygote, a Python process that has imported torch and never runs a reference. Each definition gets a new
+ * runner, so one reference cannot change torch for the next reference. Because runners are forked from the zygote,
+ * torch is imported only once. Definitions whose references can leave nothing behind share runners
+ * (workers/pool/isolation.h). A definition may have several runners: idle lanes take some of its cases
+ * (workers/pool/separation.h). The judge owns the arena (the memory that it shares with the runner) and gives the
+ * verdict. The runner answers with shapes and dtypes, or with a traceback. The pool passes JSON lines between judge and
+ * runner and enforces timeouts. The caller polls a single descriptor (pool_fd). */
 #ifndef REFTEST_WORKERS_POOL_POOL_H
 #define REFTEST_WORKERS_POOL_POOL_H
 
@@ -27,8 +27,8 @@ struct pool_options {
 	const char *python;      /* absolute path of the interpreter */
 	const char *root;        /* root of the dataset, to which blob paths are relative */
 	struct judge_program judge;
-	bool libraries;          /* some case may need the provider, so pool_open starts it, before any reference
-				  * runs */
+	bool libraries;          /* if some case may need the provider: pool_open then starts the provider, before any
+				  * reference runs */
 	int lanes;               /* at least 1 */
 	int cores;               /* number of cores that the pool may keep busy; 0: all that this process may use */
 	bool guarded;            /* the caller called pool_guard_open, because it opens several pools */
@@ -40,24 +40,24 @@ struct pool_options {
 	int spares;              /* number of spare runners that a warm pool keeps ready; 0: SPARES_CPU or SPARES_GPU */
 };
 
-/* Number of spare runners that a warm pool keeps ready. On the CPU one is enough, because a runner is ready in
- * milliseconds. On a GPU a runner takes 0.2 s to create its CUDA context, and the user may save another file in that
- * time. More spare runners would waste memory, because each context takes about 0.6 GB of GPU memory. If fewer than
- * SPARES_LOW spare runners are left on a GPU, new ones start even during a run. */
+/* Number of spare runners that a warm pool keeps ready. On the CPU one spare runner is enough, because a new runner is
+ * ready in milliseconds. On a GPU a runner takes 0.2 s to create its CUDA context, and the user may save another file
+ * in that time. More spare runners would waste memory, because each context takes about 0.6 GB of GPU memory. If fewer
+ * than SPARES_LOW spare runners are left on a GPU, new ones start even during a run. */
 enum { SPARES_CPU = 1, SPARES_GPU = 4, SPARES_LOW = 2, SPARES_MOST = 16 };
 
 /* Makes this process a subreaper and closes its memory to debuggers, until pool_guard_close. pool_open does the same
  * unless pool_options.guarded is set. */
 struct pool_guard {
-	int subreaper, dumpable; /* the values before */
+	int subreaper, dumpable; /* the values before pool_guard_open */
 };
 struct pool_guard pool_guard_open(void);
 void pool_guard_close(const struct pool_guard *guard);
 
 /* Starts no process except the provider; judges and runners start with the first task. Until pool_close this process is
- * a subreaper. Other processes of the same user cannot attach a debugger to it, because a reference could otherwise
- * change a verdict in its memory. Judges are forked from this process, which must therefore have a single thread and no
- * CUDA context. */
+ * a subreaper. Other processes of the same user cannot attach a debugger to this process, because a reference could
+ * otherwise change a verdict in the memory of this process. Judges are forked from this process, which must therefore
+ * have a single thread and no CUDA context. */
 struct pool *pool_open(const struct pool_options *options, struct err *err);
 
 /* Starts a judge and the spare runners now, so that the first tasks need not wait for them. `watch` calls it. */
@@ -94,7 +94,7 @@ struct pool_running {
 	const char *preparing;	/* what the ground truth of the case waits for ("flashinfer compiles page"); NULL: nothing */
 };
 /* Writes an entry for each lane that has a case, and returns their number, at most `most`. The entries are valid until
- * pool_dispatch. */
+ * the next call of pool_dispatch. */
 int pool_running(const struct pool *pool, struct pool_running *out, int most);
 int pool_pending(const struct pool *pool); /* number of submitted cases whose results pool_next has not returned yet */
 int pool_spares(const struct pool *pool);  /* number of runners that are ready and assigned to no lane */

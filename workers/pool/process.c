@@ -16,7 +16,8 @@
 
 #include "base/arena.h"
 
-enum { FDS_MAX = 8, FD_ABOVE = 16 /* copied descriptors get numbers above those of all target descriptors */ };
+enum { FDS_MAX = 8, FD_ABOVE = 16 /* the copies that copy_fds makes get at least this number, which is above all target
+				   * descriptors */ };
 
 static int set_attributes(posix_spawnattr_t *attributes)
 {
@@ -94,12 +95,12 @@ int process_start(struct process *process, const char *path, char *const argv[],
 	return rc;
 }
 
-/* Defined only in programs with the leak sanitizer. `_exit` skips the check for leaks, so this program calls this
- * function before `_exit`. */
+/* Only programs with the leak sanitizer have this function. `_exit` skips the check for leaks, so a forked process
+ * calls this function before `_exit`. */
 void __lsan_do_leak_check(void) __attribute__((weak));
 
-/* Resets ignored signals to their default, because a forked process would ignore the same signals. This program has no
- * signal handlers; those of a sanitizer must stay. */
+/* Resets ignored signals to their default, because a forked process would otherwise ignore the same signals. Leaves
+ * signal handlers as they are: this program has none, and the handlers of a sanitizer must stay. */
 static void heed_signals(void)
 {
 	struct sigaction now;

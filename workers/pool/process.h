@@ -29,7 +29,8 @@ int process_fork(struct process *process, const char *name, int (*run)(void *con
 /* If the process has ended, reaps it, sets `status` to its wait status and returns true. */
 bool process_ended(struct process *process, int *status);
 
-/* Continues a process that a signal has stopped. `pidfd` is its descriptor; if it is -1, does nothing. */
+/* Continues a process that a signal has stopped. `pidfd` is a pidfd of the process; if it is -1, this function does
+ * nothing. */
 void process_let_continue(int pidfd);
 
 /* Sends SIGKILL to the process and to its process group. The process must still be reaped. */

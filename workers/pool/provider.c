@@ -22,7 +22,8 @@ extern char **environ;
 enum {
 	UP_MS = 300000, /* time limit to import torch and create the CUDA context */
 	FAILURES_MAX = 2,
-	/* If a library has ended the process this many times for an op family, it is not used for that family again. */
+	/* If a library has ended the process this many times for an op family, the library is not used for that family
+	 * again. */
 	ENDS_MAX = 2,
 	ALLOW_MAX_S = 7200, /* limit in seconds for the extra time of one preparation (an import, a compilation) */
 	SAID = 16 << 10,    /* the most bytes of the process's output that are kept */
@@ -308,7 +309,7 @@ static void say_late(const struct provider *provider, struct buf *out)
 			   provider->doing.data);
 }
 
-/* Handles one line from the provider. Returns the answer in it, or NULL if the line is another message. */
+/* Handles one line from the provider. Returns the answer in the line, or NULL if the line is another message. */
 static const char *on_line(struct provider *provider, const char *line, size_t length)
 {
 	const struct json_text text = {"provider", line, length, 1};

@@ -1,14 +1,15 @@
 /* provider - the process that computes ground truths with external libraries: python/provider.py.
  *
- * One provider process serves all lanes of a device (a lane is a judge and its runner). The process is started for
- * the first case that needs it and keeps running. Because the process keeps running, libraries are imported and
- * kernels are compiled only once. A provider answers one request at a time. If the process has ended twice while a
- * library computed one op family, that library is not used for this family again. A kernel that hangs then costs two
- * timeouts and not one per case. Every request gets exactly one answer. If the process dies, hangs or does not start,
- * the answer is {"failed"} with a message.
+ * One provider process serves all lanes of a device (a lane is a judge and its runner). The process is started for the
+ * first case that needs it and keeps running. Because the process keeps running, libraries are imported and kernels are
+ * compiled only once. A provider answers one request at a time. If the process has ended twice while a library computed
+ * one op family, that library is not used for this family again. Therefore a kernel that hangs costs two timeouts, and
+ * not one per case. Every request gets exactly one answer. If the process dies, hangs or does not start, the answer is
+ * {"failed"} with a message.
  *
- * All processes of the same user can change the memory of a process that was just exec'd. The pool therefore calls
- * provider_start_no_more as soon as a reference that could do this to the provider may have run. */
+ * A process that was just exec'd is not protected yet: all processes of the same user can change its memory. Therefore
+ * the pool calls provider_start_no_more as soon as a reference that could change the memory of a new provider may have
+ * run. */
 #ifndef REFTEST_WORKERS_POOL_PROVIDER_H
 #define REFTEST_WORKERS_POOL_PROVIDER_H
 
@@ -63,8 +64,8 @@ void provider_ask(struct provider *provider, const char *text, size_t length, in
 
 /* Returns the answer to the request, valid until the next call. Returns NULL if there is no answer yet. */
 const char *provider_answer(struct provider *provider, int64_t now_ms);
-/* Returns whether provider_answer would return an answer now. The poll loop needs this: no event wakes it for an answer
- * that is available already. */
+/* Returns whether provider_answer would return an answer now. The poll loop needs this function: if an answer is
+ * available already, no event wakes the loop. */
 bool provider_answers_now(const struct provider *provider);
 /* Returns the time in ms at which provider_answer must be called next; INT64_MAX: never. */
 int64_t provider_deadline(const struct provider *provider);

@@ -10,16 +10,16 @@
 #include "workers/pool/task_order.h"
 
 /* Returns whether the task itself allows its cases to be separated. The task does not allow it if the times of the
- * cases are unknown, if a constant must be recovered, or if a ground truth is Python source in the dataset. Such a
- * ground truth could also keep something from case to case. */
+ * cases are unknown, if a constant must be recovered, or if a ground truth is Python source in the dataset. Python
+ * source could also keep something from case to case. */
 bool separation_by_task(const struct task *task);
 
-/* Returns how long the cases after the current one are expected to take, or 0 if they must not be separated. Cases
- * count even if it is not known yet whether they may be separated. */
+/* Returns how long the cases after the current one are expected to take, or 0 if they must not be separated. If it is
+ * not known yet whether the cases may be separated, returns their time, too. */
 double separation_seconds(const struct queued *work);
 
-/* Removes about half of these cases, the last ones, from `work` and returns them as separate work. `work` must be
- * separable, and separation_seconds must not be 0. */
+/* Removes the last cases from `work`, with about half of the time that remains, and returns these cases as separate
+ * work. `work` must be separable, and separation_seconds must not be 0. */
 struct queued *separation_take(struct queued *work);
 
 #endif

@@ -38,7 +38,7 @@ struct truth_program {
 	const char *source;      /* the source, if it is a single file whose function gets its inputs by name; else
 				  * NULL */
 	const char *entry_point; /* the function that is called */
-	/* The rest is set if `source` is NULL. The function gets its inputs by position. */
+	/* If `source` is NULL, the fields from here on are set, and the function gets its inputs by position. */
 	const struct program_file *files;
 	int file_count;
 	const char *entry_file; /* the file that defines the function or, if it is compiled, binds it to Python */
@@ -51,7 +51,8 @@ struct truth_program {
 struct task {
 	const char *name;      /* op_type/name, for messages */
 	const char *reference;
-	const struct truth_program *program; /* runs instead of the reference; NULL: the reference runs */
+	const struct truth_program *program; /* a program that runs instead of the reference; NULL: the reference
+					      * runs */
 	const struct definition *definition; /* says how the reference is called; NULL: run() gets every input by name */
 	const struct read_file *reads;
 	int read_count;

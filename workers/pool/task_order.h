@@ -12,7 +12,8 @@
 /* Whether a task's runner may serve other tasks afterwards (workers/pool/isolation.h). */
 enum isolation { ISOLATION_UNKNOWN, ISOLATION_OWN, ISOLATION_KEPT };
 
-/* Whether cases of a task may run in several runners at the same time (workers/pool/separation.h). */
+/* Whether the cases of a task may be divided among several runners that run at the same time
+ * (workers/pool/separation.h). */
 enum separable { SEPARABLE_UNKNOWN, SEPARABLE_NO, SEPARABLE_YES };
 
 /* An element of a queue: a task, or a single case that is retried. */

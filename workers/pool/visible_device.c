@@ -6,7 +6,8 @@
 
 #define VARIABLE "CUDA_VISIBLE_DEVICES="
 
-/* CUDA ignores all entries after one that is not a device. */
+/* Returns whether this entry of CUDA_VISIBLE_DEVICES names a device. If an entry does not, CUDA ignores it and all
+ * entries after it. */
 static bool names_device(const char *entry, size_t length)
 {
 	return length > 0 && entry[0] != '-';

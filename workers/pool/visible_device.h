@@ -1,8 +1,9 @@
 /* visible_device - makes the processes that work with a GPU see only this GPU, as "cuda:0", by the variable
  * CUDA_VISIBLE_DEVICES.
  *
- * CUDA initialises every GPU that a process sees, so on a host with many GPUs each new process would take longer. In
- * addition, a reference that names "cuda:0" gets the GPU that its inputs are on. */
+ * CUDA initialises every GPU that a process sees, so on a host with many GPUs each new process would take longer. If
+ * only one GPU is visible, the process starts faster. In addition, "cuda:0" in a reference then means the GPU on which
+ * its inputs are. */
 #ifndef REFTEST_WORKERS_POOL_VISIBLE_DEVICE_H
 #define REFTEST_WORKERS_POOL_VISIBLE_DEVICE_H
 

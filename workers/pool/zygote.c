@@ -42,13 +42,14 @@ enum {
 	ORPHANS_MS = 20, /* time between two searches for orphans */
 	CLOSE_MS = 1000, /* time limit for all processes to end in zygote_close */
 	/* A runner is ended when the available memory of the machine falls below 1/SPARE_PART of the memory that was
-	 * available at the runner's start. The limit for the runner's own memory does not suffice: its sum lacks memory
-	 * that the kernel uses for the runner, for example for sockets. */
+	 * available at the runner's start. The limit for the memory of the runner's processes does not suffice: the sum
+	 * of their memory does not include memory that the kernel uses for the runner, for example for sockets. */
 	SPARE_PART = 20,
 	FAILURES_MAX = 3,
 	/* The number of CUDA contexts that are created at the same time. A larger number would gain little, because the
 	 * driver creates one context after the other. On an H200, creating three contexts at a time gives 13.4 contexts
-	 * per second. Creating eight at a time gives 13.9, but each takes twice as long (bench/contexts.py). */
+	 * per second. Creating eight contexts at a time gives 13.9 contexts per second, but each context then takes
+	 * twice as long (bench/contexts.py). */
 	WARMING_MOST = 3,
 	PIPE_READS = 32 /* limit for consecutive reads of a pipe, because a reference may print endlessly */
 };
@@ -114,8 +115,8 @@ static int make_pipe(int epoll, int ends[2], struct err *err)
 
 /* ---- the zygote ---- */
 
-/* Makes the folder that contains the temporary folders of runners without their own /tmp. This process removes the
- * folder, because the zygote may have been killed. */
+/* If runners have no /tmp of their own, their temporary folders are in the folder that this function makes. This
+ * process removes the folder at the end, because the zygote may have been killed. */
 static int make_folder(struct zygote *runners, struct err *err)
 {
 	const char *place = getenv("TMPDIR");
@@ -178,7 +179,8 @@ static int launch(struct zygote *runners, int socket, int output, struct err *er
 			runners->script,
 			(char *)(uintptr_t)(visible != NULL ? VISIBLE_DEVICE_NAME : runners->device),
 			threads,
-			(char *)(uintptr_t) "4", /* the descriptor of the sandbox's library */
+			(char *)(uintptr_t) "4", /* the number of the descriptor through which the zygote loads the
+						  * library of the sandbox */
 			(char *)(uintptr_t)runners->root,
 			runners->folder,
 			NULL};
@@ -381,8 +383,8 @@ int zygote_want(struct zygote *runners, struct runner_demand demand, struct err 
 	return 0;
 }
 
-/* Returns whether `a` is the better one of two spare runners. A used runner is better, so that unused ones stay
- * available; among equals, the one that has waited longest is better. */
+/* Returns whether spare runner `a` is better than spare runner `b`. A used runner is better than an unused one, so that
+ * unused runners stay available. If both are used or both are unused, the runner that has waited longer is better. */
 static bool better(const struct child *a, const struct child *b)
 {
 	return b == NULL || (a->used != b->used ? a->used : a->ready_ms < b->ready_ms);
@@ -470,8 +472,8 @@ void zygote_drop(struct zygote *runners, struct child *child)
 		reap(runners, child);
 }
 
-/* Handles a runner that closed its socket. The runner may be exiting; a runner that keeps running longer than END_MS
- * is killed. */
+/* Handles a runner that closed its socket. The runner is probably exiting. If it is still running after END_MS
+ * milliseconds, it is killed. */
 static void await_end(struct child *child, int64_t now_ms)
 {
 	channel_close(&child->channel);
@@ -639,7 +641,7 @@ static int read_fresh_child(struct zygote *runners, struct child *child, int64_t
 
 	if (event == CHILD_LINE && strncmp(line, "{\"ready\"", 8) == 0) {
 		trace("runners", "child %d: %.*s", (int)child->pid, (int)length, line);
-		if (!child->used) /* a used runner keeps its /proc */
+		if (!child->used) /* for a used runner, `proc` is already set */
 			child->proc = channel_take_fd(&child->channel);
 		if (child->proc < 0 && (runners->layers & SANDBOX_MEMORY_SUM) != 0)
 			return err_set(err, "the memory of a reference's processes cannot be added up: its runner has no /proc");
@@ -651,7 +653,8 @@ static int read_fresh_child(struct zygote *runners, struct child *child, int64_t
 		child->deadline_ms = INT64_MAX;
 		return 0;
 	}
-	if (child->used && event != CHILD_NOTHING) { /* the runner is not in its original state, or it has ended */
+	if (child->used && event != CHILD_NOTHING) { /* any event means that the runner is not in its original state, or
+						      * that it has ended */
 		trace("runners", "child %d is not kept: %.*s", (int)child->pid, event == CHILD_LINE ? (int)length : 0,
 		      event == CHILD_LINE ? line : "");
 		zygote_drop(runners, child);
@@ -730,7 +733,8 @@ static bool any_watched(const struct zygote *runners)
 	return false;
 }
 
-/* Computes the exact sum only if the quick sum is too large. The quick sum is never smaller than the exact one. */
+/* Computes the exact sum of the memory only if the quick sum is too large. (The quick sum is never smaller than the
+ * exact sum.) */
 static bool uses_too_much(const struct child *child)
 {
 	return memory_watch_sum(child->proc, false) > child->memory_most &&
@@ -738,8 +742,8 @@ static bool uses_too_much(const struct child *child)
 }
 
 /* Ends the runners that use too much memory. If this machine has no memory left, ends all runners. If only one runner
- * has a reference, that reference must be the cause. If there are several, the cause is unknown, and their cases are
- * tried again one by one. */
+ * has a reference, that reference must be the cause of the lack of memory. If several runners have references, the
+ * cause is unknown, and the cases of these runners are tried again one by one. */
 static void watch_memory(struct zygote *runners)
 {
 	int64_t available = sandbox_available_memory();

@@ -2,13 +2,13 @@
  * runners.
  *
  * A spare runner waits until a lane needs a runner. A runner serves one definition and is then killed. If the source
- * code of both references allows it, the runner is released instead, and serves another definition
- * (workers/pool/isolation.h). A runner's slot is free again after the zygote has reported the runner's end and has been
- * told to reap the runner. Until the runner is reaped, the kernel cannot reuse the runner's pid. If the zygote dies,
- * the kernel kills all runners, and a new zygote is started when runners are needed. The zygote kills processes that
- * references leave behind. If the zygote has died, zygote_dispatch kills these processes, which requires that this
- * process is a subreaper. A new zygote is started only when all of these processes have ended, because they could
- * change the zygote while it starts. */
+ * code of its reference allows it, the runner is released instead, and then serves another definition whose reference
+ * allows it, too (workers/pool/isolation.h). A runner's slot is free again after the zygote has reported the runner's
+ * end and has been told to reap the runner. Until the runner is reaped, the kernel cannot reuse the runner's pid. If
+ * the zygote dies, the kernel kills all runners, and a new zygote is started when runners are needed. The zygote kills
+ * processes that references leave behind. If the zygote has died, zygote_dispatch kills these leftover processes, for
+ * which this process must be a subreaper. A new zygote is started only when all leftover processes have ended, because
+ * they could change the zygote while it starts. */
 #ifndef REFTEST_WORKERS_POOL_ZYGOTE_H
 #define REFTEST_WORKERS_POOL_ZYGOTE_H
 
@@ -34,7 +34,8 @@ enum child_state {
 struct child {
 	enum child_state state;
 	int64_t number;         /* a number that no other runner of this pool has; never 0 */
-	pid_t pid;              /* in the zygote's PID namespace, so only a name for messages; 0: not known yet */
+	pid_t pid;              /* the pid in the zygote's PID namespace, which is useful only in messages; 0: not known
+				 * yet */
 	int pidfd;              /* -1: not known yet */
 	struct channel channel;
 	int pipe;               /* pipe with the runner's stdout and stderr; -1: closed */
@@ -55,11 +56,12 @@ struct child {
 				 * memory */
 	int proc;               /* the directory /proc of the runner's PID namespace, if the memory of its processes is
 				 * added up; else -1 */
-	int64_t memory_most;    /* the largest sum of memory that is allowed; 0: no reference is loaded yet */
+	int64_t memory_most;    /* the largest sum that the memory of all processes of the runner may have; 0: no
+				 * reference is loaded yet */
 	int64_t memory_spare;   /* bytes of memory that must stay available on this machine */
 };
 
-enum { ZYGOTE_GONE = 64 }; /* how many runners that are gone the pool remembers */
+enum { ZYGOTE_GONE = 64 }; /* how many numbers of runners that are gone are kept */
 
 enum { RUNNER_POOL_PRINTED = 64 << 10 }; /* how many bytes of a reference's output are kept */
 
@@ -84,7 +86,7 @@ struct zygote {
 	int room;                    /* slots */
 	int64_t numbers;             /* the number of the newest runner */
 	int64_t gone[ZYGOTE_GONE];   /* the numbers of the last runners that are gone; 0: unused */
-	unsigned gone_count;         /* how many runners were gone in total */
+	unsigned gone_count;         /* how many numbers were written to `gone` in total */
 	struct control_groups groups;
 	const char *required;        /* what references must not reach; NULL: nothing; not owned */
 	bool taken;                  /* a runner was taken, so a reference may have run */
@@ -107,7 +109,7 @@ struct runner_demand {
 /* Starts runners until enough runners are ready or starting to meet the demand. */
 int zygote_want(struct zygote *runners, struct runner_demand demand, struct err *err);
 /* Starts a reader and returns it. Returns NULL if no reader can be started now; if none can ever be started, also sets
- * `err`. The caller owns the reader like a runner that it took. The first line of a reader is {"ready"}. */
+ * `err`. The caller owns the reader, as it owns a runner from zygote_take. The first line of a reader is {"ready"}. */
 struct child *zygote_reader(struct zygote *runners, struct err *err);
 /* Handles what the zygote and the spare runners send, and the end of these processes. Returns -1 with a message if no
  * runner can be started. */
@@ -119,13 +121,14 @@ int64_t zygote_deadline(
  * otherwise never returns such a runner. Returns NULL if none is ready. */
 struct child *zygote_take(struct zygote *runners, bool used);
 /* Takes back a runner whose reference cannot leave anything behind. The runner removes the reference and compares the
- * state of its process with the state before the reference. If nothing differs, it is spare again; otherwise it
- * ends. */
+ * state of its process with the state before the reference. If nothing differs, the runner is spare again; otherwise
+ * the runner ends. */
 void zygote_release(struct zygote *runners, struct child *child);
 void zygote_drop_used(struct zygote *runners);     /* kills the spare runners that were used */
 int zygote_spares(const struct zygote *runners);   /* number of spare runners that are ready and were not used */
 
-/* Returns whether a runner was taken that can reach the memory of processes that reftest starts from now on. */
+/* Returns whether a runner was taken, so that a reference may have run, and whether such a reference could reach the
+ * memory of processes that reftest starts from now on. */
 bool zygote_reaches_processes(const struct zygote *runners);
 
 /* Returns how many runners without a lane may use device memory: spare, starting and ending ones. */
@@ -134,8 +137,8 @@ int zygote_idle(const struct zygote *runners);
 void zygote_thin(struct zygote *runners);
 
 enum child_event { CHILD_NOTHING, CHILD_LINE, CHILD_ENDED, CHILD_BABBLES };
-/* Returns the next event of a runner. CHILD_LINE means that the runner sent a line, which is valid until the next
- * call. CHILD_BABBLES means that it sent a line that is too long. CHILD_ENDED means that it has ended. */
+/* Returns the next event of a runner. CHILD_LINE means that the runner sent a line, which is valid until the next call.
+ * CHILD_BABBLES means that the runner sent a line that is too long. CHILD_ENDED means that the runner has ended. */
 enum child_event child_next(struct child *child, int64_t now_ms, char **line, size_t *length);
 /* Reads the text that the runner has printed so far into `printed`. */
 void child_listen(struct child *child);
@@ -144,12 +147,13 @@ void child_listen(struct child *child);
  * ended, the slot is freed immediately. */
 void zygote_drop(struct zygote *runners, struct child *child);
 
-/* Returns whether the runner with this number, and every process that it started, has ended. This is known only if the
- * runner had a PID namespace, and only of the last ZYGOTE_GONE such runners. */
+/* Returns whether the runner with this number, and every process that it started, has ended. Returns false for a runner
+ * that had no PID namespace, and for a runner that ended before the last ZYGOTE_GONE runners. */
 bool zygote_is_gone(const struct zygote *runners, int64_t number);
 
-/* Limits the memory of all processes of a runner together, before it loads a reference. Uses a control group, or
- * otherwise adds up the memory; does nothing if neither is possible. Returns -1 on error. */
+/* Limits the memory of all processes of a runner together, before it loads a reference. If possible, uses a control
+ * group. Otherwise the memory of the processes is added up repeatedly. If this is not possible either, does nothing.
+ * Returns -1 on error. */
 int zygote_limit_memory(struct zygote *runners, struct child *child, int64_t bytes);
 
 int64_t clock_ms(void); /* monotonic */
