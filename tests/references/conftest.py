@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 02d04192ade4d13dbe1681f41da4e305
+# reftest-body: 0a7087435a8c5938b716a4de99da2801
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
 Each definition of the dataset has a class in a test file here. A test runs the definition's reference on valid inputs
@@ -11,7 +11,7 @@ without ground truth is skipped, with the reason.
 
 If reftest is installed, it generates the same inputs as for `reftest verify`, which expose subtle mistakes. Without
 reftest, the inputs are random noise. Before every call of a reference, seed_everything seeds the generators of torch,
-CUDA, Python and NumPy; python/runner.py of reftest has a copy, which must seed the same generators.
+CUDA, Python and NumPy. python/runner.py of reftest has a copy of this function, which must seed the same generators.
 
 - `pytest tests/references` tests small and medium sizes, and the workloads.
 - `pytest tests/references -m "slow or not slow"` also tests the large sizes.
@@ -77,12 +77,12 @@ LIBRARIES = Path(__file__).resolve().parent / "reftest_libraries"
 # Pytest must not import the files in this directory, because they have the names of libraries.
 collect_ignore = [LIBRARIES.name]
 
-# Which values an input has after the call, if the operation writes to it: those of the output `output`, or, if `output`
-# is None, values that no output has. If `may_keep` is true, the input may also have its old values.
+# The values that an input has after the call, if the operation writes to it: the values of the output `output`. If
+# `output` is None, no output has these values. If `may_keep` is true, the input may also have its old values.
 Left = collections.namedtuple("Left", "output may_keep")
 
-# A test class has an entry for each input that the operation may write to: WRITTEN, KEPT_OR_WRITTEN, written("y"), or
-# "y" for an input that has its old values or those of output "y".
+# A test class has an entry for each input that the operation may write to: WRITTEN, KEPT_OR_WRITTEN, written("y") or
+# "y". The entry "y" means that the input has its old values, or the values of the output "y".
 WRITTEN, KEPT_OR_WRITTEN = Left(None, False), Left(None, True)
 
 
@@ -148,7 +148,8 @@ def read_tolerance(word):
 
 def asked_rule(test, dtype, rule):
     """Returns the tolerance rule of an output. The numbers of pytest's --tolerance replace those of `rule`. Without
-    that option, the numbers in the test file's TOLERANCES replace them (from `reftest generate --tolerance`)."""
+    that option, the numbers in the test file's TOLERANCES replace those of `rule` (from `reftest generate
+    --tolerance`)."""
     texts = getattr(sys.modules.get(test.__module__), "TOLERANCES", ())
     for asked in ASKED_TOLERANCES, dict(map(read_tolerance, texts)):
         found = asked.get(dtype, asked.get(None))
@@ -204,8 +205,8 @@ def _definition_text(op_type, name):
 
 
 def load_definition(op_type, name):
-    """Loads a definition from its JSON file. The inputs that no case passes are moved to "left_out". The op_type is that
-    of the file's folder."""
+    """Loads a definition from its JSON file. The inputs that no case passes are moved to "left_out". The op_type is the
+    name of the file's folder."""
     definition = json.loads(_definition_text(op_type, name)) | {"op_type": op_type}
     for spec in [*definition["inputs"].values(), *definition["outputs"].values()]:
         for size in spec["shape"] or ():
@@ -357,8 +358,8 @@ def fitted(run, fitting):
     - A parameter in "left_out" that has no default gets None.
     - An optional input for which `run` has no parameter is not passed.
     - An input whose name cannot be the name of a parameter is passed as the next parameter that has no input.
-    - Suppose that exactly one input has no parameter, and exactly one parameter without a default has no input. If
-      both have the same position, the input is passed as this parameter."""
+    - Suppose that exactly one input has no parameter, and exactly one parameter without a default has no input. If this
+      input and this parameter have the same position, the input is passed as the parameter."""
     if fitting is None:
         return run
     given, left_out = fitting["inputs"], fitting["left_out"]
@@ -442,8 +443,8 @@ def run_and_leave(test, inputs, seed=0, run=None):
     return call_reference(test, inputs, seed, run)[:2]
 
 
-# The results of a call of a reference: `outputs`; `left`, {name: value after the call} for the inputs that the
-# operation may write to; and `memory`, the address of each output's memory (None if an input has the same memory).
+# The results of a call of a reference. `left` is {name: value after the call} for the inputs that the operation may
+# write to. `memory` has the address of each output's memory, or None if an input has the same memory.
 Called = collections.namedtuple("Called", "outputs left memory")
 
 
@@ -470,7 +471,8 @@ def call_reference(test, inputs, seed=0, run=None):
 
 
 def outputs_or_inputs(test, result, inputs):
-    """Returns the outputs. They are inputs if the reference returns None, and each output has the name of an input."""
+    """Returns the outputs. If the reference returns None, and each output has the name of an input, these inputs are
+    the outputs."""
     names = list(definition_of(test)["outputs"])
     tensors = [inputs.get(name) for name in names]
     if result is None and all(isinstance(x, torch.Tensor) for x in tensors):
@@ -490,8 +492,8 @@ def class_of(test):
 
 @functools.cache
 def run_of_class(test_class):
-    """Returns the function `run` of a class's reference. It is the same in all cases of the class, as in `reftest
-    verify`, so that it keeps its state from earlier cases."""
+    """Returns the function `run` of a class's reference. The function is the same in all cases of the class, as in
+    `reftest verify`, so that it keeps its state from earlier cases."""
     return compiled(test_class)
 
 
@@ -1010,7 +1012,7 @@ def place_of(test, case):
 
 
 def make_second_inputs(test, case, device):
-    """Returns a second set of inputs with the same shapes, and its case."""
+    """Returns a second set of inputs with the same shapes, and the case that has these inputs."""
     second = case.second_set()
     return second, make_inputs(test, second, device)
 
@@ -1453,7 +1455,7 @@ def recovered_constants(test):
 
 def constants_of(test):
     """Returns the constants of the reference: the values that the definition gives, else the values that the
-    reference's outputs reveal. Returns None if neither is known."""
+    reference's outputs reveal. Returns None if neither values are known."""
     return _constants(class_of(test))
 
 
@@ -1833,7 +1835,7 @@ def changed_inputs(test, inputs, left):
 
 
 def own_truths(test, case, inputs, changed):
-    """Computes expected values, for those changed inputs whose expected values equal no output. Raises Unavailable if
+    """Computes the expected values of those changed inputs whose expected values equal no output. Raises Unavailable if
     reftest's kernels are not installed."""
     names = [name for name, leaves in changed.items() if leaves.output is None]
     return builtin_truth(test, case, inputs, names)[1] if names else {}

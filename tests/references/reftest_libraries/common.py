@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: fe2e7f107a1b00878f526936473b6f71
+# reftest-body: 6ed47c25a09c10d28e59658dc754d53a
 # fmt: off
 # ruff: noqa
 """common - code that the tables of libraries, the provider (python/provider.py) and generated tests share.
@@ -77,8 +77,8 @@ class Row:
     most: int = None  # highest compute capability, times ten; None: any
     first_use_s: int = 900  # extra seconds for the first call, which may compile kernels
     # `coarse` is {output role: (atol, rtol)} if the library's arithmetic is coarser than the definition's. A ground
-    # truth with coarser arithmetic does not decide a verdict alone. No other tolerance is added for a library, except
-    # Call.noise.
+    # truth with coarser arithmetic does not decide a verdict alone. Besides `coarse`, only Call.noise widens the bounds
+    # for a library.
     coarse: dict = None
     mutates: str = ""  # roles of the inputs that the library's function writes to
     # If true, `reftest verify` skips this row by default (--ground-truth auto), and uses it only if the user names the
@@ -109,8 +109,8 @@ class Call:
         self.roles, self.output_roles = request["roles"], request["output_roles"]
         self.modes = frozenset(request["modes"])
         self.outputs = request["outputs"]
-        self.api = request.get("api")  # the function that the tag fi_api: names; `arguments`: its argument for an input
-        self.arguments = request.get("arguments", {})
+        self.api = request.get("api")  # the name of the function in the tag fi_api:, if any
+        self.arguments = request.get("arguments", {})  # maps each input to its argument of this function
         self.noise = 0.0  # the quantisation error of intermediate values, as a fraction of an output's root mean square
 
     def __getitem__(self, role):
@@ -138,15 +138,15 @@ class Call:
         raise Unavailable("it supports only %s" % ", ".join(modes))
 
     def constant(self, role, name=None, default=None):
-        """Returns the Python scalar with this role. If there is none, returns the reference's constant `name` (by
-        default the role's name), or `default`."""
+        """Returns the Python scalar with this role. If no scalar has this role, returns the reference's constant `name`
+        (by default the role's name), or `default`."""
         value = self.get(role, self.constants.get(name or role, default))
         if value is None:
             raise Unavailable("no value for '%s'" % (name or role))
         return value
 
     def output_shape(self, role):
-        """Returns the shape of the output with this role. A row needs it for sizes that no input has."""
+        """Returns the shape of the output with this role. A row needs this shape for sizes that no input has."""
         (shape,) = (spec["shape"] for spec in self.outputs if spec["name"] == self.output_roles[role])
         return shape
 
@@ -400,7 +400,7 @@ class GatedDelta:
         if self.indices is not None and self.state is None:
             raise Unavailable("the pool of states to which the indices refer is absent")
         self.scale = float(call.get("scale", 0)) or self.q.shape[-1] ** -0.5
-        self.v_last = call.is_("v_last")  # states are [K, V]
+        self.v_last = call.is_("v_last")  # whether states are [K, V]
         self.l2norm = bool(call.get("l2norm", call.is_("l2norm")))
         self.updates = not call["frozen"] if call.has("frozen") else call.constants.get("updates_state") != 0
 

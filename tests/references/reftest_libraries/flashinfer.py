@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 5b604de8b9fde9a2dfc390a9cb9f2e2f
+# reftest-body: a7d84aed2da1693acfb1653900ef9cfc
 # fmt: off
 # ruff: noqa
 """flashinfer - computes ground truths with FlashInfer. The tables in this file were written for flashinfer-python
@@ -115,8 +115,8 @@ def gqa_paged(backend):
 
 
 def gqa_decode_or_prefill(call: Call):
-    """Computes decode with the decode wrapper's tensor core kernels, because its other kernels support few group
-    sizes."""
+    """Computes decode with the decode wrapper's tensor core kernels, because the wrapper's other kernels support few
+    group sizes."""
     import flashinfer
 
     if call.has("qo_indptr"):
@@ -381,7 +381,7 @@ def gdn(call: Call):
         output, new_state = chunk_gated_delta_rule(
             q, k, v, gate.contiguous(), beta.contiguous(), form.scale, None if form.state is None else before, True,
             cu_seqlens, use_qk_l2norm_in_kernel=form.l2norm, output_state=torch.full_like(before, float("nan")))
-        empty = (cu_seqlens[1:] == cu_seqlens[:-1]).view(-1, 1, 1, 1)  # no tokens: the kernel skips the state
+        empty = (cu_seqlens[1:] == cu_seqlens[:-1]).view(-1, 1, 1, 1)  # without tokens, the kernel writes no state
         new_state = torch.where(empty, before, new_state)
         call.noise = 0.01  # tensor cores multiply rounded factors in each chunk
         return call.outputs_of(output=output, new_state=new_state)
@@ -423,8 +423,8 @@ def mamba_ssu(call: Call):
     wide = dt.dtype if all(y.dtype == dt.dtype for y in given) else call.torch.float32
 
     def by_head(value, leading, trailing, dtype):
-        """Returns a view of `value` with the shape [..., heads, dim, width] or a prefix of it, whose strides after the
-        heads are 0."""
+        """Returns a view of `value` with the shape [..., heads, dim, width] or a prefix of this shape. The strides of
+        the axes after `heads` are 0."""
         if value is None:
             return None
         while value.dim() < leading + 1 + trailing:

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: e7e3a5e227da4d84133dadf8e0a77dc9
+# reftest-body: e6d2d9c865362bbafd17986784393f01
 # fmt: off
 # ruff: noqa
 """sglang - computes ground truths with SGLang. "sglang" uses its Triton kernels; that table was written for sglang
@@ -290,8 +290,8 @@ def gqa_paged(call: Call):
 
 
 def mla_paged(call: Call):
-    """Computes latent attention with FlashAttention 3. The latent keys are passed as the values, and their queries as
-    the argument qv."""
+    """Computes latent attention with FlashAttention 3. The latent keys are passed as the values, and the latent queries
+    as the argument qv."""
     return paged(call, call["q_pe"], call["k_pe"].unsqueeze(2), call["k"].unsqueeze(2), qv=call["q"])
 
 
