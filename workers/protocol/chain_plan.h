@@ -10,17 +10,19 @@
 
 struct chain_plan; /* opaque */
 
-/* Makes the plan for a chain in JSON. Returns NULL with a message that names the step, as in "ground_truth/1 (rope):
- * …": no family computes the step with these shapes and dtypes, or a hidden constant has no value. */
+/* Makes the plan for a chain in JSON. Returns NULL with a message if no family computes a step with its shapes and
+ * dtypes, or if a hidden constant of a step has no value. The message names the step, as in "ground_truth/1 (rope):
+ * …". */
 struct chain_plan *chain_plan_make(const struct kernels_api *api, const char *text, const struct op_problem *problem,
 				   struct arena *arena, struct err *err);
 
 /* Returns the version of the chain: a digest of its text and of its families' sources. */
 const char *chain_plan_version(const struct chain_plan *plan, struct arena *arena);
 
-/* Returns the tolerance rule of an output of the definition. This rule combines the rules of the steps on which the
- * output depends: atol and rtol are sums, and hit_ratio is the smallest. An output depends on a step if the step makes
- * it, or makes a tensor from which it is computed. `c` is a case of the definition. */
+/* Returns the tolerance rule of an output of the definition. The rule combines the rules of the steps on which the
+ * output depends: its atol and its rtol are sums over these steps, and its hit_ratio is the smallest one of these
+ * steps. An output depends on a step if the step makes the output, or makes a tensor from which the output is computed.
+ * `c` is a case of the definition. */
 struct rule chain_plan_rule(const struct chain_plan *plan, const struct op_case *c, int output);
 
 /* Computes all outputs on the host. `in` and `out` are the tensors of the definition on the host. Returns -1 with a

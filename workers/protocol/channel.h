@@ -1,7 +1,8 @@
 /* channel - sends and receives lines over a stream socket, with optional descriptors (SCM_RIGHTS).
  *
- * A channel works with a blocking socket (in the judge) or with a non-blocking socket (in the pool). The peer is not
- * trusted, so the length of a line is limited, and received descriptors that no caller requests are closed. */
+ * A channel works with a blocking socket (in the judge) or with a non-blocking socket (in the pool). The process at the
+ * other end of the socket is not trusted. Therefore the length of a line is limited, and received descriptors that no
+ * caller takes are closed. */
 #ifndef REFTEST_WORKERS_PROTOCOL_CHANNEL_H
 #define REFTEST_WORKERS_PROTOCOL_CHANNEL_H
 
@@ -22,8 +23,8 @@ struct channel {
 	size_t taken;          /* how many bytes of `in` were returned as lines */
 	size_t scanned;        /* how many bytes of `in` were searched for a newline */
 	struct outgoing *first, **last;
-	int epoll;    /* not owned; -1: the channel is in no event loop */
-	bool waiting; /* the epoll also reports when the socket accepts data (EPOLLOUT) */
+	int epoll;    /* the epoll of channel_watch, not owned; -1: channel_watch was not called */
+	bool waiting; /* data is still unsent, so the epoll also reports when the socket accepts data (EPOLLOUT) */
 };
 
 /* Takes ownership of `fd`. */

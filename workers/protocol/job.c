@@ -12,10 +12,9 @@
  *    "truths": [{"name", "version", "refused": text | null, "related": text | null, "place": text | null,
  *     "program": bool, "chain": bool}]}
  *
- * Element i of the array "axis" is the value of element i of "axes". In the same way, "sources" has one element per
- * input, "given" has one element per axis, and "rules" has one element per output. The seed is text because JSON's
- * integers are exact only up to 2^53. NaN and infinities are written as the texts "nan", "inf" and "-inf"
- * (buf_json_number). */
+ * Element i of the array "axis" is the value of element i of "axes". "sources" has one element for each input, "given"
+ * has one element for each axis, and "rules" has one element for each output. The seed is text because JSON's integers
+ * are exact only up to 2^53. NaN and infinities are written as the texts "nan", "inf" and "-inf" (buf_json_number). */
 #include "workers/protocol/job.h"
 
 #include <errno.h>
@@ -340,7 +339,7 @@ void job_write(const struct job *job, struct buf *out)
 	buf_text(out, "}");
 }
 
-/* Reads a job from JSON. The reader keeps the first error and reads every later value as empty. */
+/* Reads a job from JSON. The reader keeps the first error. After an error, it reads every value as empty. */
 struct reader {
 	struct arena *arena;
 	const char *wrong; /* the key at which the first error occurred; NULL: no error */
@@ -538,7 +537,7 @@ static void read_input_code(struct reader *at, const cJSON *json, struct job *jo
 	job->input_code = code;
 }
 
-/* Returns whether an input needs code that the message lacks. */
+/* Returns whether an input must be made by the definition's code, although the job has no such code. */
 static bool lacks_input_code(const struct job *job)
 {
 	for (int i = 0; i < job->problem.input_count; i++)

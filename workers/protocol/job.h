@@ -18,9 +18,9 @@
 #include "dataset/workload.h"
 #include "kernels/core/op.h"
 
-/* Whether the runner computes the outputs of run() or (with autograd) their gradients. In a job for gradients,
- * kernels/core/gradient_bounds.h derives `problem` from the definition's problem. `sources` and `rules` then describe
- * the inputs and outputs of the derived problem. */
+/* Whether the runner computes the outputs of run(), or uses autograd to compute their gradients. In a job for
+ * gradients, `problem` is not the definition's problem, but a problem that kernels/core/gradient_bounds.h derives from
+ * it. `inputs` and `rules` then describe the inputs and outputs of the derived problem. */
 enum job_asks { JOB_OUTPUTS, JOB_GRADIENTS };
 
 struct job {
@@ -36,7 +36,8 @@ struct job {
 	const struct input_code *input_code;
 	bool inputs_are_valid; /* another implementation has run on the same inputs */
 	bool chosen_axes; /* reftest chose the values of the var axes, so the code may refuse them */
-	bool two_runs;                     /* the case omits the third run; it has no effect on a case with one set of inputs */
+	bool two_runs;                     /* the case omits its third run; has no effect if the case has only one set
+					    * of inputs */
 	bool bench; /* also measure the latency of the reference and of the ground truths */
 	enum job_asks asks;
 	const struct input_source *inputs; /* source of each input; SOURCE_RANDOM: the op family generates it */
@@ -49,13 +50,14 @@ struct job {
 	bool compare_bits;                 /* also report whether outputs with equal values have equal bits */
 	bool checks;                       /* with an op family: also make the checks that need extra runs */
 	bool no_diagnosis;                 /* do not look for the cause of a failure */
-	bool contiguous;                   /* all inputs are contiguous, so the check strided is left out */
+	bool contiguous;                   /* callers pass only contiguous inputs, so the check `strided` is left out */
 	const char *save;                  /* the file to which the judge writes the tensors of the case; NULL: none */
-	double error_cap;                  /* no element may differ by more than this, even if some elements may exceed
-					    * the bound; 0: no limit */
+	double error_cap;                  /* no element may differ by more than this, even if the rule allows some
+					    * elements to exceed its bound; 0: no limit */
 	const char *chain;                 /* the chain of operations that is a ground truth (chain_plan.h); NULL: none */
 	const char *fi_api;                /* the function of FlashInfer that the definition names; NULL: none */
-	const char *const *arguments;      /* with fi_api, the name of the function's argument for each input */
+	const char *const *arguments;      /* if fi_api is set: for each input, the name of the argument of that
+					    * function */
 	const char *root;                  /* root of the dataset, to which blob paths are relative */
 	struct truths truths;              /* the ground truths to use; if the list is empty, builtin is used */
 };
@@ -70,7 +72,8 @@ static inline struct rule job_rule(const struct job *job, enum op_contents conte
  * implementation has run on them. Generated inputs are guesses. */
 bool job_inputs_are_known(const struct job *job);
 
-/* Writes the job as one JSON object without newlines. The seed, numbers and constants keep every bit. */
+/* Writes the job as one JSON object without newlines. The JSON text contains every bit of the seed, the numbers and the
+ * constants. */
 void job_write(const struct job *job, struct buf *out);
 /* Reads a job into `arena`. Returns NULL with a message if the JSON is malformed or has more than OP_ARGS inputs or
  * outputs. */
@@ -80,7 +83,8 @@ struct job *job_read(const cJSON *json, struct arena *arena, struct err *err);
 struct op_problem problem_of(const struct definition *definition, struct arena *arena);
 
 /* Returns a tensor without data, with the dtype and shape of `arg` for the axis values `axis`. If the number of
- * elements or bytes overflows, it is INT64_MAX. A Python scalar (rank OP_SCALAR) has one element and no bytes. */
+ * elements or the number of bytes overflows, this number is INT64_MAX. A Python scalar (rank OP_SCALAR) has one element
+ * and no bytes. */
 struct tensor job_tensor(const struct op_arg *arg, const int64_t *axis);
 int64_t job_tensor_bytes(const struct tensor *tensor);
 

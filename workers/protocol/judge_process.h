@@ -1,9 +1,9 @@
 /* judge_process - how the pool starts a judge: the pool forks a process and calls the judge's function in it.
  *
- * The process is never exec'd. Between an exec and its first instruction, every process of the same user can debug a
- * process and write to its memory. A reference could then replace the comparison. The main process cannot be debugged,
- * and a forked process inherits this. workers/pool must not include headers of workers/judge; the engine therefore
- * passes the function to the pool. */
+ * The pool does not exec the judge as a separate program. Between an exec and the first instruction of the new program,
+ * every process of the same user could debug the judge and write to its memory. A reference could then replace the code
+ * of the comparison. The main process cannot be debugged, and a process that it forks cannot be debugged either.
+ * workers/pool must not include headers of workers/judge; the engine therefore passes the function to the pool. */
 #ifndef REFTEST_WORKERS_PROTOCOL_JUDGE_PROCESS_H
 #define REFTEST_WORKERS_PROTOCOL_JUDGE_PROCESS_H
 
@@ -17,7 +17,8 @@ enum { JUDGE_SOCKET = 3, JUDGE_CUDA_LIBRARY = 4, JUDGE_FDS = 5 };
 /* The parameters of one judge. */
 struct judge_order {
 	const char *device; /* "cpu", "cuda:1" */
-	/* CUDA_VISIBLE_DEVICES of the judge, and the device's name there; NULL: the variable stays as it is */
+	/* `visible` is the value of CUDA_VISIBLE_DEVICES in the judge, and `visible_name` is the name of the device
+	 * there. NULL: the variable stays as it is. */
 	const char *visible, *visible_name;
 	bool staged;	    /* copy tensors through host memory even where CUDA IPC works */
 	int threads;	    /* number of CPU threads; 0: a default for the machine */

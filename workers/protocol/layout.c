@@ -62,9 +62,9 @@ static const struct layout_gap *gaps_of(const struct layout *layout, const int64
 	return gaps;
 }
 
-/* Reversing the order can leave a tensor at its address (the middle one of three tensors, for example). Therefore the
- * tensors of layout 1 are also shifted by 3, 5, 7, … times the alignment, until no tensor has the address that it has
- * in layout 0. For each tensor, at most one shift gives the address in layout 0, so the loop terminates. */
+/* If the order is reversed, a tensor can still have the same address (the middle one of three tensors, for example).
+ * Therefore the tensors of layout 1 are also shifted by 3, 5, 7, … times the alignment, until no tensor has the address
+ * that it has in layout 0. Each tensor has the address of layout 0 for at most one shift, so the loop terminates. */
 struct layout layout_make(const int64_t *bytes, int count, int run, struct arena *arena)
 {
 	struct layout out = {.count = count, .gap_count = count + 1};

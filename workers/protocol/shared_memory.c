@@ -8,20 +8,21 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* GPU allocations are multiples of BLOCK_ALIGN, the driver's block size. An IPC handle shares the whole block that
- * contains an allocation, and a runner must not see other data in that block (private inputs, ground truth). */
+/* GPU allocations are multiples of BLOCK_ALIGN, the driver's block size. An IPC handle shares the whole block of the
+ * driver that contains an allocation. If the block contained other data (private inputs, ground truth), the runner
+ * could read this data. */
 enum { BLOCK_ALIGN = 2 << 20, CHUNK = 1 << 20 };
 
 /* Limits for the memory of earlier runners: the number of blocks that are kept, and their bytes. A block is not used
- * again if it has more than WASTE times the bytes that are needed, because clearing it would then take longer than new
- * pages; this does not matter up to CLEARED_AT_ONCE bytes. */
+ * again if it has more than WASTE times the bytes that are needed, because clearing such a block takes longer than
+ * getting new pages. Blocks of at most CLEARED_AT_ONCE bytes are used again anyway. */
 enum { RETIRED_BLOCKS = 6, RETIRED_BYTES = 256 << 20, WASTE = 4, CLEARED_AT_ONCE = 1 << 20 };
 
 struct shared_block {
 	struct shared_block *next;
 	int64_t bytes, used; /* size of the block, and the largest number of bytes reserved in it so far */
 	int64_t size;        /* size of the memfd, which is larger than `bytes` if an earlier runner needed more */
-	int64_t runner;      /* of a retired block: the runner that may still reach it; 0: none can */
+	int64_t runner;      /* if the block is retired: the runner that may still reach the block; 0: no runner can */
 	unsigned char *base; /* device memory, or the mapping of the memfd */
 	int fd;              /* memfd; -1 */
 	unsigned char handle[DEVICE_HANDLE];
@@ -109,8 +110,9 @@ static bool fits_better(const struct shared_block *a, const struct shared_block 
 	return b == NULL || (a->used >= wanted ? b->used < wanted || a->used < b->used : a->used > b->used);
 }
 
-/* Sets all bytes of a block to zero, so that a runner cannot read what earlier runners left there. An earlier runner may
- * have written to any byte of the memfd. The pages behind `used` are freed, and read as zero. */
+/* Sets all bytes of a block to zero, so that a runner cannot read what earlier runners left there. An earlier runner
+ * may have written to any byte of the memfd. The pages after the first `used` bytes are freed, so that they are read as
+ * zeros. */
 static int clear_block(const struct shared_block *block)
 {
 	if (block->used < block->size &&
@@ -120,7 +122,7 @@ static int clear_block(const struct shared_block *block)
 	return 0;
 }
 
-/* Takes a block of `bytes` bytes from the retired ones. Returns NULL if none fits. */
+/* Takes a block of `bytes` bytes from the retired blocks. Returns NULL if no retired block fits. */
 static struct shared_block *take_retired(struct shared_memory *shared, int64_t bytes)
 {
 	struct shared_block **best = NULL, *block;
@@ -303,7 +305,7 @@ static int64_t first_difference_on_host(const unsigned char *a, const unsigned c
 	return at;
 }
 
-/* Compares a memfd with device memory, and copies the device memory to the host in chunks to do so. */
+/* Compares a memfd with device memory. For this, copies the device memory to the host in chunks. */
 static int64_t first_difference_staged(struct shared_memory *shared, int64_t offset, const unsigned char *memory,
 				       int64_t bytes, struct err *err)
 {
@@ -337,8 +339,9 @@ int64_t shared_memory_first_difference(struct shared_memory *shared, int64_t off
 	return device->calls->first_difference(device, shared->blocks->base + offset, memory, bytes, err);
 }
 
-/* Returns the parts as parts of the device's memory. `read`: the bytes go from the arena to memory. The caller frees
- * the list. */
+/* Converts parts of the arena to the form that the device's functions need. If `read` is true, the bytes are to be
+ * copied from the arena to `memory` of each part; otherwise they are to be copied to the arena or compared with it. The
+ * caller frees the list. */
 static struct device_part *device_parts(const struct shared_memory *shared, const struct shared_part *parts, int count, bool read)
 {
 	struct device_part *list = calloc((size_t)count + 1, sizeof *list);

@@ -7,10 +7,10 @@
  * runner that truncated it could crash the judge. Every runner gets a new arena, because processes that an earlier
  * reference left running can still write to the old one.
  *
- * New pages of a memfd are expensive, so the memfd of an earlier runner may be used again on the CPU. This happens only
- * after the pool has said that the runner's PID namespace is gone: then no process is left that could map the memfd or
- * have a descriptor of it. Before the next runner gets the memfd, all its bytes are zero again, as those of a new
- * one. */
+ * New pages of a memfd are expensive, so the memfd of an earlier runner may be used again on the CPU. A memfd is used
+ * again only after the pool has said that the PID namespace of the earlier runner is gone: then no process is left that
+ * could map the memfd or have a descriptor of it. Before the next runner gets the memfd, all bytes of the memfd are set
+ * to zero. */
 #ifndef REFTEST_WORKERS_PROTOCOL_SHARED_MEMORY_H
 #define REFTEST_WORKERS_PROTOCOL_SHARED_MEMORY_H
 
@@ -36,24 +36,24 @@ struct shared_memory {
 /* Prepares `shared` without allocating memory. `staged`: copy through the host even if the device can share memory. */
 void shared_memory_open(struct shared_memory *shared, struct device *device, bool staged);
 
-/* Frees the arena. No process gets its memory again. */
+/* Frees the arena. The memory of the arena is not kept for a later runner. */
 void shared_memory_renew(struct shared_memory *shared);
 
-/* Takes the arena away from the runner with the number `runner`, which may still map it. Frees the arena, or keeps a
- * memfd until shared_memory_release says that no process can reach it. `runner` is 0 if the runner has no number; then
- * nothing is kept. */
+/* Ends the use of the arena for the runner with the number `runner`, which may still map the arena. On the CPU the
+ * memfd is kept, and may be used again after shared_memory_release has said that no process can reach it. On a GPU the
+ * arena is freed. If the runner has no number, `runner` is 0, and the arena is always freed. */
 void shared_memory_retire(struct shared_memory *shared, int64_t runner);
-/* Lets shared_memory_reserve use the memory of this runner again. The caller must know that the runner and all
- * processes that it started have ended, and that no other process got the memory. */
+/* Lets shared_memory_reserve use the memory that shared_memory_retire kept for this runner. The caller must know that
+ * the runner and all processes that it started have ended, and that no other process got the memory. */
 void shared_memory_release(struct shared_memory *shared, int64_t runner);
 /* Frees the memory that shared_memory_retire kept. */
 void shared_memory_forget(struct shared_memory *shared);
 
-/* Ensures that the arena has at least `need` bytes; a new block has at least `wish` bytes. Returns 1 if a new block
- * was allocated, 0 if the current block is large enough, and -1 on error. */
+/* Ensures that the arena has at least `need` bytes. If a new block is necessary, the block has at least `wish` bytes,
+ * too. Returns 1 if a new block was allocated, 0 if the current block is large enough, and -1 on error. */
 int shared_memory_reserve(struct shared_memory *shared, int64_t need, int64_t wish, struct err *err);
-/* Returns how many bytes of the device's memory the arena uses. Of a memfd only the reserved part counts, because
- * untouched pages take no memory. */
+/* Returns how many bytes of the device's memory the arena uses. If the arena is a memfd, only its reserved part counts,
+ * because pages that nobody has written to take no memory. */
 int64_t shared_memory_used(const struct shared_memory *shared);
 
 int64_t shared_memory_room(const struct shared_memory *shared); /* the size of the current block in bytes */
@@ -71,7 +71,7 @@ int64_t shared_memory_first_other(struct shared_memory *shared, int64_t offset, 
 int64_t shared_memory_first_difference(struct shared_memory *shared, int64_t offset, const void *memory, int64_t bytes,
 				       struct err *err);
 
-/* A part of the arena, and device memory with its bytes. */
+/* A part of the arena, and the device memory with which the part is compared, or from or to which it is copied. */
 struct shared_part {
 	int64_t offset;
 	void *memory;       /* NULL: `byte`, repeated */
@@ -79,10 +79,11 @@ struct shared_part {
 	int64_t length;     /* in bytes; may be 0 */
 };
 
-/* Write the parts from memory to the arena, or read them from the arena into memory (each needs its `memory`). */
+/* shared_memory_write_parts copies `memory` of each part to the arena. shared_memory_read_parts copies each part of the
+ * arena to its `memory`, which must not be NULL. */
 int shared_memory_write_parts(struct shared_memory *shared, const struct shared_part *parts, int count, struct err *err);
 int shared_memory_read_parts(struct shared_memory *shared, const struct shared_part *parts, int count, struct err *err);
-/* Compares the parts of the arena with memory. Returns 1 if all are equal, 0 if one differs, or -1 on error. */
+/* Compares each part of the arena with its `memory`. Returns 1 if all are equal, 0 if one differs, or -1 on error. */
 int shared_memory_parts_equal(struct shared_memory *shared, const struct shared_part *parts, int count, struct err *err);
 
 /* Writes the data with which a runner maps the arena: {"id", "kind", "bytes", "handle"}. */
