@@ -1,7 +1,7 @@
 /* numbered_verdicts - builds verdicts whose content follows from a number. So several processes can check each other's
  * verdicts in one store. */
-#ifndef REFTEST_TESTS_FORETOLD_H
-#define REFTEST_TESTS_FORETOLD_H
+#ifndef REFTEST_TESTS_NUMBERED_VERDICTS_H
+#define REFTEST_TESTS_NUMBERED_VERDICTS_H
 
 #include <stdio.h>
 #include <string.h>
