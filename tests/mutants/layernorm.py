@@ -60,7 +60,7 @@ DIAGNOSES = {
     "mean not subtracted": "the norm was an RMS norm",
     "sum for mean": "the sum of squares was used for the variance",
     "no bias": r"(was|were) left out \(taken as 0\)",
-    "no weight": r"were left out \(taken as 1\)",
+    "no weight": r"(was|were) left out \(taken as 1\)",
     "1 + w": r"the weight (was|were) 1 \+ w",
     "bias before weight": "the bias was added before the weight is multiplied",
     "weight and bias swapped": "inputs 'weight' and 'bias' were exchanged",

@@ -75,7 +75,7 @@ DIAGNOSES = {
     "variance for mean square": "the variance was used for the mean square",
     "sum for mean": "the sum of squares was used for their mean",
     "weights as 1 + w": r"the weight (was|were) 1 \+ w",
-    "no weights": r"were left out \(taken as 1\)",
+    "no weights": r"(was|were) left out \(taken as 1\)",
     "output 1 % too large": r"(was|were) multiplied by 1\.01",
     "weights rounded to fp8": "(was|were) rounded to float8_e4m3fn",
     "returns zeros": "(was|were) 0",
