@@ -16,11 +16,12 @@
  * which token is the last kept one, and for rows in which top-p does. Three ways, three kinds and these three sets of
  * rows make 27 tallies. For rows in which thousands of tokens are equally likely, there are two more tallies, by the
  * position within a cell. For these two tallies, the probabilities of a row are summed in the order of the vocabulary.
- * The sum is divided into 2^b cells, and the buckets are the quarters of a cell. A sampler that uses a random number of
- * b bits draws only tokens next to the ends of cells. One tally has cells of two tokens, the other has cells of four
- * tokens. The two tallies also detect samplers that use fewer bits. A split divides the four buckets into two sides;
- * there are 7 splits. Let x be the fraction of draws on one side, and m the expected value of x. The total variation
- * distance of a tally is the largest difference between x and m over all splits.
+ * The sum is divided into 2^b cells, and the buckets are the quarters of a cell. If a sampler uses a random number of b
+ * bits, this number falls on an end of a cell, so the sampler draws only tokens at these ends. One tally has cells of
+ * two tokens, the other has cells of four tokens. The two tallies also detect samplers that use fewer bits. A split
+ * divides the four buckets into two sides; there are 7 splits. Let x be the fraction of draws on one side, and m the
+ * expected value of x. The total variation distance of a tally is the largest difference between x and m over all
+ * splits.
  *
  * Threshold and false alarm rate. Draws of different rows are independent. Let a correct sampler draw for N rows. For
  * an x above m, the probability that the fraction of draws on one side is x or more is at most exp(-N KL(x || m)). For

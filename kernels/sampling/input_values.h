@@ -190,7 +190,7 @@ static inline struct sampling_fill sampling_fill_of(const struct op_case *c)
 	f.first_key = input_key(&first, roles.probs);
 	f.rows = c->axis[probs->axis[0]];
 	f.vocab = c->axis[probs->axis[1]];
-	f.stride = f.vocab / 65536 + 1; /* the tail has at most 65536 columns, which share at most 2^-8 */
+	f.stride = f.vocab / 65536 + 1; /* the tail has at most 65536 columns, with a probability of 2^-8 at most in all */
 	f.filters = c->variant;
 	f.shared = sampling_is_shared(problem);
 	if (!f.shared && (probs->dtype == DTYPE_FLOAT32 || probs->dtype == DTYPE_FLOAT64))

@@ -605,7 +605,7 @@ static void the_indexers_edges_have_one_answer(void **state)
 	static const struct {
 		const char *name;
 		int64_t lengths[3];
-		enum wrong caught[4]; /* the wrong choices that must be caught, up to RIGHT */
+		enum wrong caught[4]; /* the wrong choices that must be caught; RIGHT ends the list */
 	} edges[] = {
 	    {"empty_sequences", {0, 0, 0}, {ZERO_FOR_NONE, NONE_FORGOTTEN, EMPTY_HAS_A_KEY, RIGHT}},
 	    {"few_keys", {63, 1, 17}, {ZERO_FOR_NONE, LENGTH_IGNORED, ONE_NAMED_TWICE, RIGHT}},
