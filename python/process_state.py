@@ -65,7 +65,7 @@ def state(torch, device, own):
     if device != "cpu":
         found.update({"device": torch.cuda.current_device(),
                       "stream": torch.cuda.current_stream().cuda_stream,
-                      "memory of the GPU": memory_of_gpu(torch),
+                      "memory of the GPU": torch.cuda.memory_allocated(),
                       "devices in use": [torch.cuda.memory_reserved(i) > 0 for i in range(torch.cuda.device_count())]})
     return found
 
@@ -83,7 +83,7 @@ def difference(before, after, threads):
             same = new <= old
         elif name == "modules":
             same = all(new.get(key) == value for key, value in old.items()) and all(map(of_libraries, new.keys() - old.keys()))
-        elif name == "descriptors":  # the CUDA driver opens its devices when it needs them
+        elif name == "descriptors":  # the driver opens its devices when it needs them
             same = all(path.startswith("/dev/nvidia") for path in changed(old, new))
         elif name.startswith("the names of "):  # torch adds modules when they are first used
             same = all(new.get(key) == value for key, value in old.items()) and \
@@ -103,8 +103,7 @@ def reached(torch, path):
 
 
 class Module(int):
-    """The id of a module. This class distinguishes it from the ids of other objects, because a new name of a module is
-    allowed: torch adds modules when they are first used."""
+    """The id of a module. The type distinguishes it from the ids of other objects, because torch may add modules."""
 
 
 def ids(space):
@@ -137,19 +136,6 @@ def changed(old, new):
     return [new.get(fd, old.get(fd)) for fd in old.keys() | new.keys() if old.get(fd) != new.get(fd)]
 
 
-def memory_of_gpu(torch):
-    """Returns how many bytes torch has allocated on the GPU, without the workspaces that torch itself keeps for cuBLAS
-    after the first matrix product."""
-    clear = getattr(torch._C, "_cuda_clearCublasWorkspaces", None)
-    if clear is not None:
-        clear()
-    return torch.cuda.memory_allocated()
-
-
 def data_bytes():
-    """Returns how much memory this process has written to. Address space that is only reserved does not count, because
-    the CUDA driver reserves gigabytes. Reserved address space counts only on kernels that do not report written memory
-    separately."""
-    with open("/proc/self/status") as file:
-        sizes = dict(line.split(":", 1) for line in file)
-    return int(sizes.get("RssAnon", sizes["VmData"]).split()[0]) << 10
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[5]) * resource.getpagesize()
