@@ -33,6 +33,25 @@ def exercise_product(device, dtype):
     torch.matmul(torch.ones(4, 64, device=device, dtype=dtype), torch.ones(64, 4, device=device, dtype=dtype))
 
 
+def settle(device):
+    """Brings the GPU memory of this process to the amount that it has after any reference. torch allocates workspaces
+    for cuBLAS and cuBLASLt at the first matrix product, and keeps them. Cached memory is freed, because a runner that
+    is kept also frees it after each reference."""
+    if device == "cpu":
+        return
+    for dtype in (torch.float32, torch.bfloat16):
+        exercise_product(device, dtype)
+        exercise_product_with_bias(device, dtype)
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+
+
+def exercise_product_with_bias(device, dtype):
+    """Multiplies matrices by cuBLASLt, which torch uses if a bias is added."""
+    torch.addmm(torch.ones(4, device=device, dtype=dtype), torch.ones(4, 64, device=device, dtype=dtype),
+                torch.ones(64, 4, device=device, dtype=dtype))
+
+
 def steps(device):
     """Yields functions that each do a short step to warm up a GPU, the most useful step first. The steps copy tensors
     through an arena, load libraries, and launch the kernels that references use most, because CUDA loads a kernel's

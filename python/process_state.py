@@ -71,7 +71,7 @@ def state(torch, device, own):
 
 
 def difference(before, after, threads):
-    """Returns the name of something that differs, or None. `threads` is the number of threads that torch uses for
+    """Returns the name of something that differs, with its amounts if it is a number, or None. `threads` is the number of threads that torch uses for
     parallel loops."""
     for name, old in before.items():
         new = after[name]
@@ -91,7 +91,7 @@ def difference(before, after, threads):
         else:
             same = new == old
         if not same:
-            return name
+            return "%s (%d, now %d)" % (name, old, new) if type(old) is int else name
     return None
 
 

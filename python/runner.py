@@ -461,6 +461,7 @@ class Child:
         if "files" in message:
             return self.load_program(message)
         if kept and self.before is None:
+            exercises.settle(self.device)
             self.before = self.state()
         self.watch_reach()
         # The file name is the same for all definitions, because equal references must give equal messages.
