@@ -152,6 +152,21 @@ static void spares_are_made_anew_when_they_do_not_disturb(void **state)
 	}
 }
 
+static void queued_tasks_get_no_runner_while_a_case_runs_alone(void **state)
+{
+	struct queued queued = {.task = {.name = "queued"}}, retried = {.alone = true}, given = {.alone = true};
+	struct lane lanes[2] = {{.phase = LANE_WAITING, .work = &given}, {.phase = LANE_IDLE}};
+	struct pool pool = {.shared = {.device = "cuda:0", .lanes = lanes, .lane_count = 2}};
+
+	(void)state;
+	given.isolation = ISOLATION_OWN;
+	pool.queue.first = &queued;
+	pool.shared.alone.first = &retried;
+	assert_int_equal(spares_wanted(&pool).fresh + spares_wanted(&pool).any, 1);
+	given.alone = false;
+	assert_int_equal(spares_wanted(&pool).fresh + spares_wanted(&pool).any, 2);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,6 +174,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(a_spare_that_warms_on_makes_way),
 	    cmocka_unit_test(spares_make_room_for_a_case_that_lacks_memory),
 	    cmocka_unit_test(spares_are_made_anew_when_they_do_not_disturb),
+	    cmocka_unit_test(queued_tasks_get_no_runner_while_a_case_runs_alone),
 	};
 	pool_main(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);

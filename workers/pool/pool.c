@@ -330,7 +330,8 @@ static void demand_for(struct runner_demand *demand, const struct queued *work)
 		demand->any++;
 }
 
-/* Adds the runners that the queued tasks need, for at most as many tasks as there are lanes. `released` is the number
+/* Adds the runners that the queued tasks need, for at most as many tasks as there are lanes. While a case runs alone, no
+ * queued task gets a lane, so none needs a runner: such a runner would be killed at once (has_room in lane.c). `released` is the number
  * of working lanes whose runners will later be free for other tasks. On a GPU, tasks that may share a runner wait for
  * these runners, except one of them, because creating a context takes long. On the CPU, such tasks get new runners,
  * because it is faster to fork a runner than to remove a reference from a runner. */
@@ -338,6 +339,8 @@ static void demand_of_queue(const struct pool *pool, int released, struct runner
 {
 	struct runner_demand queued = {0, 0};
 
+	if (any_alone(pool))
+		return;
 	for (const struct queued *work = pool->queue.first; work != NULL && queued.fresh + queued.any < pool->shared.lane_count;
 	     work = work->next)
 		demand_for(&queued, work);
