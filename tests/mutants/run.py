@@ -5,8 +5,8 @@ BUILD [options]. Words after "--" are passed to `reftest verify`.
 Every tests/mutants/{family}.py has MUTANTS, a list of (definition, mistake, old, new): `old` occurs exactly once in
 that starter definition's reference and is replaced by `new`. A new op family needs such a file. All mutants of all
 families, and their original definitions, become one dataset, which is verified on the CPU, and on the GPU if there is
-one. All mutants run at the small size. Mutants that are not caught at this size, and the originals, run at all default
-sizes. A mutant is caught if its own reference fails or raises. A family passes if it has at least ten mutants, all of
+one. All mutants run at the small size. Mutants that are not caught at this size, and the originals, also run at the
+medium size. A mutant is caught if its own reference fails or raises. A family passes if it has at least ten mutants, all of
 them are caught, and the original definitions pass. Prints TAP: the number of mutants caught and planted, by device and
 family.
 """
@@ -102,8 +102,9 @@ def judge(build, root, planted, originals, words, all_sizes=True):
     small = verify(build, root, [], [*words, "--sizes", "small"])
     left = [name for name in planted if not is_caught(small[name])]
     more = left + (sorted(originals) if all_sizes else [])
-    found = {**small, **(verify(build, root, more, words) if more else {})}
-    return {n: is_caught(found[n]) for n in planted}, {n: found[n]["status"] == "passed" for n in originals}
+    medium = verify(build, root, more, [*words, "--sizes", "medium"]) if more else {}
+    found = {name: [sizes[name] for sizes in (small, medium) if name in sizes] for name in [*planted, *originals]}
+    return {n: any(map(is_caught, found[n])) for n in planted}, {n: all(d["status"] == "passed" for d in found[n]) for n in originals}
 
 
 def tell(number, device, family, planted, originals, caught, passed, least=LEAST):
