@@ -1,6 +1,6 @@
 """isolation - decides from the source code of a reference whether its runner may run other references afterwards.
 
-`needs_own(source)` returns None if nothing in the source code can outlive a call, or reach beyond the inputs and
+`needs_own(source, erases)` returns None if nothing in the source code can outlive a call, or reach beyond the inputs and
 outputs of the reference. Otherwise it returns a phrase that says why the reference needs a process of its own. It needs
 one if it contains an import, a builtin, an attribute or a kind of syntax node that is not in the lists below. The
 source code is only parsed, never executed. runner.py calls `needs_own` in a process that runs no reference.
@@ -15,7 +15,8 @@ What the lists keep out, and why:
 - Names that begin with two underscores, global, nonlocal, classes, try, and generators that can stay suspended inside a
   with. A reference can therefore change only its own module, which is removed after the reference's last case.
 - Memory without values (empty, new_empty, resize_, Tensor(…)). Such memory could still hold what an earlier reference
-  computed, and the next reference could return this as its own result.
+  computed, and the next reference could return this as its own result. The names in WITHOUT_VALUES are allowed if the
+  runner erases memory between two references, as runners on a GPU do.
 - Strings that name an attribute at run time (format, getattr).
 - Builtins that are not in BUILTINS, and new meanings for the names of builtins.
 - autograd, streams, modules of devices such as torch.cuda, files, threads, the environment, and random number
@@ -109,6 +110,8 @@ ATTRIBUTES = CONTEXTS | frozenset("""
     endswith lower upper strip
 """.split())
 
+WITHOUT_VALUES = frozenset("empty empty_like new_empty".split())
+
 TENSOR = "Tensor"  # allowed only in annotations and isinstance, because Tensor(…) makes memory without values
 
 
@@ -116,12 +119,13 @@ class Needed(Exception):
     """A reason why the reference needs a process of its own."""
 
 
-def needs_own(source):
+def needs_own(source, erases):
+    """`erases`: the runner overwrites the memory that a reference has used before the next reference gets it."""
     if len(source.encode(errors="replace")) > SOURCE_MAX:
         return "its source code is longer than %d KiB" % (SOURCE_MAX >> 10)
     try:
         tree = ast.parse(source)
-        check(tree)
+        check(tree, ATTRIBUTES | WITHOUT_VALUES if erases else ATTRIBUTES)
     except Needed as why:
         return str(why)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -180,7 +184,7 @@ def is_constant(node):
             and node.func.value.id == "math" and all(map(is_constant, node.args)) and not node.keywords)
 
 
-def check(tree):
+def check(tree, attributes):
     parents = [(tree, 0)]
     tensors = allowed_tensors(tree)
     while parents:
@@ -192,7 +196,7 @@ def check(tree):
             raise Needed("it contains %s (line %d)" % (NAMED.get(kind, kind), getattr(node, "lineno", 0)))
         look = CHECKS.get(kind)
         if look is not None:
-            look(node, id(node) in tensors)
+            look(node, id(node) in tensors, attributes)
         parents += [(child, depth + 1) for child in ast.iter_child_nodes(node)]
 
 
@@ -236,7 +240,7 @@ def check_bound(node, name):
         refuse(node, "binds '%s', a builtin of Python," % name)
 
 
-def check_name(node, may_be_tensor):
+def check_name(node, may_be_tensor, _):
     if not isinstance(node.ctx, ast.Load):
         check_bound(node, node.id)
     elif node.id.startswith("__") or (hasattr(builtins, node.id) and node.id not in BUILTINS | BINDABLE):
@@ -245,23 +249,23 @@ def check_name(node, may_be_tensor):
         refuse(node, "uses Tensor outside of annotations")
 
 
-def check_attribute(node, may_be_tensor):
+def check_attribute(node, may_be_tensor, attributes):
     if not isinstance(node.ctx, ast.Load):
         refuse(node, "changes the attribute '%s'" % node.attr[:80])
-    if node.attr not in ATTRIBUTES and not (node.attr == TENSOR and may_be_tensor):
+    if node.attr not in attributes and not (node.attr == TENSOR and may_be_tensor):
         refuse(node, "uses the attribute '%s'" % node.attr[:80])
 
 
-def check_import(node, _):
+def check_import(node, *_):
     for name in node.names:
         if name.name not in MODULES or name.name == "typing":
             refuse(node, "imports %s" % name.name[:80])
         check_bound(node, name.asname or name.name.partition(".")[0])
 
 
-def check_import_from(node, _):
+def check_import_from(node, _, attributes):
     for name in node.names:
-        of_torch = node.module in MODULES - {"typing"} and (name.name in ATTRIBUTES or name.name == TENSOR)
+        of_torch = node.module in MODULES - {"typing"} and (name.name in attributes or name.name == TENSOR)
         of_python = (node.module, name.name) == ("__future__", "annotations") or (node.module == "typing" and name.name in TYPING)
         if node.level or not (of_torch or of_python):
             refuse(node, "imports %s from %s" % (name.name[:80], str(node.module)[:80]))
@@ -270,7 +274,7 @@ def check_import_from(node, _):
         check_bound(node, name.asname or name.name)
 
 
-def check_call(node, _):
+def check_call(node, *_):
     for keyword in node.keywords:
         if keyword.arg in ARGUMENTS_OUTSIDE:
             refuse(node, "passes the argument '%s'" % keyword.arg)
@@ -278,7 +282,7 @@ def check_call(node, _):
             refuse(node, "passes arguments by **")
 
 
-def check_with(node, _):
+def check_with(node, *_):
     for item in node.items:
         call = item.context_expr
         named = call.func if isinstance(call, ast.Call) else None
@@ -289,6 +293,6 @@ def check_with(node, _):
 CHECKS = {
     "Name": check_name, "Attribute": check_attribute, "Import": check_import, "ImportFrom": check_import_from,
     "Call": check_call, "With": check_with,
-    "FunctionDef": lambda node, _: check_bound(node, node.name),
-    "arg": lambda node, _: check_bound(node, node.arg),
+    "FunctionDef": lambda node, *_: check_bound(node, node.name),
+    "arg": lambda node, *_: check_bound(node, node.arg),
 }

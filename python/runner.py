@@ -105,6 +105,7 @@ KEPT_GPU_MEMORY = 1 << 30  # bytes that torch's allocator may keep between two c
 # at most ARENA_WITHOUT_MAPPINGS bytes, the holes in malloc's heap are small compared with the memory limit of a
 # reference that has "memory_has_room".
 M_MMAP_MAX, MAPPINGS, ARENA_WITHOUT_MAPPINGS = -4, 65536, 256 << 20
+M_PERTURB = -6  # from malloc.h: malloc overwrites memory with this byte or its complement
 HELD_OUTPUTS = 1 << 26  # bytes; if a call's outputs are not larger, they stay alive during the next two calls
 OLDEST_TORCH = (2, 4)
 # Requests one hardware queue per CUDA context. By default the driver creates eight queues per context, which doubles
@@ -334,6 +335,7 @@ class Child:
         self.solution = os.path.join(folder, "solution")  # the folder for the source files of a solution
         self.own_modules = ()  # the modules that the files of the solution define
         self.outputs = []  # the field "outputs" of the current case
+        self.frees = None  # how often the GPU memory of this process was freed, if the process may be kept
         self.before = None  # the state of this process before its first reference, if the process may be kept
 
     def read_texts(self):
@@ -344,7 +346,7 @@ class Child:
             message = self.channel.wait()
             if message is None:
                 return
-            own = isolation.needs_own(message["text"])
+            own = isolation.needs_own(message["text"], self.device != "cpu")
             stateless = own is None and isolation.is_stateless(message["text"])
             self.channel.send({"classified": message["classify"], "own": own, "stateless": stateless})
 
@@ -428,7 +430,7 @@ class Child:
         try:
             if self.device != "cpu" and torch.cuda.memory_reserved() > KEPT_GPU_MEMORY:
                 gc.collect()  # a reference cycle may keep tensors alive
-                torch.cuda.empty_cache()
+                self.free_gpu_memory()
         except BaseException:  # fails if the CUDA context is broken; the answer then reports the broken context
             pass
 
@@ -462,6 +464,7 @@ class Child:
             return self.load_program(message)
         if kept and self.before is None:
             exercises.settle(self.device)
+            self.erase_freed_memory()
             self.before = self.state()
         self.watch_reach()
         # The file name is the same for all definitions, because equal references must give equal messages.
@@ -540,13 +543,35 @@ class Child:
             finish_work(self.device)
         except Exception as problem:
             return "memory that it shares with the judge (%s)" % text_of(problem)
-        if self.device != "cpu":
-            torch.cuda.empty_cache()
-        else:
+        if self.device == "cpu":
             libc.malloc_trim(0)
+        elif gpu_memory_frees() != self.frees:  # memory that the next reference may get was freed without being erased
+            return "memory of the GPU"
+        else:
+            self.free_gpu_memory()
         after = self.state()
         self.reached = None  # self.state() opened files; the reference did not
         return process_state.difference(self.before, after, self.threads)
+
+    def erase_freed_memory(self):
+        """Prepares a runner on a GPU for references that use memory without values (torch.empty): such memory must hold
+        nothing that an earlier reference computed. From now on malloc overwrites memory when it is freed and when it is
+        allocated. This works because malloc has no caches of small blocks here (workers/pool/environment.c)."""
+        if self.device != "cpu":
+            libc.mallopt(M_PERTURB, 255)
+            self.frees = gpu_memory_frees()
+
+    def free_gpu_memory(self):
+        """Frees the GPU memory that torch's allocator keeps for later tensors. In a runner that is kept, overwrites this
+        memory first, because the driver can give it to a tensor of another reference. If the allocator itself has freed
+        memory before, that memory was not overwritten: `frees` then stays as it is, and unload ends this process."""
+        torch.cuda.synchronize()
+        erase = self.before is not None and gpu_memory_frees() == self.frees
+        if erase:
+            erase_unused_gpu_memory()
+        torch.cuda.empty_cache()
+        if erase:
+            self.frees = gpu_memory_frees()
 
     def watch_reach(self):
         """Installs an audit hook that records in `reached` if the reference opens or imports a file, connects to a
@@ -847,6 +872,24 @@ def has_gpu_memory(device, size):
     return size < total and free >= size - torch.cuda.memory_reserved(device)
 
 
+def gpu_memory_frees():
+    """Returns how often torch's allocator has returned memory to the driver."""
+    return torch.cuda.memory_stats()["num_device_free"]
+
+
+def erase_unused_gpu_memory():
+    """Overwrites the GPU memory that torch's allocator has and no tensor uses, so that it holds NaN or -1."""
+    memset = driver().cuMemsetD8_v2
+    for segment in torch.cuda.memory_snapshot():
+        address = segment["address"]
+        for block in segment["blocks"]:
+            if block["state"] == "inactive":
+                error = memset(ctypes.c_uint64(address), ctypes.c_ubyte(255), ctypes.c_size_t(block["size"]))
+                if error != 0:
+                    raise RuntimeError("cuMemsetD8: error %d" % error)
+            address += block["size"]
+
+
 def further_steps(device):
     return exercises.steps(device) if device != "cpu" else [rehearse]
 
@@ -935,7 +978,7 @@ def rehearse():
 def import_torch(device):
     """Imports torch, and loads the modules that need it. Returns None, or a message that says why this interpreter cannot
     be used."""
-    global torch, tensors, exercises, Arena, Unmapped
+    global torch, tensors, exercises, Arena, Unmapped, driver
     gc.disable()  # imported objects stay alive, and scanning them repeatedly takes a tenth of the import time
     try:
         import torch
@@ -950,7 +993,7 @@ def import_torch(device):
         return "%s has torch %s, which was built without CUDA, and cannot use %s" % (
             sys.executable, torch.__version__, device)
     tensors, arena, exercises = (module_of(*file) for file in NEED_TORCH)
-    Arena, Unmapped = arena.Arena, arena.Unmapped
+    Arena, Unmapped, driver = arena.Arena, arena.Unmapped, arena.driver
     return None
 
 

@@ -107,6 +107,9 @@ INSIDE = {
 HARMLESS = set("""answers_memoised_by_shape answers_right_at_first endless_at_load endless_loop outputs_complex outputs_enormous
 outputs_not_a_number outputs_that_are_inputs outputs_too_many recursion_in_python text_directions text_of_100_megabytes
 text_of_markup text_orders_to_ci text_surrogates text_terminal_orders""".split())
+# These may also share a runner that erases memory. They use up memory or return memory that they never wrote.
+HARMLESS_IF_ERASED = HARMLESS | set("""gpu_memory_eater memory_eater memory_of_one_tensor outputs_elsewhere
+outputs_untouched_memory""".split())
 
 failed = 0
 
@@ -119,19 +122,23 @@ def tell(good, what, why=""):
 
 def texts():
     for name, (text, part) in OUTSIDE.items():
-        why = isolation.needs_own(text)
+        why = isolation.needs_own(text, False)
         tell(why is not None and (part is None or part in why), f"own: {name}", why)
+        why = isolation.needs_own(text, True)
+        tell((why is None) == (part in isolation.WITHOUT_VALUES), f"own, memory is erased: {name}", why)
     for name, text in INSIDE.items():
-        why = isolation.needs_own(text)
+        why = isolation.needs_own(text, False)
         tell(why is None, f"kept: {name}", why)
     for path in sorted((TOP / "tests/hostile/references").glob("*.py")):
-        why = isolation.needs_own(path.read_text(encoding="utf-8"))
-        tell((why is None) <= (path.stem in HARMLESS), f"hostile: {path.stem}", "it is kept")
-    own = {}
-    for path in sorted((TOP / "definitions").glob("*/*.json")):
-        own[path.stem] = isolation.needs_own(json.loads(path.read_text())["reference"])
+        for erases, harmless in ((False, HARMLESS), (True, HARMLESS_IF_ERASED)):
+            why = isolation.needs_own(path.read_text(encoding="utf-8"), erases)
+            tell((why is None) <= (path.stem in harmless), f"hostile, erases {erases}: {path.stem}", "it is kept")
+    starter = {path.stem: json.loads(path.read_text())["reference"] for path in sorted((TOP / "definitions").glob("*/*.json"))}
+    own = {name: isolation.needs_own(text, False) for name, text in starter.items()}
     others = {name: why for name, why in own.items() if why is not None and "'empty" not in why}
     tell(len(own) > 50 and not others, "starter references need a runner of their own only for memory without values", others)
+    own = {name: why for name, why in ((name, isolation.needs_own(text, True)) for name, text in starter.items()) if why is not None}
+    tell(not own, "starter references share runners that erase memory", own)
 
 
 # References that may share a runner although they keep something between two calls.
@@ -159,12 +166,12 @@ STATELESS = {
 
 def stateless():
     for name, text in KEEPS.items():
-        why = isolation.needs_own(text)
+        why = isolation.needs_own(text, False)
         tell(why is None and not isolation.is_stateless(text), f"keeps something: {name}", why)
     for name, text in STATELESS.items():
-        tell(isolation.needs_own(text) is None and isolation.is_stateless(text), f"stateless: {name}", isolation.needs_own(text))
+        tell(isolation.needs_own(text, False) is None and isolation.is_stateless(text), f"stateless: {name}", isolation.needs_own(text, False))
     starter = [json.loads(path.read_text())["reference"] for path in sorted((TOP / "definitions").glob("*/*.json"))]
-    kept = [text for text in starter if isolation.needs_own(text) is None]
+    kept = [text for text in starter if isolation.needs_own(text, False) is None]
     most = sum(map(isolation.is_stateless, kept))
     tell(most > len(kept) * 3 // 4, "most starter references are stateless", f"{most} of {len(kept)}")
 
