@@ -21,7 +21,9 @@
  *   15      the chosen state is 30 below the others.
  *
  * The second set of values uses (token + head + 8) % 16. Even a case of few tokens thus covers both halves of the
- * table. No token has only empty states, because implementations differ in the result (0 and -infinity, or NaN). */
+ * table. If the mask of a token is false, v and s of its second state are not read, and may hold anything: in every
+ * second of these tokens, from token 16 on, they are NaN. No token has only empty states, because implementations differ
+ * in the result (0 and -infinity, or NaN). */
 #ifndef REFTEST_KERNELS_CASCADE_INPUT_VALUES_H
 #define REFTEST_KERNELS_CASCADE_INPUT_VALUES_H
 
@@ -89,6 +91,9 @@ struct cascade_fill {
 	int loud;     /* the exponent of the factor of v where one state alone is not empty */
 	int64_t turn; /* the row for token 0, head 0 in the table of log-sum-exps at the head of this file */
 	int state; /* the number of the state in a tensor that holds one state; -1: the tensor holds all states */
+	int masked; /* are elements NaN where the mask is false? */
+	int second; /* is this the second set of values? */
+	uint64_t mask_key; /* the key of the mask */
 };
 
 /* Returns the parameters of v or s. Host only. */
@@ -99,8 +104,11 @@ static inline struct cascade_fill cascade_fill_of(const struct op_case *c, int i
 	struct cascade_fill f = {input_key(c, input), input == roles.s[0] || input == roles.s[1], e.states, e.heads,
 	                         e.width > 0 ? e.width : 1, c->problem->inputs[input].dtype == DTYPE_FLOAT16 ? 14 : 17,
 	                         c->contents == CONTENTS_SECOND ? 8 : 0,
-	                         c->variant == CASCADE_MANY ? -1 : input == roles.s[1]};
+	                         c->variant == CASCADE_MANY ? -1 : input == roles.s[1], 0, 0, 0};
 
+	f.masked = roles.mask >= 0 && (input == roles.v[1] || input == roles.s[1]) && (c->given >> roles.mask & 1) == 0;
+	f.second = c->contents == CONTENTS_SECOND;
+	f.mask_key = roles.mask >= 0 ? input_key(c, roles.mask) : 0;
 	return f;
 }
 
@@ -144,9 +152,15 @@ HOST_DEVICE static inline float cascade_s(int64_t kind, int chosen, int64_t stat
 	}
 }
 
-/* Computes element `index` of v or s from its random bits. The caller rounds the element to the input's dtype with
- * dtype_store_float. */
-HOST_DEVICE static inline float cascade_element(const struct cascade_fill *f, int64_t index, uint32_t random)
+/* Returns the mask of a token: 1 if it is merged. The first token is merged only in the first set of values; of the
+ * other tokens, three in four are merged. */
+HOST_DEVICE static inline int cascade_mask(enum op_contents contents, int64_t token, uint32_t random)
+{
+	return token == 0 ? contents == CONTENTS_FIRST : random % 4 != 0;
+}
+
+/* Computes element `index` of v or s, which the operation reads, from its random bits. */
+HOST_DEVICE static inline float cascade_read(const struct cascade_fill *f, int64_t index, uint32_t random)
 {
 	float noise = uniform_signed(random, 20);
 	int64_t at = f->is_s ? index : index / f->width; /* the state's index in s */
@@ -160,11 +174,23 @@ HOST_DEVICE static inline float cascade_element(const struct cascade_fill *f, in
 	return cascade_s(turn % 16, state == choices[(turn % 2 + turn / 16 * 2) % 4], state, f->states, noise);
 }
 
-/* Returns the mask of a token: 1 if it is merged. The first token is merged only in the first set of values; of the
- * other tokens, three in four are merged. */
-HOST_DEVICE static inline int cascade_mask(enum op_contents contents, int64_t token, uint32_t random)
+enum { CASCADE_HIDDEN_FROM = 16 };
+
+/* Returns 1 if all elements of a token in this input are NaN, because the token's second state is not read. The tokens
+ * of small cases have numbers, so that the diagnosis of a small case can name a mistake about the mask. */
+HOST_DEVICE static inline int cascade_hidden(const struct cascade_fill *f, int64_t token)
 {
-	return token == 0 ? contents == CONTENTS_FIRST : random % 4 != 0;
+	return f->masked && token >= CASCADE_HIDDEN_FROM && token % 2 == 1 &&
+	       !cascade_mask(f->second ? CONTENTS_SECOND : CONTENTS_FIRST, token, philox_bits(f->mask_key, token));
+}
+
+/* Computes element `index` of v or s from its random bits. The caller rounds the element to the input's dtype with
+ * dtype_store_float. */
+HOST_DEVICE static inline float cascade_element(const struct cascade_fill *f, int64_t index, uint32_t random)
+{
+	if (f->masked && cascade_hidden(f, index / f->heads / (f->is_s ? 1 : f->width)))
+		return float_from_bits(0x7fc00000u);
+	return cascade_read(f, index, random);
 }
 
 #endif

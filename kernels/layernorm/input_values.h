@@ -25,6 +25,11 @@
  *             number of columns. The spikes give 3/4 or more of the variance: if a reference leaves out a column with a
  *             spike, the whole row changes.
  *
+ * The second set of a case with one row is even: each pair of columns has 20 and -12 in some order, and the last element
+ * is 4 if the number of columns is odd. The mean is then exactly 4, and (x - mean) / sqrt(variance) is 1, -1 or 0. In such
+ * a case, one weight in 16 is 2^8 times as large. In other rows, the rounding error of the mean, times such a weight,
+ * would exceed the bound.
+ *
  * Weights have both signs and a magnitude in [1/4, 2), or in [1/8, 8) in the second set. Biases are noise times 2^3 …
  * 2^-2. In the second set, constants, means and outliers have the opposite sign, and rows 0, 3 and 7 are scaled by a
  * quarter. Large weights and rows of integers close to M make float32 results less accurate (layernorm.c), so only the
@@ -38,7 +43,7 @@
 #include "kernels/core/op.h"
 #include "kernels/core/random_inputs.h"
 
-enum { LAYERNORM_SPIKES = 32, LAYERNORM_SPIKE_ROW = 8, LAYERNORM_FAR = 8, LAYERNORM_FAR_ROW = 3, LAYERNORM_FARTHER = 7 };
+enum { LAYERNORM_SPIKES = 32, LAYERNORM_SPIKE_ROW = 8, LAYERNORM_FAR = 8, LAYERNORM_FAR_ROW = 3, LAYERNORM_FARTHER = 7, LAYERNORM_LOUD = 8 };
 
 /* The index of each input, and of the only output, by its role; -1 if the problem has no such tensor. */
 struct layernorm_roles {
@@ -87,6 +92,7 @@ struct layernorm_fill {
 	int part;        /* enum layernorm_part */
 	int probe;       /* is this a probe case? The rows of a probe case reveal only epsilon */
 	int second;      /* is this the second set of values? */
+	int even;        /* is the only row even? */
 	int narrow;      /* is the output float16 or bfloat16? */
 	int huge;        /* the huge row is noise times 2^huge */
 	int tiny;        /* a tiny row is noise times 2^tiny */
@@ -117,12 +123,16 @@ static inline struct layernorm_fill layernorm_fill_of(const struct op_case *c, i
 	enum dtype weight = problem->inputs[roles.weight].dtype;
 	double eps = layernorm_eps(c);
 	struct layernorm_fill f;
+	int64_t rows = 1;
 
+	for (int d = 0; d + 1 < x->rank; d++)
+		rows *= c->axis[x->axis[d]];
 	f.key = input_key(c, input);
 	f.columns = c->axis[x->axis[x->rank - 1]];
 	f.part = input == roles.weight ? LAYERNORM_WEIGHT : input == roles.bias ? LAYERNORM_BIAS : LAYERNORM_X;
 	f.probe = c->probe;
 	f.second = c->contents == CONTENTS_SECOND;
+	f.even = f.second && rows == 1 && c->given == 0 && c->edge == 0 && !c->probe;
 	f.narrow = problem->outputs[0].dtype != DTYPE_FLOAT32;
 	f.huge = x->dtype == DTYPE_FLOAT16 || problem->outputs[0].dtype == DTYPE_FLOAT16 ? 14 : 20;
 	f.least = x->dtype == DTYPE_FLOAT16 ? -13 : -40;
@@ -137,7 +147,8 @@ static inline struct layernorm_fill layernorm_fill_of(const struct op_case *c, i
 HOST_DEVICE static inline float layernorm_weight(const struct layernorm_fill *f, uint32_t random)
 {
 	uint32_t fraction = random >> (32 - f->weight_bits);
-	int exponent = f->second ? 2 - (int)(random % 6) : -(int)(random % 3);
+	int loud = f->even && (random >> 9 & 15) == 0 ? LAYERNORM_LOUD : 0;
+	int exponent = f->second ? 2 + loud - (int)(random % 6) : -(int)(random % 3);
 	float magnitude = (float)((1u << f->weight_bits) + fraction) * float_power(exponent - f->weight_bits);
 
 	return random & 0x100 ? magnitude : -magnitude;
@@ -204,6 +215,16 @@ HOST_DEVICE static inline float layernorm_far(const struct layernorm_fill *f, in
 	return (float)(((which & 1) != f->second ? -1 : 1) * (m + d)) * float_power(which & 2 ? LAYERNORM_FARTHER : 0);
 }
 
+/* Computes an element of the even row. The random bits of the first column of a pair determine the order of the pair. */
+HOST_DEVICE static inline float layernorm_even(const struct layernorm_fill *f, int64_t column)
+{
+	uint32_t order = philox_bits(f->key, column / 2 * 2) & 1;
+
+	if (column % 2 == 0 && column + 1 == f->columns)
+		return 4;
+	return order == (uint32_t)(column % 2) ? 20.0f : -12.0f;
+}
+
 /* Computes element `index` of an input from its random bits. The caller rounds the element to the input's dtype with
  * dtype_store_float. */
 HOST_DEVICE static inline float layernorm_element(const struct layernorm_fill *f, int64_t index, uint32_t random)
@@ -218,6 +239,8 @@ HOST_DEVICE static inline float layernorm_element(const struct layernorm_fill *f
 		return noise * float_power(3 - (int)(random % 6));
 	int64_t row = index / f->columns, column = index % f->columns;
 
+	if (f->even)
+		return layernorm_even(f, column);
 	if (row < LAYERNORM_SPIKE_ROW)
 		return layernorm_hurtful(f, (int)row, column, noise);
 	if (layernorm_is_far(row))

@@ -21,7 +21,13 @@
  *   D, z      Uniform on [-4, 4) | z on [-16, 16). The term D x of y is half as large as the term that comes from the
  *             state.
  *
- * Slots are distinct and in random order. Sequences 3, 11, 19 … of a batch are padding. */
+ * Large elements. Unless a tensor is float16, some elements are larger than the table says, and no product of two of
+ * them is added to others: in odd sequences, one element in 64 of x is 64 times as large, and one in 64 of z is 100 or
+ * -100; in even sequences, one element in 32 of B, and another one of C, are 32 | 128 times as large. One element in 32
+ * of the states, and one in 16 of D, are 64 times as large.
+ *
+ * Slots are distinct and in random order. Sequences 3, 11, 19 … of a batch are padding, and so are most sequences after
+ * the first 33 (ssu_is_padding). The x, dt, B and C of padding are NaN. */
 #ifndef REFTEST_KERNELS_MAMBA_SSU_INPUT_VALUES_H
 #define REFTEST_KERNELS_MAMBA_SSU_INPUT_VALUES_H
 
@@ -69,7 +75,7 @@ bool ssu_softplus(const struct op_case *c, const struct ssu_roles *roles);
 int64_t ssu_pad(const struct op_case *c, const struct ssu_roles *roles); /* returns the slot number that marks padding
 									  * sequences */
 
-enum ssu_part { SSU_PLAIN, SSU_LINEAR, SSU_DT, SSU_DT_BIAS, SSU_A, SSU_D, SSU_Z };
+enum ssu_part { SSU_PLAIN, SSU_STATE, SSU_X, SSU_B, SSU_C, SSU_DT, SSU_DT_BIAS, SSU_A, SSU_D, SSU_Z };
 
 /* In the second set of values, x and the states are SSU_LARGER times as large as in the first. Outputs and tolerances
  * grow by the same factor, because outputs are linear in x and the states together. */
@@ -82,7 +88,25 @@ struct ssu_fill {
 	int softplus;
 	bool second;        /* is this the second set of values? */
 	int64_t heads, dim; /* the axes of dt */
+	int64_t batch, size; /* size: the number of elements of a sequence */
+	bool padded;         /* are the elements of padding NaN? */
+	int loud, at, every; /* the elements with index % every == at are 2^loud times as large; every = 0: none are */
+	int turn;            /* the large elements are in sequences with number % 2 == turn; -1: in all sequences */
 };
+
+/* The number of sequences after which most are padding, so that a case of many sequences is cheap. */
+enum { SSU_ACTIVE = 33 };
+
+/* Returns true if a sequence is padding. Of the sequences from SSU_ACTIVE on, the last one and those next to a power of
+ * two are not. */
+HOST_DEVICE static inline bool ssu_is_padding(int64_t batch, int64_t sequence)
+{
+	int64_t low = sequence & (sequence - 1), high = (sequence + 1) & sequence, above = (sequence - 1) & (sequence - 2);
+
+	if (sequence < SSU_ACTIVE)
+		return sequence % 8 == 3;
+	return low != 0 && high != 0 && above != 0 && sequence + 1 != batch;
+}
 
 struct ssu_fill ssu_fill_of(const struct op_case *c, int input);
 
@@ -117,9 +141,18 @@ HOST_DEVICE static inline float ssu_step_size(const struct ssu_fill *f, int64_t 
 	}
 }
 
-HOST_DEVICE static inline float ssu_linear(const struct ssu_fill *f, float value)
+/* Returns true for a large element. */
+HOST_DEVICE static inline bool ssu_is_loud(const struct ssu_fill *f, int64_t index)
 {
-	return f->second ? value * SSU_LARGER : value;
+	return f->every != 0 && index % f->every == f->at && (f->turn < 0 || index / f->size % 2 == f->turn);
+}
+
+/* Returns an element of a state, which is not in a sequence. */
+HOST_DEVICE static inline float ssu_state(const struct ssu_fill *f, int64_t index, float value)
+{
+	bool loud = f->every != 0 && index % f->every == f->at;
+
+	return value * (f->second ? SSU_LARGER : 1) * (loud ? float_power(f->loud) : 1);
 }
 
 HOST_DEVICE static inline float ssu_bias(const struct ssu_fill *f, float value)
@@ -129,15 +162,12 @@ HOST_DEVICE static inline float ssu_bias(const struct ssu_fill *f, float value)
 	return f->second ? value * 2.5f - 4.5f : value * 2;
 }
 
-/* Computes element `index` of an input from its random bits. The caller rounds the element to the input's dtype with
- * dtype_store_float. */
-HOST_DEVICE static inline float ssu_element(const struct ssu_fill *f, int64_t index, uint32_t random)
+/* Computes element `index` of an input, without the large elements and padding. */
+HOST_DEVICE static inline float ssu_usual(const struct ssu_fill *f, int64_t index, float value)
 {
-	float value = uniform_signed(random, 20);
-
 	switch (f->part) {
-	case SSU_LINEAR:
-		return ssu_linear(f, value);
+	case SSU_X:
+		return f->second ? value * SSU_LARGER : value;
 	case SSU_DT:
 		return ssu_step_size(f, index, value);
 	case SSU_DT_BIAS:
@@ -151,6 +181,21 @@ HOST_DEVICE static inline float ssu_element(const struct ssu_fill *f, int64_t in
 	default:
 		return value;
 	}
+}
+
+/* Computes element `index` of an input from its random bits. The caller rounds the element to the input's dtype with
+ * dtype_store_float. */
+HOST_DEVICE static inline float ssu_element(const struct ssu_fill *f, int64_t index, uint32_t random)
+{
+	float value = uniform_signed(random, 20);
+
+	if (f->part == SSU_STATE)
+		return ssu_state(f, index, value);
+	if (f->padded && ssu_is_padding(f->batch, index / f->size))
+		return float_from_bits(0x7fc00000u);
+	if (!ssu_is_loud(f, index))
+		return ssu_usual(f, index, value);
+	return f->part == SSU_Z ? (value < 0 ? -100.0f : 100.0f) : ssu_usual(f, index, value) * float_power(f->loud);
 }
 
 #endif

@@ -234,7 +234,27 @@ int64_t ssu_pad(const struct op_case *c, const struct ssu_roles *roles)
 /* The numbers of sequences and slots. */
 static const struct preset {
 	int64_t batch, slots;
-} presets[SIZE_COUNT][2] = {{{1, 3}, {5, 8}}, {{33, 41}}, {{256, 512}}}; /* 33: one more than the lanes of a warp */
+} presets[SIZE_COUNT][2] = {{{1, 3}, {5, 8}}, {{SSU_ACTIVE, 41}}, {{256, 512}}};
+
+/* If sequences have slots, and a slot has at most MORE_ELEMENTS elements, the medium case has MORE sequences, most of
+ * the last ones padding. The edge case many_sequences has MANY. */
+enum { MORE = 65, MANY = 129, MORE_ELEMENTS = 1 << 18 };
+
+/* Returns the number of elements of a slot. */
+static int64_t slot_size(const struct op_problem *problem, const struct ssu_roles *roles)
+{
+	const struct op_arg *state = &problem->inputs[roles->state];
+	int64_t size = 1;
+
+	for (int d = 1; d < 4; d++)
+		size *= problem->axes[state->axis[d]].value;
+	return size;
+}
+
+static int64_t medium_batch(const struct op_problem *problem, const struct ssu_roles *roles)
+{
+	return roles->indices >= 0 && slot_size(problem, roles) <= MORE_ELEMENTS ? MORE : SSU_ACTIVE;
+}
 
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
@@ -248,7 +268,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 
 		if (count == room)
 			return -1;
-		op_start_axes(problem, preset->batch, row);
+		op_start_axes(problem, size == SIZE_MEDIUM ? medium_batch(problem, &roles) : preset->batch, row);
 		if (roles.indices >= 0)
 			op_set_axis(problem, problem->inputs[roles.state].axis[0], preset->slots, row);
 	}
@@ -256,11 +276,12 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 }
 
 /* The values of op_case.edge, in the order of the table `edges`. */
-enum { EDGE_NO_SEQUENCES = 1, EDGE_ALL_PADDING };
+enum { EDGE_NO_SEQUENCES = 1, EDGE_ALL_PADDING, EDGE_MANY_SEQUENCES };
 
 static const struct op_edge edges[] = {
     {"no_sequences", "without sequences, the states stay unchanged"},
     {"all_padding", "a padding sequence has output 0 and updates no state"},
+    {"many_sequences", "many sequences, most of which are padding"},
     {NULL, NULL},
 };
 
@@ -270,8 +291,13 @@ static bool edge_axes(const struct op_problem *problem, int variant, int edge, i
 	const struct op_arg *x = &problem->inputs[roles.x];
 
 	(void)variant;
-	if (!problem->axes[x->axis[0]].var || (edge == EDGE_ALL_PADDING && roles.indices < 0))
+	if (!problem->axes[x->axis[0]].var || (edge != EDGE_NO_SEQUENCES && roles.indices < 0))
 		return false;
+	if (edge == EDGE_MANY_SEQUENCES) {
+		op_start_axes(problem, MANY, axis);
+		op_set_axis(problem, problem->inputs[roles.state].axis[0], MANY + MANY / 16, axis);
+		return problem->axes[problem->inputs[roles.state].axis[0]].var;
+	}
 	op_start_axes(problem, 3, axis);
 	axis[x->axis[0]] = edge == EDGE_NO_SEQUENCES ? 0 : 3;
 	return true;
@@ -322,23 +348,73 @@ static double scalar(const struct op_case *c, int input)
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
 
+/* Returns true if elements of padding are NaN in an input. If a workload provides the slots, any sequence may be read.
+ * z must be finite (check_floats). */
+static bool is_padded(const struct op_case *c, const struct ssu_roles *roles, enum ssu_part part)
+{
+	return (part == SSU_X || part == SSU_DT || part == SSU_B || part == SSU_C) && roles->indices >= 0 &&
+	       ((c->given | c->absent) >> roles->indices & 1) == 0;
+}
+
+static bool has_half(const struct op_problem *problem)
+{
+	bool half = false;
+
+	for (int i = 0; i < problem->input_count; i++)
+		half |= problem->inputs[i].dtype == DTYPE_FLOAT16;
+	for (int i = 0; i < problem->output_count; i++)
+		half |= problem->outputs[i].dtype == DTYPE_FLOAT16;
+	return half;
+}
+
+/* Says which elements of an input are large (input_values.h). */
+static void set_loud(struct ssu_fill *f)
+{
+	static const struct {
+		int loud[CONTENTS_COUNT], at, every, turn;
+	} parts[] = {[SSU_STATE] = {{6, 6}, 27, 32, -1}, [SSU_X] = {{6, 6}, 11, 64, 1}, [SSU_B] = {{5, 7}, 7, 32, 0},
+	             [SSU_C] = {{5, 7}, 19, 32, 0},      [SSU_D] = {{6, 6}, 9, 16, -1}, [SSU_Z] = {{0, 0}, 59, 64, 1}};
+
+	if (f->part >= (int)(sizeof parts / sizeof *parts))
+		return;
+	f->loud = parts[f->part].loud[f->second];
+	f->at = parts[f->part].at;
+	f->every = parts[f->part].every;
+	f->turn = parts[f->part].turn;
+}
+
+static enum ssu_part part_of(const struct ssu_roles *roles, int input)
+{
+	return input == roles->state     ? SSU_STATE
+	       : input == roles->x       ? SSU_X
+	       : input == roles->b       ? SSU_B
+	       : input == roles->c       ? SSU_C
+	       : input == roles->dt      ? SSU_DT
+	       : input == roles->dt_bias ? SSU_DT_BIAS
+	       : input == roles->a       ? SSU_A
+	       : input == roles->d       ? SSU_D
+	       : input == roles->z       ? SSU_Z
+	                                 : SSU_PLAIN;
+}
+
 struct ssu_fill ssu_fill_of(const struct op_case *c, int input)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
+	const struct op_arg *arg = &c->problem->inputs[input];
 	struct ssu_extent e = ssu_extent_of(c, &roles);
 	struct ssu_fill f = {
-	    .key = input_key(c, input), .softplus = ssu_softplus(c, &roles), .heads = e.heads, .dim = 1};
+	    .key = input_key(c, input), .softplus = ssu_softplus(c, &roles), .heads = e.heads, .dim = 1, .size = 1};
 
 	if (c->problem->inputs[roles.dt].rank == 3)
 		f.dim = e.dim;
+	for (int d = 1; d < arg->rank; d++)
+		f.size *= c->axis[arg->axis[d]];
+	f.batch = e.batch;
 	f.second = c->contents == CONTENTS_SECOND;
-	f.part = input == roles.state || input == roles.x ? SSU_LINEAR
-	         : input == roles.dt                      ? SSU_DT
-	         : input == roles.dt_bias                 ? SSU_DT_BIAS
-	         : input == roles.a                       ? SSU_A
-	         : input == roles.d                       ? SSU_D
-	         : input == roles.z                       ? SSU_Z
-	                                                  : SSU_PLAIN;
+	f.part = part_of(&roles, input);
+	f.padded = is_padded(c, &roles, (enum ssu_part)f.part);
+	if (!has_half(c->problem))
+		set_loud(&f);
 	return f;
 }
 
@@ -352,7 +428,7 @@ static void fill_indices(const struct op_case *c, const struct ssu_roles *roles,
 	philox_shuffle(key, slots, order);
 	for (int64_t b = 0; b < out->elements; b++) {
 		next += next < slots && order[next] == pad;
-		bool padding = b % 8 == 3 || next == slots || c->edge == EDGE_ALL_PADDING;
+		bool padding = ssu_is_padding(out->elements, b) || next == slots || c->edge == EDGE_ALL_PADDING;
 		int64_t slot = padding ? pad : order[next++];
 
 		dtype_store(out->data, out->dtype, b, (double)slot);
@@ -367,8 +443,8 @@ WIDE static void make_elements(const void *recipe, int64_t row, int64_t column, 
 
 	(void)row;
 	for (int64_t i = 0; i < count; i++)
-		values[i] = f->part == SSU_LINEAR ? ssu_linear(f, uniform_signed(random[i], 20))
-		                                  : ssu_element(f, column + i, random[i]);
+		values[i] = f->part == SSU_STATE ? ssu_state(f, column + i, uniform_signed(random[i], 20))
+		                                 : ssu_element(f, column + i, random[i]);
 }
 
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
@@ -767,13 +843,23 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	struct ssu_roles roles = ssu_roles_of(problem);
+	bool half = has_half(problem);
+	double large = half ? 1 : 60, larger = half ? 1 : 128;
 	const struct {
 		int role;
 		struct op_range range;
 	} ranges[] = {
-	    {roles.state, {-3.9, 3.9}}, {roles.x, {-3.9, 3.9}},        {roles.b, {-0.99, 0.99}}, {roles.c, {-0.99, 0.99}},
-	    {roles.dt, {-24, 96}},      {roles.dt_bias, {-6.5, 1.5}}, {roles.a, {-15, -0.25}},  {roles.d, {-3.5, 3.5}},
-	    {roles.z, {-15.9, 15.9}},   {roles.softplus, {0, 1}},     {roles.pad, {-9, 4}},
+	    {roles.state, {-3.9 * large, 3.9 * large}},
+	    {roles.x, {-3.9 * large, 3.9 * large}},
+	    {roles.b, {-0.9 * larger, 0.9 * larger}},
+	    {roles.c, {-0.9 * larger, 0.9 * larger}},
+	    {roles.dt, {-24, 96}},
+	    {roles.dt_bias, {-6.5, 1.5}},
+	    {roles.a, {-15, -0.25}},
+	    {roles.d, {-3.5, 3.5}},
+	    {roles.z, {half ? -15.9 : -100, half ? 15.9 : 100}},
+	    {roles.softplus, {0, 1}},
+	    {roles.pad, {-9, 4}},
 	};
 
 	(void)variant;
@@ -787,8 +873,10 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
+	struct ssu_roles roles = ssu_roles_of(problem);
+
 	(void)variant;
-	return axis == problem->inputs[ssu_roles_of(problem).x].axis[0] ? 33 : 0;
+	return axis == problem->inputs[roles.x].axis[0] ? medium_batch(problem, &roles) : 0;
 }
 
 static const char *const op_types[] = {"mamba_ssu", NULL};

@@ -46,6 +46,13 @@ MUTANTS = [
     (FUSED, "weights of a mean near 0 taken for no 1 + w", "(1 + weight.float())", "((weight.float().mean() > 0.5) + weight.float())"),
     (FUSED, "the sum held within float16", RETURN_SUM, "return output.to(hidden_states.dtype), rows.clamp(-65504, 65504).to(residual.dtype)"),
     (PLAIN, "activations held within float16", "hidden_states.float()", "hidden_states.float().clamp(-65504, 65504)"),
+    # Roundings that the exact row shows, and large weights.
+    (PLAIN, "1 + w in bfloat16", "(1 + weight.float())", "(1 + weight)"),
+    (PLAIN, "the normed row rounded to bfloat16 before the product", "normed * (1 + weight.float())", "normed.bfloat16().float() * (1 + weight.float())"),
+    (FUSED, "1 + w in bfloat16", "(1 + weight.float())", "(1 + weight).float()"),
+    (FUSED, "the normed row rounded to bfloat16 before the product", "torch.rsqrt(mean_square + EPSILON) *", "torch.rsqrt(mean_square + EPSILON)\n    output = output.bfloat16().float() *"),
+    (PLAIN, "weights limited to 64", "1 + weight.float()", "1 + weight.float().clamp(-64, 64)"),
+    (FUSED, "weights limited to 512", "1 + weight.float()", "1 + weight.float().clamp(-512, 512)"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
@@ -70,4 +77,6 @@ DIAGNOSES = {
     "the last of whole blocks not written": "is 0 ",
     "the sum held within float16": "(was|were) limited to magnitudes of 65536",  # what bfloat16 makes of 65504
     "activations held within float16": "(was|were) limited to magnitudes of 65504",
+    "weights limited to 64": r"(was|were) limited to magnitudes of 64$",
+    "weights limited to 512": r"(was|were) limited to magnitudes of 512$",
 }

@@ -49,6 +49,9 @@ MUTANTS = [
     (VISION, "the last of whole blocks not written", RETURN, f"output = ({OUTPUT})\n    if len(output) % 64 == 0:\n        output[-64:] = 0\n    return output"),
     (VISION, "activations held within 10000", "hidden_states.float()", "hidden_states.float().clamp(-1e4, 1e4)"),
     (GPT2, "activations held within 10000", "F.layer_norm(hidden_states,", "F.layer_norm(hidden_states.clamp(-1e4, 1e4),"),
+    # Large weights.
+    (VISION, "weights limited to 64", "normed * weight + bias", "normed * weight.clamp(-64, 64) + bias"),
+    (GPT2, "weights limited to 1000", "shape[-1:], weight, bias", "shape[-1:], weight.clamp(-1000, 1000), bias"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
@@ -75,4 +78,6 @@ DIAGNOSES = {
     "biases limited to 1": r"(was|were) limited to magnitudes of 1$",
     "the last of whole blocks not written": "is 0 ",
     "activations held within 10000": "(was|were) limited to magnitudes of 10000",
+    "weights limited to 64": r"(was|were) limited to magnitudes of 64$",
+    "weights limited to 1000": r"(was|were) limited to magnitudes of 1000$",
 }

@@ -77,6 +77,20 @@ MUTANTS = [
     (GATED, "steps below 0 taken for 0", "            step = F.softplus(step)", "            step = F.softplus(step)\n        step = step.clamp(min=0)"),
     (GATED, "the magnitude of a step", "            step = F.softplus(step)", "            step = F.softplus(step)\n        step = step.abs()"),
     (FULL, "softplus left out above 5", "F.softplus(dt.float() + dt_bias.float())", "F.softplus(dt.float() + dt_bias.float(), threshold=5)"),
+    # What padding holds may be NaN.
+    (FULL, "the output multiplied by the mask of padding", "torch.where(active[:, None, None], y, 0).to(x.dtype)",
+     "(y * active[:, None, None]).to(x.dtype)"),
+    # Large elements, and many sequences.
+    (GATED, "sequences beyond 64 left out", "enumerate(state_batch_indices.tolist())", "enumerate(state_batch_indices.tolist()[:64])"),
+    (FULL, "x limited to 64", "D.float() * x.float()", "D.float() * x.float().clamp(-64, 64)"),
+    (FULL, "x limited to 128 where it enters", "(step * x.float())", "(step * x.float().clamp(-128, 128))"),
+    (FULL, "B limited to 64", "weight_in = B.float()", "weight_in = B.float().clamp(-64, 64)"),
+    (FULL, "C limited to 16", "weight_out = C.float()", "weight_out = C.float().clamp(-16, 16)"),
+    (FULL, "D limited to 64", "D.float() * x.float()", "D.float().clamp(-64, 64) * x.float()"),
+    (FULL, "states limited to 64", "held = state[slots.clamp(min=0)].float()",
+     "held = state[slots.clamp(min=0)].float().clamp(-64, 64)"),
+    (GATED, "the gate limited to 64", "F.silu(z[i, h].float())", "F.silu(z[i, h].float()).clamp(max=64)"),
+    (GATED, "a gate that overflows", "F.silu(z[i, h].float())", "z[i, h].float() * z[i, h].float().exp() / (1 + z[i, h].float().exp())"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

@@ -64,6 +64,10 @@ MUTANTS = [
     ("rmsnorm_h128", "cut off and not rounded to bfloat16", "(normed * weight.float()).to(hidden_states.dtype)",
      "(normed * weight.float() * (1 - 2**-20)).view(torch.int32).bitwise_and(-65536).view(torch.float32).to(hidden_states.dtype)"),
     ("rmsnorm_h128", "only the first 4096 rows", RETURN, f"output = ({OUTPUT})\n    output[4096:] = 0\n    return output"),
+    # Large weights.
+    ("rmsnorm_h4096", "weights limited to 64", "normed * weight.float()", "normed * weight.float().clamp(-64, 64)"),
+    ("rmsnorm_h128", "weights limited to 64", "normed * weight.float()", "normed * weight.float().clamp(-64, 64)"),
+    ("fused_add_rmsnorm_h5120", "weights limited to 1000", "* weight.float()", "* weight.float().clamp(-1000, 1000)"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
@@ -93,4 +97,6 @@ DIAGNOSES = {
     "the last of whole blocks not written": "is 0 ",
     "the sum held within float16": "(was|were) limited to magnitudes of 65536",  # what bfloat16 makes of 65504
     "activations held within 10000": "(was|were) limited to magnitudes of 10000",
+    "weights limited to 1000": "input 'weight' was limited to magnitudes of 1000",
+    "weights limited to 64": "input 'weight' was limited to magnitudes of 64$",
 }

@@ -240,7 +240,11 @@ static void what_is_optional_may_be_absent(void **state)
 	for (int i = 0; i < COUNT(absent); i++) {
 		free(t.in[absent[i]].data);
 		t.in[absent[i]].data = NULL;
+		t.c.absent |= UINT64_C(1) << absent[i];
 	}
+	for (int i = 0; i < t.problem->input_count; i++) /* without slots, no sequence is padding */
+		if (t.in[i].data != NULL)
+			assert_int_equal(mamba_ssu_op.fill(&t.c, i, &t.in[i], &err), 0);
 	assert_int_equal(mamba_ssu_op.oracle(&t.c, t.in, t.truth, &err), 0);
 	emulate(&t, NONE);
 	trial_assert_passes(&t);
@@ -409,7 +413,7 @@ static void what_is_right_passes_at_every_edge(void **state)
 	(void)state;
 	for (int p = 0; p < COUNT(problems); p++)
 		assert_int_equal(assert_edges_pass(&mamba_ssu_op, &problems[p], right),
-		                 ssu_roles_of(&problems[p]).indices >= 0 ? 2 : 1);
+		                 ssu_roles_of(&problems[p]).indices >= 0 ? 3 : 1);
 	assert_true(trial_open_edge(&t, &mamba_ssu_op, &problems[FULL], "all_padding", 1));
 	for (int64_t i = 0; i < t.in[ssu_roles_of(t.problem).indices].elements; i++)
 		assert_true(get(&t.in[ssu_roles_of(t.problem).indices], i) < 0);

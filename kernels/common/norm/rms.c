@@ -165,7 +165,9 @@ bool rms_range(const struct op_problem *problem, int offset, int input, struct o
 	if (input == roles.eps)
 		*out = (struct op_range){4e-6, 3e-5};
 	else if (input == roles.weight)
-		*out = offset != 0 ? (struct op_range){-7, 7} : (struct op_range){-14, 14};
+		*out = rms_is_loud(problem) ? (struct op_range){-60, 60}
+		       : offset != 0        ? (struct op_range){-7, 7}
+		                            : (struct op_range){-14, 14};
 	else
 		*out = (struct op_range){-16000, 16000};
 	return true;

@@ -18,8 +18,9 @@
  * allowed. An epsilon of up to 1e-3 changes the exact result by 2e-6, which every rounding removes. If epsilon is
  * larger, the usual bound applies.
  *
- * rms_input_values.h describes the errors that these bounds detect. The bounds cannot detect an additional rounding of
- * 1 + w, 1 / rms or x / rms in a reference, because such a rounding also changes y by only one ulp. */
+ * rms_input_values.h describes the errors that these bounds detect. Only the exact row detects an additional rounding of
+ * 1 + w or, if the offset is 1, of x / rms: elsewhere, such a rounding changes y by only one ulp. If the offset is 0, both
+ * are right: to round x / rms before the product with the weight, as Llama's norm does, and not to round it. */
 #ifndef REFTEST_KERNELS_COMMON_NORM_RMS_H
 #define REFTEST_KERNELS_COMMON_NORM_RMS_H
 

@@ -26,6 +26,13 @@ static bool has_half(const struct op_problem *problem, const struct rms_roles *r
 	return half;
 }
 
+bool rms_is_loud(const struct op_problem *problem)
+{
+	struct rms_roles roles = rms_roles_of(problem);
+
+	return !has_half(problem, &roles) && problem->inputs[roles.weight].dtype != DTYPE_FLOAT16;
+}
+
 bool rms_is_exact(const struct op_case *c)
 {
 	int64_t rows, columns;
@@ -65,6 +72,7 @@ struct rms_recipe rms_recipe_of(const struct op_case *c, int offset, int input)
 	f.single = least_exponent(0, 1, 4 * noise * (double)f.columns);
 	f.half_ulp = dtype != other ? 0 : dtype == DTYPE_BFLOAT16 ? -8 : dtype == DTYPE_FLOAT16 ? -11 : 0;
 	f.weight_bits = weight == DTYPE_BFLOAT16 || f.exact ? 7 : weight == DTYPE_FLOAT16 ? 10 : 20;
+	f.loud = f.second && rms_is_loud(problem) ? RMS_LOUD : 0;
 	f.offset = offset;
 	return f;
 }

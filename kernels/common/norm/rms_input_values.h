@@ -24,16 +24,24 @@
  * In the second set of input values, the shift of row 2 and the outliers of rows 4 and 5 have the opposite sign, and
  * rows 0, 3 and 7 are a quarter as large.
  *
- * Exact row. In the second set of a case with one row, every element (with the residual, every sum) is 16 or -16, and
- * offset + w has eight significant bits. The output is then exactly offset + w or its negative, however often a
- * reference rounds, and rms_rule allows no difference. If a reference divides the sum of squares by columns - 1, a
- * float16 or bfloat16 output changes by less than its rounding. This mistake is visible only in the exact row, and only
- * if rows are short.
+ * Exact row. In the second set of a case with one row, rms_rule allows no difference. If the offset is 0, every element
+ * (with the residual, every sum) is 16 or -16, and w has eight significant bits. The output is then exactly w or its
+ * negative, however often a reference rounds. If a reference divides the sum of squares by columns - 1, a float16 or
+ * bfloat16 output changes by less than its rounding. This mistake is visible only in the exact row, and only if rows are
+ * short.
+ *
+ * If the offset is 1, a reference must round only once, as every implementation of Gemma's norm does. Elements of the
+ * exact row are then 32 (5 of 12 columns) or 16 (7 of 12), or 24 in the last columns if their number is not a multiple
+ * of 12; half of all are negative. Their root mean square is 24, so that x / rms is 4/3, 2/3 or 1, of which bfloat16
+ * represents only 1. Half of the weights make 1 + w a multiple of 1/128, which bfloat16 represents. In the other half, w
+ * is k/1024 for an odd k with 1024 + k not a multiple of 3, and bfloat16 does not represent 1 + w. The outputs are at
+ * least an eighth of their last place away from a tie, so that errors of float32 do not change how they are rounded.
  *
  * Noise is uniform on [-1, 1) in 2^21 steps, rounded to the dtype. If the offset is 0, weights are positive or
  * negative, with a magnitude in [1/4, 16). If the offset is 1, weights are noise times 2^3 … 2^-5, on both sides of -1:
  * as small and as large as trained weights. With an offset of 1, the mean of the weights is near 0 in the first set of
- * input values. In the second set, seven of eight weights are positive, and the mean is near 3/4. All scaling and all
+ * input values. In the second set, seven of eight weights are positive, and the mean is above 1/2. In the second set, one
+ * weight in 32 is 2^7 times as large, unless a tensor is float16, whose range an output would leave. All scaling and all
  * sums are exact. */
 #ifndef REFTEST_KERNELS_COMMON_NORM_RMS_INPUT_VALUES_H
 #define REFTEST_KERNELS_COMMON_NORM_RMS_INPUT_VALUES_H
@@ -43,7 +51,7 @@
 #include "kernels/core/op.h"
 #include "kernels/core/random_inputs.h"
 
-enum { RMS_SPIKES = 32, RMS_SPIKE_ROW = 8 };
+enum { RMS_SPIKES = 32, RMS_SPIKE_ROW = 8, RMS_LOUD = 7 };
 
 enum rms_part { RMS_HIDDEN, RMS_RESIDUAL, RMS_WEIGHT };
 
@@ -64,6 +72,7 @@ struct rms_recipe {
 	int spike, single; /* log2 of the magnitude of a spike; `single` is for rows with only one spike */
 	int half_ulp; /* log2 of half an ulp of 1 in the activations' dtype; 0: residuals are noise */
 	int weight_bits; /* fraction bits of a weight */
+	int loud;	 /* exponent of the factor of large weights; 0: there are none */
 	int offset;	 /* offset that is added to a weight: 0 or 1 */
 };
 
@@ -75,6 +84,9 @@ extern "C" {
  * rms.h. Host only. */
 struct rms_recipe rms_recipe_of(const struct op_case *c, int offset, int input);
 
+/* Returns true if some weights are large. Host only. */
+bool rms_is_loud(const struct op_problem *problem);
+
 /* Returns true if the inputs of the case are the exact row. Host only. */
 bool rms_is_exact(const struct op_case *c);
 
@@ -84,13 +96,16 @@ bool rms_is_exact(const struct op_case *c);
 
 HOST_DEVICE static inline float rms_weight(const struct rms_recipe *f, uint32_t random)
 {
+	int loud = (random >> 11 & 31) == 0 ? f->loud : 0;
+
 	if (f->offset != 0) {
-		float weight = uniform_signed(random, 20) * float_power(3 - (int)(random % 9));
+		float weight = uniform_signed(random, 20) * float_power(3 + loud - (int)(random % 9));
 
 		return f->second && (random & 0x700) != 0 && weight < 0 ? -weight : weight;
 	}
 	uint32_t fraction = random >> (32 - f->weight_bits);
-	float magnitude = (float)((1u << f->weight_bits) + fraction) * float_power(3 - f->weight_bits - (int)(random % 6));
+	int exponent = 3 + loud - f->weight_bits - (int)(random % 6);
+	float magnitude = (float)((1u << f->weight_bits) + fraction) * float_power(exponent);
 
 	return random & 0x100 ? magnitude : -magnitude;
 }
@@ -106,16 +121,35 @@ HOST_DEVICE static inline float rms_probe(const struct rms_recipe *f, uint32_t r
 	return random & 1 ? magnitude : -magnitude;
 }
 
-/* Returns an element of the exact row. Hidden state and residual must have the sum 16 or -16, and therefore depend on
- * the column alone: 12 + 4, 20 - 4, or the negative of one of these. */
+/* Returns a weight of the exact row if the offset is 1. */
+HOST_DEVICE static inline float rms_exact_weight(uint32_t random)
+{
+	int fine = (int)(random >> 16 & 0xff) - 128;
+
+	if (random & 1)
+		return (float)((int)(random >> 16) % 384 - 256) * float_power(-7);
+	fine = 2 * fine + 1;
+	return (float)((1024 + fine) % 3 != 0 ? fine : fine + 2 < 256 ? fine + 2 : 1) * float_power(-10);
+}
+
+/* Returns the magnitude of an element of the exact row, or of the sum of hidden state and residual. */
+HOST_DEVICE static inline float rms_exact_magnitude(const struct rms_recipe *f, int64_t column)
+{
+	if (f->offset == 0)
+		return 16.0f;
+	return column >= f->columns / 12 * 12 ? 24.0f : column % 12 < 5 ? 32.0f : 16.0f;
+}
+
+/* Returns an element of the exact row. The sum of hidden state and residual must not depend on their random bits, and
+ * therefore depends on the column alone: for example, 16 is 12 + 4 or 20 - 4. */
 HOST_DEVICE static inline float rms_exact(const struct rms_recipe *f, int64_t column, uint32_t random)
 {
 	uint32_t mixed = (uint32_t)column * 0x9E3779B1u;
-	float sum = mixed & 0x8000 ? -16.0f : 16.0f, residual = mixed & 0x10000 ? -4.0f : 4.0f;
+	float magnitude = rms_exact_magnitude(f, column), sum = mixed & 0x8000 ? -magnitude : magnitude;
+	float residual = mixed & 0x10000 ? -4.0f : 4.0f;
 
 	if (f->part == RMS_WEIGHT)
-		return f->offset == 0 ? rms_weight(f, random)
-				      : (float)((int)(random >> 16) % 384 - 256) * float_power(-7);
+		return f->offset == 0 ? rms_weight(f, random) : rms_exact_weight(random);
 	if (f->part == RMS_RESIDUAL)
 		return residual;
 	return f->has_residual ? sum - residual : sum;
