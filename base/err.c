@@ -11,7 +11,8 @@
 
 enum { SHOWN_BYTES = 80 };
 
-/* Removes an incomplete UTF-8 character at the end of the text, because vsnprintf cuts a text at any byte. */
+/* Removes an incomplete UTF-8 character at the end of the text. vsnprintf leaves such a character if it cuts the
+ * text. */
 static void trim_partial_character(char *text, size_t length)
 {
 	size_t start = length;

@@ -26,7 +26,7 @@ struct err_shown {
 };
 struct err_shown err_show(const char *text);
 
-/* Prints a message on stderr and exits with 4. Modules call this function only if memory runs out. */
+/* Prints a message on stderr and exits with status 4. Modules call this function only if memory runs out. */
 void die_no_memory(void) __attribute__((noreturn));
 
 #endif

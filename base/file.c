@@ -52,7 +52,7 @@ static enum file_answer too_large(const char *path, uintmax_t bytes, size_t limi
 	return FILE_ERROR;
 }
 
-/* Reads to the end of the file, whose size may have changed since fstat. */
+/* Reads to the end of the file and not only to the size in `st`, because the file may have grown since fstat. */
 static enum file_answer read_all(int fd, const char *path, const struct stat *st, size_t limit, struct buf *out,
                                  struct err *err)
 {
@@ -107,7 +107,7 @@ enum file_answer file_read(int dir, const char *path, size_t limit, struct buf *
 
 /* Returns true if the kernel grants a read lease on the file. The kernel grants a lease only if no process has the file
  * open for writing. If a process opens the file for writing during the lease, its open() blocks until this function
- * releases the lease. At such an open(), the kernel also sends SIGURG to the process that has the lease; SIGURG is
+ * releases the lease. Such an open() also makes the kernel send SIGURG to the process that has the lease; SIGURG is
  * ignored by default. */
 static bool lease_granted(int fd)
 {
@@ -123,7 +123,8 @@ bool file_shows_changes(int dir, const char *path, struct stat *st)
 	struct statfs fs;
 	bool shows = fd >= 0 && fstat(fd, st) == 0 && S_ISREG(st->st_mode) && fstatfs(fd, &fs) == 0;
 
-	/* EAGAIN: a process has the file open for writing. On tmpfs, pages are never written out and so stay dirty. */
+	/* EAGAIN means that a process has the file open for writing. Pages on tmpfs are never written out, so they stay
+	 * dirty. */
 	if (shows && !lease_granted(fd))
 		shows = errno != EAGAIN && fs.f_type != TMPFS_MAGIC &&
 		        sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
@@ -259,7 +260,6 @@ bool file_write_all(int fd, const void *bytes, size_t length)
 	return true;
 }
 
-/* The wanted properties of the new file. */
 struct wanted {
 	bool durable; /* fsync before the rename */
 	mode_t mode;  /* 0: the process's default */
@@ -450,7 +450,7 @@ static enum file_answer map_open(int fd, const char *path, struct mapping *out, 
 	return FILE_OK;
 }
 
-/* If `fd` is a regular file, passes it on to the caller; closes any other file. */
+/* Passes `fd` on to the caller if it is a regular file; otherwise closes `fd`. */
 static enum file_answer opened(int fd, const char *path, int *out, struct stat *st, struct err *err)
 {
 	enum file_answer answer = fd < 0 ? fail(err, path, "open the file") : stat_regular(fd, path, st, err);

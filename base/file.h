@@ -1,7 +1,7 @@
 /* file - reads and replaces whole files.
  *
  * No function blocks when it opens a file: pipes, devices and directories are rejected, even behind a symbolic link. A
- * function that gets a root opens no file outside of it. */
+ * function with a parameter `root` opens no file outside of that directory. */
 #ifndef REFTEST_BASE_FILE_H
 #define REFTEST_BASE_FILE_H
 
@@ -18,21 +18,22 @@ enum file_answer { FILE_ERROR = -1, FILE_ABSENT = 0, FILE_OK = 1 };
 
 /* Reads the regular file `path`, relative to the directory descriptor `dir` (AT_FDCWD for the working directory), and
  * replaces the contents of `out`. If the file has more than `limit` bytes, returns FILE_ERROR, and the message states
- * the file's size and the limit. If `st` is not NULL, it gets the result of fstat before the first read. If `path` is
- * not a regular file, returns FILE_ERROR. If there is no file `path`, returns FILE_ABSENT without a message. */
+ * the file's size and the limit. If `st` is not NULL, stores the result of fstat before the first read in `st`. If
+ * `path` is not a regular file, returns FILE_ERROR. If there is no file `path`, returns FILE_ABSENT without a
+ * message. */
 enum file_answer file_read(int dir, const char *path, size_t limit, struct buf *out, struct stat *st, struct err *err);
 
 /* Writes all bytes to a descriptor, which may be a pipe or a socket. Returns false and sets errno on error. If SIGPIPE
- * is ignored, writing to a pipe that nobody reads is an error. */
+ * is ignored, a write to a pipe that nobody reads is such an error. */
 bool file_write_all(int fd, const void *bytes, size_t length);
 
 /* Returns true if every later change to the contents of the file `path` will also change one of the file's timestamps.
  * A write through a shared mapping changes a timestamp only if the page was clean: further writes to a dirty page leave
  * the timestamps unchanged. The function therefore returns false while any process has the file open or mapped for
- * writing. To find this out, the function briefly takes a read lease, which the kernel grants only if no process has
- * the file open for writing. If the kernel grants no lease for another reason (the file belongs to another user, or the
- * filesystem has no leases), the function writes out the dirty pages, which makes them clean. `st` gets the stat of the
- * file. */
+ * writing. To find this out, it briefly takes a read lease, which the kernel grants only if no process has the file
+ * open for writing. If the kernel grants no lease for another reason (the file belongs to another user, or the
+ * filesystem has no leases), the function writes out the dirty pages, which makes them clean. Stores the file's stat in
+ * `st`. */
 bool file_shows_changes(int dir, const char *path, struct stat *st);
 
 /* Replaces the contents of the file `path` with these bytes, unless the file already has exactly these bytes: writes a
@@ -52,7 +53,7 @@ int file_replace_program(const char *path, const void *bytes, size_t length, str
 
 /* Opens a file below the directory `root` (a descriptor) for reading; the caller closes `fd`. `path` must be relative
  * and without "..", and no symbolic link in it may lead out of `root`; otherwise the result is FILE_ERROR with a
- * message. `st` gets the stat of the file. If there is no file `path`, returns FILE_ABSENT without a message. */
+ * message. Stores the file's stat in `st`. If there is no file `path`, returns FILE_ABSENT without a message. */
 enum file_answer file_open_beneath(int root, const char *path, int *fd, struct stat *st, struct err *err);
 
 /* Opens a file like file_open_beneath, but follows no symbolic link at all. `path` must contain neither "." nor

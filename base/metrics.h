@@ -33,11 +33,11 @@ struct metrics {
 	bool zeros_would_pass;
 	bool passed;                          /* the output satisfies the tolerance rule */
 	int worst_count;
-	/* The elements with the largest |diff| / bound, largest first. Elements with a NaN come first, and elements
-	 * with equal quotients are in the order of the index. */
+	/* The elements with the largest |diff| / bound, largest first. Elements with a NaN come first; elements with
+	 * equal quotients are ordered by index. */
 	struct worst worst[METRICS_WORST];
-	/* Numbers that op.judge computed for one of the two sets of input values. From the numbers of both sets,
-	 * op.judge_both decides whether the output passes. */
+	/* op.judge stores numbers here for one of the two sets of input values. op.judge_both then decides from the
+	 * numbers of both sets whether the output passes. */
 	double evidence[METRICS_EVIDENCE];
 };
 

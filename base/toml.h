@@ -13,7 +13,8 @@
 #include "base/err.h"
 
 enum {
-	TOML_BYTES = 16 << 10, /* the longest text; this limit also bounds the nesting of tables by a dotted key */
+	/* The longest text in bytes; this limit also bounds how deep a dotted key nests tables. */
+	TOML_BYTES = 16 << 10,
 	TOML_DEPTH = 16	       /* the deepest nesting of arrays and tables */
 };
 

@@ -104,7 +104,7 @@ bool text_is_safe(const char *text)
 }
 
 /* Returns whether a word can begin at `at`: `at` is the beginning of the text, or follows a character that is not
- * printable ASCII. Before a command, GitHub skips all white space of Unicode. */
+ * printable ASCII. GitHub skips all Unicode white space before a command. */
 static bool begins_word(const char *begin, const char *at)
 {
 	return at == begin || (unsigned char)at[-1] <= 0x20 || (unsigned char)at[-1] >= 0x7F;

@@ -48,7 +48,7 @@ static size_t column_width(const char *text, size_t length)
 	return columns;
 }
 
-/* A word of a line. Text in backticks is one word, together with what touches it. */
+/* A word of a line. Text in backticks and the characters that touch it form one word. */
 struct word {
 	size_t at;     /* where the search for the next word begins */
 	size_t gap;    /* the blanks before the word */
@@ -79,8 +79,8 @@ static bool next_word(const char *line, size_t length, struct word *word)
 }
 
 /* Returns the indentation of continuation lines. Two or more blanks separate the columns of a table. In a row of a
- * table, continuation lines begin below the last column that is in the left part of the row and leaves enough room for
- * the longest word. */
+ * table, continuation lines begin below the last column that starts in the left part of the row and leaves enough room
+ * for the longest word. */
 static size_t continuation_indent(const char *line, size_t length, size_t indent, size_t width)
 {
 	size_t longest = 0, hang = 0;

@@ -11,8 +11,9 @@ Solution. Newer versions have `flashinfer-bench validate`, which checks more.
 
 The program works on a copy of ROOT (by default, of the starter dataset). --copies N adds definitions with other names
 until there are N. --plant plants faults in the copy, one in each of several files. The program prints a table of the
-files that a side refuses, then the median time, the processor time and the largest resident memory of each side. The
-two sides run in turn. The memory is at least about 17 MB, because a new process begins as a copy of this program."""
+files that at least one side refuses, then the median time, the processor time and the largest resident memory of each
+side. The two sides run in turn. The memory is at least about 17 MB, because a new process begins as a copy of this
+program."""
 
 import argparse
 import importlib.metadata

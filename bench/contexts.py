@@ -4,8 +4,8 @@
 
 On a GPU, each saved file needs a new runner. The runner is forked from a process that has imported torch, and creates a
 CUDA context of its own. If a user saves many files in a short time, the creation of contexts therefore limits the
-speed. This program measures how many contexts per second can be created, and how long a save still has to wait for a
-context if a runner has done its first steps before the save. Children are forked as python/runner.py forks them, and
+speed. This program measures how many contexts can be created per second. It also measures how long a save waits for its
+context if the runner has done its first steps before the save. Children are forked as python/runner.py forks them, and
 are killed after they have reported their times.
 
   stages    measures the steps of one child, under settings that may change their times
@@ -81,7 +81,7 @@ class Child:
         self.took = None
 
     def serve(self, index, upto, answers, wake):
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # die with the forking process
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # the kernel kills the child when its parent dies
         took, last = {}, self.started
 
         def step(name):

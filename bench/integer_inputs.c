@@ -40,10 +40,10 @@ static void read_all(const char *path, struct buf *out)
 	must(file_read(AT_FDCWD, path, FILE_MAX, out, NULL, &err) == FILE_OK, path, &err);
 }
 
-/* A definition as its op family sees it. */
+/* A definition and the op family that makes its inputs. */
 struct subject {
 	struct op_problem problem;
-	const struct op *op; /* NULL: no op family has the definition */
+	const struct op *op; /* NULL if no op family has the definition */
 	int variant;
 	const struct input_source *sources; /* all random */
 };

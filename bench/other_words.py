@@ -44,8 +44,8 @@ def run(%s):
 
 
 def in_order(definition):
-    """Returns a new order of the inputs. The inputs are reversed if they have different shapes; otherwise vectors come
-    first."""
+    """Returns a new order of the inputs. A family in BY_ORDER keeps its order; for attention and gemm, the order is
+    reversed; for every other family, inputs with fewer dimensions come first."""
     family, inputs = definition["op_type"], definition["inputs"]
     if family in BY_ORDER:
         return list(inputs)

@@ -1,8 +1,8 @@
 """providers - prints a Markdown table of the results and times of other libraries' ground truths: python3
 bench/providers.py FILE…
 
-Each FILE is the output of `reftest verify --ground-truth all --format json`. The table has a row for each op family and
-each library that was tried for one of its cases:
+Each FILE is the output of `reftest verify --ground-truth all --format json`. The table has a row for each pair of an op
+family and a library that was tried for one of the family's cases:
 
     cases     number of cases for which the library computed a ground truth
     agreed    number of these cases in which the library agreed with the other ground truths

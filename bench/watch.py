@@ -22,12 +22,12 @@ bulk      Writes 1 000 files without git's lock, by `cp` and by `sed -i`. Counts
 
 walls     Runs two watchers on equal datasets: one on this machine as it is, and one where the kernel refuses namespaces
           and Landlock (seccomp and limits stay). Saves in the two datasets in turn, so that both watchers have the same
-          load. Prints how the times of both watchers, and their differences, are distributed.
+          load. Prints the distribution of the times of both watchers, and of their differences.
 
 idle      Measures the memory of a watcher with 10 000 definitions, and compares its start-up time with `git status`.
 
-If no PART is given, all parts but walls run. Three parts run only a piece of `saves`: saves@PAUSE (PAUSE is in
-seconds), bursts and comments.
+If no PART is given, all parts but walls run. Three parts run only a piece of the part `saves`: saves@PAUSE (PAUSE is in
+seconds), bursts, and comments.
 """
 import glob
 import json
@@ -297,7 +297,7 @@ def bulk(build, count, device, rounds=5):
             save(path, text.replace("1e-6)", "1.0e-6)"))
         watch = Watch(build, root, "--no-workloads", "--device", device)
         took, batches = {how: [] for how in WRITERS}, {how: [] for how in WRITERS}
-        for _ in range(rounds + 1):  # the first round stores the verdicts of both contents and is not counted
+        for _ in range(rounds + 1):  # the first round only stores the verdicts of both contents, and is not counted
             for how, write in WRITERS.items():
                 ended = []
                 writer = threading.Thread(target=lambda: (write(root, texts), ended.append(time.monotonic())))

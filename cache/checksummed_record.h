@@ -35,8 +35,8 @@ void record_put_digest(struct buf *out, const struct digest *digest);
 void record_put_bytes(struct buf *out, const void *bytes, size_t length);
 void record_put_text(struct buf *out, const char *text);
 
-/* A position in the data that is read. If the data ends too early, `bad` becomes true and remains true, and every
- * further read returns 0. */
+/* A position in the bytes that are being read. If the data ends too early, `bad` becomes true and remains true, and
+ * every further read returns 0. */
 struct reader {
 	const unsigned char *at;
 	size_t left;

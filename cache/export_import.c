@@ -24,10 +24,10 @@ enum {
 	LEVEL = 9,
 	WORKERS = 2, /* number of threads that compress */
 	STEP = 1 << 20,		 /* bytes that are read or unpacked at a time */
-	BATCH = 128 << 20,	 /* one transaction stores the records from about this many bytes of lines */
+	BATCH = 128 << 20,	 /* one transaction stores the records of about this many bytes of lines */
 	THREADS_MAX = 16,
-	CHUNK = 64,		 /* number of lines that a thread takes from the shared list at a time */
-	SLICE = 1 << 14,	 /* the most lines that are found before they are parsed in parallel */
+	CHUNK = 64,		 /* number of lines that a thread takes from the shared list in one step */
+	SLICE = 1 << 14,	 /* the most lines that are found in the text before threads parse them */
 	DAMAGED_MAX = 1 << 16,	 /* the import stops when it has found this many damaged lines */
 	WINDOW_LOG_MAX = 24,	 /* limits the memory of zstd */
 	FRAME_LEAST = 5,	 /* bytes that zstd needs to recognise a frame */
@@ -116,7 +116,7 @@ static ZSTD_CCtx *new_packer(void)
 		die_no_memory();
 	ZSTD_CCtx_setParameter(packer, ZSTD_c_compressionLevel, LEVEL);
 	ZSTD_CCtx_setParameter(packer, ZSTD_c_checksumFlag, 1);
-	ZSTD_CCtx_setParameter(packer, ZSTD_c_nbWorkers, WORKERS); /* does nothing if zstd was built without threads */
+	ZSTD_CCtx_setParameter(packer, ZSTD_c_nbWorkers, WORKERS); /* has no effect if zstd was built without threads */
 	return packer;
 }
 
@@ -306,7 +306,7 @@ struct incoming {
 	struct readers readers;
 	struct buf records;		 /* array of struct verdict_line to be stored in one transaction */
 	int64_t line;			 /* number of lines that were read */
-	/* seen: number of record lines after the head line; expected: the number of record lines that the head line
+	/* seen: number of record lines since the head line; expected: number of record lines that the head line
 	 * states. */
 	int64_t seen, expected;
 	int64_t damaged;		 /* number of damaged lines in the whole file */
