@@ -366,7 +366,7 @@ static int64_t number_of(const char *text, size_t length)
 	return length > 0 ? number : -1;
 }
 
-/* Returns the format that the head line states, or -1 if the line is not a head. `count` gets the number of records
+/* Returns the format number in the head line, or -1 if the line is not a head. Sets `count` to the number of records
  * that the head line states. */
 static int64_t read_head(const char *text, size_t length, int64_t *count)
 {

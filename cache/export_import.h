@@ -1,4 +1,4 @@
-/* export_import - writes the store's verdicts to a file (`reftest cache export`), and imports such files into a store
+/* export_import - writes the verdicts of a store to a file (`reftest cache export`), and reads such a file into a store
  * (`reftest cache import`).
  *
  * An exported file is compressed with zstd. Unpacked, it is text:
@@ -7,9 +7,9 @@
  *   one line for each verdict                                           (cache/verdict_line.h)
  *   "end" . TAB . the number of lines with verdicts . LF
  *
- * Files may be joined with `cat`. Each line has its own checksum: if a file is damaged or truncated, every complete
- * line before the damage is imported, and often also lines after the damage. The sizes of the file, of a line, and of
- * the unpacked file are limited. */
+ * Exported files may be joined with `cat`. Each line has its own checksum: if a file is damaged or truncated, every
+ * complete line before the damage is imported, and often also lines after the damage. The sizes of the file, of a line,
+ * and of the unpacked file are limited. */
 #ifndef REFTEST_CACHE_EXPORT_IMPORT_H
 #define REFTEST_CACHE_EXPORT_IMPORT_H
 

@@ -108,8 +108,8 @@ struct fields fields_copy(const struct fields *fields, struct arena *arena)
 	return copy;
 }
 
-/* Orders fields by tag. No caller should add two fields with the same tag. If a caller adds two such fields, the
- * digests of the two fields decide their order, so the order of the calls never matters. */
+/* Orders fields by tag. No caller should add two fields with the same tag. If a caller does, the digests of the two
+ * fields decide their order, so the order of the calls never matters. */
 static int field_order(const void *a, const void *b)
 {
 	const struct field *one = a, *two = b;

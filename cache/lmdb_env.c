@@ -6,13 +6,12 @@
  *                   set aside, create       read-only, note    set aside, create
  *
  * If this user may not write to the folder, LMDB cannot use its lock file, so the store is read without the lock file.
- * Without the lock file, another process may free pages while this process reads them. In practice, this does no harm:
- * LMDB reuses a freed page only two commits later, a read in reftest takes a millisecond at most, and every record has
- * a checksum.
+ * Another process may then free pages while this process reads them. In practice, this does no harm: LMDB reuses a
+ * freed page only two commits later, a read in reftest takes a millisecond at most, and every record has a checksum.
  *
- * LMDB also maps the lock file: on a full disk, the first write to a page of that mapping would end the process. The
- * lock file is therefore allocated before LMDB maps it; if the allocation fails, the store is read without the lock
- * file.
+ * LMDB also maps the lock file. On a full disk, the first write to a page of that mapping would kill the process with
+ * SIGBUS. The lock file is therefore allocated before LMDB maps it; if the allocation fails, the store is read without
+ * the lock file.
  *
  * Limits. LMDB needs a local disk: on a network filesystem, its locks and its mapping do not work between machines. If
  * SIGSTOP stops a process in the middle of a commit, other writers wait until that process continues. Ctrl-Z waits for
@@ -46,7 +45,8 @@ enum {
 	READERS = 256,         /* the most readers at the same time, in all processes together */
 	LOCK_BYTES = 20 << 10, /* size in bytes of a lock.mdb for READERS readers */
 	ATTEMPTS = 3,
-	TURN_FD = 200,         /* LMDB uses only descriptors below this number */
+	/* The least number of a descriptor that wait_for_turn returns; LMDB's descriptors have lower numbers. */
+	TURN_FD = 200,
 	FILE_PATH = ENV_PATH_MAX + 32,
 	PAGE = 4096, /* assumed size of a page in bytes, used only for estimates */
 };
@@ -327,8 +327,8 @@ static enum env_answer open_read_only(struct env *env, struct err *err)
 	return open_for_reading(env, err);
 }
 
-/* LMDB could not open the existing store for writing and returned the error `rc`: opens the store for reading, and
- * writes a note. */
+/* Opens the existing store for reading, after LMDB could not open it for writing and returned the error `rc`. Writes a
+ * note. */
 static enum env_answer fall_back(struct env *env, int rc, bool nothing, struct err *note, struct err *err)
 {
 	env_fail(env, rc, "written", &env->why_not);
@@ -590,8 +590,8 @@ static void remove_folder(const char *folder)
 	rmdir(folder);
 }
 
-/* Writes a synced copy of the store without free pages to the folder `fresh`; `bytes` gets the size of the copy.
- * Returns 0, or the error of LMDB or errno. */
+/* Writes a copy of the store without free pages to the folder `fresh`, and syncs the copy to disk. Sets `bytes` to the
+ * size of the copy. Returns 0, or the error of LMDB or errno. */
 static int copy_compact(struct env *env, const char *fresh, int64_t *bytes)
 {
 	char path[FILE_PATH + 16];
@@ -640,7 +640,7 @@ static int exchange(struct env *env, const char *fresh, int turn, int64_t *bytes
 }
 
 /* Compacts the store. The caller must hold the lock for opening. Returns the same values as env_compact; on failure,
- * `rc` gets the error of LMDB or errno. */
+ * sets `rc` to the error of LMDB or errno. */
 static int compact_in_turn(struct env *env, int turn, int64_t *bytes, int *rc)
 {
 	char fresh[FILE_PATH];

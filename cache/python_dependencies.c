@@ -1,19 +1,19 @@
 /* python_dependencies - divides Python text into words, and looks up each name in lists of known names.
  *
  * Code can reach a value only by a name, by an attribute, by an import, or by a name computed at run time. Therefore:
- *   - a name that the text does not bind must be one of Python's builtins, but none of names_outside, which are the
- *     builtins that open files or reach objects by a computed name;
+ *   - a name that the text does not bind must be one of Python's builtins, and must not be in names_outside, which
+ *     lists the builtins that open files or reach objects by a computed name;
  *   - an attribute must be in names_plain, or the text itself must bind a name with the same spelling;
  *   - a module's name must be followed by a dot and a name in names_plain, so the module object itself cannot be
  *     assigned or passed. Therefore no chain of attributes leads through a module to another module (random._os,
  *     torch.overrides, functools.sys);
  *   - functions that compute names at run time (getattr, vars, eval, str.format with paths) are not allowed.
- * A reference may use a rejected name for something harmless. The verdict on such a reference is not stored either, so
+ * A reference may use a rejected name for something harmless. The verdict on such a reference is still not stored, so
  * the reference runs again each time.
  *
  * The tokeniser is more lenient than the tokeniser of python_normal_form: it need not find the same tokens as every
- * Python, but it must find every name that some version of Python would find. If the tokeniser cannot find these names,
- * the result is ACCESS_OUTSIDE. */
+ * Python, but it must find every name that some version of Python would find. If the tokeniser is not certain to find
+ * all these names, the result is ACCESS_OUTSIDE. */
 #include "cache/python_dependencies.h"
 
 #include <stdbool.h>
@@ -61,8 +61,8 @@ struct look {
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* Modules that a cached reference is allowed to import. All these modules are part of Python or of torch. A name in
- * names_plain has no effect outside the process in any of these modules. */
+/* Modules that a cached reference is allowed to import. All these modules are part of Python or of torch. In each of
+ * these modules, a name in names_plain has no effect outside the process. */
 static const char *const imports_plain[] = {
     "__future__", "abc",       "bisect", "cmath",   "collections", "contextlib", "copy",   "dataclasses", "decimal", "enum",
     "fractions",  "functools", "heapq",  "itertools", "math",      "numbers",    "operator", "random",    "torch",   "typing",
@@ -86,7 +86,7 @@ static const char *const names_outside[] = {
     "breakpoint", "compile", "dir", "eval", "exec", "getattr", "globals", "help", "locals", "open", "vars",
 };
 
-/* Attributes that are rejected even if the text itself binds a name with the same spelling. */
+/* Attributes that are rejected even if the text itself binds the same name. */
 static const char *const attributes_outside[] = {
     "SystemRandom", "ctypes", "data_ptr", "from_file", "fromfile", "load", "numpy", "os", "save", "storage", "sys", "tofile",
     "untyped_storage",

@@ -21,8 +21,8 @@ struct python_dependencies {
 	enum python_access access;
 	char what[128]; /* if ACCESS_OUTSIDE, the word that is the reason, for example "'os'" or "'torch.load'" */
 	int line;       /* line of the source, from 1 */
-	/* The words by which the code imports or calls the clock or the name of the machine. The clock changes from run
-	 * to run, and the name from machine to machine. The text is "" if the code has no such words. */
+	/* The words with which the code reads the clock or the name of the machine. The clock differs between runs, and
+	 * the name differs between machines. The text is "" if the code has no such words. */
 	char unsteady[128];
 	int unsteady_line;
 };

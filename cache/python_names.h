@@ -8,8 +8,8 @@
  * dataclasses and typing; or to Python's built-in types. The list omits functions that read files (load, from_file),
  * properties of the machine (get_num_threads, data_ptr, is_pinned), or random numbers of the operating system (seed).
  * The list omits names that call a library whose version is not in the fingerprint (numpy, dlpack, sparse and quantised
- * back ends), or code that reads Python source (jit, compile, overrides). The list omits names that lead to other
- * modules (random._os), so it contains no name with a leading underscore.
+ * back ends), and names of code that reads Python source (jit, compile, overrides). The list omits names that lead to
+ * other modules (random._os), so it contains no name with a leading underscore.
  *
  * A new dtype also needs an entry here, unless the list already contains torch's name of the dtype. */
 #ifndef REFTEST_CACHE_PYTHON_NAMES_H

@@ -6,7 +6,7 @@
  * certain about the tokens (lone carriage returns, tabs in indentation, form feeds, an f-string whose braces contain
  * quotes, an unterminated string). In the second case, the text contains a word that python_dependencies.h does not
  * know to be harmless, so the code may be able to read its own source. In these two cases, a changed comment changes
- * the form: the reference is verified once more, but a stored verdict is never reused wrongly. */
+ * the form. The reference is then verified once more, but a stored verdict is never reused wrongly. */
 #ifndef REFTEST_CACHE_PYTHON_NORMAL_FORM_H
 #define REFTEST_CACHE_PYTHON_NORMAL_FORM_H
 

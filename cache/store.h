@@ -1,7 +1,7 @@
 /* store - stores verdicts, the fields that each verdict depended on, and facts about files that were read, in one LMDB
  * file below <root>/.reftest/.
  *
- * Layout: <root>/.reftest/cache/data.mdb and lock.mdb (LMDB, see cache/lmdb_env.h). Four tables of records
+ * Layout: <root>/.reftest/cache/data.mdb and lock.mdb (LMDB, see cache/lmdb_env.h). Four tables of records:
  * (cache/checksummed_record.h):
  *   verdicts   subject . witness (32 bytes)           -> when it was stored, the verdict, as verdict_parse reads it
  *   latest     digests of definition . case (32 bytes) -> subject, witness, both names, fields (for explain and status)
@@ -39,9 +39,9 @@ struct store_options {
 };
 
 /* Opens or creates <root>/.reftest/cache, and beside it a .gitignore that ignores .reftest. Returns NULL with a message
- * if there is no usable store. If `read_only`, also returns NULL if the store is damaged, or (with "" in `err`) if
- * there is no store yet. `note` gets a message if a store was set aside, or if the store cannot be written; otherwise
- * `note` is "". */
+ * if no store can be used. If `read_only` is true, also returns NULL if the store is damaged, or (with "" in `err`) if
+ * there is no store yet. Writes a message to `note` if a store was set aside, or if the store cannot be written;
+ * otherwise sets `note` to "". */
 struct store *store_open(const char *root, const struct store_options *options, struct err *note, struct err *err);
 void store_close(struct store *store);
 
@@ -82,27 +82,27 @@ struct store_put {
 	const char *definition, *case_id; /* "rmsnorm/rmsnorm_h4096" */
 	const void *fields;
 	size_t fields_length;
-	bool keep_verdict; /* false if the verdict is stored already, so that only the row of `latest` is written */
+	bool keep_verdict; /* false if the verdict is stored already; then only the row of `latest` is written */
 };
 /* Returns 0, or -1 with a message that says why nothing in `puts` could be stored. */
 int store_put(struct store *store, const struct store_put *puts, int count, struct err *err);
 
-/* Calls `visit` for every stored verdict; the verdicts of one definition follow each other. The record that `visit`
- * gets becomes invalid when `visit` returns, and `visit` must not use the store. `left` is the number of records still
- * to visit, including the record that `visit` gets. `damaged` gets the number of rows with wrong checksums; such rows
- * are left unchanged. Returns 0, or -1 with a message. */
+/* Calls `visit` for every stored verdict, definition by definition. The record becomes invalid when `visit` returns,
+ * and `visit` must not use the store. `left` is the number of records still to visit, including this record. Sets
+ * `damaged` to the number of rows with wrong checksums; such rows are left unchanged. Returns 0, or -1 with a
+ * message. */
 typedef void store_verdict_visit(const struct verdict_line *record, int64_t left, void *context);
 int store_each_verdict(struct store *store, store_verdict_visit *visit, void *context, int64_t *damaged,
                        struct err *err);
 
 /* Stores checked records in one transaction. If a verdict with the same subject and witness is stored already, one of
- * the two is kept. If the reference was fully contained for only one of the two verdicts, that verdict is kept.
- * If containment decides nothing, the newer verdict is kept, or the stored verdict if both have the same time. A time
- * in the future counts as the present. If the last state of a case is stored already, the stored state stays unchanged.
- * Adds the counts to `merged`. Returns 0, or -1 with a message if none of the records was stored. */
+ * the two is kept. If only one of the two verdicts comes from a fully contained reference, that verdict is kept.
+ * Otherwise the newer verdict is kept, or the stored verdict if both have the same time. A time in the future counts as
+ * the present. If the last state of a case is stored already, it is not changed. Adds the counts to `merged`. Returns
+ * 0, or -1 with a message if none of the records was stored. */
 struct store_merged {
-	/* kept: number of records whose verdict was already stored with the same or a later time, or with fuller
-	 * containment */
+	/* kept: number of records that were not stored, because the stored verdict has the same or a later time, or
+	 * fuller containment */
 	int64_t taken, replaced, kept;
 };
 int store_merge(struct store *store, const struct verdict_line *records, int count, struct store_merged *merged,
@@ -123,8 +123,8 @@ struct store_swept {
 	int64_t damaged;                 /* number of rows with wrong checksums */
 	int64_t bytes_before, bytes_after;
 };
-/* Removes rows that are not needed, and compacts the file if this at least halves its size. `dry_run`: only counts the
- * rows. Returns 0, or -1 with a message. */
+/* Removes rows that are not needed, and compacts the file if this at least halves its size. If `dry_run` is true, only
+ * counts the rows. Returns 0, or -1 with a message. */
 int store_gc(struct store *store, const struct store_needs *needs, bool dry_run, struct store_swept *swept,
 	     struct err *err);
 

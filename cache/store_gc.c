@@ -6,8 +6,8 @@
  *              subject of the present dataset or recent
  *   files      kept if the path exists
  *
- * The age of a verdict is measured from the newest verdict, not from the clock. If the age were measured from the
- * clock, all verdicts would be too old after the clock jumped ahead, or after the cache was unused for a year. */
+ * The age of a verdict is measured from the newest verdict, not from the clock. With the clock, all verdicts would be
+ * too old after the clock jumped ahead, or after the cache was unused for a year. */
 #include "cache/store_internal.h"
 
 #include <errno.h>

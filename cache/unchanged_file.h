@@ -31,8 +31,8 @@ enum { UNCHANGED_FILE_RACY_MS = 2000 };
 bool file_seen_holds(const struct file_seen *seen, const struct file_stat *now);
 
 /* Returns whether `earlier` proves that the file `path` in the directory `dir` has `content`; `earlier` is NULL if
- * nothing is known. If the file exists and `earlier` has this content, sets the stat and the time of the read in
- * `seen`. */
+ * nothing is known. If the file exists and `earlier` has this content, stores the file's stat and the time of the read
+ * in `seen`. */
 bool file_seen_proves(int dir, const char *path, const struct file_seen *earlier, const struct digest *content,
 		      struct file_seen *seen);
 

@@ -68,8 +68,8 @@ const struct verdict *verdict_line_read(const char *line, size_t length, struct 
 const struct verdict *verdict_line_check(const struct verdict_line *record, struct arena *arena, struct err *err);
 
 /* Appends the bytes that a signature covers: a line that names the purpose, then subject, witness, time and verdict.
- * Fields and names are not signed, because they only help to explain a verdict: they do not decide for which case the
- * verdict counts. */
+ * Fields and names are not signed, because they do not decide to which case the verdict applies; they only help to
+ * explain the verdict. */
 void verdict_line_signed(const struct verdict_line *record, struct buf *out);
 
 #endif

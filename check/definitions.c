@@ -79,7 +79,7 @@ static bool is_of_problem(const struct dataset_index *index, const char *path)
 }
 
 /* Adds a note that the definition has no workload file. A definition outside any dataset gets this note only if it is a
- * problem. */
+ * link to the definition.json of a problem. */
 static void note_no_workloads(struct dataset_index *index, const struct dataset_file *file)
 {
 	if (!index->linked)

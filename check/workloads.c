@@ -12,8 +12,8 @@ struct open_blob {
 	struct safetensors file;
 	bool reported; /* the file cannot be used, and a finding says so */
 	struct err err;
-	/* `missing` counts the tensor files of the workload file in two groups, the missing ones and those that are not
-	 * fetched; `line` has the first line that names a file of the group */
+	/* `missing`: how many tensor files are missing, and how many are not fetched; `line`: for each of the two
+	 * groups, the first line that names such a file */
 	int missing[2], line[2];
 	const char *first[2];
 };

@@ -126,7 +126,7 @@ static const struct approval *approved_before(const struct result *result, const
 	return found.code == APPROVED_SAME_CODE ? found.approval : NULL;
 }
 
-/* Returns why a result cannot be approved, and sets the outcome. Returns NULL if the result can be approved. */
+/* Returns why a result cannot be approved, or NULL if it can be approved. Also sets the outcome. */
 static const char *why_not(const struct result *result, enum outcome *outcome, struct arena *arena)
 {
 	const char *reason = reason_name(result->reason), *message = result->message;

@@ -135,7 +135,7 @@ static int add_operand(struct targets *targets, const char *path, struct err *er
 	const char *parent = arena_copy(arena, full, (size_t)(strrchr(full, '/') - full));
 
 	if (!folder && linked_dataset_is_problem(parent))
-		return add_folder(targets, parent, err); /* definition.json and workload.jsonl belong together */
+		return add_folder(targets, parent, err); /* definition.json and workload.jsonl are checked together */
 	if (!folder) {
 		add_path(targets, NULL, NULL, path);
 		return 0;

@@ -1,8 +1,8 @@
 /* doctor - lists the programs, libraries and devices that reftest found on this machine, and the missing ones. For each
- * missing item, the list has the command that installs or repairs it.
+ * missing item, the command also prints how to install or repair it.
  *
- * Each check adds one line to the output. If a program or library is missing that verification on the CPU needs, the
- * exit status is 3. Other missing items do not change the exit status. The command changes no file and runs no
+ * Each check adds one line to the output. The exit status is 3 if a program or library is missing that verification on
+ * the CPU needs. Other missing items do not change the exit status. The command changes no file and runs no
  * reference. */
 #include "cli/command.h"
 #include "cli/command_line.h"
@@ -54,7 +54,7 @@ struct doctor {
 	const char *python; /* absolute path; NULL: none */
 	char device_class[64]; /* class of the device that `verify` would use */
 	struct ground_truths_matrix matrix;
-	bool installed;     /* the program is not in a checkout, so make cannot repair it */
+	bool installed;     /* reftest is installed and does not run from a checkout, so make cannot repair it */
 	bool torch_cuda;    /* torch is installed and built for CUDA */
 	int gpus;
 	int files;          /* number of definitions and workload files; 0 if there is no dataset */
@@ -534,7 +534,7 @@ static int examine(struct program *program, const char *python, bool json)
 	examine_cache(&doctor);
 	examine_remote(&doctor);
 	examine_key(&doctor);
-	secrets_forget(&program->secrets); /* other processes may read the sandbox's memory */
+	secrets_forget(&program->secrets); /* before the sandbox starts, because other processes may read its memory */
 	examine_containment(&doctor);
 	examine_inotify(&doctor);
 	examine_truths(&doctor);

@@ -232,7 +232,7 @@ static void print_text(const struct model *model, const struct extract_result *r
 	show_print(stdout, "\n");
 }
 
-/* Makes, verifies and writes the definitions. `status` gets the exit status of the verdicts. */
+/* Makes, verifies and writes the definitions. Sets `status` to the exit status of the verdicts. */
 static int extract_and_check(struct program *program, const struct extract_options *o, const struct extract_request *request,
 			     struct extract_result *result, int *status, struct arena *arena, struct err *err)
 {

@@ -144,8 +144,8 @@ static int find_place(struct program *program, struct place *place, struct err *
 }
 
 /* Fails if core.hooksPath names a folder that all repositories of a user share, because a hook installed there would
- * run in all of them. A relative path, or a path in this repository's own configuration, belongs to this repository
- * alone. */
+ * run in all of them. A relative path belongs to this repository alone, and so does a path in this repository's own
+ * configuration. */
 static int refuse_shared(const struct place *place, struct err *err)
 {
 	static const char *const words[] = {"config", "--show-scope", "--type=path", "--get", "core.hooksPath", NULL};

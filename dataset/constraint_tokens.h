@@ -26,7 +26,8 @@ struct tokens {
 	const char *behind; /* the end of the previous token */
 	bool stopped;	    /* a syntax error was found: `err` is set, and `token` is the end token */
 	struct err *err;    /* NULL if the caller needs no message */
-	bool is_length;	    /* the text is the expression of an axis or a size, and not a constraint; for messages */
+	/* For messages: true if the text is the expression of an axis or a size, false if it is a constraint. */
+	bool is_length;
 };
 
 /* Starts at the first token of `text`; reports an error if the text has more than `most` bytes. */

@@ -87,7 +87,7 @@ const char *dataset_around(const char *full, const char **below, struct arena *a
 	}
 }
 
-/* Returns the root that the user set; `source` gets the option or variable that set it. */
+/* Returns the root that the user set, and sets `source` to the option or variable that set it. */
 static const char *named_root(const char *given, const char **source)
 {
 	static const char *const sources[] = {"$REFTEST_ROOT", "$FIB_DATASET_PATH"};
@@ -271,8 +271,8 @@ static int compare_names(const void *a, const void *b, void *names)
 	return strcmp((const char *)names + ((const struct entry *)a)->at, (const char *)names + ((const struct entry *)b)->at);
 }
 
-/* Sorts entries: radix sort from the last byte of the key to its first, between two buffers, then a comparison sort
- * among equal keys. */
+/* Sorts entries. A radix sort goes from the last byte of the key to its first, between two buffers; a comparison sort
+ * then orders the entries with equal keys. */
 static void sort_entries(struct entries *entries)
 {
 	struct entry *list = entries->list, *other = malloc(entries->count * sizeof *other);
@@ -452,7 +452,7 @@ struct walk {
 	int root;
 	const char *kind, *suffix;
 	bool required; /* if true, a missing directory is reported */
-	struct walk *next; /* scanned by the same thread afterwards; NULL: none */
+	struct walk *next; /* the kind that the same thread scans next; NULL: none */
 };
 
 static void *walk_kind(void *argument)

@@ -58,8 +58,8 @@ const char *dataset_named_root(const char *given);
  * with a message that says how to name a dataset. */
 int dataset_find_root(const char *given, char *root, size_t size, struct err *err);
 
-/* Returns the nearest dataset that contains the absolute path `full`, or NULL. `below` gets the path of `full` relative
- * to the dataset's root, "." for the root itself. */
+/* Returns the nearest dataset that contains the absolute path `full`, or NULL. Sets `below` to the path of `full`
+ * relative to the dataset's root; "." is the root itself. */
 const char *dataset_around(const char *full, const char **below, struct arena *arena);
 
 /* Scans definitions/, workloads/, truths/ and approved/ two levels deep (op_type/name). Follows links to directories.
@@ -75,7 +75,7 @@ int dataset_scan(const char *root, struct arena *arena, struct dataset *out, str
 int dataset_some(const char *root, const char *const *paths, int count, struct arena *arena, struct dataset *out,
                  struct err *err);
 
-/* Sets `problems` to the messages that dataset_scan would write about folders, but does not stat the files in them.
+/* Sets `problems` to the messages that dataset_scan would write about folders, but calls no stat for the files in them.
  * This function is for callers whose list of files comes from another source (git's index), which does not show folders
  * that cannot be read. */
 void dataset_look_at_folders(struct dataset *dataset, struct arena *arena);
@@ -92,8 +92,8 @@ int dataset_listed(const char *root, const struct listed_file *files, int count,
 void dataset_close(struct dataset *dataset);
 
 /* Returns true if this is the path of a definition, of a workload file ("workloads/x/y.jsonl"), of a truth
- * ("truths/x/y.py") or of an approval ("approved/x/y.json"). If it is such a path, `out` gets the path of the
- * definition to which the file belongs. Does not check that the file exists. */
+ * ("truths/x/y.py") or of an approval ("approved/x/y.json"). If it is such a path, writes the path of the definition to
+ * which the file belongs to `out`. Does not check that the file exists. */
 bool dataset_definition_path(const char *path, char *out, size_t size);
 
 /* Returns the workload file of a definition in this dataset, or NULL. */

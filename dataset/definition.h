@@ -28,8 +28,9 @@ enum {
 
 struct axis {
 	const char *name;
-	bool var;      /* true if each case sets the value; `value` is then 0. An axis that constraints compute from const
-			* axes is const, too */
+	/* True if each case sets the value; `value` is then 0. An axis that constraints compute from const axes is
+	 * not var. */
+	bool var;
 	int64_t value; /* the value of a const axis */
 };
 
@@ -49,8 +50,7 @@ struct tolerance {
 
 enum input_code_kind { INPUT_CODE_NONE, INPUT_CODE_INIT, INPUT_CODE_ENTRYPOINT };
 
-/* The function of a definition that makes inputs. The function that makes the inputs is in `init` or in the
- * reference. */
+/* The function of a definition that makes inputs. The code of the function is in `init` or in the reference. */
 struct input_code {
 	enum input_code_kind kind;
 	const char *function; /* the function that is called; NULL: none */
@@ -120,9 +120,9 @@ struct definition {
 	int note_count;
 };
 
-/* Returns whether the arguments of the call must be fitted to the parameters of the function. A fitted call omits each
- * input for which the function has no parameter, and each input that is None if its parameter has a default. Otherwise
- * the function gets every input by name. */
+/* Returns whether a call of the function must be fitted to the function's parameters. A fitted call omits each input
+ * for which the function has no parameter, and each input that is None if its parameter has a default. Otherwise the
+ * function gets every input by name. */
 bool definition_fits_arguments(const struct definition *definition);
 
 /* The next two functions return the index of the axis or input with the name `name`, or -1 if there is no such axis or

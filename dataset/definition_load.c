@@ -513,7 +513,7 @@ static const char *why_left_out(const cJSON *input)
 	return NULL;
 }
 
-/* Checks an input that no case passes. The fields of such an input must be as valid as the fields of other inputs. */
+/* Checks an input that no case passes. Its fields must be as valid as the fields of other inputs. */
 static int read_left_out(struct reader *r, const struct json_step *up, const cJSON *json, const char **names)
 {
 	const struct json_step at = {.up = up, .key = json->string};

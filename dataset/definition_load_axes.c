@@ -210,7 +210,7 @@ int read_axes(struct reader *r, const cJSON *json)
 
 /* --- constraints --------------------------------------------------------------------------------------------- */
 
-/* Adds a note that the constraint cannot be checked. This is not an error, because any Python expression is a valid
+/* Adds a note that the constraint cannot be checked. This is not an error, because any Python expression may be a
  * constraint. */
 static void note_unchecked(struct reader *r, const struct json_step *at, const char *why)
 {

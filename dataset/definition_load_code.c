@@ -37,7 +37,8 @@ static void note_undefined_names(struct reader *r, const struct json_step *at)
 }
 
 /* Checks that the reference is Python, as far as the outline can tell, and finds the function that is called. If the
- * outline is not sure, accepts the reference: if the reference is wrong, its cases report the mistake when they run. */
+ * outline is not sure, accepts the reference: if the reference is wrong, its cases fail with the mistake when they
+ * run. */
 static int check_source(struct reader *r, const struct json_step *at)
 {
 	struct definition *out = r->out;

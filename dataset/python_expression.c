@@ -44,7 +44,7 @@ static void comprehension(struct python_parser *p)
 		take(p, "async");
 		expect(p, "for");
 		python_for_targets(p);
-		p->binds_wanted = bind; /* a comprehension has its own names */
+		p->binds_wanted = bind; /* a name that a comprehension binds is not a name of the module */
 		expect(p, "in");
 		disjunction(p);
 		while (take(p, "if")) {
@@ -277,7 +277,7 @@ void python_expression(struct python_parser *p)
 	p->depth--;
 }
 
-/* Reads a list of expressions without brackets, or `yield`. */
+/* Reads a list of expressions that needs no brackets around it, or `yield`. */
 void python_expressions(struct python_parser *p)
 {
 	bool target = true;

@@ -1,6 +1,6 @@
-/* python_names - reads the tokens of a source once, and records each name that is bound and each that is used. No tree
- * is built: whether a name is bound follows from the tokens beside the name, the brackets around it, and the kind of
- * its statement. If this is not certain, the name counts as bound, because a false alarm is worse than a missed
+/* python_names - reads the tokens of a source once, and records which names the source binds and which names it uses.
+ * No tree is built: whether a name is bound follows from the tokens beside the name, the brackets around it, and the
+ * kind of its statement. If this is not certain, the name counts as bound, because a false alarm is worse than a missed
  * name. */
 #include "dataset/python_names.h"
 
@@ -31,7 +31,7 @@ enum statement {
 /* What comes next in a def or class statement. */
 enum head { HEAD_NONE, HEAD_NAME, HEAD_BRACKETS };
 
-/* The keyword whose targets are read now: the names up to the end of the targets are bound. */
+/* The keyword whose targets are being read: the names up to the end of the targets are bound. */
 enum targets { TARGETS_NONE, TARGETS_FOR, TARGETS_AS };
 
 struct names {

@@ -392,8 +392,9 @@ static void decorated_statement(struct python_parser *p)
 static const struct {
 	const char *keyword;
 	void (*read)(struct python_parser *p);
-	int needs; /* the clause that the keyword begins, as a part of an earlier statement; 0: the keyword begins a
-		    * statement */
+	/* The clause of an earlier statement that the keyword begins, for example ELSE; 0: the keyword begins a
+	 * statement. */
+	int needs;
 	int then;  /* what may follow */
 } compound_statements[] = {
     {"if", if_clause, 0, ELIF | ELSE},
@@ -487,9 +488,9 @@ static void statements(struct python_parser *p)
 
 /* --- the interface ------------------------------------------------------------------------------------------- */
 
-/* Call this after an error. A bracket that is never closed makes the text after it wrong, and thus causes an error
- * further on. If a bracket is open at the error, reads on to the end of the text. If the bracket is never closed,
- * reports the bracket instead of the error. */
+/* Call this after an error. A bracket that is never closed spoils the text after it, and so causes an error further on.
+ * If a bracket is open at the error, reads on to the end of the text. If the bracket is never closed, reports the
+ * bracket instead of the error. */
 static void prefer_open_bracket(struct python_tokens *t)
 {
 	struct python_tokens rest = *t;

@@ -37,7 +37,7 @@ enum {
 };
 
 /* Reads Python source. `wanted` is the name for `binds_wanted`, or NULL. The outline is allocated in `arena`. For
- * PYTHON_OUTLINE_ERROR, `err` gets one sentence without the position: "'(' is never closed". */
+ * PYTHON_OUTLINE_ERROR, writes one sentence without the position to `err`: "'(' is never closed". */
 enum python_outline_answer python_outline_read(const char *source, size_t length, const char *wanted,
 					       struct arena *arena, struct python_outline *out, struct err *err);
 

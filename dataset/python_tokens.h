@@ -64,7 +64,7 @@ void python_tokens_next(struct python_tokens *t);
 /* Returns whether the current token is the sign or keyword `text`. */
 bool python_tokens_is(const struct python_tokens *t, const char *text);
 
-/* Stops at an error. The first error is kept. */
+/* Stops at an error. If python_tokens_fail is called again, the first error is kept. */
 void python_tokens_fail(struct python_tokens *t, const char *at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Stops without an error, because the scanner does not know what CPython does with the text. */

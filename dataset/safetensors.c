@@ -297,8 +297,7 @@ static bool read_head(const struct safetensors *file, size_t length, struct buf 
 	return file_read_at(file->fd, head->data + there, length - there, (int64_t)there);
 }
 
-/* Reads and parses the header. The length field and the header come from the same read; the bytes of this read stay in
- * `head`. */
+/* Reads and parses the header. The length field and the header come from one read, whose bytes stay in `head`. */
 static enum safetensors_answer parse_open(const char *path, struct arena *arena, struct safetensors *out, struct err *err)
 {
 	size_t length = (size_t)out->st.st_size, first = sizeof pointer_line - 1;
@@ -413,7 +412,7 @@ static void hash_both(const unsigned char *bytes, size_t length, void *context)
 		hash_add(walk->part, bytes, length);
 }
 
-/* Reads the next `bytes` bytes of the file. `digest`, if not NULL, gets the digest of these bytes. */
+/* Reads the next `bytes` bytes of the file. If `digest` is not NULL, stores the digest of these bytes in it. */
 static bool walk_over(struct walk *walk, int64_t bytes, struct digest *digest)
 {
 	walk->part = digest != NULL ? hash_begin() : NULL;

@@ -46,9 +46,9 @@ enum safetensors_answer {
  * root. */
 enum safetensors_answer safetensors_open(int root, const char *path, struct arena *arena, struct safetensors *out,
                                          struct err *err);
-/* Reads the whole file and computes digests. `content` gets the digest of the whole file (with the header as it was
- * parsed). If `tensors` is not NULL, it gets one digest for each tensor. Returns false if the file cannot be read, or
- * was truncated after it was opened. */
+/* Reads the whole file and computes digests. Stores the digest of the whole file (with the header as it was parsed) in
+ * `content`. If `tensors` is not NULL, stores one digest for each tensor in it. Returns false if the file cannot be
+ * read, or was truncated after it was opened. */
 bool safetensors_digest(const struct safetensors *file, struct digest *content, struct digest *tensors);
 const struct safetensor *safetensors_find(const struct safetensors *file, const char *name); /* NULL: none */
 const char *safetensors_dtype(enum dtype dtype); /* "BF16"; NULL: the format has no name for this type */

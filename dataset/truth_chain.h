@@ -57,9 +57,9 @@ struct chain {
 	int tensor_count;
 };
 
-/* Reads a chain. Messages need `text`, which contains `json`, and the place `at` of `json` in it (NULL: `json` is the
- * whole text). Returns NULL with a message if the chain uses a tensor that no earlier step makes, makes a tensor twice,
- * or does not make an output of the definition. */
+/* Reads a chain. `text` contains `json` at the place `at` (NULL: `json` is the whole text); both are used for messages
+ * only. Returns NULL with a message if the chain uses a tensor that no earlier step makes, makes a tensor twice, or
+ * does not make an output of the definition. */
 const struct chain *chain_read(const struct json_text *text, const struct json_step *at, const cJSON *json,
 			       const struct chain_scope *scope, struct arena *arena, struct err *err);
 

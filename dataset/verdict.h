@@ -1,8 +1,9 @@
-/* verdict - the result of one case, and its JSON form. The judge (the process that compares) sends verdicts in this
- * JSON form, and the store keeps this form. verdict.c has the names of statuses; verdict_write.c and verdict_parse.c
- * write and read the JSON. A new field of a verdict must be added to verdict_write, to verdict_parse and to
- * docs/json.md. If passed verdicts have the field, it must also be added to verdict_head (dataset/verdict_head.c).
- * docs/architecture.md ("Another status") lists the places that a new status or a new reason changes. */
+/* verdict - the result of one case, and its JSON form. The judge (the process that compares outputs) sends verdicts in
+ * this JSON form, and the store keeps them in this form. verdict.c has the names of statuses; verdict_write.c and
+ * verdict_parse.c write and read the JSON. A new field of a verdict must be added to verdict_write, to verdict_parse
+ * and to docs/json.md. A field that passed verdicts may have must also be added to verdict_head
+ * (dataset/verdict_head.c). docs/architecture.md ("Another status") lists the places that a new status or a new reason
+ * changes. */
 #ifndef REFTEST_DATASET_VERDICT_H
 #define REFTEST_DATASET_VERDICT_H
 
@@ -53,7 +54,8 @@ enum reason {
 	REASON_OUT_OF_BOUNDS = 17, /* the reference overwrote the canary bytes around a tensor */
 	/* skipped */
 	REASON_NOT_CACHED = 18, /* the run has --cached-only, and no verdict of the case is stored */
-	REASON_UNSUPPORTED_DTYPE = 19, /* gradients need the reference to run in float64, but the reference cannot */
+	/* Gradients need the reference to run in float64, but the reference cannot run in float64. */
+	REASON_UNSUPPORTED_DTYPE = 19,
 	REASON_CHANGED = 20, /* a tensor file changed after it was hashed */
 	/* error: the reference reached a limit (workers/sandbox/sandbox_limits.c); REASON_TIMEOUT is the limit of
 	 * time */
@@ -112,8 +114,8 @@ struct truth {
 	bool program; /* Python source in the dataset, which the pool runs in a separate runner */
 	const char *place; /* the file of the ground truth, for messages; NULL: there is none */
 	bool chain;   /* the definition's chain of operations; the judge computes this chain */
-	/* Why this ground truth may share a mistake with the reference, as the end of a sentence: "ada wrote both". A
-	 * case that only such ground truths decide is `checked` and not passed. NULL: it is independent. */
+	/* Why this ground truth may contain the same mistake as the reference, as the end of a sentence: "ada wrote
+	 * both". A case that only such ground truths decide is `checked` and not passed. NULL: it is independent. */
 	const char *related;
 };
 
@@ -153,8 +155,8 @@ struct tried_truth {
 	double margin;
 };
 
-/* The result of a check that needs no ground truth. CHECK_PROPERTY: the check found a property that is worth knowing,
- * but is not a fault. */
+/* The result of a check that needs no ground truth. CHECK_PROPERTY means that the check found a property that is worth
+ * knowing, but is not a fault. */
 enum check_result { CHECK_HOLDS, CHECK_FAILS, CHECK_NOT_RUN, CHECK_PROPERTY, CHECK_RESULTS };
 
 /* An axis that a check examined, and whether the check holds along this axis. */
