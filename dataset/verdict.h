@@ -259,9 +259,9 @@ struct verdict {
 	int constant_count;
 	const char *const *findings; /* messages that do not affect the status */
 	int finding_count;
-	/* The cause of a failure, if it was found. diagnosis: the mistakes that explain all outputs, as words that
-	 * follow "behaves as if ". diagnosed: every known mistake was tried, so no other known mistake is the cause.
-	 * regions: sentences that say where an output differs. */
+	/* The cause of a failure, if it was found. diagnosis: the mistakes that together explain all outputs, as words
+	 * that follow "behaves as if ". diagnosed: every known mistake was tried, so no other known mistake is the
+	 * cause. regions: sentences that say where an output differs. */
 	const char *const *diagnosis;
 	int diagnosis_count;
 	bool diagnosed;
@@ -297,11 +297,10 @@ const struct verdict *verdict_parse(const char *text, size_t length, struct aren
 /* Returns the time in a verdict's text without parsing the rest, or 0 if the text has no time. */
 int64_t verdict_time(const char *text, size_t length);
 
-/* Reads only the beginning of a passed verdict that is not weak and has no findings; outputs and constants may be
- * missing from the result. This function is for callers that need only the status and the versions. Returns NULL for
- * any other verdict, or for a text that verdict_write did not write. If verdict_head returns NULL, call verdict_parse.
- * The result is allocated in `arena`.
- * */
+/* Reads only the beginning of the text of a passed verdict that is not weak and has no findings. Outputs and constants
+ * may be missing from the result. This function is for callers that need only the status and the versions. Returns NULL
+ * for any other verdict, and for a text that verdict_write did not write. The caller then calls verdict_parse. The
+ * result is allocated in `arena`. */
 const struct verdict *verdict_head(const char *text, size_t length, struct arena *arena);
 
 /* Writes a JSON list of the ground truths that were tried. */

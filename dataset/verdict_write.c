@@ -6,7 +6,7 @@
 
 #include "dataset/verdict_fields.h"
 
-/* Writes [item, …]; `write` takes a pointer to an item, and `out`. */
+/* Writes [item, …]; `write` is called with a pointer to each item, and with `out`. */
 #define WRITE_LIST(items, count, write, out)                       \
 	do {                                                       \
 		buf_text(out, "[");                                \

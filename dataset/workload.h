@@ -42,7 +42,8 @@ struct input_source {
 struct workload_tolerance {
 	bool given;
 	struct tolerance bounds;
-	double error_cap;     /* no element may differ by more than this; negative: no limit */
+	/* No element of the output may differ from the ground truth by more than this; negative: no limit. */
+	double error_cap;
 	bool allows_negative_infinity; /* -inf may be a correct value of an output */
 };
 
@@ -71,8 +72,8 @@ struct workload_file {
 /* Parses a whole workload file against its definition. A line is an object {"definition", "workload": {"uuid", "axes",
  * "inputs"}}, or only the inner object. Evaluates the constraints that depend only on axes; a line that violates such a
  * constraint is invalid. Each invalid line has its own message, "path:line:column: …"; the other lines remain valid.
- * For a file with more than WORKLOAD_BYTES bytes, the result is one invalid line with number 1. All lines after the
- * first WORKLOAD_LINES lines count as one invalid line. */
+ * For a file with more than WORKLOAD_BYTES bytes, the result is one invalid line with number 1. The lines after the
+ * first WORKLOAD_LINES lines together count as one invalid line. */
 struct workload_file workloads_load(const char *path, const struct definition *definition, const void *bytes,
                                     size_t length, struct arena *arena);
 

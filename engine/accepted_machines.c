@@ -68,8 +68,8 @@ static bool remembered_torch(const struct program *program, const char *python, 
 	return true;
 }
 
-/* Stores the torch version of an interpreter in the cache. Without a cache, keeps it in memory, for the next request of
- * `serve`. */
+/* Stores the torch version of an interpreter in the cache. Without a cache, keeps the version in memory for the next
+ * request of `serve`. */
 static void remember_torch(struct program *program, const char *key, const struct torch_facts *facts, struct arena *arena)
 {
 	char hex[DIGEST_HEX];
@@ -89,7 +89,7 @@ static void remember_torch(struct program *program, const char *key, const struc
 	}
 }
 
-/* `python`: the interpreter that was found, or NULL. */
+/* `python` is the interpreter that was found, or NULL. */
 static const char *no_torch(const char *why, const char *python, struct arena *arena)
 {
 	if (machine_installed())
@@ -142,14 +142,14 @@ void machine_forget_torch(struct program *program, const struct machine_policy *
 		store_put_fact(program->store, policy->torch_key, "", NULL);
 }
 
-/* What class_of gets as `self`. */
+/* The argument `self` of class_of. */
 struct class_question {
 	struct program *program;
-	const char *gpus; /* how the GPU driver describes the GPUs; a part of the key of the cache entry */
+	const char *gpus; /* the GPU driver's description of the GPUs, which is a part of the key of the cache entry */
 	struct arena *arena;
 };
 
-/* Gets the class of a GPU ("sm_90"). Without a cache entry, a judge process queries the GPU. */
+/* Gets the class of a GPU ("sm_90"). If the cache has no entry, a judge process queries the GPU. */
 static int class_of(void *self, const char *device, char class_name[DEVICE_CLASS_SIZE], struct err *err)
 {
 	const struct class_question *question = self;

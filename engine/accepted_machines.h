@@ -34,14 +34,14 @@ struct machine_policy {
 };
 
 /* Finds the interpreter, the device and the ground truths of this machine. `device` is a text for devices_read
- * (engine/devices.h). For each GPU that is left out, prints a sentence. `ground_truth` is the value of --ground-truth;
+ * (engine/devices.h). Prints a sentence for each GPU that is left out. `ground_truth` is the value of --ground-truth;
  * NULL stands for the setting of the dataset or, without one, "auto". Returns -1 and sets `err` if the device or the
  * ground truth is unknown or cannot be queried. */
 int machine_policy(struct program *program, const char *device, const char *python, const char *ground_truth,
                    struct arena *arena, struct machine_policy *out, struct err *err);
 
-/* Deletes the torch version from the cache, or from memory if there is no cache. Call this if a reference ran with
- * another torch version than the stored one. */
+/* Deletes the stored torch version from the cache, or from memory if there is no cache. Call this if a reference ran
+ * with another torch version than the stored one. */
 void machine_forget_torch(struct program *program, const struct machine_policy *policy);
 
 /* Applies the option --device-class: only verdicts of this device class ("cpu", "sm_90") count. These verdicts may come

@@ -18,7 +18,7 @@ struct finder {
 	struct affected *out;
 	const char **because;  /* for each definition, the first changed file that affects the definition; NULL if no
 				* file does */
-	bool *rewritten;       /* for each definition, whether its generated test is affected */
+	bool *rewritten;       /* for each definition, whether its generated test is among the affected tests */
 	struct families {
 		const char *names[CANDIDATES_MAX]; /* NULL: none */
 	} *families; /* for each definition, its possible op families; the array is filled on first use */
@@ -191,8 +191,9 @@ static bool is_test(const char *file)
 	return begins(file, "tests/references/") && length > 3 && strcmp(file + length - 3, ".py") == 0;
 }
 
-/* Returns whether the file is a table of library calls, which every generated test uses. These files are not tests: if
- * pytest imported such a file as a test module, its name (for example torch.py) would hide the installed package. */
+/* Returns whether the file is a table of library calls, which every generated test uses. Such a file is
+ * not a test: if pytest imported it as a test module, its name (for example torch.py) would hide the installed
+ * package. */
 static bool is_library(const char *file)
 {
 	return begins(file, "tests/references/reftest_libraries/");

@@ -128,7 +128,7 @@ int case_sizes_read(const char *list, bool size[SIZE_COUNT], struct err *err)
 			if (strlen(names[s]) == length && memcmp(names[s], list, length) == 0)
 				found = size[s] = true;
 		if (!found) {
-			char name[128]; /* longer than the longest text that err_show does not cut */
+			char name[128]; /* err_show cuts the name long before this length */
 
 			snprintf(name, sizeof name, "%.*s", (int)length, list);
 			return err_set(err, "unknown size '%s' (--sizes takes small, medium and large, separated by "

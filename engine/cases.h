@@ -53,9 +53,8 @@ struct case_options {
 /* Returns the default options: sizes small and medium, all workloads, seed 0, and no override of a tolerance rule. */
 struct case_options case_options_default(void);
 
-/* Selects only the case with the id only[0]; only[1] is NULL. All sizes are planned, because the id may name a case of
- * any size. Edge cases are planned only if the id names an edge case, and gradient cases only if it names a gradient
- * case. */
+/* Selects only the case with the id only[0]; only[1] is NULL. Plans all sizes, because the id may name a case of any
+ * size. Plans edge cases only if the id names an edge case, and gradient cases only if it names a gradient case. */
 void case_options_only(struct case_options *options, const char *const only[2]);
 
 /* How a blob is used: the judge takes tensors from it, the reference may read its bytes, or it is a solution. */
@@ -77,8 +76,9 @@ struct blob {
 struct test_case {
 	const char *id;              /* "small:batch_size=1", "workload:UUID" */
 	const char *convention;      /* the convention that an edge case checks; NULL: not an edge case */
-	bool beside;                 /* a case that --edge added and that --case did not select; its verdict never
-				      * changes the definition's status */
+	/* A case that --edge added, although --case did not select it; its verdict never changes the definition's
+	 * status. */
+	bool beside;
 	bool finer;                  /* a float64 case: only the ground truth "builtin" supports it, and a skipped
 				      * float64 case does not change the definition's status */
 	bool made_up;                /* reftest chose the sizes, and no family supports the definition, so sizes and
@@ -87,8 +87,8 @@ struct test_case {
 	struct job *job;             /* NULL if `decided` is set */
 	struct fields fields;        /* the fields from which `subject` is computed */
 	struct digest subject;
-	/* The digest of the subject and the dataset's own ground truths. Cases of one run with equal digests share one
-	 * execution. */
+	/* The digest of the subject and the dataset's own ground truths. Cases of one run with equal digests run only
+	 * once. */
 	struct digest execution;
 	const struct verdict *decided; /* the verdict (skipped or invalid) of a case that need not run; it is never
 					* stored */
@@ -99,7 +99,7 @@ struct cases {
 	int count;
 	const struct op_entry *op; /* the family; NULL: no family supports this definition */
 	enum op_matched matched;   /* why `op` is the family */
-	const char *how_matched;   /* a sentence that says why `op` is the family; NULL if the op_type says it */
+	const char *how_matched;   /* a sentence that says why `op` is the family; NULL if the op_type names it */
 	int candidate_count;       /* the number of families that may support this definition (kernels/core/family_candidates.h) */
 	const char *no_truth;      /* why no family supports the definition, if `op` is NULL */
 	const char *no_sizes;      /* if no sizes fit the constraints: why there are no cases except those of the
@@ -128,8 +128,8 @@ const char *cases_matched(const struct cases *cases);
 /* Returns whether a bound of an output comes from the settings of the dataset. */
 bool cases_have_dataset_bound(const struct case_options *options, const struct definition *definition);
 
-/* Returns the tolerance rule of an output. The rule is `family`, the rule of the op family, in which two sources may
- * replace bounds: `dataset` (case_options.dataset_by_dtype, or NULL) and the `tolerance` in the definition. */
+/* Returns the tolerance rule of an output. It starts as `family`, the rule of the op family. Two sources may replace
+ * its bounds: `dataset` (case_options.dataset_by_dtype, or NULL), and then the `tolerance` in the definition. */
 struct rule definition_rule(const struct definition *definition, int output, const struct tolerance *dataset,
 			    struct rule family);
 

@@ -30,7 +30,7 @@ struct covered_definition {
 				 * axis */
 };
 
-/* A value for which no definition of the family has a case. */
+/* A value of an axis for which no definition of the family has a case. */
 struct coverage_hole {
 	int family, axis, value;
 };

@@ -115,7 +115,7 @@ static struct blob check_blob(struct result *result, enum blob_use use, const ch
 	return file_states_blob(result->run->states, use, path, to_run, &result->arena);
 }
 
-/* Returns how the blob at index `i` in the result of blob_paths is used. */
+/* Returns the use of the blob at index `i` of the list that blob_paths returns. */
 static enum blob_use use_of(const char *path, int i, int tensors, int solutions)
 {
 	return i >= solutions && is_solution_path(path) ? BLOB_SOLUTION : i < tensors ? BLOB_TENSORS : BLOB_READ;
@@ -126,8 +126,8 @@ static enum blob_use use_of(const char *path, int i, int tensors, int solutions)
 static void check_blobs(struct result *result, const char *const *paths, int count, int tensors, int solutions,
 			bool to_run)
 {
-	/* Without blobs, nothing is allocated: for a definition whose summary is up to date, the first allocation in an
-	 * arena would double the time. */
+	/* Without blobs, nothing is allocated. If the summary of the definition is up to date, a first allocation in
+	 * the arena would double the time for the definition. */
 	struct blob *blobs = count > 0 ? arena_array(&result->arena, (size_t)count, sizeof *blobs) : NULL;
 
 	for (int i = 0; i < count; i++)
@@ -166,8 +166,9 @@ static void note_optionals(struct result *result)
 	note_optional(result, approval_of(result));
 }
 
-/* Stores the new stat of each file that was read although its content had not changed. This happens if the file's mtime
- * was changed, or if the file was written so shortly before the last run that its stored stat proved nothing. */
+/* Stores the new stat of each file that was read although its content had not changed. This happens if only the file's
+ * mtime changed, or if the file was written so shortly before the last run that its stored stat could not be
+ * trusted. */
 static void note_checks(struct result *result, struct file_entry entry)
 {
 	struct states *states = result->run->states;
@@ -217,8 +218,8 @@ bool result_from_summary(struct result *result)
 	    status_group((enum status)entry->summary.status) > GROUP_UNVERIFIED || !digest_equal(&entry->summary.context, &run->context) ||
 	    !digest_equal(&entry->seen.content, &result->definition_check.seen.content) || !same_solutions(result, entry))
 		return false;
-	/* The record does not say which files are tensor files, so all files are checked as tensor files. For a file of
-	 * another kind that has to be read again, the check fails, and the summary is not used. */
+	/* The record does not say which files are tensor files, so all files are checked as tensor files. If a file of
+	 * another kind must be read again, this check fails, and the summary is not used. */
 	check_blobs(result, entry->blobs, entry->blob_count, entry->blob_count, 0, false);
 	result->inputs = inputs_digest(result);
 	if (!digest_equal(&entry->summary.inputs, &result->inputs))
@@ -470,15 +471,15 @@ static void find_truths(struct result *result)
 		test->job->truths = truths_of_case(result, test, arena);
 		test->job->compare_bits = result->run->options->base != NULL;
 		test->job->inputs_are_valid = result->candidate > 0 || approval_has_run(result, test->id);
-		test->job->contiguous = result->candidate > 0; /* flashinfer-bench calls solutions with contiguous
-							        * inputs, too */
+		/* flashinfer-bench also calls solutions with contiguous inputs. */
+		test->job->contiguous = result->candidate > 0;
 		test->execution = execution_of(result, test);
 	}
 }
 
-/* Removes the cases of other shards. Returns false if another shard reports the definition. If the op_type does not
- * decide the family, all cases of the definition belong to one shard, because the reference must agree with the family
- * in all of them. */
+/* Removes the cases that belong to other shards. Returns false if another shard reports the definition. If the op_type
+ * does not decide the family, all cases of the definition belong to one shard, because the reference must agree with
+ * the family in all of them. */
 static bool keep_own_shard(const struct result *result, struct cases *made, struct arena *arena)
 {
 	const struct shard *shard = &result->run->options->cases.shard;
@@ -539,8 +540,8 @@ int result_make_cases(struct result *result, struct result_bytes *bytes, struct 
 	return 0;
 }
 
-/* Returns whether the reference agrees with the family, or agrees with it for a value of a constant that only the
- * reference confirms (REASON_UNATTESTED). */
+/* Returns whether the reference agrees with the family. Agreement for a value of a constant that only the reference
+ * confirms (REASON_UNATTESTED) also counts. */
 static bool agrees(const struct verdict *v)
 {
 	return v->status == STATUS_PASSED || (v->status == STATUS_CHECKED && v->reason == REASON_UNATTESTED);
@@ -556,7 +557,7 @@ static bool disagrees(const struct case_result *c)
 	return v->status != STATUS_SKIPPED || (v->reason == REASON_NO_GROUND_TRUTH && !c->test->finer);
 }
 
-/* Returns whether every case has a verdict, and no case passed. In this case, a family that only the shapes suggest is
+/* Returns whether every case has a verdict, and no case passed. A family that only the shapes suggest is then
  * rejected. */
 static bool agrees_nowhere(const struct result *result)
 {
@@ -567,8 +568,8 @@ static bool agrees_nowhere(const struct result *result)
 }
 
 /* Returns whether the family of the current attempt must be rejected, because the reference disagrees with it in a case
- * that has a verdict. Returns false if the op_type or the words of the definition name this family, because in this
- * case the reference is wrong, not the choice of the family. */
+ * that has a verdict. Returns false if the op_type or the words of the definition name this family, because then the
+ * reference is wrong, and not the choice of the family. */
 static bool rejects_family(const struct result *result)
 {
 	const struct cases *made = result->made;
@@ -656,7 +657,7 @@ static bool summary_holds(const struct result *result)
 	if (result->unsure || (result->made != NULL && result->made->how_matched != NULL))
 		return false;
 	if (result->approved.code != APPROVED_NONE && result->status != STATUS_PASSED)
-		return false; /* a summary does not say whether the reference is the approved one */
+		return false; /* a summary does not say whether the reference is the one that was approved */
 	if (result->changed || !result->known || result->findings > 0 || cases->only != NULL || cases->shard.count > 0)
 		return false;
 	for (int i = 0; i < result->case_count; i++)

@@ -23,7 +23,8 @@ int result_check_files(struct result *result, struct result_bytes *bytes, bool n
 bool result_from_summary(struct result *result);
 
 /* If run.summary_lru has a summary of exactly these file contents, fills in the result from this summary and returns
- * true. Also moves the definition's stored summary, which is for the previous file contents, into run.summary_lru. */
+ * true. Also moves the stored summary of the definition, which belongs to the previous file contents, into
+ * run.summary_lru. */
 bool result_from_lru(struct result *result);
 
 /* Parses the files that result_check_files read, and builds the cases. Returns -1 and sets `err` if the definition is

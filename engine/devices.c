@@ -90,7 +90,7 @@ static enum devices_answer choose_named(const struct device_choice *choice, stru
 	return DEVICES_FOUND;
 }
 
-/* If no device can be used, the message is about the first one. */
+/* If no device can be used, the message says why the first one cannot be used. */
 static enum devices_answer choose_all(int visible, struct device_probe probe, struct arena *arena, struct devices *out,
 				      struct err *err)
 {

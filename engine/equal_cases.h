@@ -19,7 +19,7 @@ struct waiter {
 
 struct equal_cases_entry {
 	struct digest subject;
-	struct waiter first; /* the case that runs; the cases that wait for it follow in the list */
+	struct waiter first; /* the case that runs; the list continues with the cases that wait for it */
 	struct equal_cases_entry *next;
 };
 

@@ -19,8 +19,8 @@ struct provider_fact {
 	const char *name, *version; /* `version` is NULL if this machine cannot use the library */
 	const char *why;	    /* if `version` is NULL: why the library cannot be used */
 	const struct provider_family {
-		const char *family, *why; /* `why` is the reason why the library does not support the family; NULL if it
-					   * does */
+		/* Why the library does not support the family; NULL if it does support the family. */
+		const char *family, *why;
 		bool never;		  /* the library has no kernel for this family */
 		bool on_request;	  /* `--ground-truth auto` does not use the library for this family
 					   * (Row.on_request in python/libraries/common.py) */
@@ -42,7 +42,7 @@ struct truth_choice {
 	const char *trouble; /* why the list of libraries could not be queried; NULL if there was no error */
 };
 
-/* Parses the value of --ground-truth and checks it against the libraries of this machine. `text`: "auto" (or NULL),
+/* Parses the value of --ground-truth and checks it against the libraries of this machine. `text` is "auto" (or NULL),
  * "all", or names separated by commas, of which the first may be "auto" or "all". "solution" means all solutions of the
  * dataset, and "solution:WORD" the solutions whose name or author is WORD. If `python` is NULL, only builtin is
  * available. Returns -1 and sets `err` for an unknown name, a repeated name, or more than GROUND_TRUTHS_MAX ground
@@ -50,8 +50,8 @@ struct truth_choice {
 int ground_truths_choose(struct program *program, const char *text, const char *python, const char *device_class,
 			 struct arena *arena, struct truth_choice *out, struct err *err);
 
-/* Lists all libraries and the families that they support on this machine, whatever --ground-truth selects (for
- * `doctor`). Returns -1 and sets `err` if the libraries cannot be queried. */
+/* Lists all libraries, and the families that they support on this machine, for `doctor`. The value of --ground-truth
+ * has no effect on the list. Returns -1 and sets `err` if the libraries cannot be queried. */
 int ground_truths_facts(struct program *program, const char *python, const char *device_class, struct arena *arena,
 			const struct provider_fact **out, int *count, struct err *err);
 

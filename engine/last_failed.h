@@ -10,8 +10,8 @@
  * that stay selected. If no definition failed, leaves the selection unchanged and returns 0. */
 int last_failed_select(struct run *run);
 
-/* Writes to the store which definitions of `run` failed; the run must have ended. For a definition without a status in
- * this run, the store keeps what it knew before. */
+/* Writes to the store which definitions of `run` failed. The run must have ended. For a definition without a status in
+ * this run, the stored state does not change. */
 void last_failed_write(const struct run *run);
 
 #endif

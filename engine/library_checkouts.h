@@ -20,7 +20,7 @@
 int library_checkouts_announce(const struct program *program, struct arena *arena, struct err *err);
 
 /* Returns the folder of the checkout of this repository ("sglang"), or NULL if there is none. The root of the program
- * may be unknown (""). A damaged repos_config.json counts as a missing one. */
+ * may be unknown (""). A damaged repos_config.json has the same effect as a missing one. */
 const char *library_checkout_path(const struct program *program, const char *name, struct arena *arena);
 
 #endif

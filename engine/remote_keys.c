@@ -50,8 +50,8 @@ static bool is_builtin(const char *name)
 	return name != NULL && strcmp(name, "builtin") == 0;
 }
 
-/* If builtin is one of the verdict's ground truths, returns its name and version. Otherwise returns a ground truth
- * whose name and version are NULL. */
+/* Returns the name and version of builtin if builtin is one of the verdict's ground truths. Otherwise returns a ground
+ * truth whose name and version are NULL. */
 static struct truth builtin_of(const struct verdict *v)
 {
 	struct truth found = {0};
@@ -94,7 +94,7 @@ static void add_several(struct remote_keys *to, const struct digest *subject, bo
 	arena_free(&arena);
 }
 
-/* Adds the keys under which machines with the verdict's own device class look for the verdict. */
+/* Adds the keys under which a machine looks for the verdict if the machine has the verdict's device class. */
 static void add_own(struct remote_keys *to, const struct digest *subject, const struct digest *witness,
 		    const struct verdict *v)
 {

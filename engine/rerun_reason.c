@@ -51,8 +51,8 @@ static enum lack lack_of_tried(const struct truths *truths, int at, bool own_cla
 	return same(w->version, wanted->version) ? LACK_NONE : LACK_VERSION;
 }
 
-/* Returns whether none of the verdict's ground truths could decide the case. The machine that stored the verdict had no
- * other ground truths; a machine that has others runs the case again. */
+/* Returns whether none of the verdict's ground truths could decide the case. Such a verdict counts only on a machine
+ * that has no other ground truths; a machine with others runs the case again. */
 static bool could_not_tell(const struct verdict *v)
 {
 	return v->tried_count > 0 && !v->all_tried &&
@@ -85,16 +85,16 @@ static enum lack lack_of_truths(const struct truths *truths, bool own_class, con
 	return LACK_NONE;
 }
 
-/* Returns whether the judge decided the case before a runner existed, for example because the inputs are invalid. For
- * such a verdict, which is never `passed`, the version of torch and the containment of references do not matter. */
+/* Returns whether the judge decided the case without a runner, for example because the inputs are invalid. For such a
+ * verdict, which is never `passed`, the version of torch and the containment of references do not matter. */
 static bool ran_no_reference(const struct verdict *v)
 {
 	return v->torch == NULL && v->containment == NULL && v->status != STATUS_PASSED;
 }
 
 /* Returns the first condition that a stored verdict does not meet. A verdict from this machine's own device class must
- * have the installed torch and CUDA versions. On a machine without a GPU, a verdict from a GPU may have any versions,
- * because this machine cannot compute a better one. */
+ * have the torch and CUDA versions that are installed here. On a machine without a GPU, a verdict from a GPU may have
+ * any versions, because this machine cannot compute a better verdict. */
 static enum lack lack_of(const struct policy *policy, const struct truths *truths, const struct verdict *v)
 {
 	bool asked_for = same(v->device_class, policy->device_class), own_class = asked_for && !policy->foreign_class;
@@ -267,7 +267,7 @@ static const char *why_cached(const struct policy *policy, const struct verdict 
 
 /* Returns the index of the verdict that counts, or -1 if none counts. If several count, verdicts from a GPU are
  * preferred to verdicts from a CPU, and newer verdicts to older ones. Sets `*nearest` to the index of the verdict that
- * meets the most conditions, and `*lack` to the first condition that this verdict does not meet. */
+ * meets the most conditions, and `*lack` to the first condition that it does not meet. */
 static int choose(const struct policy *policy, const struct truths *truths,
                   const struct verdict *const *stored, int count, int *nearest, enum lack *lack)
 {

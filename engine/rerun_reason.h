@@ -39,8 +39,9 @@ enum lack {
 	LACK_VERSION,
 	LACK_TORCH,
 	LACK_NONE, /* the verdict meets every condition, but does not count if --force is given */
-	LACK_CONTAINMENT, /* the last value and therefore checked last, because counters on disk already use the other
-			   * numbers */
+	/* Checked last, because the conditions are checked in numeric order, and counters on disk already use the other
+	 * numbers. */
+	LACK_CONTAINMENT,
 	LACK_COUNT
 };
 
@@ -52,9 +53,9 @@ struct decision {
 			  * builtin on sm_90" */
 };
 
-/* Decides one case. `stored`: every verdict stored for the case's subject, the newest last. `truths`: the ground truths
- * that would be used now, in order; the list may be empty. A verdict counts if it used the same ground truths, in the
- * same versions, as a run would use now. */
+/* Decides one case. `stored` contains every verdict stored for the case's subject, the newest last. `truths` contains
+ * the ground truths that would be used now, in order; it may be empty. A verdict counts if it was decided by the same
+ * ground truths, in the same versions, as a run would use now. */
 struct decision rerun_case(const struct policy *policy, const struct truths *truths,
                           const struct verdict *const *stored, int count, struct arena *arena);
 

@@ -2,10 +2,10 @@
  * stores new verdicts.
  *
  * `verify`, `status` and `explain` share this code, but `status` and `explain` run no case. Results are in the order of
- * the definitions' paths. If neither the files of a definition nor the device, versions and options have changed, the
- * stored summary of the definition is its result. Otherwise the definition is parsed, and a stored verdict is looked up
- * for each case. A case runs if no stored verdict counts for it (engine/rerun_reason.h). If a file of a definition
- * changes while its cases run, the new verdicts are not stored.
+ * the definitions' paths. If the files of a definition are unchanged, and so are the device, the versions and the
+ * options, the definition's stored summary is its result. Otherwise the definition is parsed, and a stored verdict is
+ * looked up for each case. A case runs if no stored verdict counts for it (engine/rerun_reason.h). If a file of a
+ * definition changes while its cases run, the new verdicts are not stored.
  *
  * run.c contains the loop over the definitions: run_to_end is the loop of `verify`, and `watch` calls the same steps
  * (run_begin, run_visit, run_end) from its own loop. engine/definition_files.h processes the files of a definition,
@@ -69,12 +69,12 @@ void run_end(struct run *run);	      /* stores the remaining verdicts, summaries
 /* Fetches the results of finished cases from the runner, and passes each result to the run that submitted the case. */
 void run_take_answers(struct runner runner);
 
-/* Call this when the pool has failed. Skips all cases that wait for the pool, with the reason `why`. */
+/* Call this when the pool has failed. Skips all cases that wait for the pool, and gives `why` as the reason. */
 void run_give_up(struct run *run, const char *why);
 
-/* Call this when a file of the definition at `path` has changed. Cancels the cases that verify the old content, and
- * reports no result for them. If an equal case of another definition waits for a cancelled case, that other case runs.
- * Returns true if the result of the definition was not final yet. */
+/* Call this when a file of the definition at `path` has changed. Cancels the cases that verify the old content. These
+ * cases get no result. If an equal case of another definition waits for a cancelled case, that other case runs. Returns
+ * true if the result of the definition was not final yet. */
 bool run_drop(struct run *run, const char *path);
 
 #endif

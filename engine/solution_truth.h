@@ -22,8 +22,8 @@ const char **solution_paths(int root, const char *op_type, const char *name, str
 /* Returns whether this is the path of a solution. */
 bool is_solution_path(const char *path);
 
-/* Reads the solution in the file `path` as a ground truth of the definition. If the solution has the same code as the
- * reference, it cannot be a ground truth, but its program is set. If the file cannot be read, `why` is the reason,
+/* Reads the solution in the file `path` as a ground truth of the definition. A solution with the same code as the
+ * reference cannot be a ground truth, but its program is set. If the file cannot be read, `why` is the reason,
  * otherwise NULL. `device_class` is the device class of the run. Everything is allocated in `arena`. */
 struct own_truth solution_truth_read(const char *path, const struct definition *definition, const struct buf *bytes,
 				     const char *why, const char *device_class, struct arena *arena);

@@ -77,8 +77,8 @@ static void collect(struct sparse *s, const struct index *index, const struct da
 	s->stems = stems_of(definitions, s->count, arena);
 }
 
-/* Waits until git's lock file is removed or old. Waiting is necessary because `git sparse-checkout` removes files
- * before it writes the index that marks them skip-worktree. */
+/* Waits until git's lock file is removed or old. The wait is necessary because `git sparse-checkout` removes files
+ * before it writes the index that marks these files skip-worktree. */
 static void wait_for_git(const struct repository *repository)
 {
 	struct git_lock lock;

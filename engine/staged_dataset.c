@@ -142,9 +142,9 @@ static bool begins(const char *text, const char *head)
 	return strncmp(text, head, strlen(head)) == 0;
 }
 
-/* Returns whether a scan of the dataset on disk would follow the symbolic link or submodule at `path`. A scan follows
- * links in three places: the folder `kind` ("definitions"), the folders in it, and the files with the suffix in these
- * folders. */
+/* Returns whether a scan of the dataset on disk would follow the symbolic link or submodule at `path`. A scan follows a
+ * link at three places: the folder `kind` ("definitions"), a folder in it, and a file with the suffix in such a
+ * folder. */
 static bool is_followed(const char *path, const char *kind, const char *suffix)
 {
 	size_t head = strlen(kind), tail = strlen(suffix), length = strlen(path);
@@ -400,8 +400,8 @@ static void add_to_both(const unsigned char *bytes, size_t length, void *context
 	hash_add(both->hash, bytes, length);
 }
 
-/* Returns whether the file has the SHA-256 `hex` of an LFS pointer. `content` is computed in the same pass as the
- * SHA-256, because another process may write to the file between two passes. */
+/* Returns whether the file has the SHA-256 `hex`, which an LFS pointer states. Computes `content` in the same pass as
+ * the SHA-256, because another process may write to the file between two passes. */
 static bool holds_stated(int fd, int64_t size, const char *hex, struct digest *content)
 {
 	struct both both = {.hash = hash_begin()};

@@ -31,8 +31,8 @@ int staged_read(struct staged *staged, const char *path, const struct object_nam
 		struct buf *out, struct err *err);
 
 /* Looks up a file in the index and sets `object`. Returns STAGED_IGNORED if git ignores the path. For an ignored path,
- * the run uses the file in the working tree, because an ignored file is in no commit. Returns STAGED_NOT and sets `err`
- * if the file is not in the index or has a merge conflict. */
+ * the run uses the file in the working tree, because a commit contains no ignored files. Returns STAGED_NOT and sets
+ * `err` if the file is not in the index or has a merge conflict. */
 enum staged_answer { STAGED_NOT = -1, STAGED_FOUND = 0, STAGED_IGNORED = 1 };
 enum staged_answer staged_find(struct staged *staged, const char *path, struct object_name *object, struct err *err);
 
@@ -41,7 +41,8 @@ enum staged_answer staged_find(struct staged *staged, const char *path, struct o
 bool staged_changes(struct staged *staged, const char *path);
 
 /* Lists the files below the root that a commit of the current index would add, remove or change, relative to the root.
- * Returns their number. Returns -1 if git fails, or if there is no commit yet, so that every file counts as changed. */
+ * Returns their number. Returns -1 if git fails. Also returns -1 if there is no commit yet, because every file then
+ * counts as changed. */
 int staged_changed_files(struct staged *staged, struct arena *arena, const char ***files);
 
 /* Gets the bytes of a blob (a tensor file) from the index, or from the file to which its LFS pointer refers. Free the
@@ -50,8 +51,8 @@ int staged_changed_files(struct staged *staged, struct arena *arena, const char 
 struct staged_blob {
 	const unsigned char *data;
 	size_t length;
-	struct digest content;	/* digest of `data`, computed when the SHA-256 of the LFS pointer was checked; a mapped
-				 * file may change after that */
+	/* Digest of `data`, computed together with the SHA-256 of the LFS pointer; a mapped file may change later. */
+	struct digest content;
 	struct buf bytes;	/* the content, if the index has it; owned */
 	struct mapping mapping; /* the mapped file, if the index has an LFS pointer; owned */
 };

@@ -20,8 +20,8 @@
 const char *storable_reference(const struct definition *definition, bool with_init, struct arena *arena);
 
 /* Finds the first word by which the definition's code may read the clock or the name of the machine. Returns a message
- * about it, allocated in `arena`, or NULL if there is none. With such a word, a reference that agrees with a ground
- * truth is only `checked`, because its next outputs may differ. */
+ * about it, allocated in `arena`, or NULL if there is none. If there is such a word, a reference that agrees with a
+ * ground truth is only `checked`, because its next outputs may differ. */
 const char *storable_unsteady(const struct definition *definition, bool with_init, struct arena *arena);
 
 /* Returns the message that verdicts are not stored, because the reference accessed something besides its inputs and
@@ -32,8 +32,8 @@ const char *storable_reached(const char *reached, struct arena *arena);
  * result->changed, and no verdict from this run of the definition is stored. */
 void storable_after_run(struct result *result, bool unchanged);
 
-/* Returns whether other cases with the same subject may share the verdict. If the judge rejected a tensor file that was
- * removed or changed after it was hashed, returns false: the other cases may name another file with the same
+/* Returns whether other cases with the same subject may share the verdict. Returns false if the judge rejected a tensor
+ * file that was removed or changed after it was hashed, because the other cases may name another file with the same
  * content. */
 bool storable_for_subject(const struct verdict *verdict);
 

@@ -18,8 +18,9 @@ struct up_to_date_row {
 };
 
 struct up_to_date {
-	int definitions; /* the number of verified definitions, in which every file change before the query is taken
-			  * into account */
+	/* The number of verified definitions; the watcher has processed every change of a file that happened before the
+	 * query. */
+	int definitions;
 	int64_t cases;
 	uint64_t elements;
 	const char **paths; /* the sorted paths of the definitions that are not verified; the run must check these
