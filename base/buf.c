@@ -181,7 +181,8 @@ void buf_json_strings(struct buf *buf, const char *const *list, int count)
 	buf_text(buf, "]");
 }
 
-/* Returns the number of digits in the text of a number, without the zeros at its beginning and end: 3 for "10200". */
+/* Returns the number of digits in the text of a number. Zeros at the beginning and at the end do not count: "10200" has
+ * 3. */
 static int significant_digits(const char *text)
 {
 	int digits = 0, last = 0;

@@ -28,8 +28,7 @@ static void trim_partial_character(char *text, size_t length)
 		text[start - 1] = '\0';
 }
 
-/* Copies a text, and replaces its unsafe characters, except newlines and tabs, by escapes. Copies at most `size`
- * bytes. */
+/* Copies a text. Replaces unsafe characters, except newlines and tabs, by escapes. Copies at most `size` bytes. */
 static void copy_safely(char *to, size_t size, const char *text)
 {
 	char escape[ESCAPE_MAX];

@@ -55,7 +55,7 @@ static bool is_word(char c)
 	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* Describes the text at `at`: the whole word if a word begins there ("NaN", "True"), otherwise the character. */
+/* Describes the text at `at`: the whole word if a word begins there ("NaN", "True"), otherwise one character. */
 static void describe(const struct scan *scan, const char *at, char *out, size_t size)
 {
 	size_t left = (size_t)(scan->end - at), length = utf8_length(at, left), word = 0;

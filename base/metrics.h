@@ -26,10 +26,10 @@ struct metrics {
 	double cosine;                        /* cosine similarity; 1 if both tensors are all zero */
 	double mse;
 	/* The largest |reference - ground_truth| / (atol + rtol |ground_truth|). A margin above 1 exceeds the
-	 * tolerance. The margin is infinite if one of the tensors has a NaN, or an infinity that the other tensor does
-	 * not have. */
+	 * tolerance. The margin is infinite if one tensor has a NaN, or an infinity that the other tensor does not have
+	 * at the same place. */
 	double margin;
-	/* True if an output of all zeros would also have passed, or if elements == 0. */
+	/* True if an output of all zeros would also have passed, or if there are no elements. */
 	bool zeros_would_pass;
 	bool passed;                          /* the output satisfies the tolerance rule */
 	int worst_count;

@@ -94,9 +94,9 @@ static size_t continuation_indent(const char *line, size_t length, size_t indent
 }
 
 /* Returns the number of bytes before the line break. If the whole line fits, returns `length`. Otherwise the line
- * breaks at the last blank before `width`. A row of a table breaks before its last column that begins before `width`,
- * if this column fits into one line. If there is no blank before `width`, the line breaks at the first blank after
- * `width`. Blanks between backticks and before `indent` do not count. */
+ * breaks at the last blank before `width`. A row of a table breaks before the last of its columns that begin before
+ * `width`, if this column fits into one line. If there is no blank before `width`, the line breaks at the first blank
+ * after `width`. Blanks between backticks and before `indent` do not count. */
 static size_t fitting(const char *line, size_t length, size_t skip, size_t width, size_t indent)
 {
 	size_t columns = skip, blank = 0, column = 0, whole_until = 0, wide;

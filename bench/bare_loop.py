@@ -11,12 +11,11 @@ prints one line for each problem, then the times of reftest and of the loop, and
 each purpose, the table shows how long the judges waited for these runs, and how long the judges then worked. The time
 in which a judge waits for a runner counts under the purpose of a usual run.
 
-With --roots, reftest verifies each dataset ROOT without a cache (small and medium sizes, no workloads). reftest
-verifies each dataset with each number of jobs, once with runners that serve several definitions and once with
---isolation own. The loop runs each reference twice on the shapes of the cases that reftest ran. The integer and boolean
-inputs and the scalars are those that reftest makes for these shapes (bench/integer_inputs.c); floats are random. The
-time for making the inputs is not part of the loop's time. The program counts the cases in which a reference refuses the
-inputs of the loop.
+With --roots, reftest verifies each dataset ROOT without a cache (small and medium sizes, no workloads). It does so with
+each number of jobs, once with runners that serve several definitions and once with --isolation own. The loop runs each
+reference twice on the shapes of the cases that reftest ran. reftest makes the integer and boolean inputs and the
+scalars for these shapes (bench/integer_inputs.c); the loop makes random floats. The time for making the inputs is not
+part of the loop's time. The program counts the cases in which a reference refuses the inputs of the loop.
 
 Two tables, made from reftest's trace, show what took the time of each run. The percentages in the first table are parts
 of the total time of all jobs. The first table has these columns:
@@ -51,8 +50,8 @@ REFTEST = Path(__file__).resolve().parent.parent / os.environ.get("REFTEST_BUILD
 
 
 def axes_of(definition, given):
-    """Returns the values of all axes: those in `given`, constant axes, and axes computed by an expression. Axes may be
-    declared in any order."""
+    """Returns the values of all axes: the axes in `given`, constant axes, and axes that an expression computes. Axes
+    may be declared in any order."""
     values = dict(given)
     declared = definition["axes"]
     values.update({name: axis["value"] for name, axis in declared.items() if "value" in axis})

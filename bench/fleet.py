@@ -79,8 +79,8 @@ def merger_of(root):
 
 
 def workers_alive():
-    """Returns the process ids of the `reftest work` that this bench started. The parents of the `reftest work`
-    processes, actors of Ray, have the variable MARK with this bench's pid in their environment."""
+    """Returns the process ids of the `reftest work` that this bench started. These processes are children of Ray's
+    actors, whose environment has the variable MARK with this bench's pid."""
     found = []
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -249,7 +249,8 @@ def coordinator(runs):
 
 
 def timed(fleet, root, requests):
-    """Returns two durations in seconds: until the fleet's last answer, and from its first to its last answer."""
+    """Returns two durations in seconds: the time until the fleet's last answer, and the time from its first to its last
+    answer."""
     began, moments = time.monotonic(), []
     coordinate(fleet, root, requests, lambda count: moments.append(time.monotonic()))
     fleet.close()

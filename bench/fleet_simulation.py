@@ -18,7 +18,7 @@ import random
 
 
 def measured(path):
-    """Returns, for each definition that ran, the seconds that its cases took."""
+    """Returns the seconds that the cases of each definition took, for the definitions that ran."""
     with open(path, encoding="utf-8") as file:
         run = json.load(file)
     found = [[case["seconds"] for case in d["cases"] if case["device"]] for d in run["definitions"]]
@@ -93,7 +93,7 @@ class Fleet:
 
     def die(self, worker):
         """Puts the cases of a worker that died back into the queue. At the end of a run, these cases go to the worker
-        that replaces the dead worker, not to an idle worker."""
+        that replaces the dead worker, and not to an idle worker."""
         worker.dead = True
         self.deaths += 1
         for cases in [*worker.waiting, *worker.running.values(), *worker.answers.values()]:

@@ -3,8 +3,8 @@
  *   integer_inputs FILE
  *
  * FILE is JSON: [[path of a definition, op_type, name, [{axis: value}…]]…]. Prints a JSON line for each case: {input:
- * number, or list of the elements}. A case that no op family makes is {}. bench/bare_loop.py gives these inputs to its
- * loop, because a reference refuses lengths, offsets and page tables that are random. */
+ * number, or list of the elements}. The line is {} if no op family makes the case. bench/bare_loop.py gives these
+ * inputs to its loop, because references refuse random lengths, offsets and page tables. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>

@@ -4,8 +4,8 @@ ROOT [VERIFY OPTIONS…]; it runs `reftest verify --force` on the dataset with a
 
 Prints three figures for the case that needs the most additional memory. The first is the address space that the
 reference added while it was loaded and while it ran. This is never less than what the memory limit counts. The second
-is the size of the case's tensors in bytes, and the third is the ratio of the first two. The first line gives the
-largest need among the cases with small tensors: it shows what Python, torch and its libraries need. The function
+is the size of the case's tensors in bytes, and the third is the ratio of the first two. The first line is for the cases
+with small tensors: it gives their largest need, which shows what Python, torch and its libraries need. The function
 memory_limit_of in workers/pool/memory_limit.c is based on these figures."""
 
 import os

@@ -23,7 +23,7 @@ COLUMNS = ("family", "ground truth", "version", "cases", "agreed", "margin", "co
 
 def stands_alone(case, name):
     """Returns whether the ground truth `name` disagreed with the others. A message about a disagreement names the
-    outlier; if it names no outlier, every ground truth of the case disagreed."""
+    ground truth that disagrees; if it names none, every ground truth of the case disagreed."""
     message = case["message"] or ""
     if case["reason"] != "ground_truths_disagree":
         return False
@@ -59,8 +59,8 @@ class Cell:
 
 
 def read(paths):
-    """Reads the files. Returns the table's cells by (family, library), and {(library, reason): families} of the
-    libraries that were not tried."""
+    """Reads the files. Returns two dicts: the table's cells by (family, library), and the families by (library, reason)
+    for the libraries that were not tried."""
     cells, unasked = {}, {}
     for path in paths:
         with open(path, encoding="utf-8") as file:

@@ -36,7 +36,8 @@ def processor_ms():
 
 
 def child(before, inside, after, end):
-    """Forks a child that only ends, and returns the milliseconds of processor time until it was reaped."""
+    """Forks a child that only ends. Returns the milliseconds of processor time that this takes, until the child is
+    reaped."""
     start = processor_ms()
     given = before()
     pid = os.fork()

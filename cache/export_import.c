@@ -65,7 +65,8 @@ static void pack(struct outgoing *to, ZSTD_EndDirective how)
 	buf_clear(&to->line);
 }
 
-/* Writes the head line in a separate zstd frame, so that it can be read even if the rest of the file is damaged. */
+/* Writes the head line in a separate zstd frame, so that the head line can be read even if the rest of the file is
+ * damaged. */
 static void begin_file(struct outgoing *to, int64_t count)
 {
 	to->begun = true;
@@ -166,8 +167,8 @@ static bool expect_block(struct lines *lines, size_t length)
 	return left > 0;
 }
 
-/* Unpacks one zstd block. Each call gets only one block, because zstd returns no bytes from a call in which it finds
- * damage. */
+/* Unpacks one zstd block. Each call of zstd gets only one block, because a call that finds damage returns no bytes at
+ * all. */
 static bool unpack_step(struct lines *lines)
 {
 	buf_reserve(&lines->text, STEP);
@@ -483,7 +484,7 @@ static int take_lines(struct incoming *to, struct lines *lines, struct err *err)
 	return answer;
 }
 
-/* Returns 0 if the first line is the head of a file that this program can read, otherwise -1 with a message. */
+/* Returns 0 if the first line is a head of a format that this program can read, otherwise -1 with a message. */
 static int check_head(const struct lines *lines, struct err *err)
 {
 	const char *feed = lines->whole > 0 ? memchr(lines->text.data, '\n', lines->whole) : NULL;

@@ -5,8 +5,8 @@
  * A field is a tag ("axes.hidden_size") and bytes. The digest of a field covers the length of the tag, the tag, the
  * length of the bytes, and the bytes. The digest of a list covers FINGERPRINT_FORMAT, the number of fields and the
  * digests of the fields in the order of the tags. Different lists therefore never give the same bytes to hash. The
- * digest of every field is stored, so that `explain` can name the field that changed. Short values are also stored, so
- * that `explain` can show the old and the new value.
+ * store keeps the digest of every field, so that `explain` can name the field that changed. It also keeps short values,
+ * so that `explain` can show the old and the new value.
  *
  * A new field of the definition schema also needs a field in definition_fields. A new fact of the witness also needs a
  * field in witness_fields and in context_digest of engine/run_open.c. Otherwise, reftest would still report the stored
@@ -53,10 +53,10 @@ struct fields fields_copy(const struct fields *fields, struct arena *arena);
  * the fields were added does not matter. */
 struct digest fields_digest(const struct fields *fields);
 
-/* Adds the fields of a definition's canonical schema and code: one for the op type; one for each axis, input and
- * output; one for the sorted constraints; and one for the reference in normal form. The field of an output contains the
- * output's index, because run() returns a tuple in the order of the outputs. Name, description, tags and the order of
- * keys do not change the fields. Tolerances are not included: the caller adds a field for the tolerance rule that
+/* Adds the fields of a definition's canonical schema and code: a field for the op type, for each axis, for each input
+ * and each output, for the sorted constraints, and for the reference in normal form. The field of an output contains
+ * the output's index, because run() returns a tuple in the order of the outputs. Name, description, tags and the order
+ * of keys do not change the fields. Tolerances are not included: the caller adds a field for the tolerance rule that
  * applies. */
 void definition_fields(const struct definition *definition, struct arena *arena, struct fields *out);
 
@@ -68,12 +68,12 @@ void witness_fields(const char *ground_truth, const char *ground_truth_version, 
 /* Returns the witness of a verdict: the digest of its witness_fields. */
 struct digest verdict_witness(const struct verdict *verdict);
 
-/* Computes both digests of a list of fields: the witness covers the fields that witness_fields adds, and the subject
+/* Computes both digests of a list of fields. The witness covers the fields that witness_fields adds, and the subject
  * covers all other fields. */
 void fields_digests(const struct fields *fields, struct digest *subject, struct digest *witness);
 
-/* fields_write writes fields as one line of text, which is stored beside a verdict. fields_read reads such a
- * line. fields_read returns 0, or -1 and an empty list if the bytes are damaged. */
+/* fields_write writes fields as one line of text, which is stored beside a verdict. fields_read reads such a line: it
+ * returns 0, or -1 and an empty list if the bytes are damaged. */
 struct buf;
 enum { FIELDS_MAX = 4096 };
 void fields_write(const struct fields *fields, struct buf *out);

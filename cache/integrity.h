@@ -28,8 +28,8 @@ enum integrity integrity_check(const char *folder, struct err *why);
  * integrity_check). */
 bool integrity_in_use(const char *folder);
 
-/* Writes `clean`. Call this function after this process has written to data.mdb or checked its pages, and has closed
- * data.mdb. Errors are ignored: without `clean`, the next process checks every page. */
+/* Writes `clean`. Call this function after this process has closed data.mdb, if the process has written to data.mdb or
+ * checked its pages. Errors are ignored: without `clean`, the next process checks every page. */
 void integrity_mark_clean(const char *folder);
 
 #endif

@@ -2,9 +2,9 @@
  * import. A record combines rows of two tables, which together hold everything about a verdict.
  *
  * Export: the rows of `latest` are read first, and are sorted by the key of the verdict that each row names. The table
- * of verdicts has the same order, so one pass over both finds the cases of each verdict. The verdicts are then visited
- * in the order of `latest`, definition by definition, because similar lines next to each other compress well. One read
- * transaction reads all rows, without copying them from LMDB's mapping.
+ * of verdicts has the same order, so one pass over the two lists finds the cases of each verdict. The verdicts are then
+ * visited in the order of `latest`, definition by definition, because similar lines next to each other compress well.
+ * One read transaction reads all rows, without copying them from LMDB's mapping.
  *
  * Import: records are sorted by their keys, because LMDB fills its pages completely if rows are appended in order. */
 #include "cache/store_internal.h"
@@ -384,8 +384,7 @@ static int take_all(MDB_txn *txn, struct env *env, void *context)
 	return rc;
 }
 
-/* Sorts the cases that the records name by the keys of these cases; if several records name a case, keeps the newest
- * record. */
+/* Sorts the cases that the records name by their keys. If several records name a case, keeps only the newest record. */
 static void sort_names(struct in *in)
 {
 	size_t room = 0;

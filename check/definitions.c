@@ -52,7 +52,7 @@ const struct definition *check_definition_file(struct findings *findings, const 
 	return d;
 }
 
-/* Reports files listed under "reads" that do not exist or that no reference may read. */
+/* Reports files listed under "reads" that do not exist, and files that no reference may read. */
 static void check_reads(const struct dataset_index *index, const char *path, const struct definition *d)
 {
 	for (int i = 0; i < d->read_count; i++) {

@@ -48,8 +48,8 @@ const char *topic_name(enum topic topic);
 void findings_add(struct findings *findings, enum severity severity, enum topic topic, const char *path, int line,
 		  const char *format, ...) __attribute__((format(printf, 6, 7)));
 
-/* Adds a message from a loader in dataset/. If the message begins with "PATH:LINE:COLUMN: " or "PATH: ", the finding
- * gets this position. */
+/* Adds a message from a loader in dataset/. If the message begins with "PATH:LINE:COLUMN: " or "PATH: ", this becomes
+ * the position of the finding. */
 void findings_add_message(struct findings *findings, enum severity severity, enum topic topic, const char *path,
 			  const char *message);
 

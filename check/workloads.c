@@ -35,7 +35,7 @@ static void open_blob(const struct dataset_index *index, const char *path, struc
 	blob->answer = safetensors_open(index->dataset.fd, path, index->arena, &blob->file, &blob->err);
 }
 
-/* Reports that the file in `blob` cannot be used, unless a finding already says so. Missing files are only counted,
+/* Reports that the file in `blob` cannot be used, unless a finding already reports it. Missing files are only counted,
  * because often all files are missing. */
 static void refuse_blob(const struct dataset_index *index, const char *path, int line, const char *input,
 			struct open_blob *blob)

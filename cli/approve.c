@@ -113,7 +113,7 @@ static int write_file(const struct result *result, const struct approval *approv
 	return rc < 0 ? -1 : 0;
 }
 
-/* If the dataset already has an approval of exactly this code, returns this approval, else NULL. */
+/* Returns the dataset's approval of exactly this code, or NULL if there is none. */
 static const struct approval *approved_before(const struct result *result, const char *path, struct arena *arena)
 {
 	struct buf bytes = {0};

@@ -1,4 +1,4 @@
-/* completions - lists the words that can complete a command line (`reftest complete`), and contains the scripts by
+/* completions - lists the words that can complete a command line (`reftest complete`). Also contains the scripts with
  * which bash, zsh and fish ask for these words.
  *
  * `reftest complete WORD…` gets the words after "reftest" up to the cursor; the last word is to be completed and may be

@@ -1,4 +1,4 @@
-/* explain - prints whether a definition is verified, stale or unknown, and which fields of its fingerprint changed
+/* explain - prints whether a definition is verified, stale or unknown, and which fields of its fingerprint have changed
  * since its last verdict. The command executes no case and writes no file. */
 #include "cli/command.h"
 #include "cli/command_line.h"
@@ -44,8 +44,8 @@ static const char *value_then(const struct fields *then, const char *tag)
 	return NULL;
 }
 
-/* Returns the number of ground truths that were tried for the stored verdict until one of them decided the case.
- * Returns 1 if all ground truths had to agree, and 0 if the store no longer contains the verdict. */
+/* Returns how many ground truths were tried for the stored verdict, including the one that decided the case. Returns 1
+ * if all ground truths had to agree, and 0 if the store no longer contains the verdict. */
 static int asked_then(struct store *store, const struct latest *latest, struct arena *arena)
 {
 	const struct stored_verdict *stored;

@@ -1,5 +1,5 @@
-/* extract - the options and the output of `reftest extract`. extract/extract.c makes the definitions and writes them;
- * between these two steps, cli/extract_check.c verifies them. */
+/* extract - the options and the output of `reftest extract`. extract/extract.c makes the definitions,
+ * cli/extract_check.c verifies them, and extract/extract.c then writes them. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 

@@ -3,9 +3,9 @@
  *
  * Without --all, the hook verifies only the definitions that the commit changes. If a definition failed or is invalid,
  * the commit is rejected. If this machine cannot verify a definition (no device, no ground truth, an absent tensor),
- * the hook prints a warning, or rejects the commit with --strict. If a workload names a tensor that is in the working
- * tree or in HEAD but not in the commit, the commit is rejected. The definitions that the commit does not change are
- * only counted.
+ * the hook only prints a warning; with --strict, it rejects the commit. If a workload names a tensor that is in the
+ * working tree or in HEAD but not in the commit, the commit is rejected. The definitions that the commit does not
+ * change are only counted.
  *
  * With --all the hook verifies every definition, and a definition that failed or is invalid rejects every commit.
  */
@@ -27,7 +27,8 @@ struct unchanged_counts hook_result_unchanged(struct program *program, const str
 
 struct commit {
 	bool strict;
-	bool all;	/* --all; if false, `unchanged` counts the definitions that the commit does not change */
+	/* The option --all; without it, `unchanged` counts the definitions that the commit does not change. */
+	bool all;
 	struct unchanged_counts unchanged;
 	int left;	/* number of unverified definitions that the commit does not change */
 	int changed;	/* number of unverified definitions that the commit changes */

@@ -2,7 +2,7 @@
  * Model Context Protocol (docs/serve.md).
  *
  * This process reads messages and writes answers; it runs nothing itself. A tool that runs a command gets a forked
- * process, whose output is the answer. Verification has one separate process, which keeps runners warm
+ * process, whose output is the answer. One separate process does all verification: it keeps runners warm
  * (cli/serve_verifier.h) and verifies one request after the other. If a request is cancelled, its process is ended. */
 #include "cli/command.h"
 #include "cli/command_line.h"
@@ -52,7 +52,7 @@ struct call {
 	char **argv;
 	int argc;
 	bool running;
-	bool dead; /* the call gets no answer, because it was cancelled or its client is gone */
+	bool dead; /* the call gets no answer, because it was cancelled or because its client is gone */
 	struct process process; /* of TOOL_COMMAND */
 	int output, errors;	/* pipes from the process; -1: closed */
 	struct buf out, err;
@@ -156,8 +156,8 @@ static struct call *find_call(const struct server *server, const char *id)
 	return call;
 }
 
-/* Returns the call that the verifier handles now or, if the verifier is idle, the call that it gets next. Returns NULL
- * if no call is for the verifier. */
+/* Returns the call that the verifier handles now. If the verifier is idle, returns the call that it gets next. Returns
+ * NULL if no call is for the verifier. */
 static struct call *verifier_call(const struct server *server)
 {
 	struct call *call = server->calls;
@@ -541,7 +541,7 @@ static const struct method {
     {"notifications/cancelled", RPC_NOTIFICATION, take_cancelled},
 };
 
-/* Takes one message. A notification never gets an answer, not even about an error. */
+/* Takes one message. A notification never gets an answer, not even an error. */
 static void take_message(struct server *server, const char *line, size_t length)
 {
 	struct rpc_message message;

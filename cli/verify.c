@@ -307,9 +307,8 @@ static const struct output_format *find_format(const char *name)
 
 /* ---- a run ------------------------------------------------------------------------------------------------------- */
 
-/* Updates the generated pytest files if the dataset has such files. Does nothing if this run skipped definitions
- * because a watcher had verified them: such a watcher also updates the files. Errors are printed and change no
- * verdict. */
+/* Updates the generated pytest files if the dataset has such files. Does nothing if this run skipped definitions that a
+ * watcher had verified, because such a watcher also updates the files. Errors are printed and change no verdict. */
 static void update_generated_tests(struct run *run)
 {
 	struct update_options options = {.layout = LAYOUT_OP_TYPE, .quiet = true};
@@ -361,8 +360,8 @@ static int add_affected(struct run *run, const char *const *files, int count, st
 
 /* Selects the named definitions. With --staged, a name may also be a file, because hooks pass the names of all
  * committed files. If a name is a file, the definitions that depend on the file are selected. With --hook and without
- * names, the definitions that depend on the files of the commit are selected. Returns 0 if a definition was selected, 1
- * if no definition depends on the files, and -1 with `err` on error. */
+ * names, the definitions that depend on the files of the commit are selected. Returns 0 if at least one definition was
+ * selected, 1 if no definition depends on the files, and -1 with `err` on error. */
 static int select_files(struct run *run, const struct verify_options *o, const struct words *names, struct arena *arena,
 			struct err *err)
 {

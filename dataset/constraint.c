@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "dataset/constraint_tokens.h"
 
-/* The text of a constraint is evaluated while it is parsed, by recursive descent with one token of lookahead
+/* The parser evaluates the text of a constraint while it parses it, by recursive descent with one token of lookahead
  * (dataset/constraint_tokens.h). A value may be unknown, or wrong after an error (dataset/constraint_values.h). To
  * check only the syntax, a caller evaluates a constraint with every value unknown. A syntax error stops the parser. */
 enum { TEXT_BYTES = 4096, NESTING = 64, SPOTS = 32 };
@@ -111,7 +111,7 @@ static struct value spot(struct parser *p, const char *from, struct value v)
 	return v;
 }
 
-/* Does the same as spot(), and also drops the values that were recorded for parts inside this part. */
+/* Does the same as spot(), but first drops the values that were recorded for parts of this part. */
 static struct value spot_whole(struct parser *p, const char *from, int spots_before, struct value v)
 {
 	if (v.state == KNOWN && v.kind != TENSOR)
@@ -233,8 +233,8 @@ static int find_name(const struct parser *p, const struct token *name, bool axes
 	return -1;
 }
 
-/* Parses the name of an axis or an input. If an axis and an input have the same name, a name that is followed by '[' or
- * '.' refers to the input, and any other name to the axis. */
+/* Parses the name of an axis or an input. If an axis and an input have the same name, the name refers to the input if
+ * '[' or '.' follows, and otherwise to the axis. */
 static struct value name(struct parser *p)
 {
 	struct token token = p->tokens.token;
@@ -255,7 +255,7 @@ static struct value name(struct parser *p)
 	return v;
 }
 
-/* Parses the arguments of len(x), max(a, b, …) or min(a, b, …); the current token is behind the opening parenthesis. */
+/* Parses the arguments of len(x), max(a, b, …) or min(a, b, …). The current token is behind the opening parenthesis. */
 static struct value length(struct parser *p)
 {
 	struct token token = p->tokens.token;
@@ -760,8 +760,8 @@ static int solve_one(const struct definition *definition, const char *text, cons
 	return target.axis;
 }
 
-/* Computes left - right of a constraint `left == right`. Returns false if the text is not such a constraint, if a side
- * has no known value, or if the difference of integers may overflow. */
+/* Computes left - right of a constraint `left == right`. Returns false if the text is not such a constraint, if one
+ * side has no known value, or if the difference of two integers may overflow. */
 static bool difference(const struct definition *definition, const char *text, const int64_t *axis, int64_t *out)
 {
 	const int64_t most = (int64_t)1 << 53;

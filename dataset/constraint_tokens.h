@@ -40,8 +40,8 @@ void tokens_next(struct tokens *t);
 bool tokens_is(const struct tokens *t, const char *text);
 bool tokens_take(struct tokens *t, const char *text);
 
-/* tokens_stop reports a syntax error at the position `at`. tokens_expected reports one at the current token, where
- * `what` was expected. */
+/* tokens_stop reports a syntax error at the position `at`. tokens_expected reports a syntax error at the current token,
+ * and says that `what` was expected. */
 void tokens_stop(struct tokens *t, const char *at, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void tokens_expected(struct tokens *t, const char *what);
 

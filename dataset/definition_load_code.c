@@ -20,7 +20,7 @@ static int no_entry_point(struct reader *r, const struct json_step *at, const st
 }
 
 /* Adds notes about the names that the reference uses and does not define. Undefined names are not errors, because the
- * lines that use these names may never run. */
+ * lines that use them may never run. */
 static void note_undefined_names(struct reader *r, const struct json_step *at)
 {
 	enum { MOST = 8 };

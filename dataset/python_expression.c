@@ -35,7 +35,7 @@ static bool at_comprehension(const struct python_parser *p)
 	return is(p, "for") || is(p, "async");
 }
 
-/* Reads `for … in … if …` after the element of a comprehension, if there is one. */
+/* Reads `for … in … if …` if it follows an element and thus makes it a comprehension. */
 static void comprehension(struct python_parser *p)
 {
 	bool mentioned = p->mentioned, bind = p->binds_wanted;
@@ -165,8 +165,8 @@ static void trailers(struct python_parser *p)
 	}
 }
 
-/* Notes whether the current token is the wanted name, or a function such as exec or globals, which may bind any name of
- * the module. */
+/* Notes if the current token is the wanted name, or if it is a function such as exec or globals, which may bind any
+ * name of the module. */
 static void note_name(struct python_parser *p)
 {
 	static const char *const changes[] = {"exec", "globals", "locals", "vars", "setattr"};

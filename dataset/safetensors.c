@@ -147,7 +147,7 @@ static int compare_extents(const void *a, const void *b)
 	return (left->end > right->end) - (left->end < right->end);
 }
 
-/* Checks that the tensors cover the data without gaps, from its first byte to its last. */
+/* Checks that the tensors cover all of the data, from its first byte to its last, without gaps. */
 static int check_extents(struct reader *r)
 {
 	int64_t end = 0;
@@ -399,7 +399,8 @@ static int compare_places(const void *a, const void *b)
 /* A pass over a file. The tensors are contiguous, so each byte after the header belongs to exactly one tensor. */
 struct walk {
 	const struct safetensors *file;
-	struct hash *whole, *part; /* part: the digest of the current tensor; NULL if the caller does not need it */
+	/* part: computes the digest of the current tensor; NULL if the caller does not need that digest. */
+	struct hash *whole, *part;
 	int64_t at;
 };
 

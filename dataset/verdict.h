@@ -93,12 +93,14 @@ struct output_verdict {
 	enum status status;              /* passed or failed */
 	enum reason reason;
 	double atol, rtol,
-	    hit_ratio; /* bounds of the tolerance rule; in JSON, this hit_ratio is called hit_ratio_needed, and
-		        * "hit_ratio" is the measured value */
+	    /* Bounds of the tolerance rule; the JSON calls this hit_ratio "hit_ratio_needed", and calls the measured
+	     * value "hit_ratio". */
+	    hit_ratio;
 	int rank;
 	int64_t shape[RANK_MAX];         /* needed to write the worst elements with one index for each dimension */
-	bool other_bits; /* the values are equal, but not all their bits are (0 and -0, or two kinds of NaN); false if
-			  * this was not examined */
+	/* The values are equal, but some of their bits differ (0 and -0, or two kinds of NaN); false if the bits were
+	 * not compared. */
+	bool other_bits;
 	struct metrics metrics;
 };
 
@@ -130,28 +132,28 @@ struct truths {
 /* the most ground truths of a case; if there are more, `verify` reports an error */
 enum { GROUND_TRUTHS_MAX = 16 };
 
-/* A ground truth that was tried. Lists of tried ground truths have the order in which they were tried. In JSON, such a
- * list is called "witnesses", a name of schema 1; in the rest of the program, the witness is a digest
+/* A ground truth that was tried. Lists of tried ground truths have the order in which they were tried. The JSON calls
+ * such a list "witnesses", a name of schema 1. In the rest of the program, the witness is a digest
  * (cache/fingerprint.h). */
 struct tried_truth {
 	const char *name, *version;
-	/* NULL if the ground truth computed the outputs; otherwise the message that says why it did not decide the
+	/* NULL if the ground truth computed the outputs; otherwise a message that says why it did not decide the
 	 * case. */
 	const char *passed_over;
 	/* a transient reason kept the ground truth from deciding the case: a dead process, a timeout, no memory */
 	bool accident;
 	bool not_asked;          /* the ground truth was not called, because the case was decided before its turn */
 	bool not_built;          /* the library of this ground truth failed to compile its kernels */
-	/* The arithmetic of this ground truth is less precise than the tolerance rules of the case require, so this
-	 * ground truth cannot decide alone. */
+	/* The arithmetic of this ground truth is less precise than the tolerance rules of the case require. Such a
+	 * ground truth cannot decide the case alone. */
 	bool coarse;
-	/* seconds: time to compute the outputs; prepared: time for the import and the compilation, which happen only
-	 * once, before the computation. */
+	/* seconds: time to compute the outputs; prepared: time for the import and the compilation before the
+	 * computation, which happen only once. */
 	double seconds;
 	double prepared;
 	/* The largest margin of the difference between this ground truth and builtin (see metrics.margin), if all
-	 * ground truths were tried. If this ground truth was not compared with builtin, or is builtin itself, the value
-	 * is NaN and is absent from the JSON. */
+	 * ground truths were tried. The value is NaN, and absent from the JSON, if this ground truth was not compared
+	 * with builtin, or is builtin itself. */
 	double margin;
 };
 
@@ -173,13 +175,15 @@ struct check {
 	int axis_count;
 };
 
-/* A small picture that shows where, and by how much, an output of a failed case differs (kernels/core/miss_map.h). */
+/* A small picture that shows where an output of a failed case differs, and by how much (kernels/core/miss_map.h). */
 enum { DIFFERENCE_SIDE = 32, DIFFERENCE_LEVELS = 32 };
 struct difference_map {
 	const char *output;
-	const char *row_axis, *column_axis; /* names of axes of the output; NULL: the output has no such axis */
+	/* Names of the axes of the output that are the picture's rows and columns; NULL: the output has no such
+	 * axis. */
+	const char *row_axis, *column_axis;
 	int64_t row_length, column_length;  /* the lengths of row_axis and column_axis; 1 for NULL */
-	/* One text for each row, and in it one letter for each column: the level of the largest error, 0-9 and a-v. */
+	/* One text for each row, with one letter for each column: the level of the largest error, 0-9 and a-v. */
 	const char *const *heat;
 	int rows;
 	int64_t histogram[DIFFERENCE_LEVELS]; /* the number of elements of each level */
@@ -219,7 +223,7 @@ const char *check_result_name(enum check_result result); /* "holds" */
 struct verdict {
 	enum status status;
 	enum reason reason;
-	const char *message;       /* NULL, or a message that says what failed and where; it may contain a traceback */
+	const char *message;       /* a message that says what failed and where, and may contain a traceback; or NULL */
 	bool second_set;           /* the failure occurs only with the second set of input values */
 	bool weak;
 	const char *device_class;  /* "cpu", "sm_90" */
@@ -240,12 +244,13 @@ struct verdict {
 	const char *driver;
 	const struct driver_margin *drivers; /* margins on other versions of the driver, oldest first */
 	int driver_count;
-	/* "full", or the names of what the reference could reach besides its inputs and outputs, separated by commas
-	 * (docs/containment.md); NULL: unknown, for a verdict of an older version. If both `containment` and `torch`
-	 * are NULL, no reference ran */
+	/* "full", or the names of the things besides its inputs and outputs that the reference could reach, separated
+	 * by commas (docs/containment.md). NULL if this is unknown, as for a verdict of an older version. If both
+	 * `containment` and `torch` are NULL, no reference ran */
 	const char *containment;
 	/* "kept" if the reference ran in a runner that serves several definitions; "own" if its runner served no other
-	 * definition, because of `isolation_reason`; NULL: unknown, for a verdict of an older version */
+	 * definition, for the reason `isolation_reason`; NULL if this is unknown, as for a verdict of an older
+	 * version */
 	const char *isolation, *isolation_reason;
 	const struct latency *latencies; /* latencies of `reftest bench`; other verdicts have none */
 	int latency_count;

@@ -459,7 +459,7 @@ static int read_evaluation(struct reader *r, const cJSON *json, bool *passed)
 	return check_measured(r, evaluation, "performance", statuses[i].performance, status);
 }
 
-/* Reads the members that only a trace has, or checks that a workload does not have them. */
+/* Reads the members that only a trace has. In a workload, checks that these members are absent. */
 static int read_result(struct reader *r, const cJSON *json, struct workload *out)
 {
 	if (!r->trace)

@@ -47,9 +47,8 @@ static bool content_hex(const char *path, char hex[DIGEST_HEX])
 }
 
 /* Gets the torch version of an interpreter from the cache. The cache entry has five lines: the torch version, the CUDA
- * version, the path of torch's version file, the digest of that version file, and the text that machine_torch_holds
- * checks. The entry is valid if torch's version file still has the stored digest and machine_torch_holds returns
- * true. */
+ * version, the path of torch's version file, the digest of this file, and the text that machine_torch_holds checks. The
+ * entry is valid if torch's version file still has the stored digest and machine_torch_holds returns true. */
 static bool remembered_torch(const struct program *program, const char *python, const char *key, struct arena *arena,
                              struct policy *policy)
 {
@@ -182,8 +181,8 @@ static void set_devices(const struct devices *devices, struct arena *arena, stru
 	out->policy.device_class = devices->class_name;
 }
 
-/* Makes a run with --device auto use the CPU. `why` says why the run cannot use a GPU: for example, the CUDA kernels
- * library is not built, or the GPU's memory is full. If `why` is NULL, prints nothing. */
+/* Makes a run with --device auto use the CPU. `why` is the reason why the run cannot use a GPU: for example, the CUDA
+ * kernels library is not built, or the GPU's memory is full. If `why` is NULL, prints nothing. */
 static void use_cpu(const char *why, struct arena *arena, struct machine_policy *out)
 {
 	static const struct devices cpu = {.names = {"cpu"}, .count = 1, .class_name = "cpu"};

@@ -16,8 +16,8 @@ struct finder {
 	struct states *states;
 	struct arena *arena;
 	struct affected *out;
-	const char **because;  /* for each definition, the first changed file that affects the definition; NULL if no
-				* file does */
+	/* For each definition, the first changed file that affects it; NULL if no changed file affects it. */
+	const char **because;
 	bool *rewritten;       /* for each definition, whether its generated test is among the affected tests */
 	struct families {
 		const char *names[CANDIDATES_MAX]; /* NULL: none */
@@ -242,7 +242,7 @@ static bool may_name(const struct buf *text, const char *file)
 				    memchr(text->data, '\\', text->length) != NULL);
 }
 
-/* Marks the definition as affected if its workload lines name one of `files`, and sets `used` for each file that they
+/* Marks the definition as affected if its workload lines name one of `files`. Sets `used` for each of `files` that they
  * name. */
 static void touch_by_workload(struct finder *f, int definition, const char *const *files, int count, bool *used)
 {
@@ -284,7 +284,7 @@ static bool reads(const struct definition *definition, const char *file)
 	return false;
 }
 
-/* Marks the definition as affected if its reference reads one of `files`, and sets `used` for each file that it
+/* Marks the definition as affected if its reference reads one of `files`. Sets `used` for each of `files` that it
  * reads. */
 static void touch_by_reads(struct finder *f, int index, const char *const *files, int count, bool *used)
 {

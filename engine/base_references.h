@@ -38,8 +38,8 @@ const struct base_reference *base_reference_find(const struct base_references *b
 /* Returns the reference that the definition at `path` has in the commit, as a ground truth. */
 struct own_truth base_reference_truth(const struct base_references *base, const char *path, struct arena *arena);
 
-/* Returns whether two definitions have the same schema and the same code: names, descriptions, tags, comments and
- * spacing do not count. */
+/* Returns whether two definitions have the same schema and the same code. Names, descriptions, tags, comments and
+ * spacing may differ. */
 bool base_reference_same_code(const struct definition *a, const struct definition *b, struct arena *arena);
 
 /* Returns the names of the members that differ in two definitions with the same schema and code: "`init`, `check`".

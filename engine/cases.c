@@ -81,8 +81,8 @@ static const struct verdict *decided_by_blob(struct maker *m, const struct blob 
 	return blob->missing != NULL ? decided(m, STATUS_SKIPPED, REASON_MISSING_BLOB, blob->missing) : NULL;
 }
 
-/* Returns the verdict (skipped or invalid) of a case that cannot run, because a tensor file of an input or a file that
- * the reference reads is missing or unusable. Otherwise returns NULL. */
+/* Returns the verdict (skipped or invalid) of a case that cannot run because a file is missing or unusable: a tensor
+ * file of an input, or a file that the reference reads. Otherwise returns NULL. */
 static const struct verdict *decided_by_blobs(struct maker *m, const struct input_source *inputs)
 {
 	const struct definition *d = m->definition;
@@ -108,8 +108,8 @@ static const struct verdict *decided_by_definition(struct maker *m)
 	return d->unverifiable != NULL ? decided(m, STATUS_SKIPPED, reason, d->unverifiable) : NULL;
 }
 
-/* If the definition's code makes inputs of the case, but this code has no function to call, returns the verdict of the
- * case. Otherwise returns NULL. */
+/* Returns the verdict of a case if the definition's code makes inputs of the case, but has no function to call.
+ * Otherwise returns NULL. */
 static const struct verdict *decided_by_input_code(struct maker *m, const struct input_source *inputs)
 {
 	const struct input_code *code = &m->definition->input_code;
@@ -268,7 +268,7 @@ static double error_cap_of(const struct maker *m)
 	return fmax(m->line->tolerance.error_cap, DBL_TRUE_MIN);
 }
 
-/* Builds one case and, unless --case excludes this case, adds it to the list. `edge` becomes op_case.edge. */
+/* Builds one case, and adds it to the list unless --case excludes it. `edge` becomes op_case.edge. */
 static void make_case(struct maker *m, const char *id, const int64_t *axis, const struct input_source *inputs, int edge)
 {
 	struct test_case *c = add_case(m, id);
@@ -341,9 +341,9 @@ bool input_may_be_omitted(const struct op *op, const struct op_case *c, int inpu
 	return c->problem->inputs[input].rank != OP_SCALAR || (op->scalar != NULL && !isnan(op->scalar(&without, input)));
 }
 
-/* For each optional input, adds a case without this input: a copy of the last case of the size preset small. Callers
- * may omit an input that the definition declares optional. The last small case is used because it has several rows or
- * sequences. */
+/* For each optional input, adds a case without this input. The case is a copy of the last case of the size preset
+ * small. Callers may omit an input that the definition declares optional. The last small case is used because it has
+ * several rows or sequences. */
 static void make_absent_cases(struct maker *m, const char *id, const int64_t *axis)
 {
 	const struct op *op = m->out.op != NULL ? m->out.op->op : NULL;
@@ -358,8 +358,8 @@ static void make_absent_cases(struct maker *m, const char *id, const int64_t *ax
 	}
 }
 
-/* For each Python scalar whose description says that a number stands for its default, adds a case with this number.
- * Like a case that lacks an optional input, this case is a copy of the last small case. */
+/* Looks at each Python scalar whose description says that a certain number stands for its default, and adds a case with
+ * this number. Like a case that lacks an optional input, this case is a copy of the last small case. */
 static void make_described_default_cases(struct maker *m, const char *id, const int64_t *axis)
 {
 	const struct op_case c = {.problem = &m->problem, .variant = m->variant, .axis = axis, .seed = m->options->seed};
@@ -443,8 +443,8 @@ static void make_float64_case(struct maker *m)
 	m->in_float64 = false;
 }
 
-/* Returns whether the axis values satisfy the constraints. An edge case needs its exact sizes, so it is left out if the
- * constraints exclude them. */
+/* Returns whether the axis values satisfy the constraints. An edge case needs its exact sizes. If the constraints
+ * exclude these sizes, the case is left out. */
 static bool constraints_hold(const struct definition *d, const int64_t *axis)
 {
 	for (int i = 0; i < d->constraint_count; i++)

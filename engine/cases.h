@@ -1,5 +1,5 @@
-/* cases - builds the list of a definition's cases from the family's size presets, the optional kinds of cases (edge,
- * backward) and the lines of the workload file.
+/* cases - builds the list of a definition's cases. They come from the family's size presets, the optional kinds of
+ * cases (edge, backward) and the lines of the workload file.
  *
  * Each case has a job, which is the request to the judge. Each case also has the fields of its subject: everything that
  * its verdict depends on, except the ground truth, the device and the versions. If you add an option that changes the
@@ -33,7 +33,7 @@ struct case_options {
 	bool backward; /* also verify the gradients of each case, if the family has a ground truth of gradients */
 	bool no_diagnosis; /* do not look for the causes of failures */
 	const char *save; /* the file to which the judge writes the tensors of each case; NULL: none */
-	bool bench; /* also measure latencies; the run must not store its verdicts */
+	bool bench; /* also measure latencies; such a run must not store its verdicts */
 	bool workloads;
 	uint64_t seed;
 	struct tolerance tolerance;       /* values of --atol, --rtol and --hit-ratio; a value is negative if its option
@@ -57,19 +57,20 @@ struct case_options case_options_default(void);
  * size. Plans edge cases only if the id names an edge case, and gradient cases only if it names a gradient case. */
 void case_options_only(struct case_options *options, const char *const only[2]);
 
-/* How a blob is used: the judge takes tensors from it, the reference may read its bytes, or it is a solution. */
+/* How a blob is used: the judge takes tensors from it, the reference may read it as a file, or it is a solution. */
 enum blob_use { BLOB_TENSORS, BLOB_READ, BLOB_SOLUTION };
 
 /* The content of a tensor file that a workload names, of a file that a definition's "reads" names, or of a solution. */
 struct blob {
 	enum blob_use use;
 	const char *path;    /* the path in the workload or in the definition */
-	const char *file;    /* the file that is read when a case runs, relative to the root; NULL if it is `path`
-			      * itself */
+	/* The file that is read when a case runs, relative to the root; NULL if this is `path` itself. */
+	const char *file;
 	struct digest content;
 	struct file_stat stat; /* the stat of the file `path` when it was hashed; unused if `file` is set */
 	int64_t read_ns;       /* wall-clock time at which `path` was hashed; unused if `file` is set */
-	const char *missing; /* if the file is missing: why, and the command that fetches the file; else NULL */
+	/* If the file is missing, a text that says why and gives the command that fetches it; otherwise NULL. */
+	const char *missing;
 	const char *bad;     /* NULL, or the reason why the file cannot be used */
 };
 
@@ -79,8 +80,9 @@ struct test_case {
 	/* A case that --edge added, although --case did not select it; its verdict never changes the definition's
 	 * status. */
 	bool beside;
-	bool finer;                  /* a float64 case: only the ground truth "builtin" supports it, and a skipped
-				      * float64 case does not change the definition's status */
+	/* A float64 case; only the ground truth "builtin" supports it, and a skipped float64 case does not change the
+	 * definition's status. */
+	bool finer;
 	bool made_up;                /* reftest chose the sizes, and no family supports the definition, so sizes and
 				      * inputs may be invalid. If the case is skipped and a workload case has a verdict,
 				      * the skipped case does not change the definition's status */
@@ -102,20 +104,21 @@ struct cases {
 	const char *how_matched;   /* a sentence that says why `op` is the family; NULL if the op_type names it */
 	int candidate_count;       /* the number of families that may support this definition (kernels/core/family_candidates.h) */
 	const char *no_truth;      /* why no family supports the definition, if `op` is NULL */
-	const char *no_sizes;      /* if no sizes fit the constraints: why there are no cases except those of the
-				    * workloads; else NULL */
-	const char *init_failed;   /* why the inputs are generic and not made by the definition's `init`; NULL: `init`
-				    * did not fail */
+	/* The reason why there are no cases except those of the workloads, if no sizes fit the constraints; otherwise
+	 * NULL. */
+	const char *no_sizes;
+	/* The reason why the inputs are generic, if the definition's `init` failed; NULL if it did not fail. */
+	const char *init_failed;
 	const char *no_gradients;  /* why gradients cannot be verified, if options.backward is set; else NULL */
 	struct op_constant constants[OP_CONSTANTS];
 	int constant_count;
 };
 
-/* Builds all cases of a definition for one attempt to find its family: attempt 0 uses the first candidate
- * (kernels/core/family_candidates.h), and attempt 1 the second. The attempt after the last candidate uses no family.
- * The attempt after that one uses neither a family nor `init`. `blobs` must have an entry for every tensor file that
- * the workload lines name, and for every file of the definition's "reads". Several calls may share `architectures`. The
- * result is allocated in `arena`. */
+/* Builds all cases of a definition for one attempt to find its family. Attempt 0 uses the first candidate
+ * (kernels/core/family_candidates.h), attempt 1 the second, and so on. After the attempts with candidates, one more
+ * attempt uses no family, and a last attempt uses neither a family nor `init`. `blobs` must have an entry for every
+ * tensor file that the workload lines name, and for every file of the definition's "reads". Several calls may share
+ * `architectures`. The result is allocated in `arena`. */
 struct cases cases_make(const struct kernels_api *kernels, const struct definition *definition,
                         const struct workload_file *workloads, const struct blob *blobs, int blob_count,
                         const char *root, const struct case_options *options, int attempt,
@@ -133,8 +136,8 @@ bool cases_have_dataset_bound(const struct case_options *options, const struct d
 struct rule definition_rule(const struct definition *definition, int output, const struct tolerance *dataset,
 			    struct rule family);
 
-/* Returns whether a case may omit this input: the definition declares it optional, and the family can verify the case
- * without it. `c` is a case with all inputs. */
+/* Returns whether a case may omit this input. It may if the definition declares the input optional, and if the family
+ * can verify the case without it. `c` is a case with all inputs. */
 bool input_may_be_omitted(const struct op *op, const struct op_case *c, int input);
 
 #endif

@@ -1,6 +1,6 @@
 /* cases_internal - declarations for the files that together make the cases of a definition. cases.c decides which cases
- * there are and makes their jobs, cases_bounds.c makes their tolerance rules, and cases_subject.c makes the fields of
- * their subjects. */
+ * there are and makes their jobs. cases_bounds.c makes the tolerance rules of the cases, and cases_subject.c makes the
+ * fields of their subjects. */
 #ifndef REFTEST_ENGINE_CASES_INTERNAL_H
 #define REFTEST_ENGINE_CASES_INTERNAL_H
 

@@ -1,5 +1,5 @@
 /* dataset_truth - reads the dataset's own ground truth of a definition: the file truths/{op_type}/{name}.py. The
- * function `run` in this file computes the same outputs as the reference from the same inputs, independently of the
+ * function `run` in this file computes the same outputs as the reference from the same inputs, but independently of the
  * reference.
  *
  * The file is untrusted code. It runs in a separate runner, confined like references (workers/pool/lane_truth.c). Its

@@ -121,8 +121,8 @@ static enum blob_use use_of(const char *path, int i, int tensors, int solutions)
 	return i >= solutions && is_solution_path(path) ? BLOB_SOLUTION : i < tensors ? BLOB_TENSORS : BLOB_READ;
 }
 
-/* Checks the first `tensors` paths as tensor files, the paths from index `solutions` on as solutions, and the paths
- * between them as files that the reference reads. */
+/* Checks the first `tensors` paths as tensor files, and the paths from index `solutions` on as solutions. The paths
+ * between them are files that the reference reads. */
 static void check_blobs(struct result *result, const char *const *paths, int count, int tensors, int solutions,
 			bool to_run)
 {
@@ -166,8 +166,8 @@ static void note_optionals(struct result *result)
 	note_optional(result, approval_of(result));
 }
 
-/* Stores the new stat of each file that was read although its content had not changed. This happens if only the file's
- * mtime changed, or if the file was written so shortly before the last run that its stored stat could not be
+/* Stores the new stat of each file that was read again, but whose content was unchanged. This happens if only the
+ * file's mtime changed, or if the file was written so shortly before the last run that its stored stat could not be
  * trusted. */
 static void note_checks(struct result *result, struct file_entry entry)
 {
@@ -232,8 +232,8 @@ bool result_from_summary(struct result *result)
 	return true;
 }
 
-/* Remembers only the summaries of passed definitions without blobs. The result of such a definition depends on two
- * files alone (definition and workload), and only its status is reported. */
+/* Remembers only the summaries of passed definitions without blobs. Such a result depends only on two files, the
+ * definition and the workload file, and only its status is reported. */
 bool result_from_lru(struct result *result)
 {
 	struct run *run = result->run;
@@ -262,9 +262,9 @@ static int compare_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Returns the paths of three kinds of files: first the tensor files that the workload lines name (sorted, without
- * duplicates), then the files that the reference reads, and from index `*first_solution` on the solutions that may be
- * ground truths. */
+/* Returns the paths of three kinds of files, in this order: the tensor files that the workload lines name (sorted,
+ * without duplicates), the files that the reference reads, and the solutions that may be ground truths. The solutions
+ * begin at index `*first_solution`. */
 static const char **blob_paths(struct result *result, const struct workload_file *workloads, int *tensors,
 			       int *first_solution, int *count)
 {
@@ -410,8 +410,8 @@ static const char *why_outside(const struct result *result, const struct truth *
 	return strcmp(truth->name, APPROVED_TRUTH) == 0 ? result->approved.truth.outside : NULL;
 }
 
-/* Returns the ground truths of a solution: the ground truths of its definition without the solution itself, and then
- * the reference. */
+/* Returns the ground truths of a solution. These are the ground truths of its definition, without the solution itself,
+ * and then the reference. */
 static struct truths truths_of_candidate(const struct result *result, const struct truths *all, struct arena *arena)
 {
 	struct truth *items = arena_array(arena, GROUND_TRUTHS_MAX, sizeof *items);
@@ -478,8 +478,8 @@ static void find_truths(struct result *result)
 }
 
 /* Removes the cases that belong to other shards. Returns false if another shard reports the definition. If the op_type
- * does not decide the family, all cases of the definition belong to one shard, because the reference must agree with
- * the family in all of them. */
+ * does not decide the family, all cases of the definition belong to one shard, because the family is right only if the
+ * reference agrees with it in all of them. */
 static bool keep_own_shard(const struct result *result, struct cases *made, struct arena *arena)
 {
 	const struct shard *shard = &result->run->options->cases.shard;
@@ -567,9 +567,9 @@ static bool agrees_nowhere(const struct result *result)
 	return true;
 }
 
-/* Returns whether the family of the current attempt must be rejected, because the reference disagrees with it in a case
- * that has a verdict. Returns false if the op_type or the words of the definition name this family, because then the
- * reference is wrong, and not the choice of the family. */
+/* Returns whether the family of the current attempt must be rejected, because the reference disagrees with the family
+ * in a case that has a verdict. Returns false if the op_type or the words of the definition name this family, because
+ * then the reference is wrong, and not the choice of the family. */
 static bool rejects_family(const struct result *result)
 {
 	const struct cases *made = result->made;
@@ -584,8 +584,8 @@ static bool rejects_family(const struct result *result)
 						  : result->case_count == 0 && result->run->options->cases.only != NULL;
 }
 
-/* If every candidate family was rejected, and the definition's `init` failed in all cases that reftest added, returns
- * the message of the first of these cases. Otherwise returns NULL. */
+/* Returns a message if every candidate family was rejected and the definition's `init` failed in all cases that reftest
+ * added. It is the message of the first of these cases. Otherwise returns NULL. */
 static const char *init_fails(const struct result *result)
 {
 	const struct cases *made = result->made;
@@ -647,9 +647,9 @@ bool result_unchanged(const struct result *result)
 	return tensors_unchanged(result);
 }
 
-/* Returns whether a later run with the same file contents would get the same result from the store. A definition whose
- * op_type does not decide its family is looked up case by case, because a summary does not say how the family
- * matched. */
+/* Returns whether a later run with the same file contents would get the same result from the store. If the op_type of a
+ * definition does not decide its family, its cases are looked up one by one, because a summary does not say how the
+ * family was found. */
 static bool summary_holds(const struct result *result)
 {
 	const struct case_options *cases = &result->run->options->cases;

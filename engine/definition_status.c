@@ -124,8 +124,8 @@ struct digest resolve_witness(const struct verdict *v, struct arena *arena)
 	return fields_digest(&fields);
 }
 
-/* The valid verdicts with a case's subject: first those in the store, from oldest to newest, then those from the remote
- * cache. If only the beginning of a stored verdict was parsed (verdict_head), `stored` has the whole text. */
+/* The valid verdicts with a case's subject. Those in the store come first, from oldest to newest; those from the remote
+ * cache follow. If only the beginning of a stored verdict was parsed (verdict_head), `stored` has the whole text. */
 struct readable {
 	const struct verdict **verdicts;
 	/* One element for each verdict; NULL if the verdict was parsed completely. */

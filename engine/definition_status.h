@@ -28,7 +28,8 @@ struct digest resolve_witness(const struct verdict *v, struct arena *arena);
 /* Counts the cases, and gives the definition the status of its worst case. */
 void resolve_definition(struct result *result);
 
-/* Returns whether the case has no verdict in this run, because no stored verdict counts and the case did not run. */
+/* Returns whether the case has no verdict in this run. This means that no stored verdict counts and that the case did
+ * not run. */
 bool case_lacks_verdict(const struct case_result *c);
 /* Returns whether the store has a verdict for any version of this case. */
 bool case_was_verified(const struct result *result, const struct case_result *c, struct arena *arena);

@@ -74,8 +74,8 @@ static bool unchanged(void *self, const struct dataset_file *file, const struct 
 	return read && digest_equal(&now, content);
 }
 
-/* Opens a file that a reference reads. If this fails, or if references may not read the file, sets the reason in the
- * blob. */
+/* Opens a file that a reference reads. If the file cannot be opened, or if references may not read it, writes the
+ * reason to the blob. */
 static int open_declared(int dir, struct blob *blob, struct stat *st, struct arena *arena)
 {
 	char head[LFS_POINTER_HEAD];

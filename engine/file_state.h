@@ -1,4 +1,4 @@
-/* file_state - finds the digests of the files of a run. A file is not read again if it has the state that an earlier
+/* file_state - finds the digests of the files of a run. A file is not read again if it is in the state that an earlier
  * run stored (cache/unchanged_file.h). With --staged, engine/git_index_files.c compares object ids from git's index.
  * The new digests of a run are stored in one transaction. */
 #ifndef REFTEST_ENGINE_FILE_STATE_H
@@ -35,8 +35,8 @@ int file_states_check(struct states *states, const struct dataset_file *file, si
 
 /* Gets a blob (a tensor file, or a file that a reference reads) below the root. Hashes the whole file unless its stat
  * proves that the file is unchanged. Errors are stored in the members `missing` and `bad` of the returned blob. If
- * `to_run` is true, a blob that exists only in git is written to a file, because a case that runs may have to read
- * it. */
+ * `to_run` is true, writes a blob that exists only in git to a file, because a case that runs may have to read this
+ * file. */
 struct blob file_states_blob(struct states *states, enum blob_use use, const char *path, bool to_run, struct arena *arena);
 
 /* Both functions return whether the file still has the content that was hashed. file_states_blob_unchanged also returns

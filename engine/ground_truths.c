@@ -314,8 +314,8 @@ static void add_fi_api(const struct provider_fact *fact, const char *fi_api, str
 				 .refused = fi_api != NULL ? NULL : "the definition has no tag \"fi_api:\" that names a function"});
 }
 
-/* Appends the ground truths of "auto" and "all". "auto" uses the definition's chain and the dataset's own truth, in
- * this order, only if there is no family. */
+/* Appends the ground truths of "auto" and "all". "auto" uses the definition's chain and then the dataset's own truth,
+ * but only if there is no family. */
 static void add_available(const struct truth_choice *choice, const struct op_entry *op, const struct own_truth *own,
 			  int own_count, const char *fi_api, struct truths *out, struct truth *items,
 			  struct arena *arena)

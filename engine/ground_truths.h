@@ -1,5 +1,5 @@
-/* ground_truths - finds the ground truths that this machine has for an op family (builtin and libraries), and chooses
- * the ones that a run uses (--ground-truth).
+/* ground_truths - finds the ground truths that this machine has for an op family (builtin and libraries). Chooses the
+ * ground truths that a run uses (--ground-truth).
  *
  * The list of libraries that a Python interpreter has is stored in the cache. The list is queried again only if
  * installed packages or the tables of library calls may have changed. If the list is in the cache, no Python process is
@@ -30,8 +30,9 @@ struct provider_fact {
 
 /* The value of --ground-truth. */
 struct truth_choice {
-	bool automatic; /* "auto" on a GPU: the first available library without `on_request`; on a CPU: only builtin,
-			 * which computes in double precision and rounds once */
+	/* "auto": on a GPU, the first available library without `on_request`; on a CPU, only builtin, which computes in
+	 * double precision and rounds once. */
+	bool automatic;
 	bool all;	/* "all": every available library, builtin, and the dataset's own truth */
 	const char **names; /* the ground truths that --ground-truth names, in this order. If `automatic` or `all` is
 			     * true, these are used in addition to the ground truths of "auto" or "all" */
@@ -62,7 +63,7 @@ bool ground_truths_use_solutions(const struct truth_choice *choice);
  * or NULL. `fi_api` is the call of the FlashInfer function that the definition names, as in
  * "flashinfer.norm.rmsnorm(x=input)", or NULL. "auto" calls this function if there is no family. `own` are the
  * dataset's own ground truths. The first two elements are the definition's truth and its chain
- * (engine/dataset_truth.h). "auto" uses these two if there is no family, "all" uses them if they exist, and
+ * (engine/dataset_truth.h). "auto" uses these two only if there is no family. "all" uses them if they exist, and
  * --ground-truth can name them. The other elements are the definition's solutions (engine/solution_truth.h), which are
  * used only if --ground-truth names them. */
 struct truths ground_truths_for(const struct truth_choice *choice, const struct op_entry *op, const struct own_truth *own,

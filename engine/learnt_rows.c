@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-/* Returns the check `rows` of a verdict and sets `at` to its index, or returns NULL if the verdict has no such
- * check. */
+/* Returns the check `rows` of a verdict, and sets `at` to its index. Returns NULL if the verdict has no such check. */
 static const struct check *rows_of(const struct verdict *v, int *at)
 {
 	for (*at = 0; v != NULL && *at < v->check_count; (*at)++)

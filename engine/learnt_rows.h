@@ -11,9 +11,9 @@
 
 #include "engine/run_state.h"
 
-/* Compares the cases of the result in their order. Replaces the verdict of each case in which the check fails: the case
- * is `failed` if its inputs are known to be valid, otherwise `skipped`. If a ground truth decided the case, its verdict
- * gets a finding instead. */
+/* Compares the cases of the result in their order. Replaces the verdict of each case in which the check fails. The case
+ * is then `failed` if its inputs are known to be valid, otherwise `skipped`. If a ground truth decided the case, its
+ * verdict gets a finding instead. */
 void learn_rows(struct result *result);
 
 #endif

@@ -1,5 +1,5 @@
-/* program - opens and closes the resources of one invocation of reftest: the root, the kernels library, the cache,
- * signals. Also defines the exit statuses.
+/* program - opens and closes the resources that one invocation of reftest uses: the root, the kernels library, the
+ * cache, signals. Also defines the exit statuses.
  *
  * main creates one struct program and passes it to the command. The command opens the resources that it needs with the
  * functions below. There are no global variables for resources. */

@@ -21,7 +21,7 @@
 /* As soon as WAITING_MOST results wait for the remote, the run queries the remote for them. The limit bounds memory. */
 enum { WAITING_MOST = 1024, BUCKETS = 1024 };
 
-/* A query to the remote: the subject of the requested verdict, and one key under which the remote may have this
+/* A query to the remote: the subject of the requested verdict, and one of the keys under which the remote may have this
  * verdict. */
 struct question {
 	struct digest subject;
@@ -345,7 +345,7 @@ static void put_case(struct remote_cache *cache, struct remote *remote, struct r
 	buf_free(&bytes);
 }
 
-/* A verdict that is about to be written to the remote, and whether the remote has a better one. */
+/* A verdict that is about to be written to the remote. Records whether the remote has a better verdict. */
 struct rival {
 	struct remote_cache *cache;
 	const struct digest *subject;

@@ -11,8 +11,9 @@
  * - its fields are consistent;
  * - it has a valid signature, if $REFTEST_CACHE_KEY requires signatures.
  *
- * For a record that passes these checks, engine/rerun_reason.h decides whether its verdict counts, as for a local
- * verdict. If the remote fails, one message is printed on standard error; verdicts and exit status do not change. */
+ * If a record passes these checks, engine/rerun_reason.h decides whether its verdict counts, as it does for a local
+ * verdict. If the remote fails, reftest prints one message on standard error. Verdicts and exit status do not
+ * change. */
 #ifndef REFTEST_ENGINE_REMOTE_CACHE_H
 #define REFTEST_ENGINE_REMOTE_CACHE_H
 

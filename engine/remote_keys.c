@@ -5,8 +5,8 @@
 
 #include "cache/fingerprint.h"
 
-enum { SCHEME = 2 }; /* the version of the format of keys and records; each key contains this version, so records of
-		      * another version are not found */
+/* The version of the format of keys and records; each key contains it, so records of another version are not found. */
+enum { SCHEME = 2 };
 
 static struct digest_text {
 	char hex[DIGEST_HEX];
@@ -64,7 +64,7 @@ static struct truth builtin_of(const struct verdict *v)
 	return found;
 }
 
-/* Returns whether the verdict would count on a machine that has no GPU and has this version of builtin. */
+/* Returns whether the verdict would count on a machine without a GPU that has this version of builtin. */
 static bool counts_without_gpu(const struct verdict *v, const struct truth *builtin, struct arena *arena)
 {
 	static const struct policy no_gpu = {.device_class = "cpu", .any_gpu = true};

@@ -9,13 +9,13 @@
  *
  * A verdict to which several ground truths contributed has two other keys instead. One consists of subject, device
  * class and torch version, the other of subject and device class. Neither key contains the names of the ground truths,
- * because another machine cannot know which ground truths the run skipped. rerun_case therefore compares the ground
- * truths after a record is found.
+ * because another machine cannot know which ground truths the run skipped. For this reason, rerun_case compares the
+ * ground truths after a record is found.
  *
- * A verdict from a GPU that also counts on machines without a GPU has two more keys: one contains its device class
- * ("sm_90"), the other the word "gpu". If the ground truth builtin contributed to the verdict, both keys contain the
- * version of builtin. Otherwise both contain the word "library", because machines without a GPU accept verdicts by any
- * version of any library.
+ * Some verdicts from a GPU also count on machines without a GPU. Such a verdict has two more keys: one contains its
+ * device class ("sm_90"), the other the word "gpu". If the ground truth builtin contributed to the verdict, both keys
+ * contain the version of builtin. Otherwise both contain the word "library", because machines without a GPU accept
+ * verdicts by any version of any library.
  *
  * A new verdict replaces an older verdict with the same key. */
 #ifndef REFTEST_ENGINE_REMOTE_KEYS_H
@@ -38,7 +38,7 @@ struct remote_keys remote_keys_of(const struct digest *subject, const struct dig
 /* Returns the keys to query for a verdict that counts:
  * - for this machine's own device class: the keys of verdicts by several ground truths, and the keys of verdicts by the
  *   first ground truth in `truths` (if `truths` is empty, the keys of verdicts without a ground truth);
- * - for each other device class that the run accepts, the keys of all verdicts from this class that may count. */
+ * - for each other device class that the run accepts, the keys of all verdicts from that class that may count. */
 struct remote_keys remote_keys_wanted(const struct policy *policy, const struct digest *subject,
 				      const struct truths *truths);
 

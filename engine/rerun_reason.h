@@ -13,14 +13,15 @@
 #include "base/hash.h"
 #include "dataset/verdict.h"
 
-/* The device and the versions with which a run would verify a case now, and the options that restrict which verdicts
- * count. */
+/* The device and the versions with which a run would verify a case now. Also has the options that restrict which
+ * verdicts count. */
 struct policy {
 	const char *device;       /* "cpu" or "cuda:0": where a case would run */
 	const char *device_class; /* the class whose verdicts count: "cpu", "sm_90" */
-	bool foreign_class;       /* --device-class names a class that this machine does not have, so no case can run */
-	bool any_gpu;             /* true for --device auto without a GPU: verdicts from any GPU also count, and are
-				   * preferred */
+	/* --device-class names a class that this machine does not have, so no case can run here. */
+	bool foreign_class;
+	/* true for --device auto on a machine without a GPU: verdicts from any GPU also count, and are preferred. */
+	bool any_gpu;
 	const char *torch, *cuda; /* the installed versions; if `torch` is NULL, verdicts from any torch version
 				   * count */
 	const char *required;     /* --require-containment; NULL: verdicts count with any containment */

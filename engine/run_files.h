@@ -37,8 +37,8 @@ struct run_files_calls {
 	bool (*unchanged)(void *self, const struct dataset_file *file, const struct file_seen *earlier,
 			  const struct digest *content);
 	/* Gets the blob at `path` below the root. Errors are stored in the returned blob. If `to_run` is true, makes
-	 * sure that the blob exists as a file, because a case that runs may have to read it. If this function reads the
-	 * blob, it sets `seen` and `*read`. */
+	 * sure that the blob exists as a file, because a case that runs may have to read this file. If this function
+	 * reads the blob, it sets `seen` and `*read`. */
 	struct blob (*blob)(void *self, enum blob_use use, const char *path, const struct file_seen *earlier, bool to_run,
 			    struct arena *arena, struct file_seen *seen, bool *read);
 	/* Returns whether the blob still has the hashed content, and had it at every moment since it was hashed. */

@@ -1,5 +1,5 @@
-/* run_state - defines the structs of a run: its options, its results, and the state that the modules of engine/ share.
- * engine/run.h declares the functions of a run.
+/* run_state - defines the structs of a run: its options, its results, and the state that several modules of engine/
+ * share. engine/run.h declares the functions of a run.
  *
  * Commands fill struct run_options from their command line. If you add an option that changes results, add it to
  * context_digest in engine/run_open.c. */
@@ -49,7 +49,7 @@ struct run_options {
 	bool kept_runners;  /* --isolation kept */
 	bool force, cached_only, dry_run, staged;
 	bool fail_fast;     /* --fail-fast: stop when a result is wrong or invalid */
-	bool fail_findings; /* if `fail_fast` is true: also stop when a result has findings */
+	bool fail_findings; /* if `fail_fast` is true: stop also when a result has findings */
 	/* The value of --accept; NULL: the setting of the dataset if there is one, otherwise nothing. */
 	const char *accept;
 	unsigned from_settings; /* set by run_defaults: bit 1 << enum setting_id for each setting that took effect */
@@ -73,11 +73,11 @@ struct run_options {
 	bool ask_verified, ask_rows;
 	const char *const *ask_names;
 	int ask_count;
-	/* NULL: an ordinary run. Otherwise `base` has the references in a commit: each is the only ground truth of its
-	 * definition, and verdicts are neither read nor stored. */
+	/* NULL: an ordinary run. Otherwise `base` has the references in a commit. Each of them is the only ground truth
+	 * of its definition, and verdicts are neither read nor stored. */
 	const struct base_references *base;
-	/* NULL: an ordinary run. Otherwise the run verifies the solutions of each definition instead of its reference,
-	 * and verdicts are neither read nor stored. */
+	/* NULL: an ordinary run. Otherwise the run verifies the solutions of each definition instead of its reference.
+	 * Verdicts are neither read nor stored. */
 	const struct candidates *candidates;
 	/* In a shared pool, the cases of this run start before the queued cases of other runs. Verdicts are reported
 	 * immediately, and are stored at the end of the run in one transaction. */
@@ -96,7 +96,8 @@ struct case_result {
 	 * urgent, or if `executes` is false. */
 	double remembered;
 	const char *why;               /* why the case ran, or why a stored verdict counts */
-	const char *printed;           /* what the reference printed, if the case failed; NULL if it printed nothing */
+	/* The text that the reference printed, if the case failed; NULL if it printed nothing. */
+	const char *printed;
 	struct digest witness;         /* digest of the ground truths, device class and versions that produced the
 					* verdict (cache/fingerprint.h) */
 	const struct stored_verdict *stored; /* if `verdict` is parsed only in part, the stored text of the verdict;
@@ -124,7 +125,7 @@ struct result {
 	const char *message;  /* why the definition is invalid */
 	struct case_result *cases; /* NULL if the result comes from a summary */
 	int case_count, done; /* `done` is the number of cases with a verdict */
-	int planned;          /* the number of cases that were looked up, and submitted if they must run */
+	int planned;          /* the number of cases that were looked up and, if they must run, submitted */
 	int attempt;          /* the number of families that were tried and rejected (result_needs_next_attempt) */
 	bool unsure;          /* a family was rejected because of a verdict that is not in the store */
 	const struct cases *made; /* the cases of this attempt; NULL if `definition` is NULL */
@@ -153,8 +154,8 @@ struct result {
 	const struct dataset_file *approval; /* the file with the approved reference; NULL: there is none */
 	const char *approval_trouble; /* why `approval` cannot be read; NULL: no such problem */
 	struct approved_reference approved; /* the contents of the approval file. Set if `definition` is set */
-	/* The dataset's own ground truths of the definition: first its truth (or the reference in a commit), then its
-	 * chain, then its solutions. Set if `definition` is set. */
+	/* The dataset's own ground truths of the definition. The first is its truth (or the reference in a commit), the
+	 * second its chain; its solutions follow. Set if `definition` is set. */
 	const struct own_truth *own_truths;
 	int own_truth_count;
 	int candidate; /* the number of the solution that is verified, from 1; 0: the reference is verified */
@@ -166,8 +167,8 @@ struct result {
 	double started, seconds;
 };
 
-/* The writes to the store that are delayed until the end of the run: the `latest` records of cached verdicts, and every
- * write of an urgent run. */
+/* The writes to the store that are delayed until the end of the run. These are the `latest` records of cached verdicts,
+ * and every write of an urgent run. */
 enum { LATER_MOST = 4096 };
 struct later {
 	struct store_put *puts; /* NULL: nothing is deferred */
@@ -211,8 +212,7 @@ struct run {
 	int answered;	       /* the number of definitions that have no result, because their stored summary is
 				* "passed" */
 	uint64_t answered_elements;
-	int up_to_date; /* the number of definitions that a watcher reports as verified; `dataset` does not contain
-			 * them */
+	int up_to_date; /* the number of definitions that a watcher reports as verified; they are not in `dataset` */
 	const struct up_to_date_row *up_to_date_rows; /* the definitions that a watcher reports as verified, sorted by
 						       * path; NULL without ask_rows */
 	uint64_t up_to_date_elements;
@@ -225,8 +225,8 @@ struct run {
 	double seconds_of_cases; /* the sum of the seconds of the cases that ran */
 	const char *containment; /* what the references of this run could reach, in the form of verdict.containment;
 				  * NULL: no reference ran */
-	const char *gaps;	 /* `containment` as sentences, "" if the references could reach nothing; NULL: no
-				  * reference ran */
+	/* `containment` as sentences; "" if the references could reach nothing else; NULL: no reference ran. */
+	const char *gaps;
 	const char *not_stored;  /* NULL, or why verdicts could not be stored */
 	bool interrupted;
 	bool stopped; /* fail_fast ended the run */

@@ -81,8 +81,8 @@ static bool more_wait_than_lanes(const struct several *s)
 }
 
 /* Returns how many more tasks a device may get. A device gets some tasks in advance, because each runner needs time to
- * create a CUDA context. While many tasks wait, it gets one task per lane in advance. Otherwise it gets only one task
- * in advance, because other devices may become free sooner. */
+ * create a CUDA context. While many tasks wait, a device gets one task for each lane in advance. Otherwise it gets only
+ * one task in advance, because other devices may become free sooner. */
 static int room_of(const struct device *device, bool many)
 {
 	return device->own.lanes + (many ? device->own.lanes : 1) - device->tasks;
@@ -157,7 +157,7 @@ static void cancel(void *self, const void *owner)
 
 /* ---- a device fails ---- */
 
-/* Returns work for the jobs of a task that have no result, or NULL if all jobs have a result. */
+/* Returns work for those jobs of a task that have no result, or NULL if every job has a result. */
 static struct queued *unfinished(struct several *s, const struct given *given)
 {
 	struct task task = given->work->task;
@@ -245,7 +245,7 @@ static int dispatch(void *self, struct err *err)
 
 /* ---- results ---- */
 
-/* Returns the device whose results are taken next, or NULL if no device has results. */
+/* Returns the device whose results are taken next, or NULL if there is no result. */
 static struct device *next_device(const struct several *s)
 {
 	for (int i = 0; i < s->count; i++) {
@@ -297,7 +297,7 @@ static bool try_elsewhere(struct several *s, const struct device *not_here, cons
 	return true;
 }
 
-/* Takes one result from a device. Returns false if the result does not count, because the case runs again on another
+/* Takes one result from a device. Returns false if the result does not count because the case runs again on another
  * device. */
 static bool take(struct several *s, struct device *device, struct arena *arena, struct pool_result *out)
 {

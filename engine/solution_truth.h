@@ -4,7 +4,7 @@
  * the reference.
  *
  * A solution is untrusted code. It runs in a separate runner, confined like references (workers/pool/lane_truth.c). Its
- * version, which is part of the witness, is the digest of its sources and of how it is called. */
+ * version, which is part of the witness, is a digest of its sources and of the way it is called. */
 #ifndef REFTEST_ENGINE_SOLUTION_TRUTH_H
 #define REFTEST_ENGINE_SOLUTION_TRUTH_H
 

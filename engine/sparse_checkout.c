@@ -158,8 +158,8 @@ static const char *quoted(const char *text, struct arena *arena)
 	return word;
 }
 
-/* In the command, paths are relative to the top of the working tree, because git accepts such paths in every mode of a
- * sparse checkout. */
+/* The paths in the command are relative to the top of the working tree, because git accepts such paths in every mode of
+ * a sparse checkout. */
 const char *sparse_remedy(const struct sparse *s, const char *folder, const char *file, struct arena *arena)
 {
 	const char *git = s->top != NULL ? arena_printf(arena, "git -C %s", quoted(s->top, arena)) : "git";

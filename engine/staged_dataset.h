@@ -14,7 +14,7 @@
 struct staged; /* opaque */
 
 /* Finds the root of the dataset, as dataset_find_root does. A folder also counts as a dataset if its definitions are in
- * the index but not on disk, because of a sparse checkout or because a user deleted them. Returns 0, or -1 and sets
+ * the index but not on disk. This happens in a sparse checkout, or after a user deleted them. Returns 0, or -1 and sets
  * `err`. */
 int staged_root(const char *given, char *root, size_t size, struct err *err);
 
@@ -46,8 +46,8 @@ bool staged_changes(struct staged *staged, const char *path);
 int staged_changed_files(struct staged *staged, struct arena *arena, const char ***files);
 
 /* Gets the bytes of a blob (a tensor file) from the index, or from the file to which its LFS pointer refers. Free the
- * blob with staged_blob_free. Returns 0 on success. Returns 1 if the content is not on this machine; in this case,
- * `err` has the command that fetches it. Returns -1 and sets `err` on other errors. */
+ * blob with staged_blob_free. Returns 0 on success. Returns 1 if the content is not on this machine; `err` then has the
+ * command that fetches it. Returns -1 and sets `err` on other errors. */
 struct staged_blob {
 	const unsigned char *data;
 	size_t length;
@@ -60,8 +60,8 @@ int staged_blob(struct staged *staged, const char *path, const struct object_nam
 		struct err *err);
 void staged_blob_free(struct staged_blob *blob);
 
-/* Writes the bytes of a blob to a file below <root>/.reftest, so that the judge can read them, and sets `path`.
- * staged_close removes the file. Returns 0, or -1 and sets `err`. */
+/* Writes the bytes of a blob to a file below <root>/.reftest, so that the judge can read them. Sets `path` to this
+ * file, which staged_close removes. Returns 0, or -1 and sets `err`. */
 int staged_place(struct staged *staged, const struct digest *content, const void *bytes, size_t length,
 		 struct arena *arena, const char **path, struct err *err);
 
