@@ -31,7 +31,8 @@ static struct arena_block *block_new(struct arena_block *older, size_t size)
 	return block;
 }
 
-/* A large block comes from calloc, so the pages of a large array get no memory before they are used. */
+/* Large blocks come from calloc, so the kernel gives a page of a large array memory only when the page is first
+ * used. */
 void *arena_alloc(struct arena *arena, size_t size)
 {
 	if (size > SIZE_MAX / 2)

@@ -1,6 +1,6 @@
 /* arena - an allocator whose memory is all freed in one call.
  *
- * Single allocations cannot be freed. An allocation never fails: if memory runs out, the program exits. */
+ * A single allocation cannot be freed. An allocation never fails: if memory runs out, the program exits. */
 #ifndef REFTEST_BASE_ARENA_H
 #define REFTEST_BASE_ARENA_H
 

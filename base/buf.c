@@ -110,8 +110,8 @@ static void json_escape(struct buf *buf, uint32_t code)
 		buf_printf(buf, "\\u%04x", (unsigned)code);
 }
 
-/* Counts the characters at the beginning of a text that need no escape in JSON. Only printable ASCII is counted,
- * without the characters that may need an escape or begin a command of a CI system. */
+/* Counts the characters at the beginning of a text that need no escape in JSON. Stops at the first character that is
+ * not printable ASCII, may need an escape, or may begin a command of a CI system. */
 static size_t plain_length(const char *text, size_t length)
 {
 	size_t i = 0;
@@ -181,7 +181,8 @@ void buf_json_strings(struct buf *buf, const char *const *list, int count)
 	buf_text(buf, "]");
 }
 
-/* Returns the number of digits in the text of a number, without the zeros at its beginning and end: 3 for "10200". */
+/* Returns the number of digits in the text of a number. Zeros at the beginning and at the end do not count: "10200" has
+ * 3. */
 static int significant_digits(const char *text)
 {
 	int digits = 0, last = 0;
@@ -200,8 +201,8 @@ static bool reads_back(const char *text, double value)
 
 /* Writes a finite number with 6 to 17 digits: the fewest that read back as the same number. Tries 15 digits first,
  * because a double keeps every decimal number of at most 15 digits. If the text with 15 digits reads back as the same
- * number, it also shows how many digits are needed, because %g omits zeros after the point. A subnormal number keeps
- * fewer than 15 digits. */
+ * number, the number needs only as many digits as this text has, because %g omits zeros after the point. A subnormal
+ * number starts with fewer digits, because it may not keep 15. */
 static void shortest_number(char *text, size_t room, double value)
 {
 	int digits = fpclassify(value) == FP_SUBNORMAL ? SHORTEST_DIGITS : DBL_DIG;
@@ -233,7 +234,7 @@ void buf_json_number(struct buf *buf, double value)
 	shortest_number(text, sizeof text, value);
 	buf_text(buf, text);
 	if (strpbrk(text, ".e") == NULL)
-		buf_text(buf, ".0"); /* makes the number a float for readers that distinguish floats from integers */
+		buf_text(buf, ".0"); /* makes the number a float for programs that distinguish floats from integers */
 }
 
 void buf_drop(struct buf *buf, size_t count)

@@ -17,13 +17,13 @@ void buf_text(struct buf *buf, const char *text);
 void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void buf_vprintf(struct buf *buf, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 
-/* Appends `text` as a quoted JSON string. Bytes that are not UTF-8 become U+FFFD. Characters and commands from the list
- * in base/unsafe_character.h become \u escapes, which a JSON parser decodes. */
+/* Appends `text` as a quoted JSON string. Bytes that are not UTF-8 become U+FFFD. Unsafe characters and commands of CI
+ * systems (base/unsafe_character.h) become \u escapes, which a JSON parser decodes. */
 void buf_json_string(struct buf *buf, const char *text);
 
-/* Appends a member of a JSON object, "key": "text", or "key": null if `text` is NULL. */
+/* Appends a member of a JSON object: "key": "text", or "key": null if `text` is NULL. */
 void buf_json_member(struct buf *buf, const char *key, const char *text);
-/* Appends a comma and then a member, as buf_json_member does. */
+/* Appends a comma, and then a member like buf_json_member. */
 void buf_json_next_member(struct buf *buf, const char *key, const char *text);
 /* Appends a JSON array of strings. */
 void buf_json_strings(struct buf *buf, const char *const *list, int count);

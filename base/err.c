@@ -11,7 +11,8 @@
 
 enum { SHOWN_BYTES = 80 };
 
-/* Removes an incomplete UTF-8 character at the end of the text, because vsnprintf cuts a text at any byte. */
+/* Removes an incomplete UTF-8 character at the end of the text. vsnprintf leaves such a character if it cuts the
+ * text. */
 static void trim_partial_character(char *text, size_t length)
 {
 	size_t start = length;
@@ -27,8 +28,7 @@ static void trim_partial_character(char *text, size_t length)
 		text[start - 1] = '\0';
 }
 
-/* Copies a text, and replaces its unsafe characters, except newlines and tabs, by escapes. Copies at most `size`
- * bytes. */
+/* Copies a text. Replaces unsafe characters, except newlines and tabs, by escapes. Copies at most `size` bytes. */
 static void copy_safely(char *to, size_t size, const char *text)
 {
 	char escape[ESCAPE_MAX];

@@ -1,18 +1,18 @@
 /* err - an error message.
  *
- * Modules never exit. A function that can fail takes `struct err *` as its last parameter. On failure, it returns -1
- * (or NULL) and writes a whole sentence: what went wrong, at which path and position, and how to fix it. The caller of
- * the function decides whether the program continues. */
+ * Modules never exit. A function that can fail takes `struct err *` as its last parameter. On failure, the function
+ * returns -1 (or NULL) and writes a whole sentence: what went wrong, at which path and position, and how to fix it. The
+ * caller of the function decides whether the program continues. */
 #ifndef REFTEST_BASE_ERR_H
 #define REFTEST_BASE_ERR_H
 
 struct err {
-	char text[2048]; /* NUL-terminated UTF-8, one sentence; "" = no error */
+	char text[2048]; /* one sentence in UTF-8, NUL-terminated; "" if there is no error */
 };
 
 /* Writes the message. A message that does not fit into the buffer is cut, but never inside a UTF-8 character. Unsafe
  * characters (base/unsafe_character.h) become escapes, because a message may quote untrusted paths and names. Always
- * returns -1, so that a caller can `return err_set(err, …)`. `err` may be NULL if the caller does not need the
+ * returns -1, so that callers can write `return err_set(err, …)`. `err` may be NULL if the caller does not need the
  * message. */
 int err_set(struct err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -26,7 +26,7 @@ struct err_shown {
 };
 struct err_shown err_show(const char *text);
 
-/* Prints a message on stderr and exits with 4. Modules call this function only if memory runs out. */
+/* Prints a message on stderr and exits with status 4. Modules call this function only if memory runs out. */
 void die_no_memory(void) __attribute__((noreturn));
 
 #endif

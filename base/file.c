@@ -52,7 +52,7 @@ static enum file_answer too_large(const char *path, uintmax_t bytes, size_t limi
 	return FILE_ERROR;
 }
 
-/* Reads to the end of the file, whose size may have changed since fstat. */
+/* Reads to the end of the file and not only to the size in `st`, because the file may have grown since fstat. */
 static enum file_answer read_all(int fd, const char *path, const struct stat *st, size_t limit, struct buf *out,
                                  struct err *err)
 {
@@ -106,9 +106,9 @@ enum file_answer file_read(int dir, const char *path, size_t limit, struct buf *
 }
 
 /* Returns true if the kernel grants a read lease on the file. The kernel grants a lease only if no process has the file
- * open for writing. If a process opens the file for writing during the lease, its open() blocks until this function
- * releases the lease. At such an open(), the kernel also sends SIGURG to the process that has the lease; SIGURG is
- * ignored by default. */
+ * open for writing. If another process opens the file for writing during the lease, its open() blocks until this
+ * function releases the lease. Such an open() also makes the kernel send SIGURG to the process that has the lease;
+ * SIGURG is ignored by default. */
 static bool lease_granted(int fd)
 {
 	if (fcntl(fd, F_SETSIG, SIGURG) != 0 || fcntl(fd, F_SETLEASE, F_RDLCK) != 0)
@@ -123,12 +123,13 @@ bool file_shows_changes(int dir, const char *path, struct stat *st)
 	struct statfs fs;
 	bool shows = fd >= 0 && fstat(fd, st) == 0 && S_ISREG(st->st_mode) && fstatfs(fd, &fs) == 0;
 
-	/* EAGAIN: a process has the file open for writing. On tmpfs, pages are never written out and so stay dirty. */
+	/* EAGAIN means that a process has the file open for writing. Pages on tmpfs are never written out, so they stay
+	 * dirty. */
 	if (shows && !lease_granted(fd))
 		shows = errno != EAGAIN && fs.f_type != TMPFS_MAGIC &&
 		        sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
 		                                      SYNC_FILE_RANGE_WAIT_AFTER) == 0;
-	/* On overlayfs, a shared mapping maps the file of the underlying layer, and the lease does not detect processes
+	/* On overlayfs, a shared mapping maps the file in the underlying layer. The lease does not detect processes
 	 * that write to that file. */
 	if (shows && fs.f_type == OVERLAYFS_SUPER_MAGIC)
 		shows = fdatasync(fd) == 0;
@@ -157,8 +158,8 @@ static int make_parents(const char *path, struct err *err)
 }
 
 /* Writes a hidden name in the directory of `path`, so that a listing ignores the temporary file. If `first` is true,
- * the name depends only on `path`: if a process dies before its rename, the next process that replaces `path` finds and
- * removes the leftover file. If `first` is false, the name is random. */
+ * the name depends only on `path`. If a process dies before its rename, the next process that replaces `path` can thus
+ * find and remove the leftover file. If `first` is false, the name is random. */
 static int temporary_name(const char *path, bool first, struct buf *out, struct err *err)
 {
 	const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1;
@@ -259,7 +260,6 @@ bool file_write_all(int fd, const void *bytes, size_t length)
 	return true;
 }
 
-/* The wanted properties of the new file. */
 struct wanted {
 	bool durable; /* fsync before the rename */
 	mode_t mode;  /* 0: the process's default */
@@ -282,8 +282,8 @@ static int fill_temporary(int fd, const char *path, const void *bytes, size_t le
 	return answer;
 }
 
-/* Compares the contents of an existing file with `bytes`. FILE_OK: the file exists, `st` is its stat, and `same` says
- * whether its contents equal the bytes. */
+/* Compares the contents of an existing file with `bytes`. FILE_OK means that the file exists; `st` is then its stat,
+ * and `same` says whether its contents equal `bytes`. */
 static enum file_answer compare_with(const char *path, const void *bytes, size_t length, struct stat *st, bool *same,
                                      struct err *err)
 {
@@ -359,7 +359,7 @@ static int leaves_root(const char *path, struct err *err)
 	               path);
 }
 
-/* Returns 0 if the path is relative, not empty, and has no ".." component. */
+/* Returns 0 if the path is relative and not empty, and has no ".." component. */
 static int check_lexically(const char *path, struct err *err)
 {
 	if (*path == '\0')
@@ -399,7 +399,7 @@ static int open_step(int dir, const char *name, bool folder)
 	return fd;
 }
 
-/* Opens a path on kernels before 5.6 and in sandboxes without openat2. Opens one component at a time and follows no
+/* Opens a path on kernels before 5.6 and in sandboxes without openat2. Opens one component at a time. Follows no
  * symbolic link, because the target of a link could change between the check and the open. `path` has no "..". Returns
  * -1 with errno on failure. */
 static int open_by_steps(int root, const char *path)
@@ -450,7 +450,7 @@ static enum file_answer map_open(int fd, const char *path, struct mapping *out, 
 	return FILE_OK;
 }
 
-/* If `fd` is a regular file, passes it on to the caller; closes any other file. */
+/* Passes `fd` on to the caller if it is a regular file; otherwise closes `fd`. */
 static enum file_answer opened(int fd, const char *path, int *out, struct stat *st, struct err *err)
 {
 	enum file_answer answer = fd < 0 ? fail(err, path, "open the file") : stat_regular(fd, path, st, err);

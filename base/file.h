@@ -1,7 +1,7 @@
 /* file - reads and replaces whole files.
  *
- * No function blocks when it opens a file: pipes, devices and directories are rejected, even behind a symbolic link. A
- * function that gets a root opens no file outside of it. */
+ * No function blocks when it opens a file: it rejects pipes, devices and directories, even behind a symbolic link. A
+ * function with a parameter `root` opens no file outside of that directory. */
 #ifndef REFTEST_BASE_FILE_H
 #define REFTEST_BASE_FILE_H
 
@@ -18,41 +18,42 @@ enum file_answer { FILE_ERROR = -1, FILE_ABSENT = 0, FILE_OK = 1 };
 
 /* Reads the regular file `path`, relative to the directory descriptor `dir` (AT_FDCWD for the working directory), and
  * replaces the contents of `out`. If the file has more than `limit` bytes, returns FILE_ERROR, and the message states
- * the file's size and the limit. If `st` is not NULL, it gets the result of fstat before the first read. If `path` is
- * not a regular file, returns FILE_ERROR. If there is no file `path`, returns FILE_ABSENT without a message. */
+ * the file's size and the limit. If `st` is not NULL, stores the result of fstat before the first read in `st`. If
+ * `path` is not a regular file, returns FILE_ERROR. If there is no file `path`, returns FILE_ABSENT without a
+ * message. */
 enum file_answer file_read(int dir, const char *path, size_t limit, struct buf *out, struct stat *st, struct err *err);
 
 /* Writes all bytes to a descriptor, which may be a pipe or a socket. Returns false and sets errno on error. If SIGPIPE
- * is ignored, writing to a pipe that nobody reads is an error. */
+ * is ignored, a write to a pipe that nobody reads is such an error. */
 bool file_write_all(int fd, const void *bytes, size_t length);
 
 /* Returns true if every later change to the contents of the file `path` will also change one of the file's timestamps.
  * A write through a shared mapping changes a timestamp only if the page was clean: further writes to a dirty page leave
  * the timestamps unchanged. The function therefore returns false while any process has the file open or mapped for
- * writing. To find this out, the function briefly takes a read lease, which the kernel grants only if no process has
- * the file open for writing. If the kernel grants no lease for another reason (the file belongs to another user, or the
- * filesystem has no leases), the function writes out the dirty pages, which makes them clean. `st` gets the stat of the
- * file. */
+ * writing. To find this out, it briefly takes a read lease, which the kernel grants only if no process has the file
+ * open for writing. The kernel may also refuse the lease because the file belongs to another user or the filesystem has
+ * no leases. In this case, the function writes out the dirty pages, which makes them clean. Stores the file's stat in
+ * `st`. */
 bool file_shows_changes(int dir, const char *path, struct stat *st);
 
-/* Replaces the contents of the file `path` with these bytes, unless the file already has exactly these bytes: writes a
- * temporary file in the same directory, syncs it and renames it. Returns 1 if the file was replaced; 0 if it already
- * had these contents (its mtime is unchanged); -1 on error, which leaves the old file unchanged. Creates missing parent
- * directories. The file keeps its permissions; a symbolic link is replaced by a file. If a process is killed, the next
- * process that replaces the same file removes the leftover temporary file. */
+/* Replaces the contents of the file `path` with `bytes`, unless the file already has these contents. Writes a temporary
+ * file in the same directory, syncs it, and renames it to `path`. Returns 1 if the file was replaced. Returns 0 if it
+ * already had these contents; its mtime then does not change. Returns -1 on error; the old file then does not change.
+ * Creates missing parent directories. The file keeps its permissions; a symbolic link is replaced by a file. If a
+ * process is killed, the next process that replaces the same file removes the leftover temporary file. */
 int file_replace(const char *path, const void *bytes, size_t length, struct err *err);
 
 /* Replaces a file like file_replace, but without fsync: a power failure soon afterwards may lose all or part of the
  * file. Use this function only for files that can be generated again. */
 int file_replace_soon(const char *path, const void *bytes, size_t length, struct err *err);
 
-/* Replaces a program like file_replace. The new file has mode 0755 when it appears under its name, so no process can
+/* Replaces a program like file_replace. The new file already has mode 0755 when it gets its name, so no process can
  * find it without its execute permission. (A file that already has these contents keeps its mode.) */
 int file_replace_program(const char *path, const void *bytes, size_t length, struct err *err);
 
-/* Opens a file below the directory `root` (a descriptor) for reading; the caller closes `fd`. `path` must be relative
- * and without "..", and no symbolic link in it may lead out of `root`; otherwise the result is FILE_ERROR with a
- * message. `st` gets the stat of the file. If there is no file `path`, returns FILE_ABSENT without a message. */
+/* Opens a file below the directory `root` (a descriptor) for reading; the caller closes `fd`. Returns FILE_ERROR with a
+ * message if `path` is absolute or contains "..", or if a symbolic link in it leads out of `root`. Stores the file's
+ * stat in `st`. If there is no file `path`, returns FILE_ABSENT without a message. */
 enum file_answer file_open_beneath(int root, const char *path, int *fd, struct stat *st, struct err *err);
 
 /* Opens a file like file_open_beneath, but follows no symbolic link at all. `path` must contain neither "." nor
@@ -74,9 +75,9 @@ bool file_read_at(int fd, void *to, size_t length, int64_t offset);
 typedef void file_visit(const unsigned char *bytes, size_t length, void *context);
 bool file_each_part(int fd, int64_t offset, int64_t length, file_visit *visit, void *context);
 
-/* Opens a file like file_open_beneath and maps it; unmap it with file_unmap. If another process truncates the file, a
- * read of the mapping raises SIGBUS. If another process writes to the file, the mapping shows the changes. Map an
- * untrusted file only where SIGBUS and changing contents do no harm. */
+/* Opens a file like file_open_beneath and maps it. The caller unmaps it with file_unmap. If another process truncates
+ * the file, a read of the mapping raises SIGBUS. If another process writes to the file, the mapping shows the changes.
+ * Map an untrusted file only where SIGBUS and changing contents do no harm. */
 struct mapping {
 	const unsigned char *data; /* NULL if length is 0 */
 	size_t length;

@@ -8,8 +8,8 @@
 #include "base/show.h"
 #include "base/wrap.h"
 
-/* Folds whole lines. stdio passes one line at a time; a line that is longer than the buffer of stdio comes in parts.
- * `self` is the stream of the terminal. */
+/* Wraps `bytes` at the width of the terminal. stdio passes one line in each call, or a part of a line that is longer
+ * than stdio's buffer. `self` is the stream of the terminal. */
 static ssize_t write_folded(void *self, const char *bytes, size_t length)
 {
 	FILE *terminal = self;

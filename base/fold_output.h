@@ -3,8 +3,8 @@
 #define REFTEST_BASE_FOLD_OUTPUT_H
 
 /* Folds every later line on stdout to the width that the terminal has when the line is written. Call fold_output before
- * the first output. Do not call fold_output if the output is JSON, whose strings must not be broken. Does nothing
- * without a terminal. */
+ * the first output. Do not call fold_output if the output is JSON, because the strings of JSON must not be broken. Does
+ * nothing without a terminal. */
 void fold_output(void);
 
 #endif

@@ -1,10 +1,10 @@
 /* free_memory - reads /proc/meminfo and the control groups of this process, version 2 and version 1.
  *
  * The limit of a control group also applies to all groups below it. The code therefore reads the limit of the process's
- * group and of every group above it. Pages of files that are not in active use count as free, because the kernel
- * reclaims them before it refuses an allocation. Inside a container, the path in /proc/self/cgroup may be outside of
- * the mounted hierarchy. If that path is outside, the code can read only the root of the mount, which is the
- * container's own group. */
+ * group and of every group above it. File pages that are not in active use count as free, because the kernel reclaims
+ * them before it refuses an allocation. Inside a container, the path in /proc/self/cgroup may be outside of the mounted
+ * hierarchy. If that path is outside, the code can read only the root of the mount, which is the container's own
+ * group. */
 #include "base/free_memory.h"
 
 #include <fcntl.h>
@@ -72,8 +72,8 @@ static int64_t least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Returns the memory limit of one group in bytes; if `free` is true, subtracts the memory that the group already uses.
- * Returns INT64_MAX if the group has no limit. */
+/* Returns the memory limit of one group in bytes. If `free` is true, returns the limit minus the memory that the group
+ * already uses. Returns INT64_MAX if the group has no limit. */
 static int64_t group_allows(const char *root, const struct dialect *dialect, const char *folder, bool free)
 {
 	int64_t limit = number_in(root, folder, dialect->limit, "");

@@ -1,4 +1,4 @@
-/* free_memory - reads how much memory this process may still allocate: as much as the kernel reports to be available,
+/* free_memory - reads how much memory this process may still allocate: the memory that the kernel reports as available,
  * or less if the limit of a control group is lower. */
 #ifndef REFTEST_BASE_FREE_MEMORY_H
 #define REFTEST_BASE_FREE_MEMORY_H
@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* memory_available and the function below return a number of bytes, or 0 if the amount is not known. `root` is a prefix
- * of every path that is read: tests pass a folder with their own files, and all other callers pass "". */
+ * of every path that is read. Tests pass a folder with their own files; all other callers pass "". */
 int64_t memory_available(const char *root);
 int64_t memory_installed(const char *root);
 

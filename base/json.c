@@ -55,7 +55,7 @@ static bool is_word(char c)
 	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* Describes the text at `at`: the whole word if a word begins there ("NaN", "True"), otherwise the character. */
+/* Describes the text at `at`: the whole word if a word begins there ("NaN", "True"), otherwise one character. */
 static void describe(const struct scan *scan, const char *at, char *out, size_t size)
 {
 	size_t left = (size_t)(scan->end - at), length = utf8_length(at, left), word = 0;
@@ -259,7 +259,7 @@ static int scan_number(struct scan *scan)
 	if (length > JSON_NUMBER_LENGTH)
 		return fail_at(scan, start, "expected a number of at most %d characters, found one of %zu",
 		               JSON_NUMBER_LENGTH, length);
-	if (!exponent) /* without an exponent, a number this short is finite */
+	if (!exponent) /* a number without an exponent is finite, because its length is limited */
 		return 0;
 	memcpy(copy, start, length);
 	copy[length] = '\0';
@@ -315,7 +315,8 @@ static bool same_key(const struct key *a, const struct key *b)
 	return a->length == b->length && memcmp(a->bytes, b->bytes, a->length) == 0;
 }
 
-/* Returns the first key that repeats an earlier key, or NULL. The function is fast only for a few keys. */
+/* Returns the first key that repeats an earlier key, or NULL. The function compares all pairs, so it is fast only for a
+ * few keys. */
 static const struct key *first_double(const struct key *keys, size_t count)
 {
 	for (size_t i = 1; i < count; i++)

@@ -1,9 +1,10 @@
 /* json - strict JSON for untrusted text, with the position of each value for errors.
  *
- * cJSON builds the tree. Before cJSON parses a text, a scanner in this module checks that the text follows RFC 8259, is
- * UTF-8, contains no NUL and no duplicate keys, has a bounded depth and size, and ends after the value. cJSON itself
- * accepts some texts that break these rules, and does not store the positions of values. A message has the form
- * "FILE:LINE:COLUMN: expected this, found that"; columns count characters from 1. */
+ * cJSON builds the tree. Before cJSON parses a text, a scanner in this module checks that the text follows RFC 8259 and
+ * is UTF-8, that it contains no NUL and no duplicate keys, that its depth and size are bounded, and that it ends after
+ * the value. The scanner is needed because cJSON accepts some texts that break these rules, and does not store the
+ * positions of values. A message has the form "FILE:LINE:COLUMN: expected this, found that". Columns count characters
+ * from 1. */
 #ifndef REFTEST_BASE_JSON_H
 #define REFTEST_BASE_JSON_H
 
@@ -21,7 +22,7 @@ enum {
 	JSON_NUMBER_LENGTH = 60 /* the most characters of one number (cJSON reads no more than 63) */
 };
 
-/* One text: a whole file, or one line of a JSONL file (`first_line` is the number of this line). Owns nothing. */
+/* One text: a whole file, or a line of a JSONL file. Owns nothing. */
 struct json_text {
 	const char *name;  /* shown in messages: the path as the user would type it */
 	const char *text;
@@ -53,8 +54,9 @@ struct json_step {
 int json_error_at(const struct json_text *text, const struct json_step *step, struct err *err, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Reports "expected WHAT, found …" at a value of the tree. A number is shown as it is written, a string in quotes, any
- * other value by its kind. If `found` is NULL, the message says that the value is missing. Always returns -1. */
+/* Reports "expected WHAT, found …" at a value of the tree. The message shows a number as it is written, a string in
+ * quotes, and any other value by its kind. If `found` is NULL, the message says that the value is missing. Always
+ * returns -1. */
 int json_expected(const struct json_text *text, const struct json_step *step, const cJSON *found, struct err *err,
                   const char *what);
 

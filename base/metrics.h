@@ -26,18 +26,18 @@ struct metrics {
 	double cosine;                        /* cosine similarity; 1 if both tensors are all zero */
 	double mse;
 	/* The largest |reference - ground_truth| / (atol + rtol |ground_truth|). A margin above 1 exceeds the
-	 * tolerance. The margin is infinite if one of the tensors has a NaN, or an infinity that the other tensor does
-	 * not have. */
+	 * tolerance. The margin is infinite if one tensor has a NaN, or an infinity that the other tensor does not have
+	 * at the same place. */
 	double margin;
-	/* True if an output of all zeros would also have passed, or if elements == 0. */
+	/* True if an output of all zeros would also have passed, or if there are no elements. */
 	bool zeros_would_pass;
 	bool passed;                          /* the output satisfies the tolerance rule */
 	int worst_count;
-	/* The elements with the largest |diff| / bound, largest first. Elements with a NaN come first, and elements
-	 * with equal quotients are in the order of the index. */
+	/* The elements with the largest |diff| / bound, largest first. Elements with a NaN come first; elements with
+	 * equal quotients are ordered by index. */
 	struct worst worst[METRICS_WORST];
-	/* Numbers that op.judge computed for one of the two sets of input values. From the numbers of both sets,
-	 * op.judge_both decides whether the output passes. */
+	/* op.judge stores numbers here for one of the two sets of input values. op.judge_both then decides from the
+	 * numbers of both sets whether the output passes. */
 	double evidence[METRICS_EVIDENCE];
 };
 

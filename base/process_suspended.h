@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* Returns true if a signal or a debugger has stopped the process. Returns false also if the process does not exist or
- * /proc does not show the process. */
+/* Returns true if a signal or a debugger has stopped the process. Also returns false if the process does not exist or
+ * if /proc does not show it. */
 bool process_is_stopped(long process);
 
 #endif

@@ -15,7 +15,7 @@ int screen_columns(int fd);
 int screen_rows(int fd);
 
 /* Returns whether this process is in the background of the terminal `fd`. The kernel stops a background process that
- * reads from the terminal or changes its modes. */
+ * reads from the terminal or changes the terminal's modes. */
 bool screen_in_background(int fd);
 
 /* A line that is truncated at the width of the terminal. Escape sequences for colours do not count as columns. */

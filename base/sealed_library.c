@@ -120,8 +120,8 @@ static bool same_file(const struct stat *a, const struct stat *b)
 	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
 }
 
-/* Copies the library at `path`, which is open as `from`, and checks the copy's digest. If `memory` knows this digest
- * for the file's stat, both before the copy and after it, the digest is not computed. */
+/* Copies the library at `path`, which is open as `from`, and checks the copy's digest. Does not compute the digest if
+ * `memory` knows it for the file's stat both before and after the copy. */
 static int copy_checked(int from, const char *path, const char *digest, const struct digest_memory *memory,
 			struct err *err)
 {
@@ -168,9 +168,9 @@ static void name_place(int fd, char place[PLACE])
 	snprintf(place, PLACE, "/proc/self/fd/%d", fd);
 }
 
-/* Returns a descriptor of the sealed copy that is open as `fd`, or -1; the descriptor may be `fd` itself. The name of
- * the returned descriptor (/proc/self/fd/N) is new to dlopen: for a name that it has loaded before, dlopen would return
- * the earlier library. Names can repeat, because the number of a closed descriptor is used again. */
+/* Returns a descriptor of the sealed copy that is open as `fd`, or -1; the descriptor may be `fd` itself. dlopen has
+ * loaded nothing under the descriptor's name (/proc/self/fd/N): for a name that it has loaded before, dlopen would
+ * return the earlier library. A name can occur twice, because the kernel reuses the number of a closed descriptor. */
 static int with_free_name(int fd)
 {
 	char place[PLACE];

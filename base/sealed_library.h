@@ -1,13 +1,13 @@
 /* sealed_library - copies a shared library to memory that no process can change, checks the copy's digest, and loads
  * the copy. The digest shows that `make` built the library together with the program.
  *
- * If a library is loaded from its file, other processes can change the library while it is used: the kernel shares its
- * pages with every process that writes to the file. (The file of a running program cannot be written to, but the file
- * of a library can.) A reference could thus replace the code that judges the reference. The copy is therefore sealed
- * against writing before it is loaded.
+ * If a library were loaded from its file, other processes could change it while it is in use, because the kernel shares
+ * its pages with every process that writes to the file. (The file of a running program cannot be written to, but the
+ * file of a library can.) A reference could thus replace the code that judges the reference. The copy is therefore
+ * sealed against writing before it is loaded.
  *
- * The copy has only the part of the file that a loader maps. Debug information follows that part and is left out,
- * because copying it would make the copy several times as slow. */
+ * The copy has only the part of the file that a loader maps. The copy leaves out debug information, which follows that
+ * part, because copying it would take several times as long. */
 #ifndef REFTEST_BASE_SEALED_LIBRARY_H
 #define REFTEST_BASE_SEALED_LIBRARY_H
 

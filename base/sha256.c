@@ -8,8 +8,7 @@
 #include <immintrin.h>
 #endif
 
-/* FIPS 180-4, section 4.2.2: for each of the first 64 primes, the first 32 bits of the fractional part of its cube
- * root. */
+/* FIPS 180-4, section 4.2.2: the first 32 bits of the fractional parts of the cube roots of the first 64 primes. */
 static const uint32_t constants[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
@@ -68,8 +67,8 @@ static bool has_instructions(void)
 }
 
 /* Does the same as add_block for many blocks, at least ten times as fast, with the processor's SHA-256 instructions.
- * These instructions keep the state in two registers: one has the words a b e f, the other the words c d g h, each with
- * its first word in the highest bits. */
+ * These instructions keep the state in two registers: one has the words a b e f, the other the words c d g h. The first
+ * word is in the highest bits. */
 __attribute__((target("sha,sse4.1,ssse3"))) static void add_blocks_fast(uint32_t state[8], const unsigned char *at,
 									 size_t count)
 {

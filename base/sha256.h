@@ -1,5 +1,5 @@
-/* sha256 - SHA-256 (FIPS 180-4). Git LFS uses the SHA-256 digest of a file as its name, and the program checks its own
- * libraries with it. */
+/* sha256 - SHA-256 (FIPS 180-4). Git LFS names a file by its SHA-256 digest, and the program recognises its own
+ * libraries by their SHA-256 digests. */
 #ifndef REFTEST_BASE_SHA256_H
 #define REFTEST_BASE_SHA256_H
 

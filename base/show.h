@@ -1,5 +1,5 @@
-/* show - prints text for a terminal or for the log of a CI system. Untrusted text that this module prints does no harm:
- * base/unsafe_character.h says which characters and commands are escaped.
+/* show - prints text for a terminal or for the log of a CI system. Untrusted text that this module prints does no harm,
+ * because the module escapes the characters and commands that base/unsafe_character.h lists.
  *
  * The program prints with show_print and not with printf; tests/e2e/setup/only-show-prints.sh checks that. */
 #ifndef REFTEST_BASE_SHOW_H
@@ -15,7 +15,7 @@
  * first character of each command of a CI system. */
 void show_add(struct buf *out, const char *text, size_t length);
 
-/* Formats a text, makes it safe like show_add, and prints it. */
+/* Formats a text, makes it safe as show_add does, and prints it. */
 void show_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Returns whether a write to `out` failed because the reader of the pipe has ended, as in `reftest status | head`. */

@@ -13,7 +13,8 @@
 #include "base/err.h"
 
 enum {
-	TOML_BYTES = 16 << 10, /* the longest text; this limit also bounds the nesting of tables by a dotted key */
+	/* The longest text in bytes; this limit also bounds how deep a dotted key nests tables. */
+	TOML_BYTES = 16 << 10,
 	TOML_DEPTH = 16	       /* the deepest nesting of arrays and tables */
 };
 
@@ -22,7 +23,7 @@ enum toml_kind { TOML_TEXT, TOML_INTEGER, TOML_REAL, TOML_FLAG, TOML_LIST, TOML_
 struct toml_value {
 	enum toml_kind kind;
 	const char *key; /* NULL for the whole text and for items of lists */
-	int line, column; /* both count from 1; both are 0 for the whole text */
+	int line, column; /* both count from 1; both are 0 for the value of the whole text */
 	const char *text; /* the value of a TOML_TEXT; it contains no NUL */
 	int64_t integer;
 	double real;

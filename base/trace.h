@@ -1,4 +1,4 @@
-/* trace - writes a log of internal events to stderr, one line each, if REFTEST_TRACE is set and not empty. */
+/* trace - writes a log of internal events to stderr, one event on each line, if REFTEST_TRACE is set and not empty. */
 #ifndef REFTEST_BASE_TRACE_H
 #define REFTEST_BASE_TRACE_H
 

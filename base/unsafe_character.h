@@ -14,9 +14,9 @@
 
 enum { ESCAPE_MAX = 12 }; /* the most bytes of an escape, including its NUL */
 
-/* Reads the first character of `text`, which has `left` > 0 bytes. Returns the number of bytes of this character: 1 for
- * a byte that is not UTF-8, 3 for a surrogate. If the character is unsafe, writes its escape; otherwise writes "".
- * Newline and tab also count as unsafe. */
+/* Reads the first character of `text`, which has `left` > 0 bytes. Returns the number of bytes of this character. A
+ * byte that is not UTF-8 counts as a character of 1 byte, and a surrogate as a character of 3 bytes. If the character
+ * is unsafe, writes its escape to `escape`; otherwise writes "". Newline and tab also count as unsafe. */
 size_t character_escape(const char *text, size_t left, char escape[ESCAPE_MAX]);
 
 /* Returns the code point of an unsafe character other than NUL, and 0 for every safe character. `text` is a character
@@ -26,8 +26,9 @@ uint32_t character_unsafe(const char *text, size_t length);
 /* Returns whether a text contains safe characters only. Names of files and tensors must be safe. */
 bool text_is_safe(const char *text);
 
-/* Returns whether a command of a CI system begins at `at`: "::" at the beginning of a word (GitHub ignores blanks
- * before it), "##[" and "##vso[" anywhere. `begin` is the beginning of the whole text; `left` bytes remain. */
+/* Returns whether a command of a CI system begins at `at`. "::" is a command only at the beginning of a word (GitHub
+ * ignores blanks before it); "##[" and "##vso[" are commands anywhere. `begin` is the beginning of the whole text;
+ * `left` bytes remain. */
 bool text_is_command(const char *begin, const char *at, size_t left);
 
 #endif

@@ -7,11 +7,11 @@
 
 enum { UTF8_MAX = 4 };
 
-/* Returns the length (1 to 4) of the character at `text`, or 0 if `text`, which has `left` bytes, does not begin with a
- * valid character. */
+/* Returns the length (1 to 4) of the character at `text`, which has `left` bytes, or 0 if no valid character begins
+ * there. */
 size_t utf8_length(const char *text, size_t left);
 
-/* Writes a code point (no surrogate, at most 0x10FFFF) and returns its length. */
+/* Writes a code point, which is at most 0x10FFFF and not a surrogate. Returns the number of bytes written. */
 size_t utf8_put(char out[UTF8_MAX], uint32_t code);
 
 #endif

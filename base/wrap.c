@@ -48,7 +48,7 @@ static size_t column_width(const char *text, size_t length)
 	return columns;
 }
 
-/* A word of a line. Text in backticks is one word, together with what touches it. */
+/* A word of a line. Text in backticks and the characters that touch it form one word. */
 struct word {
 	size_t at;     /* where the search for the next word begins */
 	size_t gap;    /* the blanks before the word */
@@ -79,8 +79,8 @@ static bool next_word(const char *line, size_t length, struct word *word)
 }
 
 /* Returns the indentation of continuation lines. Two or more blanks separate the columns of a table. In a row of a
- * table, continuation lines begin below the last column that is in the left part of the row and leaves enough room for
- * the longest word. */
+ * table, continuation lines begin below the last column that starts in the left part of the row and leaves enough room
+ * for the longest word. */
 static size_t continuation_indent(const char *line, size_t length, size_t indent, size_t width)
 {
 	size_t longest = 0, hang = 0;
@@ -94,9 +94,9 @@ static size_t continuation_indent(const char *line, size_t length, size_t indent
 }
 
 /* Returns the number of bytes before the line break. If the whole line fits, returns `length`. Otherwise the line
- * breaks at the last blank before `width`. A row of a table breaks before its last column that begins before `width`,
- * if this column fits into one line. If there is no blank before `width`, the line breaks at the first blank after
- * `width`. Blanks between backticks and before `indent` do not count. */
+ * breaks at the last blank before `width`. A row of a table breaks before the last of its columns that begin before
+ * `width`, if this column fits into one line. If there is no blank before `width`, the line breaks at the first blank
+ * after `width`. Blanks between backticks and before `indent` do not count. */
 static size_t fitting(const char *line, size_t length, size_t skip, size_t width, size_t indent)
 {
 	size_t columns = skip, blank = 0, column = 0, whole_until = 0, wide;

@@ -3,23 +3,22 @@
     python3 bench/bare_loop.py DIRECTORY [--device cuda:0] [--jobs N] [-- OPTION…]
     python3 bench/bare_loop.py --roots ROOT… [--device cuda:0] [--jobs 1,2,4,8,16] [-- OPTION…]
 
-DIRECTORY holds problems of SOL-ExecBench, one directory each, with definition.json and workload.jsonl. reftest
-and the loop get the same dataset: the definitions of these problems, each with the workload line whose inputs have the
-fewest bytes. reftest also runs the small sizes, with every check. The loop is one process that imports torch once. The
-program prints one line for each problem, then the times of reftest and of the loop, and their ratio. OPTIONs are passed
-to `reftest verify`. A table, made from reftest's trace, shows the purposes of the references' runs. For each purpose,
-it shows how long the judges waited for these runs, and how long the judges worked for them. The wait for a runner
-counts as a usual run.
+DIRECTORY holds problems of SOL-ExecBench, one directory each, with definition.json and workload.jsonl. reftest and the
+loop get the same dataset: the definitions of these problems, each with the workload line whose inputs have the fewest
+bytes. reftest also runs the small sizes, with every check. The loop is one process that imports torch once. The program
+prints one line for each problem, then the times of reftest and of the loop, and their ratio. OPTIONs are passed to
+`reftest verify`. From reftest's trace, the program also makes a table of the purposes for which references ran. For
+each purpose, the table shows how long the judges waited for these runs, and how long the judges then worked. The time
+in which a judge waits for a runner counts under the purpose of a usual run.
 
-With --roots, reftest verifies each dataset ROOT without a cache (small and medium sizes, no workloads). reftest
-verifies each dataset with each number of jobs, once with runners that serve several definitions and once with
---isolation own. The loop runs each reference twice on the shapes of the cases that reftest ran. The integer and boolean
-inputs and the scalars are those that reftest makes for these shapes (bench/integer_inputs.c); floats are random. The
-preparation of the inputs does not count as time of the loop. The program counts the cases in which a reference refuses
-the inputs of the loop.
+With --roots, reftest verifies each dataset ROOT without a cache (small and medium sizes, no workloads). It does so with
+each number of jobs, once with runners that serve several definitions and once with --isolation own. The loop runs each
+reference twice on the shapes of the cases that reftest ran. reftest makes the integer and boolean inputs and the
+scalars for these shapes (bench/integer_inputs.c); the loop makes random floats. The time for making the inputs is not
+part of the loop's time. The program counts the cases in which a reference refuses the inputs of the loop.
 
 Two tables, made from reftest's trace, show what took the time of each run. The percentages in the first table are parts
-of the time of all jobs together. The first table has these columns:
+of the total time of all jobs. The first table has these columns:
 
     start      seconds until the first runner was ready
     wait       waiting for a judge or a runner, including the start of Python and torch
@@ -29,7 +28,7 @@ of the time of all jobs together. The first table has these columns:
     none       the time at the end of the run in which a job has no work left
     host, GPU  how much the memory in use grew from the start of the run to its peak, in GiB
 
-The second table lists the kinds of work of the judges, in seconds; `hidden` is the judges' time that passed while a
+The second table lists the kinds of work of the judges, in seconds; `hidden` is the time in which judges worked while a
 reference ran.
 
 The benchmark trusts the files: it evaluates their expressions and runs their references without containment."""
@@ -51,8 +50,8 @@ REFTEST = Path(__file__).resolve().parent.parent / os.environ.get("REFTEST_BUILD
 
 
 def axes_of(definition, given):
-    """Returns the values of all axes: those in `given`, constant axes, and axes computed by an expression. Axes may be
-    declared in any order."""
+    """Returns the values of all axes: the axes in `given`, constant axes, and axes that an expression computes. Axes
+    may be declared in any order."""
     values = dict(given)
     declared = definition["axes"]
     values.update({name: axis["value"] for name, axis in declared.items() if "value" in axis})
@@ -141,7 +140,7 @@ def loop(root, device):
                 module["run"](*inputs)
                 if device != "cpu":
                     torch.cuda.synchronize()
-        except Exception as raised:  # code from others may raise anything; go on with the next file
+        except Exception as raised:  # code from others may raise anything; the loop goes on with the next file
             error = f"{type(raised).__name__}: {str(raised).splitlines()[0] if str(raised) else ''}"
         print(json.dumps({"name": path.stem, "seconds": time.perf_counter() - begin, "error": error}), flush=True)
 
@@ -168,7 +167,7 @@ def loop_cases(path, device):
     twice for each case. The file PATH.inputs has the inputs of each case in a line."""
     begin = time.perf_counter()
     import torch
-    torch.ones(1, device=device)  # the CUDA context counts as time of the loop
+    torch.ones(1, device=device)  # creates the CUDA context, whose time counts as time of the loop
     refused, count, prepared = 0, 0, 0.0
     lines = open(path + ".inputs")
     for file, _, _, cases in json.loads(Path(path).read_text()):
@@ -198,8 +197,8 @@ def loop_cases(path, device):
 
 
 def sums(pattern, trace):
-    """Adds up the figures in those lines of the trace that match the pattern and have the form "NAME FIGURE, NAME
-    FIGURE…"."""
+    """Adds up the figures in the lines of the trace that match the pattern. Each of these lines has the form "NAME
+    FIGURE, NAME FIGURE…"."""
     total = collections.Counter()
     for line in re.findall(pattern + "(.*)", trace):
         for part in line.split(", "):
@@ -221,7 +220,7 @@ def where_seconds_went(trace):
 
 
 class Peak:
-    """The increase of the memory in use on the host and its GPUs while a command runs."""
+    """Measures how much the memory in use on the host and its GPUs grows while a command runs."""
 
     def __init__(self, device):
         self.device, self.over = device, threading.Event()

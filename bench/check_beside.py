@@ -3,16 +3,17 @@ much time and memory each takes.
 
     python3 bench/check_beside.py [ROOT] [--copies N] [--plant] [--rounds R]
 
-The interpreter must have the package flashinfer-bench (PyPI) and what its module `flashinfer_bench.data` imports:
-torch, pydantic, safetensors. Version 0.1.2 has no command that validates a dataset, and its TraceSet stops at the first
-file that it refuses. Because such a command is missing, the side of flashinfer-bench is one process that gives each
-file to the package's models: definitions to Definition, the lines of workload and trace files to Trace, solutions to
-Solution. Newer versions have `flashinfer-bench validate`, which checks more.
+The interpreter must have the package flashinfer-bench (PyPI), and the packages that its module `flashinfer_bench.data`
+imports: torch, pydantic, safetensors. Version 0.1.2 has no command that validates a dataset, and its TraceSet stops at
+the first file that it refuses. The program therefore measures a process that gives each file to the models of the
+package: definitions to Definition, the lines of workload and trace files to Trace, and solutions to Solution. Newer
+versions have `flashinfer-bench validate`, which checks more.
 
-The program works on a copy of ROOT (by default, of the starter dataset). --copies N adds definitions with other names
-until there are N. --plant plants faults in the copy, one in each of several files. The program prints a table of the
-files that a side refuses, then the median time, the processor time and the largest resident memory of each side. The
-two sides run in turn. The memory is at least about 17 MB, because a new process begins as a copy of this program."""
+The program works on a copy of ROOT (by default, of the starter dataset). --copies N adds copies of definitions under
+other names until there are N definitions. --plant plants one fault in each of several files of the copy. The program
+prints a table of the files that at least one side refuses, then the median time, the processor time and the largest
+resident memory of each side. The two sides run in turn. The memory is at least about 17 MB, because a new process
+begins as a copy of this program."""
 
 import argparse
 import importlib.metadata

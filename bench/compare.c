@@ -1,6 +1,6 @@
 /* compare - measures how fast compare_host compares two tensors. For comparison, it also measures how fast the same
- * number of threads reads the tensors. Compare the ratios and not the times, because the times depend on the machine
- * and its load. */
+ * number of threads only reads the tensors. Compare the ratios and not the times, because the times depend on the
+ * machine and its load. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -34,8 +34,8 @@ static uint64_t read_both(const uint64_t *a, const uint64_t *b, int64_t words)
 	return sum;
 }
 
-/* Fills `a` with uniform values. `b` gets the same values, except that one value in 1024 differs by one ULP, as in a
- * case that passes. */
+/* Fills `a` with uniform values. `b` gets the same values, but one value in 1024 differs by one ULP, as in a case that
+ * passes. */
 static void fill(void *a, void *b, enum dtype dtype, int64_t elements)
 {
 #pragma omp parallel for

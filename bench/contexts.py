@@ -4,9 +4,9 @@
 
 On a GPU, each saved file needs a new runner. The runner is forked from a process that has imported torch, and creates a
 CUDA context of its own. If a user saves many files in a short time, the creation of contexts therefore limits the
-speed. This program measures how many contexts per second can be created, and how long a save still has to wait for a
-context if a runner has done its first steps before the save. Children are forked as python/runner.py forks them, and
-are killed after they have reported their times.
+speed. This program measures how many contexts can be created per second. It also measures how long a save waits for its
+context if the runner has done its first steps before the save. Children are forked as in python/runner.py, and are
+killed after they have reported their times.
 
   stages    measures the steps of one child, under settings that may change their times
   together  starts 1, 2, 4 and 8 children at once, and measures the time of each child and the rate per second
@@ -26,7 +26,7 @@ import sys
 import time
 
 STEPS = ("fork", "cuInit", "context", "torch", "first use")
-# Libraries that cuInit opens. A process may open these libraries and fork afterwards, because opening them starts no
+# Libraries that cuInit opens. A process may open these libraries before it forks, because opening them starts no
 # thread.
 DRIVER_LIBRARIES = ("libcuda.so.1", "libnvidia-ptxjitcompiler.so.1", "libnvidia-gpucomp.so.1")
 SETTINGS = {  # name: (environment variables, whether to open the driver's libraries before forking)
@@ -63,8 +63,7 @@ def take_steps(index, upto, step):
 
 
 class Child:
-    """A forked child that runs its first steps, reports their times, and then runs the other steps on request or is
-    killed."""
+    """A forked child. It runs its first steps and reports their times; on request, it then runs the other steps."""
 
     def __init__(self, index, upto="first use"):
         self.answers, answers = os.pipe()
@@ -81,7 +80,7 @@ class Child:
         self.took = None
 
     def serve(self, index, upto, answers, wake):
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # die with the forking process
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # the kernel kills the child when its parent dies
         took, last = {}, self.started
 
         def step(name):

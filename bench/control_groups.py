@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""control_groups - measures the cost of a control group for each child, in pairs: a child is forked and ends,
-alternately with its own group and without. Usage: bench/control_groups.py GROUP [PAIRS], where GROUP is the folder of a
-cgroup v2 group whose child groups have the memory and pids controllers.
+"""control_groups - measures the cost of giving each child its own control group. Children are forked in pairs, one with
+its own group and one without. Usage: bench/control_groups.py GROUP [PAIRS], where GROUP is the folder of a cgroup v2
+group whose child groups have the controllers memory and pids.
 
-Prints the medians of the elapsed milliseconds. The processor time would miss part of the cost: the kernel waits while
-it moves a process to another group."""
+Prints the medians of the elapsed milliseconds. Processor time would miss part of the cost, because the kernel waits
+while it moves a process to another group."""
 
 import os
 import statistics

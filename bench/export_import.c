@@ -1,8 +1,8 @@
-/* export_import - measures export and import of 100 000 verdicts (or N), in bytes per verdict and lookups per second,
- * and the start-up time of the program. The results depend on the machine and its load. The verdicts are synthetic: 6
- * cases per definition, 22 fields per case, about 1.2 KB of JSON. There are two kinds of verdicts. In verdicts of the
- * kind `alike`, reference and ground truth agree bit for bit in most outputs, as on a CPU. In verdicts of the kind
- * `noisy`, the worst element of each output differs by one unit of bfloat16, and all the remaining numbers are
+/* export_import - measures export and import of N verdicts (100 000 by default), in bytes per verdict and lookups per
+ * second, and the start-up time of the program. The results depend on the machine and its load. The verdicts are
+ * synthetic: 6 cases per definition, 22 fields per case, about 1.2 KB of JSON. There are two kinds of verdicts. In
+ * verdicts of the kind `alike`, reference and ground truth agree bit for bit in most outputs, as on a CPU. In verdicts
+ * of the kind `noisy`, the worst element of each output differs by one unit of bfloat16, and all other numbers are
  * random. */
 #include <ftw.h>
 #include <math.h>
@@ -285,8 +285,8 @@ static int by_size(const void *a, const void *b)
 	return (*one > *two) - (*one < *two);
 }
 
-/* Measures the time from fork to exit of `reftest --version`. The reftest binary is in the parent of this program's
- * directory. */
+/* Measures the time from the fork to the exit of a process that runs `reftest --version`. The reftest binary is one
+ * directory above this program. */
 static void start_up(const char *self)
 {
 	const char *end = strrchr(self, '/');

@@ -1,7 +1,7 @@
 /* fingerprint - measures how fast the fingerprints of definitions are computed. For comparison, the same bytes are
- * hashed with plain XXH3-128. (Plain hashes are faster, but a cache with such keys would run a case again after every
- * change of a comment.) Compare the ratios and not the times, because the times depend on the machine and its load. The
- * definitions are synthetic: norms and attentions of ordinary size, all different. */
+ * hashed with plain XXH3-128. (Plain hashes are faster, but after every change of a comment a cache with such keys
+ * would run a case again.) Compare the ratios and not the times, because the times depend on the machine and its load.
+ * The definitions are synthetic: norms and attentions of ordinary size, all different. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -38,7 +38,7 @@ from reftest_ray.scheduler import Scheduler  # noqa: E402
 BUILD = (TOP / sys.argv[1]).resolve()
 REFTEST = str(BUILD / "reftest")
 OPTIONS = ["--sizes", "small", "--device", "cpu"]
-SEED = 0x7265667465737433  # as in cache/verdict_line.c
+SEED = 0x7265667465737433  # the same seed as in cache/verdict_line.c
 MARK = "REFTEST_BENCH_FLEET"
 os.environ[MARK] = str(os.getpid())
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -79,8 +79,8 @@ def merger_of(root):
 
 
 def workers_alive():
-    """Returns the process ids of the `reftest work` that this bench started. The parents of the `reftest work`
-    processes, actors of Ray, have the variable MARK with this bench's pid in their environment."""
+    """Returns the process ids of the `reftest work` that this bench started. These processes are children of Ray's
+    actors, whose environment has the variable MARK with this bench's pid."""
     found = []
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -95,7 +95,7 @@ def workers_alive():
 
 
 def parent_is_actor(pid, workers):
-    """Returns false for processes that `reftest work` itself forked."""
+    """Returns false if another `reftest work` forked this process."""
     try:
         return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1]) not in workers
     except OSError:
@@ -120,7 +120,7 @@ def coordinate(fleet, root, requests, answered=lambda count: None):
 
 
 class Killer:
-    """Kills workers, and one node, when a random number of requests has been answered."""
+    """Kills workers and one node after a random number of requests has been answered."""
 
     def __init__(self, seed, cluster, nodes, requests):
         self.random = random.Random(seed)
@@ -249,7 +249,8 @@ def coordinator(runs):
 
 
 def timed(fleet, root, requests):
-    """Returns two durations in seconds: until the fleet's last answer, and from its first to its last answer."""
+    """Returns two durations in seconds: the time until the fleet's last answer, and the time from its first to its last
+    answer."""
     began, moments = time.monotonic(), []
     coordinate(fleet, root, requests, lambda count: moments.append(time.monotonic()))
     fleet.close()
@@ -276,7 +277,7 @@ def overhead(rounds):
         local, local_steady = timed(LocalFleet(work_command(root), 1), root, requests)
         fleet = RayFleet(work_command(root), 1, 0, 1)
         while not workers_alive():
-            time.sleep(0.05)  # measure from the start of `reftest work`, as for `verify`
+            time.sleep(0.05)  # the time counts from the start of `reftest work`, as for `verify`
         behind, behind_steady = timed(fleet, root, requests)
         print(
             f"{cases} cases: verify {alone:.2f} s, local fleet {local:.2f} s, behind Ray {behind:.2f} s; from the first to the "

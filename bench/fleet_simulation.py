@@ -6,10 +6,10 @@ coordinator and of the cache.
     bench/fleet_simulation.py RUN.json [OPTION…]      RUN.json: of `reftest verify --format json`
 
 A worker has lanes, and takes two requests for each lane. A request occupies a lane for the seconds of its definition's
-cases. The answer then waits for the coordinator, which handles one answer at a time: it passes the verdicts to the
-cache and sends the next request. Workers die at random. The cases of a dead worker return to the queue, each as a
+cases. The answer then waits for the coordinator, which handles one answer at a time: it passes the answer's verdicts to
+the cache and sends the next request. Workers die at random. The cases of a dead worker return to the queue, each as a
 separate request. For comparison, the function `static` simulates shards that are fixed before the run, like those of a
-Slurm array: if a GPU dies, its shard is run again, without the cases that already have a verdict."""
+Slurm array. If a GPU dies, its shard runs again, without the cases that already have a verdict."""
 
 import argparse
 import heapq
@@ -18,7 +18,7 @@ import random
 
 
 def measured(path):
-    """Returns, for each definition that ran, the seconds that its cases took."""
+    """Returns the seconds that the cases of each definition took, for the definitions that ran."""
     with open(path, encoding="utf-8") as file:
         run = json.load(file)
     found = [[case["seconds"] for case in d["cases"] if case["device"]] for d in run["definitions"]]
@@ -58,7 +58,7 @@ class Fleet:
             self.ask(worker)
 
     def ask(self, worker):
-        """The coordinator sends the next request to a worker, where the request waits for a lane."""
+        """Makes the coordinator send the next request to a worker, where the request waits for a lane."""
         queue = self.suspects or self.queue
         if queue:
             self.last_handed_out = self.now
@@ -92,8 +92,8 @@ class Fleet:
         self.ask(worker)
 
     def die(self, worker):
-        """The cases of a worker that died return to the queue. At the end of a run, these cases go to the worker that
-        replaces the dead worker, not to an idle worker."""
+        """Puts the cases of a worker that died back into the queue. At the end of a run, these cases go to the worker
+        that replaces the dead worker, and not to an idle worker."""
         worker.dead = True
         self.deaths += 1
         for cases in [*worker.waiting, *worker.running.values(), *worker.answers.values()]:

@@ -3,8 +3,8 @@
  *   integer_inputs FILE
  *
  * FILE is JSON: [[path of a definition, op_type, name, [{axis: value}…]]…]. Prints a JSON line for each case: {input:
- * number, or list of the elements}. A case that no op family makes is {}. bench/bare_loop.py gives these inputs to its
- * loop, because a reference refuses lengths, offsets and page tables that are random. */
+ * number, or list of the elements}. The line is {} if no op family makes the case. bench/bare_loop.py gives these
+ * inputs to its loop, because references refuse random lengths, offsets and page tables. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
@@ -40,10 +40,10 @@ static void read_all(const char *path, struct buf *out)
 	must(file_read(AT_FDCWD, path, FILE_MAX, out, NULL, &err) == FILE_OK, path, &err);
 }
 
-/* A definition as its op family sees it. */
+/* A definition and the op family that makes its inputs. */
 struct subject {
 	struct op_problem problem;
-	const struct op *op; /* NULL: no op family has the definition */
+	const struct op *op; /* NULL if no op family has the definition */
 	int variant;
 	const struct input_source *sources; /* all random */
 };

@@ -3,10 +3,10 @@
 ROOT [VERIFY OPTIONS…]; it runs `reftest verify --force` on the dataset with a runner that measures itself.
 
 Prints three figures for the case that needs the most additional memory. The first is the address space that the
-reference added while it was loaded and ran; it is never less than what the memory limit counts. The second is the size
-of the case's tensors in bytes, and the third is the ratio of the first two. The first line gives the largest need among
-the cases with small tensors: it shows what Python, torch and its libraries need. The function memory_limit_of in
-workers/pool/memory_limit.c is based on these figures."""
+reference added while it was loaded and while it ran. This is never less than what the memory limit counts. The second
+is the size of the case's tensors in bytes, and the third is the ratio of the first two. The first line is for the cases
+with small tensors: it gives their largest need, which shows what Python, torch and its libraries need. The function
+memory_limit_of in workers/pool/memory_limit.c is based on these figures."""
 
 import os
 import subprocess
@@ -14,7 +14,8 @@ import sys
 import tempfile
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-SMALL = 16 << 20  # bytes; smaller tensors show the constant of the memory limit, larger tensors show its factor
+# In bytes; cases with smaller tensors show the constant of the memory limit, the other cases show its factor.
+SMALL = 16 << 20
 MEASURED = '''
 import os as _os
 _log = _os.open(%r, _os.O_WRONLY | _os.O_APPEND | _os.O_CREAT, 0o600)

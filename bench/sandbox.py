@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""sandbox - measures the cost of the sandbox of references, in pairs: a process that has imported torch forks children
-that only end, alternately in the sandbox and without it. Usage: bench/sandbox.py [BUILD [PAIRS]]; the interpreter must
-have torch.
+"""sandbox - measures the cost of the references' sandbox, in pairs: a process that has imported torch forks children
+that only end, alternately inside and outside of the sandbox. Usage: bench/sandbox.py [BUILD [PAIRS]]; the interpreter
+must have torch.
 
 Prints the time that sandbox_open takes, and the medians over all pairs: processor time without the sandbox, processor
-time in the sandbox, and their difference. The processor time of parent and child is measured, because elapsed time
-changes with the load.
+time in the sandbox, and their difference. The program measures the processor time of parent and child, because elapsed
+time changes with the load.
 
-Then measures a warm case (a case in a process that has run it before) in the same way, in a tenth of the pairs: each
-child computes a small rmsnorm once, and then CASES times more. Prints two processor times, that of all children
-together and that of a warm case. Each of the two times is printed without the sandbox and in the sandbox, with the
-quartiles of the differences."""
+The program then measures a warm case (a case in a process that has run it before) in the same way, with a tenth of the
+pairs: each child computes a small rmsnorm once, and then CASES more times. For this it prints two processor times: the
+time of all children together, and the time of a warm case. Each time is printed outside and inside of the sandbox, with
+the quartiles of the differences."""
 
 import importlib.util
 import os
@@ -36,7 +36,8 @@ def processor_ms():
 
 
 def child(before, inside, after, end):
-    """Forks a child that only ends, and returns the milliseconds of processor time until it was reaped."""
+    """Forks a child that only ends. Returns the milliseconds of processor time that this takes, until the child is
+    reaped."""
     start = processor_ms()
     given = before()
     pid = os.fork()

@@ -1,6 +1,6 @@
 """tree - creates a dataset of N definitions and N workload files in the folder DIR: python3 bench/tree.py DIR N.
 
-There are N/50 hidden sizes. As in real datasets, definitions are copied: those with the same hidden size differ only in
+There are N/50 hidden sizes. Definitions are copied, as in real datasets: those with the same hidden size differ only in
 name and description. All references are a plain rmsnorm.
 """
 import json

@@ -1,5 +1,5 @@
-/* walk - does the minimal work that is needed to check a dataset for changes: lists definitions/ and workloads/ two
- * levels deep and calls lstat for each file. Usage: walk ROOT. Prints the number of files. */
+/* walk - does only the work that a check for changes cannot avoid: it lists definitions/ and workloads/ two levels deep
+ * and calls lstat for each file. Usage: walk ROOT. Prints the number of files. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>

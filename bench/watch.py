@@ -6,10 +6,10 @@ saves     Simulates an author: changes the computation of a small rmsnorm in pla
           the verdict, and repeats this SAVES times (500 by default). Prints the distribution of the times, for several
           pauses between a verdict and the next save. A user needs a pause of at least half a second to read a verdict
           and save again. A pause of 100 ms simulates an editor that saves at every pause in typing. Without a pause,
-          the times show how fast runners are created, because each save needs a new runner, which on a GPU creates a
-          CUDA context. On a GPU there are also bursts of saves, as formatters and fast users cause them: four saves
-          with 100 ms between a verdict and the next save, then 2 s without saves. At the end only a comment changes in
-          each save.
+          the times show how fast runners are created, because each save needs a new runner. On a GPU, each new runner
+          creates a CUDA context. On a GPU there are also bursts of saves, as formatters and fast users cause them: four
+          saves with 100 ms between a verdict and the next save, then 2 s without saves. At the end only a comment
+          changes in each save.
 
 peer      Measures the same edits with `entr -r pytest` on the generated test file of the same definition, for
           comparison.
@@ -22,12 +22,12 @@ bulk      Writes 1 000 files without git's lock, by `cp` and by `sed -i`. Counts
 
 walls     Runs two watchers on equal datasets: one on this machine as it is, and one where the kernel refuses namespaces
           and Landlock (seccomp and limits stay). Saves in the two datasets in turn, so that both watchers have the same
-          load. Prints how the times of both watchers, and their differences, are distributed.
+          load. Prints the distribution of the times of both watchers, and of their differences.
 
 idle      Measures the memory of a watcher with 10 000 definitions, and compares its start-up time with `git status`.
 
-If no PART is given, all parts but walls run. Three parts run only a piece of `saves`: saves@PAUSE (PAUSE is in
-seconds), bursts and comments.
+If no PART is given, all parts but walls run. Three parts run only a piece of the part `saves`: saves@PAUSE (PAUSE is in
+seconds), bursts, and comments.
 """
 import glob
 import json
@@ -93,7 +93,7 @@ def save(path, text):
 
 
 def saves(watch, path, count, pause, text):
-    """Returns the seconds from the end of each save to its verdict, and a text with the duration of the saves
+    """Returns the seconds from the end of each save to its verdict. Also returns a text with the duration of the saves
     themselves, because a filesystem may be slow. `pause` returns the pause before a save, given the save's number."""
     took, run, writing = [], 0, []
     for number in range(count):
@@ -145,7 +145,8 @@ def author(build, count, device, parts):
 
 
 def walls(build, count, device):
-    """Measures pairs of saves: one with namespaces and Landlock, one without them."""
+    """Measures pairs of saves. In each pair, one watcher runs with namespaces and Landlock, and the other runs without
+    them."""
     with tempfile.TemporaryDirectory() as root:
         restrict = os.path.join(root, "restrict")
         source = os.path.join(HERE, "..", "tests", "e2e", "tools", "restrict.c")
@@ -233,7 +234,7 @@ def checked_out(watch, root, branch):
     definitions were planned and passed."""
     ended = []
     checks_out = threading.Thread(target=lambda: (git(root, "checkout", "-q", branch), ended.append(time.monotonic())))
-    checks_out.start()  # in a thread, because the watcher blocks if nobody reads its output
+    checks_out.start()  # reads in a thread, because the watcher blocks if nobody reads its output
     plan = watch.until("plan")
     planned = time.monotonic()
     batch = watch.until("batch")
@@ -277,7 +278,8 @@ def checkout(build, count, device, rounds=10):
         watch.end()
 
 
-WRITERS = {  # programs that write many files one by one, without git's lock; the cache already has the verdicts
+# Programs that write many files one by one without git's lock; the cache already has the verdicts for the contents.
+WRITERS = {
     "cp": lambda root, texts: subprocess.run(["cp", "-r", os.path.join(texts, "."), os.path.join(root, "definitions")], check=True),
     "sed -i": lambda root, texts: subprocess.run(
         ["sed", "-i", "s/1\\.0e-6)/1e-6)/", *glob.glob(os.path.join(root, "definitions", "*", "*.json"))], check=True),
@@ -297,7 +299,7 @@ def bulk(build, count, device, rounds=5):
             save(path, text.replace("1e-6)", "1.0e-6)"))
         watch = Watch(build, root, "--no-workloads", "--device", device)
         took, batches = {how: [] for how in WRITERS}, {how: [] for how in WRITERS}
-        for _ in range(rounds + 1):  # the first round stores the verdicts of both contents and is not counted
+        for _ in range(rounds + 1):  # the first round only stores the verdicts of both contents, and is not counted
             for how, write in WRITERS.items():
                 ended = []
                 writer = threading.Thread(target=lambda: (write(root, texts), ended.append(time.monotonic())))

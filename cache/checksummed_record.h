@@ -35,8 +35,8 @@ void record_put_digest(struct buf *out, const struct digest *digest);
 void record_put_bytes(struct buf *out, const void *bytes, size_t length);
 void record_put_text(struct buf *out, const char *text);
 
-/* A position in the data that is read. If the data ends too early, `bad` becomes true and remains true, and every
- * further read returns 0. */
+/* A position in the bytes that are being read. If the data ends too early, `bad` becomes true and remains true, and
+ * every further read returns 0. */
 struct reader {
 	const unsigned char *at;
 	size_t left;
@@ -48,7 +48,7 @@ uint64_t record_get_u64(struct reader *from);
 struct digest record_get_digest(struct reader *from);
 const char *record_get_bytes(struct reader *from, size_t *length); /* points into the data; NULL if `bad` */
 
-/* Appends a whole record: its header and its body. Returns 0, or -1 if the body has 2^32 bytes or more. */
+/* Appends a whole record, with its header and its body. Returns 0, or -1 if the body has 2^32 bytes or more. */
 int record_write(enum record_kind kind, const void *key, size_t key_length, const void *body, size_t length,
                  struct buf *out);
 /* Returns true if the checksum of `record` is right, and then sets `body` to a reader of the record's body. */

@@ -6,7 +6,7 @@
 
 #include "dataset/verdict.h"
 
-/* Room for the lists of margins in two verdicts, and for one more margin, that of the replaced verdict. */
+/* Room for the margins listed in two verdicts, and for the margin of the replaced verdict itself. */
 enum { ROOM = 2 * DRIVER_MARGINS_MAX + 1 };
 
 struct list {

@@ -24,10 +24,10 @@ enum {
 	LEVEL = 9,
 	WORKERS = 2, /* number of threads that compress */
 	STEP = 1 << 20,		 /* bytes that are read or unpacked at a time */
-	BATCH = 128 << 20,	 /* one transaction stores the records from about this many bytes of lines */
+	BATCH = 128 << 20,	 /* one transaction stores the records of about this many bytes of lines */
 	THREADS_MAX = 16,
-	CHUNK = 64,		 /* number of lines that a thread takes from the shared list at a time */
-	SLICE = 1 << 14,	 /* the most lines that are found before they are parsed in parallel */
+	CHUNK = 64,		 /* number of lines that a thread takes from the shared list in one step */
+	SLICE = 1 << 14,	 /* the most lines that are found in the text before threads parse them */
 	DAMAGED_MAX = 1 << 16,	 /* the import stops when it has found this many damaged lines */
 	WINDOW_LOG_MAX = 24,	 /* limits the memory of zstd */
 	FRAME_LEAST = 5,	 /* bytes that zstd needs to recognise a frame */
@@ -65,7 +65,8 @@ static void pack(struct outgoing *to, ZSTD_EndDirective how)
 	buf_clear(&to->line);
 }
 
-/* Writes the head line in a separate zstd frame, so that it can be read even if the rest of the file is damaged. */
+/* Writes the head line in a separate zstd frame, so that the head line can be read even if the rest of the file is
+ * damaged. */
 static void begin_file(struct outgoing *to, int64_t count)
 {
 	to->begun = true;
@@ -116,7 +117,7 @@ static ZSTD_CCtx *new_packer(void)
 		die_no_memory();
 	ZSTD_CCtx_setParameter(packer, ZSTD_c_compressionLevel, LEVEL);
 	ZSTD_CCtx_setParameter(packer, ZSTD_c_checksumFlag, 1);
-	ZSTD_CCtx_setParameter(packer, ZSTD_c_nbWorkers, WORKERS); /* does nothing if zstd was built without threads */
+	ZSTD_CCtx_setParameter(packer, ZSTD_c_nbWorkers, WORKERS); /* has no effect if zstd was built without threads */
 	return packer;
 }
 
@@ -166,8 +167,8 @@ static bool expect_block(struct lines *lines, size_t length)
 	return left > 0;
 }
 
-/* Unpacks one zstd block. Each call gets only one block, because zstd returns no bytes from a call in which it finds
- * damage. */
+/* Unpacks one zstd block. Each call of zstd gets only one block, because a call that finds damage returns no bytes at
+ * all. */
 static bool unpack_step(struct lines *lines)
 {
 	buf_reserve(&lines->text, STEP);
@@ -306,7 +307,7 @@ struct incoming {
 	struct readers readers;
 	struct buf records;		 /* array of struct verdict_line to be stored in one transaction */
 	int64_t line;			 /* number of lines that were read */
-	/* seen: number of record lines after the head line; expected: the number of record lines that the head line
+	/* seen: number of record lines since the head line; expected: number of record lines that the head line
 	 * states. */
 	int64_t seen, expected;
 	int64_t damaged;		 /* number of damaged lines in the whole file */
@@ -366,7 +367,7 @@ static int64_t number_of(const char *text, size_t length)
 	return length > 0 ? number : -1;
 }
 
-/* Returns the format that the head line states, or -1 if the line is not a head. `count` gets the number of records
+/* Returns the format number in the head line, or -1 if the line is not a head. Sets `count` to the number of records
  * that the head line states. */
 static int64_t read_head(const char *text, size_t length, int64_t *count)
 {
@@ -483,7 +484,7 @@ static int take_lines(struct incoming *to, struct lines *lines, struct err *err)
 	return answer;
 }
 
-/* Returns 0 if the first line is the head of a file that this program can read, otherwise -1 with a message. */
+/* Returns 0 if the first line is a head of a format that this program can read, otherwise -1 with a message. */
 static int check_head(const struct lines *lines, struct err *err)
 {
 	const char *feed = lines->whole > 0 ? memchr(lines->text.data, '\n', lines->whole) : NULL;

@@ -1,4 +1,4 @@
-/* export_import - writes the store's verdicts to a file (`reftest cache export`), and imports such files into a store
+/* export_import - writes the verdicts of a store to a file (`reftest cache export`), and reads such a file into a store
  * (`reftest cache import`).
  *
  * An exported file is compressed with zstd. Unpacked, it is text:
@@ -7,9 +7,9 @@
  *   one line for each verdict                                           (cache/verdict_line.h)
  *   "end" . TAB . the number of lines with verdicts . LF
  *
- * Files may be joined with `cat`. Each line has its own checksum: if a file is damaged or truncated, every complete
- * line before the damage is imported, and often also lines after the damage. The sizes of the file, of a line, and of
- * the unpacked file are limited. */
+ * Exported files may be joined with `cat`. Each line has its own checksum. If a file is damaged or truncated, every
+ * complete line before the damage is imported, and often also lines after the damage. The sizes of the file, of a line,
+ * and of the unpacked file are limited. */
 #ifndef REFTEST_CACHE_EXPORT_IMPORT_H
 #define REFTEST_CACHE_EXPORT_IMPORT_H
 
@@ -26,7 +26,8 @@ enum {
 };
 
 /* Functions that sign exported records and check the signatures of imported records; remote/signature.h has the
- * implementation. If the pointer to this struct is NULL, no record is signed, and every imported record is accepted. */
+ * implementation. If the pointer to this struct is NULL, records are not signed, and every imported record is
+ * accepted. */
 struct record_signer {
 	void *context;
 	void (*sign)(void *context, struct verdict_line *record);
@@ -40,8 +41,8 @@ struct export_counts {
 	int64_t bytes;	  /* size of the file */
 };
 
-/* Writes every verdict to the file `path` (which is replaced completely or not at all), or to standard output if
- * `path` is "-". Returns 0, or -1. */
+/* Writes every verdict to the file `path`, or to standard output if `path` is "-". The file is replaced completely or
+ * not at all. Returns 0, or -1. */
 int export_verdicts(struct store *store, const char *path, const struct record_signer *signer,
 		    struct export_counts *out,
 		    struct err *err);
@@ -49,7 +50,7 @@ int export_verdicts(struct store *store, const char *path, const struct record_s
 struct import_counts {
 	struct store_merged merged;
 	int64_t refused; /* number of verdicts that are damaged, missing, or refused by the signer */
-	bool unusable;	 /* there is no such file, or the file is not an exported file that this program can read */
+	bool unusable;	 /* the file does not exist, or is not an exported file that this program can read */
 	bool whole;	 /* the file is unchanged since it was written, and nothing was refused */
 };
 
@@ -59,8 +60,8 @@ typedef void import_refused(const char *sentence, int64_t count, void *context);
 
 /* Imports the verdicts in the file `path`, or in standard input if `path` is "-", into the store. One transaction
  * stores many verdicts. Returns 0, even if some verdicts were refused. Returns -1 with an error message if the file
- * cannot be read or is not an exported file, or if the store cannot be written; verdicts of earlier transactions remain
- * stored. */
+ * cannot be read, if it is not an exported file, or if the store cannot be written. Verdicts of earlier transactions
+ * then remain stored. */
 int import_verdicts(struct store *store, const char *path, const struct record_signer *signer, import_refused *refused,
 		    void *context, struct import_counts *in, struct err *err);
 

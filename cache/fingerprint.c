@@ -108,8 +108,8 @@ struct fields fields_copy(const struct fields *fields, struct arena *arena)
 	return copy;
 }
 
-/* Orders fields by tag. No caller should add two fields with the same tag. If a caller adds two such fields, the
- * digests of the two fields decide their order, so the order of the calls never matters. */
+/* Orders fields by tag. No caller should add two fields with the same tag. If a caller does, the digests of the two
+ * fields decide their order, so the order of the calls never matters. */
 static int field_order(const void *a, const void *b)
 {
 	const struct field *one = a, *two = b;
@@ -118,7 +118,7 @@ static int field_order(const void *a, const void *b)
 	return order != 0 ? order : memcmp(one->digest.bytes, two->digest.bytes, sizeof one->digest.bytes);
 }
 
-/* Returns a sorted copy, which the caller frees, or NULL if there are no fields. */
+/* Returns a sorted copy of the fields, which the caller frees, or NULL if there are no fields. */
 static struct field *fields_sorted(const struct fields *fields)
 {
 	size_t count = (size_t)fields->count;
@@ -201,9 +201,9 @@ static void axis_field(const struct axis *axis, const char *expression, struct a
 	field_add(out, arena, tag, text + strlen("const "), text, strlen(text));
 }
 
-/* Returns the position of an input (from 0) among the inputs with the same dtype and shape. run() gets inputs by name,
- * so their order matters only if inputs have the same dtype and shape, such as the K cache and the V cache: the order
- * may then show an op family which input is which. */
+/* Returns the position of an input (from 0) among the inputs with the same dtype and shape. The order of inputs usually
+ * does not matter, because run() gets inputs by name. It matters for inputs with the same dtype and shape, such as the
+ * K cache and the V cache: the order may then show an op family which input is which. */
 static int place_among_alike(const struct definition *definition, int input)
 {
 	const struct tensor_spec *spec = &definition->inputs[input];

@@ -1,16 +1,16 @@
-/* fingerprint - computes two digests, which together cover everything that a verdict depends on: the subject (what was
- * verified) and the witness (what verified it: ground truth, its version, device class, versions of torch and CUDA).
- * The subject and the witness are computed from tagged fields.
+/* fingerprint - computes two digests, which together cover everything that a verdict depends on. The subject covers
+ * what was verified. The witness covers what verified it: the ground truth and its version, the device class, and the
+ * versions of torch and CUDA. The subject and the witness are computed from tagged fields.
  *
  * A field is a tag ("axes.hidden_size") and bytes. The digest of a field covers the length of the tag, the tag, the
  * length of the bytes, and the bytes. The digest of a list covers FINGERPRINT_FORMAT, the number of fields and the
- * digests of the fields in the order of the tags. Two different lists therefore never give the same bytes to hash. The
- * digest of every field is stored, so that `explain` can name the field that changed. Short values are also stored, so
- * that `explain` can show the old and the new value.
+ * digests of the fields in the order of the tags. Different lists therefore never give the same bytes to hash. The
+ * store keeps the digest of every field, so that `explain` can name the field that changed. It also keeps short values,
+ * so that `explain` can show the old and the new value.
  *
  * A new field of the definition schema also needs a field in definition_fields. A new fact of the witness also needs a
- * field in witness_fields and in context_digest of engine/run_open.c. Without the field in context_digest, reftest would
- * still report the stored result when the fact has changed. */
+ * field in witness_fields and in context_digest of engine/run_open.c. Otherwise, reftest would still report the stored
+ * result after the fact has changed. */
 #ifndef REFTEST_CACHE_FINGERPRINT_H
 #define REFTEST_CACHE_FINGERPRINT_H
 
@@ -45,33 +45,35 @@ void field_text(struct fields *fields, struct arena *arena, const char *tag, con
 void field_printf(struct fields *fields, struct arena *arena, const char *tag, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Returns a copy of the list. A field that is later added to one of the two lists does not appear in the other. */
+/* Returns a copy of the list. A field that is added later to the list or to its copy does not appear in the other
+ * one. */
 struct fields fields_copy(const struct fields *fields, struct arena *arena);
 
 /* Returns the digest of a list of fields. The fields are hashed in the bytewise order of their tags. The order in which
  * the fields were added does not matter. */
 struct digest fields_digest(const struct fields *fields);
 
-/* Adds the fields of a definition's canonical schema and code: one for the op type; one for each axis, input and
- * output; one for the sorted constraints; and one for the reference in normal form. The field of an output contains the
- * output's index, because run() returns a tuple in the order of the outputs. Name, description, tags and the order of
- * keys do not change the fields. Tolerances are not included: the caller adds the tolerance rule that applies. */
+/* Adds the fields of a definition's canonical schema and code: a field for the op type, for each axis, for each input
+ * and each output, for the sorted constraints, and for the reference in normal form. The field of an output contains
+ * the output's index, because run() returns a tuple in the order of the outputs. Name, description, tags and the order
+ * of keys do not change the fields. Tolerances are not included: the caller adds a field for the tolerance rule that
+ * applies. */
 void definition_fields(const struct definition *definition, struct arena *arena, struct fields *out);
 
-/* Adds the fields of the witness. The ground truth comes from a stored verdict, or is the ground truth with which a run
- * would verify a case now. An argument that is NULL is hashed as absent. */
+/* Adds the fields of the witness. The arguments describe either the ground truth of a stored verdict, or the ground
+ * truth with which a run would verify the case now. An argument that is NULL is hashed as absent. */
 void witness_fields(const char *ground_truth, const char *ground_truth_version, const char *device_class,
                     const char *torch, const char *cuda, struct arena *arena, struct fields *out);
 
 /* Returns the witness of a verdict: the digest of its witness_fields. */
 struct digest verdict_witness(const struct verdict *verdict);
 
-/* Computes both digests of a list of fields: the witness covers the fields that witness_fields adds, and the subject
+/* Computes both digests of a list of fields. The witness covers the fields that witness_fields adds, and the subject
  * covers all other fields. */
 void fields_digests(const struct fields *fields, struct digest *subject, struct digest *witness);
 
-/* fields_write writes fields as one line of text, which is stored beside a verdict. fields_read reads such a
- * line. fields_read returns 0, or -1 and an empty list if the bytes are damaged. */
+/* fields_write writes fields as one line of text, which is stored beside a verdict. fields_read reads such a line: it
+ * returns 0, or -1 and an empty list if the bytes are damaged. */
 struct buf;
 enum { FIELDS_MAX = 4096 };
 void fields_write(const struct fields *fields, struct buf *out);

@@ -2,9 +2,9 @@
  *
  * LMDB may open data.mdb if the file `clean` in the same folder has the inode, size and timestamps of data.mdb. Each
  * process of this program writes `clean` when it closes data.mdb. LMDB may also open data.mdb if another process has it
- * open, because that process made the same check. In all other cases, every page is checked (cache/lmdb_page_check.h),
- * which takes some milliseconds for a large store. Damage that the check misses can crash the process, but cannot give
- * a wrong verdict, because every record has a checksum. */
+ * open, because that process has made the same check. In all other cases, every page is checked
+ * (cache/lmdb_page_check.h), which takes some milliseconds for a large store. Damage that the check misses can crash
+ * the process, but cannot give a wrong verdict, because every record has a checksum. */
 #ifndef REFTEST_CACHE_INTEGRITY_H
 #define REFTEST_CACHE_INTEGRITY_H
 
@@ -28,8 +28,8 @@ enum integrity integrity_check(const char *folder, struct err *why);
  * integrity_check). */
 bool integrity_in_use(const char *folder);
 
-/* Writes `clean`. Call this function after this process has written to data.mdb or checked its pages, and has closed
- * data.mdb. Errors are ignored: without `clean`, the next process checks every page. */
+/* Writes `clean`. Call this function after this process has closed data.mdb, if the process has written to data.mdb or
+ * checked its pages. Errors are ignored: without `clean`, the next process checks every page. */
 void integrity_mark_clean(const char *folder);
 
 #endif

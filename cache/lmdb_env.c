@@ -5,19 +5,18 @@
  *                        ▼                     ▼                  ▼
  *                   set aside, create       read-only, note    set aside, create
  *
- * If this user may not write to the folder, LMDB cannot use its lock file, so the store is read without the lock file.
- * Without the lock file, another process may free pages while this process reads them. In practice, this does no harm:
- * LMDB reuses a freed page only two commits later, a read in reftest takes a millisecond at most, and every record has
- * a checksum.
+ * LMDB cannot use its lock file if this user may not write to the folder; the store is then read without the lock file.
+ * Another process may then free pages while this process reads them. In practice, this does no harm: LMDB reuses a
+ * freed page only two commits later, a read in reftest takes at most a millisecond, and every record has a checksum.
  *
- * LMDB also maps the lock file: on a full disk, the first write to a page of that mapping would end the process. The
- * lock file is therefore allocated before LMDB maps it; if the allocation fails, the store is read without the lock
- * file.
+ * LMDB also maps the lock file. On a full disk, the first write to a page of that mapping would kill the process with
+ * SIGBUS. The lock file is therefore allocated on disk before LMDB maps it. If the allocation fails, the store is read
+ * without the lock file.
  *
- * Limits. LMDB needs a local disk: on a network filesystem, its locks and its mapping do not work between machines. If
- * SIGSTOP stops a process in the middle of a commit, other writers wait until that process continues. Ctrl-Z waits for
- * the end of the commit (cache/block_sigtstp.h), and a waiting process reports which process it waits for
- * (cache/lock_wait.h).
+ * Limits. LMDB needs a local disk, because its locks and its mapping do not work between the machines of a network
+ * filesystem. If SIGSTOP stops a process in the middle of a commit, other writers wait until the stopped process
+ * continues. Ctrl-Z waits for the end of the commit (cache/block_sigtstp.h), and a waiting process reports which
+ * process it waits for (cache/lock_wait.h).
  *
  * Each commit syncs the file once (MDB_NOMETASYNC): the file always stays consistent, but a power failure may lose the
  * last commit. */
@@ -46,7 +45,8 @@ enum {
 	READERS = 256,         /* the most readers at the same time, in all processes together */
 	LOCK_BYTES = 20 << 10, /* size in bytes of a lock.mdb for READERS readers */
 	ATTEMPTS = 3,
-	TURN_FD = 200,         /* LMDB uses only descriptors below this number */
+	/* The least number of a descriptor that wait_for_turn returns; LMDB's descriptors have lower numbers. */
+	TURN_FD = 200,
 	FILE_PATH = ENV_PATH_MAX + 32,
 	PAGE = 4096, /* assumed size of a page in bytes, used only for estimates */
 };
@@ -81,7 +81,7 @@ static const char *file_in(const struct env *env, const char *name, char out[FIL
 /* --- Folders ----------------------------------------------------------------------------------------------------- */
 
 /* Creates .reftest/cache if it is missing. The caller must hold the lock that wait_for_turn takes, because a process
- * that sets a damaged store aside creates a new folder under the same name. */
+ * that sets aside a damaged store creates a new folder under the same name. */
 static int make_folder(const struct env *env, struct err *err)
 {
 	if (mkdir(env->path, 0777) == 0)
@@ -104,7 +104,7 @@ static void lock_folder(const struct env *env, int fd, const char *folder, int h
 }
 
 /* Waits until no other process opens or closes the store. The lock is held until the returned descriptor is closed.
- * Returns -1 if there is no folder to lock, or if the filesystem has no locks.
+ * Returns -1 if there is no folder to lock, or if the filesystem does not support locks.
  *
  * When a process dies, the kernel closes its descriptors in ascending order. The returned descriptor has a high number,
  * so LMDB's own lock is released before the lock on the folder. If LMDB's lock were released last, the next process
@@ -194,8 +194,8 @@ static int open_lmdb(struct env *env, bool write)
 	return 0;
 }
 
-/* Checks the format of the store. Returns 0 if the format is ENV_FORMAT, MDB_NOTFOUND if the store is empty, and
- * MDB_INCOMPATIBLE if the store has another format. */
+/* Checks the format of the store. Returns 0 for ENV_FORMAT, MDB_NOTFOUND for an empty store, and MDB_INCOMPATIBLE for
+ * another format. */
 static int check_format(MDB_txn *txn)
 {
 	MDB_val key = {sizeof store_key, (void *)store_key}, value;
@@ -264,7 +264,7 @@ static int make_tables(struct env *env)
 /* --- Opening ----------------------------------------------------------------------------------------------------- */
 
 /* Opens the store without retrying. Returns 0; on failure, closes everything and returns the error of LMDB or errno.
- * MDB_NOTFOUND means that the store is empty: without `write`, no tables are created. */
+ * MDB_NOTFOUND means that the store is empty and that `write` is false, so no tables were created. */
 static int attempt(struct env *env, bool write)
 {
 	int rc = write ? reserve_lock(env) : 0;
@@ -327,8 +327,8 @@ static enum env_answer open_read_only(struct env *env, struct err *err)
 	return open_for_reading(env, err);
 }
 
-/* LMDB could not open the existing store for writing and returned the error `rc`: opens the store for reading, and
- * writes a note. */
+/* Opens the existing store for reading, after LMDB could not open it for writing and returned the error `rc`. Writes a
+ * note. */
 static enum env_answer fall_back(struct env *env, int rc, bool nothing, struct err *note, struct err *err)
 {
 	env_fail(env, rc, "written", &env->why_not);
@@ -489,8 +489,8 @@ int env_begin_read(struct env *env, MDB_txn **txn, struct err *err)
 	return rc == 0 ? 0 : env_fail(env, rc, "read", err);
 }
 
-/* Makes room in the store. First frees the reader slots of dead processes, because the pages that a dead process was
- * reading cannot be reused while its slot exists. If no slot belongs to a dead process, enlarges the map. */
+/* Makes room in the store. First frees the reader slots of dead processes, because LMDB cannot reuse the pages that a
+ * dead process was reading while its slot exists. If no slot belongs to a dead process, enlarges the map. */
 static int grow(struct env *env)
 {
 	MDB_envinfo info;
@@ -522,8 +522,8 @@ void env_expect(struct env *env, uint64_t bytes)
 
 enum { NOT_IN_PLACE = -2 }; /* the file was replaced; no error of LMDB has this number */
 
-/* Runs `work` once, in a write transaction. Checks under the write lock that the file is still in place: `gc` replaces
- * the file in a write transaction, and a later write to the old file would be lost. */
+/* Runs `work` once, in a write transaction. First checks under the write lock that the file is still in place. This is
+ * necessary because `gc` replaces the file in a write transaction, and a later write to the old file would be lost. */
 static int write_once(struct env *env, env_work *work, void *context)
 {
 	MDB_txn *txn;
@@ -590,8 +590,8 @@ static void remove_folder(const char *folder)
 	rmdir(folder);
 }
 
-/* Writes a synced copy of the store without free pages to the folder `fresh`; `bytes` gets the size of the copy.
- * Returns 0, or the error of LMDB or errno. */
+/* Writes a copy of the store without free pages to the folder `fresh`, and syncs the copy to disk. Sets `bytes` to the
+ * size of the copy. Returns 0, or the error of LMDB or errno. */
 static int copy_compact(struct env *env, const char *fresh, int64_t *bytes)
 {
 	char path[FILE_PATH + 16];
@@ -624,7 +624,7 @@ static bool take_place(const struct env *env, const char *fresh, int turn)
 }
 
 /* Replaces the store with its compact copy. The caller must hold the write lock and the lock for opening. Returns 1 if
- * the store was replaced, 0 if it was not, or -1 with the error of LMDB or errno in `rc`. */
+ * the store was replaced and 0 if it was not. On failure, returns -1 and sets `rc` to the error of LMDB or errno. */
 static int exchange(struct env *env, const char *fresh, int turn, int64_t *bytes, int *rc)
 {
 	int64_t before = *bytes, after = 0;
@@ -640,7 +640,7 @@ static int exchange(struct env *env, const char *fresh, int turn, int64_t *bytes
 }
 
 /* Compacts the store. The caller must hold the lock for opening. Returns the same values as env_compact; on failure,
- * `rc` gets the error of LMDB or errno. */
+ * sets `rc` to the error of LMDB or errno. */
 static int compact_in_turn(struct env *env, int turn, int64_t *bytes, int *rc)
 {
 	char fresh[FILE_PATH];

@@ -1,10 +1,10 @@
-/* lmdb_env - opens the LMDB environment <root>/.reftest/cache, enlarges it, and sets it aside if it is damaged.
+/* lmdb_env - opens the LMDB environment <root>/.reftest/cache, enlarges it, and sets a damaged environment aside.
  *
  * LMDB opens a file only after this module has checked it (cache/integrity.h). Processes that open the store wait for
- * each other (flock on .reftest). Descriptors are close-on-exec. A handle must not be used after a fork, and a process
- * must not open the store of one root twice. While the store is open, other processes may write to the file, enlarge
- * it, remove it, or replace it. Other processes must not truncate the file: LMDB maps it, so a read behind the new end
- * kills this process with SIGBUS. */
+ * each other (flock on .reftest). Descriptors are close-on-exec. A handle must not be used after a fork. A process must
+ * not open the store of one root twice. While the store is open, other processes may write to the file, enlarge it,
+ * remove it, or replace it. Other processes must not truncate the file: LMDB maps the file, so a read behind its new
+ * end kills this process with SIGBUS. */
 #ifndef REFTEST_CACHE_LMDB_ENV_H
 #define REFTEST_CACHE_LMDB_ENV_H
 
@@ -18,7 +18,8 @@
 
 enum table { TABLE_VERDICTS, TABLE_LATEST, TABLE_FILES, TABLE_FACTS, TABLE_COUNT };
 
-enum { ENV_FORMAT = 2 }; /* format of the whole store; each kind of row also has its own format (cache/checksummed_record.h) */
+/* The format of the whole store; each kind of row has a format of its own (cache/checksummed_record.h). */
+enum { ENV_FORMAT = 2 };
 enum { ENV_ROOT_MAX = 4096, ENV_PATH_MAX = ENV_ROOT_MAX + 64 };
 
 struct env {
@@ -26,7 +27,7 @@ struct env {
 	MDB_dbi table[TABLE_COUNT];
 	char root[ENV_ROOT_MAX];
 	char path[ENV_PATH_MAX]; /* <root>/.reftest/cache */
-	bool read_only;   /* the argument `read_only` that env_open got */
+	bool read_only;   /* the argument `read_only` of env_open */
 	bool writable;    /* LMDB may write to the store */
 	bool failing;     /* the last write failed */
 	bool checked;     /* true if every page was checked when the store was opened */
@@ -36,9 +37,9 @@ struct env {
 
 enum env_answer { ENV_ERROR = -1, ENV_NOTHING = 0, ENV_OPEN = 1 };
 
-/* Opens the store; if needed, creates the store or sets a damaged store aside. If `read_only`, changes nothing on disk,
- * and returns ENV_NOTHING if there is no store yet. `note` gets a message if a store was set aside, or if the store
- * cannot be written; otherwise `note` is "". */
+/* Opens the store. Creates the store if it is missing, and sets a damaged store aside. If `read_only` is true, changes
+ * nothing on disk, and returns ENV_NOTHING if there is no store yet. Writes a message to `note` if a store was set
+ * aside, or if the store cannot be written; otherwise sets `note` to "". */
 enum env_answer env_open(struct env *env, const char *root, bool read_only, struct err *note, struct err *err);
 void env_close(struct env *env);
 
@@ -53,14 +54,14 @@ enum { ENV_ONLY_LOOKED = -1 };
 typedef int env_work(MDB_txn *txn, struct env *env, void *context);
 int env_write(struct env *env, env_work *work, void *context, struct err *err);
 
-/* Enlarges the map so that about `bytes` bytes can be written. Without a call of env_expect, `work` starts again each
- * time the map is full. Does nothing if the map cannot grow. */
+/* Enlarges the map so that about `bytes` bytes can be written. Without env_expect, `work` starts again each time the
+ * map is full. Does nothing if the map cannot grow. */
 void env_expect(struct env *env, uint64_t bytes);
 
 /* Writes a copy of the store without free pages, and replaces the store if the copy is at most half as large. A process
- * that has the old file open switches to the new file at its next write. Returns 1 if the store was replaced; 0 if the
- * copy was too large or the filesystem cannot exchange two names; -1 with a message and nothing changed. `bytes` gets
- * the new size. */
+ * that has the old file open switches to the new file at its next write. Returns 1 if the store was replaced. Returns 0
+ * if the copy was too large, or if the filesystem cannot exchange two names. Otherwise returns -1 with a message, and
+ * nothing has changed. Sets `bytes` to the new size. */
 int env_compact(struct env *env, int64_t *bytes, struct err *err);
 
 /* Writes to `err` a message about an error of LMDB or errno. Always returns -1. */

@@ -10,9 +10,9 @@
  * of the main tree has an entry for each table; its 48 bytes of data describe the root of the table's tree. Data that
  * is too large for a page is in a run of overflow pages.
  *
- * A bitmap marks every page in use and every free page. A page to which two pages refer is reported as damaged; this
- * also detects loops. The trees are traversed recursively, at most DEPTH_MAX deep, with one page buffer for each level.
- * */
+ * A bitmap marks every page in use and every free page. A page to which two pages refer is reported as damaged. This
+ * check also detects loops. The trees are traversed recursively, at most DEPTH_MAX deep, with one page buffer for each
+ * level. */
 #include "cache/lmdb_page_check.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ enum {
 	DEPTH_MAX = 32,  /* the value of LMDB's CURSOR_STACK */
 	KEY_MAX = 511,
 	TABLES_MAX = 64,
-	/* number of pages at the end of the file that may never have been written, because they were allocated and
+	/* up to this many pages at the end of the file may never have been written, because they were allocated and
 	 * freed again */
 	SLACK = 1 << 20,
 };
@@ -217,7 +217,7 @@ static size_t node_size(const struct check *c, const unsigned char *bytes, size_
 	return (NODE + key + data + 1) & ~(size_t)1;
 }
 
-/* Checks the header of a tree page, and whether the nodes of the page lie in it and fill the space that the header
+/* Checks the header of a tree page. Also checks that the nodes lie inside the page and fill the space that the header
  * states. */
 static bool page_is_whole(const struct check *c, const unsigned char *bytes, uint64_t page, bool leaf)
 {

@@ -1,17 +1,17 @@
 /* lmdb_page_check - checks whether data.mdb is intact enough for LMDB to open it.
  *
  * LMDB trusts its file: a page that LMDB did not write can make LMDB abort the program or follow a wild pointer. A
- * cache may have been restored from CI storage or from a backup, or written to a full disk. Before LMDB maps a file
- * that may have changed since LMDB last wrote to it, this module therefore reads every reachable page with its own
- * code, which checks bounds.
+ * cache may have been restored from CI storage or from a backup, or written to a full disk. A file may have changed
+ * since LMDB last wrote to it. Before LMDB maps such a file, this module therefore reads every reachable page with its
+ * own code, which checks bounds.
  *
  * The check detects truncated files, garbage, pages of zeros or of other files, and pages that are used twice. The
- * check does not detect changed bytes in keys and values: those cannot crash LMDB, and the checksums of the records
- * reveal them. The check is no protection against an attacker, who can construct a file that passes it.
+ * check does not detect changed bytes in keys and values. Such bytes cannot crash LMDB, and the checksums of the
+ * records reveal them. The check is no protection against an attacker, who can construct a file that passes it.
  *
- * A copy that LMDB makes in a child process (mdb_env_copy2 with MDB_CP_COMPACT) cannot replace this check.
- * mdb_env_copy2 copies the inside of leaf pages unchanged and does not read the free list, so it accepts files on which
- * a later read or write crashes. Making the copy takes as long as this check. */
+ * A copy that LMDB makes in a child process (mdb_env_copy2 with MDB_CP_COMPACT) cannot replace this check:
+ * mdb_env_copy2 does not look inside leaf pages and does not read the free list, so it accepts files on which a later
+ * read or write crashes. Making the copy takes as long as this check. */
 #ifndef REFTEST_CACHE_LMDB_PAGE_CHECK_H
 #define REFTEST_CACHE_LMDB_PAGE_CHECK_H
 

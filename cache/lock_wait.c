@@ -16,7 +16,7 @@
 enum { STACK = 256 << 10, LINE = 256 };
 
 struct holder {
-	long process; /* the process ID; 0: unknown (another PID namespace, no /proc) */
+	long process; /* the process ID; 0 if it is unknown (another PID namespace, or no /proc) */
 	bool stopped;
 };
 
@@ -37,8 +37,8 @@ static long holder_in(const char *line, const struct stat *file)
 													   : 0;
 }
 
-/* Returns a stopped process that holds a lock on the file; if no such process is stopped, returns the last process that
- * holds a lock on the file. LMDB's locks show which processes have a store open, but not which of them is writing. */
+/* Returns a process that holds a lock on the file: a stopped process if there is one, otherwise the last process in the
+ * list. LMDB's locks show which processes have a store open, but not which process is writing. */
 static struct holder find_holder(const char *locked)
 {
 	struct holder found = {0};
@@ -57,7 +57,7 @@ static struct holder find_holder(const char *locked)
 	return found;
 }
 
-/* Writes the message with one call, so that other output cannot interleave. */
+/* Writes the message with one call, so that it does not mix with other output. */
 static void report(const struct lock_wait *waiting)
 {
 	const struct holder holder = find_holder(waiting->locked);

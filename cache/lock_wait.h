@@ -1,10 +1,10 @@
-/* lock_wait - reports a long wait for a lock of the store: tells the user which process holds the lock, and what the
- * user can do.
+/* lock_wait - reports a long wait for a lock of the store. The report tells the user which process holds the lock, and
+ * what the user can do.
  *
- * A process waits without a time limit for two locks: LMDB's write lock, and the lock for opening or closing a store
- * (cache/lmdb_env.c). A running process holds these locks for milliseconds, and a process that dies releases them. A
- * stopped process (SIGSTOP, a debugger) keeps its locks. A process that has waited for LOCK_WAIT_REPORT_MS therefore
- * reports the wait once on standard error, and then continues to wait. */
+ * A process waits without a time limit for two locks. One is LMDB's write lock, and the other is the lock for opening
+ * or closing a store (cache/lmdb_env.c). A running process holds these locks for milliseconds, and a process that dies
+ * releases them. A stopped process (SIGSTOP, a debugger) keeps its locks. A process that has waited for
+ * LOCK_WAIT_REPORT_MS milliseconds therefore reports the wait once on standard error, and then continues to wait. */
 #ifndef REFTEST_CACHE_LOCK_WAIT_H
 #define REFTEST_CACHE_LOCK_WAIT_H
 
@@ -16,7 +16,7 @@ enum { LOCK_WAIT_REPORT_MS = 2000 };
 
 struct lock_wait {
 	const char *cache;  /* path of the cache, for the message */
-	const char *locked; /* each process that uses the store locks this file or folder */
+	const char *locked; /* the file or folder that each process locks while it uses the store */
 	pthread_t reporter;
 	sem_t over;
 	bool begun;

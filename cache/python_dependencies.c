@@ -1,19 +1,19 @@
 /* python_dependencies - divides Python text into words, and looks up each name in lists of known names.
  *
  * Code can reach a value only by a name, by an attribute, by an import, or by a name computed at run time. Therefore:
- *   - a name that the text does not bind must be one of Python's builtins, but none of names_outside, which are the
- *     builtins that open files or reach objects by a computed name;
+ *   - a name that the text does not bind must be one of Python's builtins, and must not be in names_outside, which
+ *     lists the builtins that open files or reach objects by a computed name;
  *   - an attribute must be in names_plain, or the text itself must bind a name with the same spelling;
  *   - a module's name must be followed by a dot and a name in names_plain, so the module object itself cannot be
  *     assigned or passed. Therefore no chain of attributes leads through a module to another module (random._os,
  *     torch.overrides, functools.sys);
  *   - functions that compute names at run time (getattr, vars, eval, str.format with paths) are not allowed.
- * A reference may use a rejected name for something harmless. The verdict on such a reference is not stored either, so
+ * A reference may use a rejected name for something harmless. The verdict on such a reference is still not stored, so
  * the reference runs again each time.
  *
- * The tokeniser is more lenient than the tokeniser of python_normal_form: it need not find the same tokens as every
- * Python, but it must find every name that some version of Python would find. If the tokeniser cannot find these names,
- * the result is ACCESS_OUTSIDE. */
+ * The tokeniser is more lenient than the tokeniser of python_normal_form. It need not find the same tokens as every
+ * Python, but it must find every name that some version of Python would find. If the tokeniser is not certain to find
+ * all these names, the result is ACCESS_OUTSIDE. */
 #include "cache/python_dependencies.h"
 
 #include <stdbool.h>
@@ -43,7 +43,8 @@ struct word {
 
 struct lexer {
 	const char *at, *end;
-	int line, depth; /* depth: number of open brackets; inside brackets, a line end does not end a statement */
+	/* depth: number of open brackets; the end of a line inside brackets does not end a statement. */
+	int line, depth;
 	int nested;      /* number of enclosing f-strings */
 	struct buf out;  /* struct word … */
 };
@@ -61,8 +62,8 @@ struct look {
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* Modules that a cached reference is allowed to import. All these modules are part of Python or of torch. A name in
- * names_plain has no effect outside the process in any of these modules. */
+/* Modules that a cached reference is allowed to import. All these modules are part of Python or of torch. In each of
+ * these modules, a name in names_plain has no effect outside the process. */
 static const char *const imports_plain[] = {
     "__future__", "abc",       "bisect", "cmath",   "collections", "contextlib", "copy",   "dataclasses", "decimal", "enum",
     "fractions",  "functools", "heapq",  "itertools", "math",      "numbers",    "operator", "random",    "torch",   "typing",
@@ -86,7 +87,7 @@ static const char *const names_outside[] = {
     "breakpoint", "compile", "dir", "eval", "exec", "getattr", "globals", "help", "locals", "open", "vars",
 };
 
-/* Attributes that are rejected even if the text itself binds a name with the same spelling. */
+/* Attributes that are rejected even if the text itself binds the same name. */
 static const char *const attributes_outside[] = {
     "SystemRandom", "ctypes", "data_ptr", "from_file", "fromfile", "load", "numpy", "os", "save", "storage", "sys", "tofile",
     "untyped_storage",
@@ -113,7 +114,7 @@ static const char *const parts_itself[] = {
 };
 
 /* Names with two underscores on each side. Names in the first list do not reveal the source; names in the second list
- * do. A name of this form that is in neither list is not allowed. */
+ * do. A name of this form is not allowed if it is in neither list. */
 static const char *const dunders_plain[] = {
     "__add__",  "__all__",  "__call__", "__contains__", "__eq__", "__future__", "__getitem__",  "__init__",    "__iter__",
     "__len__",  "__main__", "__mul__",  "__name__",     "__neg__", "__next__",  "__post_init__", "__radd__",   "__rmul__",
@@ -207,9 +208,9 @@ static void add(struct lexer *l, enum kind kind, const char *from, size_t length
 
 static bool cut(struct lexer *l);
 
-/* Divides a replacement field of an f-string into words, from its opening brace to its closing brace. The code inside
- * becomes words like other code, between two bracket words that separate it from its surroundings. Returns false if the
- * f-string does not end, or if quotes inside the field may end the f-string. */
+/* Divides a replacement field of an f-string into words, from its opening brace to its closing brace. The code in the
+ * field becomes words like other code; two bracket words separate it from the code around the f-string. Returns false
+ * if the f-string does not end, or if quotes inside the field may end the f-string. */
 static bool cut_braces(struct lexer *l, char quote)
 {
 	int depth = 0;
@@ -530,8 +531,8 @@ static const struct word *look_from(struct look *look, const struct word *word)
 	return word;
 }
 
-/* Returns true if the text itself uses this word as a name: with no dot before it, or as an attribute that the text
- * assigns. */
+/* Returns true if the text itself uses this word as a name: without a dot before it, or as an attribute to which the
+ * text assigns. */
 static bool is_own(const struct look *look, struct span name)
 {
 	for (const struct word *word = look->words; word->kind != WORD_END; word++)
@@ -593,8 +594,8 @@ static void look_attribute(struct look *look, const struct word *word)
 		found_word(look, ACCESS_OUTSIDE, word, ".");
 }
 
-/* Returns whether the word is a string with one of these contents, in single or double quotes, without a prefix and
- * without escapes. */
+/* Returns whether the word is a plain string with one of these contents: in single or double quotes, without a prefix
+ * and without escapes. */
 static bool is_literal(const struct word *word, const char *const *texts, size_t count)
 {
 	if (word->kind != WORD_STRING || !word->plain || word->span.length < 3 || word->span.text[1] == word->span.text[0])
@@ -605,8 +606,8 @@ static bool is_literal(const struct word *word, const char *const *texts, size_t
 	return false;
 }
 
-/* Returns the word after `open("path", "rb")`, if `word` begins such a call for one of the files that the code may
- * open. Otherwise returns `word`. */
+/* If `word` begins a call such as `open("path", "rb")` for a file that the code may open, returns the word after the
+ * call. Otherwise returns `word`. */
 static const struct word *look_open(const struct look *look, const struct word *word)
 {
 	const struct word *at = word + 1;
@@ -702,8 +703,8 @@ static void look_string(struct look *look, const struct word *word)
 	}
 }
 
-/* If the statement that begins here consists only of strings (it has no effect or is a docstring), returns its end.
- * Otherwise returns NULL. */
+/* If the statement that begins at `word` consists only of strings, as a docstring does, returns the end of the
+ * statement. Otherwise returns NULL. */
 static const struct word *only_strings(const struct word *word)
 {
 	while (word->kind == WORD_STRING)

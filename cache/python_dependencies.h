@@ -1,10 +1,10 @@
 /* python_dependencies - divides a Python text into words, and determines from these words what the code can access.
  *
  * The result answers two questions about a reference. First: can the code read its own comments, line numbers or
- * docstrings? If the code can read them, python_normal_form keeps them. Second: may its result depend on anything but
- * its text, its inputs and its interpreter's packages? If the result may depend on anything else, the verdict on the
- * reference is not stored. The module has lists of the words that are known to be harmless; every other word counts as
- * harmful. */
+ * docstrings? If the code can read them, python_normal_form keeps them. Second: may the result depend on anything other
+ * than the code's text, its inputs and the packages of its interpreter? If the result may depend on anything else, the
+ * verdict on the reference is not stored. The module has lists of the words that are known to be harmless; every other
+ * word counts as harmful. */
 #ifndef REFTEST_CACHE_PYTHON_DEPENDENCIES_H
 #define REFTEST_CACHE_PYTHON_DEPENDENCIES_H
 
@@ -12,7 +12,7 @@
 
 enum python_access {
 	ACCESS_NOTHING, /* the code accesses only its inputs, and the libraries whose versions are in the fingerprint */
-	ACCESS_OWN_SOURCE,  /* the code may also read its own source: lines, docstrings, names, frames */
+	ACCESS_OWN_SOURCE,  /* the code may also read its own source: its lines, docstrings, names or frames */
 	/* the code may access anything (files, modules, environment, clock), or contains an unknown word */
 	ACCESS_OUTSIDE,
 };
@@ -21,8 +21,8 @@ struct python_dependencies {
 	enum python_access access;
 	char what[128]; /* if ACCESS_OUTSIDE, the word that is the reason, for example "'os'" or "'torch.load'" */
 	int line;       /* line of the source, from 1 */
-	/* The words by which the code imports or calls the clock or the name of the machine. The clock changes from run
-	 * to run, and the name from machine to machine. The text is "" if the code has no such words. */
+	/* The words with which the code reads the clock or the name of the machine. The clock differs between runs, and
+	 * the name differs between machines. The text is "" if the code has no such words. */
 	char unsteady[128];
 	int unsteady_line;
 };

@@ -1,15 +1,15 @@
 /* python_names - lists the names of Python and torch whose meaning depends on nothing outside a reference, sorted for
- * bsearch. A reference that uses any other name counts as one that may depend on anything
+ * bsearch. If a reference uses any other name, its result counts as one that may depend on anything
  * (cache/python_dependencies.h).
  *
  * A name in `names_plain` may follow a dot, or `from torch import`. The list contains only names that compute from
- * nothing but their arguments (or torch's seeded generators). These names belong to torch, its modules nn,
- * nn.functional, linalg, fft and special, its tensors, dtypes and layers; to math, functools, itertools, collections,
- * dataclasses and typing; or to Python's built-in types. The list omits functions that read files (load, from_file),
- * properties of the machine (get_num_threads, data_ptr, is_pinned), or random numbers of the operating system (seed).
- * The list omits names that call a library whose version is not in the fingerprint (numpy, dlpack, sparse and quantised
- * back ends), or code that reads Python source (jit, compile, overrides). The list omits names that lead to other
- * modules (random._os), so it contains no name with a leading underscore.
+ * nothing but their arguments (or torch's seeded generators). These names belong to torch, to its modules nn,
+ * nn.functional, linalg, fft and special, and to its tensors, dtypes and layers; to the modules math, functools,
+ * itertools, collections, dataclasses and typing; or to Python's built-in types. The list omits functions that read
+ * files (load, from_file), properties of the machine (get_num_threads, data_ptr, is_pinned), and random numbers of the
+ * operating system (seed). The list omits names that call a library whose version is not in the fingerprint (numpy,
+ * dlpack, sparse and quantised back ends), and names of code that reads Python source (jit, compile, overrides). The
+ * list omits names that lead to other modules (random._os), and therefore every name with a leading underscore.
  *
  * A new dtype also needs an entry here, unless the list already contains torch's name of the dtype. */
 #ifndef REFTEST_CACHE_PYTHON_NAMES_H

@@ -4,29 +4,29 @@
  * INDENT and for DEDENT. No token contains a NUL or starts with a mark, so a form can be divided into tokens in only
  * one way.
  *
- * Two sources with the same form mean the same, because Python's compiler sees the tokens, not the space between them.
- * The tokeniser of this file accepts a text only if every Python from 3.8 on finds the same tokens in it. The tokeniser
- * gives up on every other text; for such a text, the form is the text itself ("raw"). In particular:
- *   - a name directly before a quote must be a string prefix; a number must not be followed directly by a letter, a
- *     digit or a quote;
- *   - bytes above 127 are accepted only in strings and comments (valid UTF-8; Python refuses other files);
- *   - the braces of an f-string must balance and must not contain a quote, a backslash or '#'; otherwise Python's
- *     tokenisers until 3.11 and its later tokenisers may disagree where the f-string ends;
- *   - a line that continues after a backslash must not be empty, and no line may begin with a backslash;
+ * Two sources with the same form have the same meaning, because Python's compiler sees the tokens and not the space
+ * between them. The tokeniser of this file accepts a text only if every Python from 3.8 on finds the same tokens in it.
+ * For every other text, the tokeniser gives up, and the form is the text itself ("raw"). In particular:
+ *   - a name directly before a quote must be a string prefix, and a number must not be followed directly by a letter,
+ *     a digit or a quote;
+ *   - bytes above 127 are accepted only in strings and comments, and only as valid UTF-8, because Python refuses other
+ *     files;
+ *   - the braces of an f-string must balance, and must not contain a quote, a backslash or '#', because Python 3.12 may
+ *     disagree with earlier versions about the end of such an f-string;
+ *   - a line that continues after a backslash must not be empty, and a backslash must not begin a line;
  *   - a coding declaration is not treated as a comment.
  *
  * Docstrings: a docstring is the first statement of a module or of the block of a def or class, and consists only of
- * plain strings. A docstring generates no code except for __doc__, so the normal form omits it. A docstring with an
- * escape is kept, because a malformed escape is a syntax error. Strings that are not docstrings are kept, even if they
- * have no effect. If such a kept string is at the position of a docstring, its line gets a separate mark. Without the
- * mark, a text with the lines "b" and ("a") would have the same form as a text with the line ("a") alone, because the
- * docstring "b" is omitted; but ("a") is a docstring only in the second text.
+ * plain strings. A docstring generates no code except the value of __doc__, so the normal form omits it. A docstring
+ * with an escape is kept, because a malformed escape is a syntax error. Other strings are kept, even if they have no
+ * effect. Such a kept string has a separate mark after its line if it is at the position of a docstring. Without the
+ * mark, a text with the lines "b" and ("a") would have the same form as a text with only the line ("a"), because the
+ * docstring "b" is omitted. But ("a") is a docstring only in the second text.
  *
- * Introspection: comments, docstrings and line numbers matter to code that can read them. Code can do so through
- * inspect, frames, tracebacks, __doc__, code objects, a compiler that reads source (torch.jit, triton), or a name
- * computed at run time (getattr, vars, exec). The lists in python_dependencies.c contain the names that are known not
- * to read comments, docstrings and line numbers. If a text contains a word that is not in these lists, its form is
- * raw. */
+ * Introspection: comments, docstrings and line numbers matter to code that can read them. Such code uses inspect,
+ * frames, tracebacks, __doc__, code objects, a compiler that reads source (torch.jit, triton), or a name computed at
+ * run time (getattr, vars, exec). The lists in python_dependencies.c contain the names that are known not to read
+ * comments, docstrings and line numbers. The form of a text with any other word is raw. */
 #include "cache/python_normal_form.h"
 
 #include <string.h>
@@ -40,7 +40,7 @@ enum { BRACKETS_MAX = 200, INDENTS_MAX = 100 };
 enum {
 	MARK_INDENT = 1,
 	MARK_DEDENT = 2,
-	MARK_FIRST = 3, /* ends a line of strings that stands where a docstring can stand and is kept */
+	MARK_FIRST = 3, /* ends a kept line of strings that is at the position of a docstring */
 	MARK_LINE = '\n',
 };
 
@@ -63,7 +63,7 @@ struct scan {
 	bool after_colon;   /* the last token of the line is ':' */
 
 	bool block_next; /* an indented next line opens the block of a def or class */
-	bool doc_place;  /* if the next line consists of strings, it is a docstring */
+	bool doc_place;  /* if the next line consists of strings only, it is a docstring */
 };
 
 /* A piece of the source. */
@@ -228,7 +228,7 @@ static bool scan_indentation(struct scan *s)
 	return true;
 }
 
-/* Reads a backslash, which must end its line; the next line must not be empty. */
+/* Reads a backslash. The backslash must end its line, and the next line must not be empty. */
 static bool scan_continuation(struct scan *s)
 {
 	if (peek(s, 1) != '\n')
@@ -289,7 +289,7 @@ static bool scan_brace(struct scan *s, struct string *string)
 	return string->depth >= 0 && !is_quote(c) && c != '\\' && c != '#' && (c != '\n' || string->triple);
 }
 
-/* Inside a string, a backslash escapes any next character, including a quote. */
+/* In a string, a backslash escapes the next character, even a quote. */
 static bool scan_escape(struct scan *s, struct string *string)
 {
 	char next = peek(s, 1);
@@ -503,7 +503,7 @@ static bool scan_inside_line(struct scan *s)
 	return scan_operator(s);
 }
 
-/* Writes the tokens of the text. Returns false if the tokens are not certain; in this case, the form is the source text
+/* Writes the tokens of the text. Returns false if Python may find other tokens; the form is then the source text
  * itself. */
 static bool scan_text(const char *source, size_t length, struct buf *out)
 {

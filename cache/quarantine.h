@@ -1,5 +1,5 @@
-/* quarantine - sets aside a store that cannot be used: renames its folder, which also contains the lock file, and never
- * deletes it. A process that has the store open can continue to use it. */
+/* quarantine - sets aside a store that cannot be used: renames the store's folder, which also contains the lock file,
+ * and never deletes it. A process that has the store open can continue to use it. */
 #ifndef REFTEST_CACHE_QUARANTINE_H
 #define REFTEST_CACHE_QUARANTINE_H
 
@@ -8,8 +8,7 @@
 #include "base/err.h"
 
 /* Renames the folder `path` to the first free "{path}.aside-N" and creates an empty folder with the old name. `why`
- * says what is wrong with the store. `note` gets a message that names the new path. Returns 0, or -1 with a
- * message. */
+ * says what is wrong with the store. Writes a message with the new path to `note`. Returns 0, or -1 with a message. */
 int quarantine_put(const char *path, const struct err *why, struct err *note, struct err *err);
 
 /* Counts the stores that were set aside from `path` and still exist, and the bytes of their files. */

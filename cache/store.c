@@ -40,8 +40,8 @@ struct store *store_open(const char *root, const struct store_options *options, 
 	return NULL;
 }
 
-/* Checks the pages of the store. If the pages look damaged while another process uses the store, checks the pages again
- * up to PAGE_TURNS times, because the other process may be writing them. Real damage is found in every check. */
+/* Checks the pages of the store. If the pages look damaged while another process uses the store, that process may be
+ * writing them: checks the pages again, up to PAGE_TURNS times. Real damage shows in every check. */
 static enum lmdb_page_check_answer look_at_pages(const char *folder, int fd, struct err *why)
 {
 	enum lmdb_page_check_answer answer = lmdb_page_check(fd, why);

@@ -1,7 +1,7 @@
-/* store - stores verdicts, the fields that each verdict depended on, and facts about files that were read, in one LMDB
- * file below <root>/.reftest/.
+/* store - keeps verdicts, the fields that each verdict depended on, and facts about files, in one LMDB file below
+ * <root>/.reftest/.
  *
- * Layout: <root>/.reftest/cache/data.mdb and lock.mdb (LMDB, see cache/lmdb_env.h). Four tables of records
+ * Layout: <root>/.reftest/cache/data.mdb and lock.mdb (LMDB, see cache/lmdb_env.h). Four tables of records:
  * (cache/checksummed_record.h):
  *   verdicts   subject . witness (32 bytes)           -> when it was stored, the verdict, as verdict_parse reads it
  *   latest     digests of definition . case (32 bytes) -> subject, witness, both names, fields (for explain and status)
@@ -9,13 +9,13 @@
  *   facts      free text                              -> free text (torch's version behind an interpreter, …)
  * Subject and witness are the two digests of a fingerprint (cache/fingerprint.h).
  *
- * A record whose checksum is wrong counts as a miss, never as an error. If a store is not an LMDB database, has another
- * format, or is truncated or corrupt, it is set aside (renamed, never deleted) with a message, and a new store is
+ * A record whose checksum is wrong counts as a miss, never as an error. A store that is not an LMDB database, has
+ * another format, or is truncated or corrupt, is set aside (renamed, never deleted) with a message. A new store is then
  * created. A process must not open a store twice, and must not use a handle after a fork or in two threads. (Only
  * store_each_file_apart starts a second thread, which ends before the function returns.) Every write is one short
- * transaction; if the map is full, the map is enlarged. On a full disk or in a read-only folder, the stored data can
- * still be read, and each write fails with a message. Everything returned is allocated from the caller's arena.
- * Verdicts are also exported and imported as lines (cache/verdict_line.h). */
+ * transaction. If the map is full, it is enlarged. On a full disk or in a read-only folder, the stored data can still
+ * be read, and each write fails with a message. Everything returned is allocated from the caller's arena. Verdicts are
+ * also exported and imported as lines (cache/verdict_line.h). */
 #ifndef REFTEST_CACHE_STORE_H
 #define REFTEST_CACHE_STORE_H
 
@@ -35,13 +35,13 @@ struct store; /* opaque */
 enum cache_answer { CACHE_ERROR = -1, CACHE_MISS = 0, CACHE_HIT = 1 };
 
 struct store_options {
-	bool read_only; /* the store is neither created nor changed; --dry-run, status and explain need this */
+	bool read_only; /* the store is neither created nor changed, as --dry-run, status and explain require */
 };
 
 /* Opens or creates <root>/.reftest/cache, and beside it a .gitignore that ignores .reftest. Returns NULL with a message
- * if there is no usable store. If `read_only`, also returns NULL if the store is damaged, or (with "" in `err`) if
- * there is no store yet. `note` gets a message if a store was set aside, or if the store cannot be written; otherwise
- * `note` is "". */
+ * if no store can be used. If `read_only` is true, also returns NULL if the store is damaged, or (with "" in `err`) if
+ * there is no store yet. Writes a message to `note` if a store was set aside, or if the store cannot be written;
+ * otherwise sets `note` to "". */
 struct store *store_open(const char *root, const struct store_options *options, struct err *note, struct err *err);
 void store_close(struct store *store);
 
@@ -74,7 +74,7 @@ struct latest {
 enum cache_answer store_latest(struct store *store, const char *definition, const char *case_id, struct arena *arena,
                                struct latest *out, struct err *err);
 
-/* Stores several verdicts in one transaction: they become visible together or not at all. */
+/* Stores several verdicts in one transaction, so that they become visible together or not at all. */
 struct store_put {
 	struct digest subject, witness;
 	const char *text; /* written by verdict_write */
@@ -82,27 +82,27 @@ struct store_put {
 	const char *definition, *case_id; /* "rmsnorm/rmsnorm_h4096" */
 	const void *fields;
 	size_t fields_length;
-	bool keep_verdict; /* false if the verdict is stored already, so that only the row of `latest` is written */
+	bool keep_verdict; /* false if the verdict is stored already; then only the row of `latest` is written */
 };
 /* Returns 0, or -1 with a message that says why nothing in `puts` could be stored. */
 int store_put(struct store *store, const struct store_put *puts, int count, struct err *err);
 
-/* Calls `visit` for every stored verdict; the verdicts of one definition follow each other. The record that `visit`
- * gets becomes invalid when `visit` returns, and `visit` must not use the store. `left` is the number of records still
- * to visit, including the record that `visit` gets. `damaged` gets the number of rows with wrong checksums; such rows
- * are left unchanged. Returns 0, or -1 with a message. */
+/* Calls `visit` for every stored verdict, definition by definition. The record becomes invalid when `visit` returns,
+ * and `visit` must not use the store. `left` is the number of records still to visit, including this record. Sets
+ * `damaged` to the number of rows with wrong checksums; such rows are left unchanged. Returns 0, or -1 with a
+ * message. */
 typedef void store_verdict_visit(const struct verdict_line *record, int64_t left, void *context);
 int store_each_verdict(struct store *store, store_verdict_visit *visit, void *context, int64_t *damaged,
                        struct err *err);
 
 /* Stores checked records in one transaction. If a verdict with the same subject and witness is stored already, one of
- * the two is kept. If the reference was fully contained for only one of the two verdicts, that verdict is kept.
- * If containment decides nothing, the newer verdict is kept, or the stored verdict if both have the same time. A time
- * in the future counts as the present. If the last state of a case is stored already, the stored state stays unchanged.
- * Adds the counts to `merged`. Returns 0, or -1 with a message if none of the records was stored. */
+ * the two is kept. If only one of the two verdicts comes from a fully contained reference, that verdict is kept.
+ * Otherwise the newer verdict is kept, or the stored verdict if both have the same time. A time in the future counts as
+ * the present. If the last state of a case is stored already, it is not changed. Adds the counts to `merged`. Returns
+ * 0, or -1 with a message if none of the records was stored. */
 struct store_merged {
-	/* kept: number of records whose verdict was already stored with the same or a later time, or with fuller
-	 * containment */
+	/* kept: number of records that were not stored, because the stored verdict has the same or a later time, or
+	 * fuller containment */
 	int64_t taken, replaced, kept;
 };
 int store_merge(struct store *store, const struct verdict_line *records, int count, struct store_merged *merged,
@@ -112,8 +112,8 @@ int store_merge(struct store *store, const struct verdict_line *records, int cou
 struct store_needs {
 	const struct digest *subjects;    /* the subjects of all cases, sorted bytewise */
 	int subject_count;
-	/* digest_of("op_type/name") of each definition, sorted bytewise; store_gc also keeps the last states of their
-	 * cases. */
+	/* digest_of("op_type/name") of each definition, sorted bytewise; store_gc keeps the last states of the cases of
+	 * these definitions. */
 	const struct digest *definitions;
 	int definition_count;
 	int days; /* verdicts that are at most this many days older than the newest verdict are kept */
@@ -123,8 +123,8 @@ struct store_swept {
 	int64_t damaged;                 /* number of rows with wrong checksums */
 	int64_t bytes_before, bytes_after;
 };
-/* Removes rows that are not needed, and compacts the file if this at least halves its size. `dry_run`: only counts the
- * rows. Returns 0, or -1 with a message. */
+/* Removes rows that are not needed. Then compacts the file, if this at least halves its size. If `dry_run` is true,
+ * only counts the rows. Returns 0, or -1 with a message. */
 int store_gc(struct store *store, const struct store_needs *needs, bool dry_run, struct store_swept *swept,
 	     struct err *err);
 
@@ -166,9 +166,9 @@ typedef void store_visit(const struct file_entry *entry, void *context);
 int store_each_file(struct store *store, const char *prefix, store_visit *visit, void *context, struct err *err);
 
 /* Visits all entries in two threads, each in the order of the paths. A second thread calls `inside` for the entries
- * whose path starts with `prefix`, and the calling thread calls `others` for all other entries. The two visitors must
- * share no data. The second thread has ended when the function returns. The last byte of the prefix must be below 255.
- * Use this function for stores with thousands of entries. */
+ * whose path starts with `prefix`. The calling thread calls `others` for all other entries. The two visitors must share
+ * no data. The second thread has ended when the function returns. The last byte of the prefix must be below 255. Use
+ * this function for stores with thousands of entries. */
 struct file_visitor {
 	store_visit *visit;
 	void *context;
@@ -181,7 +181,7 @@ int store_each_file_apart(struct store *store, const char *prefix, const struct 
 int store_files(struct store *store, const char *prefix, struct arena *arena, const struct file_entry **out,
                 struct err *err);
 /* Writes and deletes many entries in one transaction. A path that cannot be a key of LMDB (empty, or longer than 511
- * bytes) is not stored, so its file is read in each run. */
+ * bytes) is not stored. The file at such a path is read in each run. */
 int store_put_files(struct store *store, const struct file_entry *entries, int count, const char *const *removed,
                     int removed_count, struct err *err);
 

@@ -7,9 +7,9 @@
  *
  * `summary` is a value of enum summary_form. Rows of older versions do not have the last field, the git object id.
  *
- * A run without changes reads all rows (twenty thousand for ten thousand definitions), and spends most of its time on
- * memory accesses. Rows are therefore checked and parsed in LMDB's mapping, without a copy. A caller that needs each
- * row only once visits the rows (store_each_file) instead of copying them (store_files). */
+ * A run without changes reads all rows (twenty thousand for ten thousand definitions), and memory accesses take most of
+ * its time. Rows are therefore checked and parsed in LMDB's mapping, without a copy. A caller that needs each row only
+ * once visits the rows (store_each_file) instead of copying them (store_files). */
 #include "cache/store_internal.h"
 
 #include <limits.h>
@@ -152,8 +152,8 @@ struct range {
 	char bytes[KEY_MAX]; /* of `before` */
 };
 
-/* Returns the range of the keys that start with `prefix`. The range ends before `prefix` with its last byte increased
- * by one. */
+/* Returns the range of the keys that start with `prefix`. The range ends before the key that is `prefix` with its last
+ * byte increased by one. */
 static void range_of(const char *prefix, struct range *out)
 {
 	size_t length = strlen(prefix), end = length;
@@ -263,8 +263,8 @@ int store_each_file_apart(struct store *store, const char *prefix, const struct 
 	range_of(prefix, &passes[INSIDE].range);
 	passes[BELOW].range.before = passes[INSIDE].range.from;
 	passes[ABOVE].range.from = passes[INSIDE].range.before;
-	/* LMDB allows only one thread to use a transaction. The second transaction is not begun with env_begin_read,
-	 * because env_begin_read may move the memory map, which the first transaction uses. */
+	/* LMDB allows only one thread to use a transaction. The second transaction does not begin with env_begin_read,
+	 * because env_begin_read may move the memory map that the first transaction uses. */
 	bool two = mdb_txn_begin(store->env.mdb, NULL, MDB_RDONLY, &second) == 0;
 
 	for (int i = 0; i < PASSES; i++) {

@@ -1,13 +1,13 @@
-/* store_gc - removes the rows that are not needed, in three passes in one write transaction, so that nothing changes
- * between the passes:
+/* store_gc - removes the rows that are not needed, in three passes. All passes are in one write transaction, so nothing
+ * changes between them:
  *
  *   latest     kept if the definition exists, or if the verdict that the row names is kept
  *   verdicts   kept if a row of `latest` for an existing definition names the verdict, or if the verdict is on a
  *              subject of the present dataset or recent
  *   files      kept if the path exists
  *
- * The age of a verdict is measured from the newest verdict, not from the clock. If the age were measured from the
- * clock, all verdicts would be too old after the clock jumped ahead, or after the cache was unused for a year. */
+ * The age of a verdict is measured from the newest verdict, not from the clock. With the clock, all verdicts would be
+ * too old after the clock jumped ahead, or after the cache was unused for a year. */
 #include "cache/store_internal.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ struct sweep {
 	struct store_swept swept;
 };
 
-/* What store_gc does with a row: keep it, remove it because it is not needed, or remove it because it is damaged. */
+/* What store_gc does with a row: keep it, remove it because nothing needs it, or remove it because it is damaged. */
 enum fate { FATE_STAYS, FATE_GOES, FATE_DAMAGED };
 typedef enum fate row_judge(struct sweep *s, const MDB_val *key, const MDB_val *value);
 

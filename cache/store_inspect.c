@@ -1,7 +1,7 @@
 /* store_inspect - checks a store for `cache check`: first the pages without LMDB (cache/lmdb_page_check.h), then every
- * row of each table. A row is valid if the checksum of its record is right, a search for its key finds it (a damaged
- * branch page can hide a row), and its contents are consistent. No lock is taken: if the transaction number changes
- * during the check, another process has written, and the pages are checked again. */
+ * row of each table. A row is valid if three conditions hold: the checksum of its record is right, a search for its key
+ * finds it (a damaged branch page can hide a row), and its contents are consistent. The check takes no lock. If the
+ * transaction number changes during the check, another process has written, and the pages are checked again. */
 #include "cache/store_internal.h"
 
 #include <errno.h>
@@ -65,7 +65,7 @@ static struct row_name text_name(const MDB_val *key)
 /* --- Checks of one row ------------------------------------------------------------------------------------------ */
 
 /* Checks the contents of a row whose checksum is right. Returns NULL if the contents are valid, otherwise a message
- * that says what is wrong. */
+ * with the reason why they are not. */
 typedef const char *row_look(struct inspection *i, const MDB_val *key, struct reader body, struct err *why);
 
 static const char *look_at_verdict(struct inspection *i, const MDB_val *key, struct reader body, struct err *why)

@@ -1,10 +1,10 @@
 /* store_io - visits all verdicts as records (store_each_verdict), and stores records (store_merge), for export and
- * import. A record joins the rows of the two tables that together hold everything about a verdict.
+ * import. A record combines rows of two tables, which together hold everything about a verdict.
  *
- * Export: the rows of `latest` are read first and sorted by the verdict that each row names. The table of verdicts has
- * the same order, so one pass over both finds the cases of each verdict. Verdicts are then visited in the order of
- * `latest`, definition by definition, because similar lines next to each other compress well. One read transaction
- * reads all rows, without copying them from LMDB's mapping.
+ * Export: the rows of `latest` are read first, and are sorted by the key of the verdict that each row names. The table
+ * of verdicts has the same order, so one pass over the two lists finds the cases of each verdict. The verdicts are then
+ * visited in the order of `latest`, definition by definition, because similar lines next to each other compress well.
+ * One read transaction reads all rows, without copying them from LMDB's mapping.
  *
  * Import: records are sorted by their keys, because LMDB fills its pages completely if rows are appended in order. */
 #include "cache/store_internal.h"
@@ -304,8 +304,8 @@ static int look(MDB_cursor *cursor, const struct in *in, const struct verdict_li
 	return rc == MDB_NOTFOUND ? 0 : rc;
 }
 
-/* Returns whether the stored verdict with the same witness is kept. If the reference was fully contained for only one
- * of the two verdicts, that verdict stays. If containment decides nothing, the newer verdict stays. */
+/* Returns whether the stored verdict with the same witness is kept. If only one of the two verdicts comes from a fully
+ * contained reference, that verdict stays. Otherwise the newer verdict stays. */
 static bool stored_stays(const struct in *in, const struct stored_on_subject *stored, const struct verdict_line *record)
 {
 	if (!stored->same)
@@ -330,7 +330,7 @@ static int keep_margin(struct rows *rows, const struct verdict_row *stored, cons
 }
 
 /* Stores the verdict of a record. If a newer verdict on the same subject is stored already, the row gets the
- * transaction number 0, which makes it older than that verdict. */
+ * transaction number 0, so it counts as older than that verdict. */
 static int take_verdict(struct rows *rows, struct in *in, const struct verdict_line *record, int place)
 {
 	struct stored_on_subject stored_on_subject;
@@ -384,8 +384,7 @@ static int take_all(MDB_txn *txn, struct env *env, void *context)
 	return rc;
 }
 
-/* Sorts the cases that the records name by the keys of these cases; if several records name a case, keeps the newest
- * record. */
+/* Sorts the cases that the records name by their keys. If several records name a case, keeps only the newest record. */
 static void sort_names(struct in *in)
 {
 	size_t room = 0;
@@ -404,8 +403,8 @@ static void sort_names(struct in *in)
 	qsort(in->named, in->named_count, sizeof *in->named, named_order);
 }
 
-/* Returns an upper estimate of the bytes that the rows need. In the worst case, half of each page stays free; branch
- * pages and copies of changed pages also need space. */
+/* Returns an upper bound of the bytes that the rows need. In the worst case, half of each page stays free. Branch pages
+ * and copies of changed pages also need space. */
 static uint64_t room_for(const struct in *in)
 {
 	uint64_t bytes = 0;

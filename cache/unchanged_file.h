@@ -1,6 +1,6 @@
-/* unchanged_file - decides, without reading a file, whether it still has the content that an earlier run read.
+/* unchanged_file - decides, without reading a file, whether the file still has the content that an earlier run read.
  *
- * A file counts as unchanged if its stat (inode, size, mtime, ctime) is the same as in the earlier run, and if this
+ * A file counts as unchanged if it has the same stat (inode, size, mtime, ctime) as in the earlier run, and if this
  * stat can be trusted. A stat can be trusted if every change of the content after the earlier read must have changed
  * the stat. Two kinds of change may leave the stat unchanged:
  * - a write within the same tick of the filesystem's clock as the read (git calls such an entry "racily clean"),
@@ -21,7 +21,7 @@ struct file_seen {
 	struct file_stat stat;
 	int64_t read_ns; /* wall-clock time just before the file was read; 0: the stat is never trusted */
 	struct digest content;
-	struct object_name object; /* the object id of this content in git, if git's index had one for this path */
+	struct object_name object; /* git's object id of this content, if git's index had an entry for this path */
 };
 
 /* A stat is trusted only if the last change of the file was at least this long before the read. */
@@ -30,9 +30,9 @@ enum { UNCHANGED_FILE_RACY_MS = 2000 };
 /* Returns whether a file whose stat is `now` has the content of `seen`. */
 bool file_seen_holds(const struct file_seen *seen, const struct file_stat *now);
 
-/* Returns whether `earlier` proves that the file `path` in the directory `dir` has `content`; `earlier` is NULL if
- * nothing is known. If the file exists and `earlier` has this content, sets the stat and the time of the read in
- * `seen`. */
+/* Returns whether `earlier` proves that the file `path` in the directory `dir` has `content`. `earlier` is NULL if
+ * nothing is known about the file. If the file exists and `earlier` has this content, stores the file's stat and the
+ * time of the read in `seen`. */
 bool file_seen_proves(int dir, const char *path, const struct file_seen *earlier, const struct digest *content,
 		      struct file_seen *seen);
 
@@ -45,8 +45,7 @@ struct file_reading {
 struct file_reading file_reading_begin(int dir, const char *path);
 
 /* Returns the time of the read, for file_seen.read_ns. `st` is the stat of the file that was read. Returns 0 if the
- * file could change without a change of its stat, or if `st` is not the stat of the file that file_reading_begin
- * found. */
+ * file can change without a change of its stat, or if `st` is not the stat that file_reading_begin found. */
 int64_t file_reading_time(const struct file_reading *reading, const struct stat *st);
 
 #endif

@@ -10,8 +10,8 @@
  *   verdict   = verdict_write's JSON
  *
  * Subject and witness are the two digests of a fingerprint (cache/fingerprint.h). A line contains everything about a
- * verdict, but no data of one machine, such as absolute paths or file timestamps. The line omits values that the reader
- * can compute: the witness and the time from the verdict, and the subject from the fields. The checksum detects
+ * verdict, but nothing about one machine, such as absolute paths or file timestamps. The line omits values that the
+ * reader can compute: the witness and the time from the verdict, and the subject from the fields. The checksum detects
  * accidents. A signature, if one is required, proves who wrote the record. */
 #ifndef REFTEST_CACHE_VERDICT_LINE_H
 #define REFTEST_CACHE_VERDICT_LINE_H
@@ -54,22 +54,23 @@ struct verdict_line {
 };
 
 /* Appends the record as a line. Omits names that contain control characters, and fields that fields_write did not
- * write. Returns 0. If the verdict is not JSON on one line or the line would be too long, returns -1 with an error
- * message and appends nothing. */
+ * write. Returns 0. Returns -1 with an error message and appends nothing if the verdict is not JSON on one line, or if
+ * the line would be too long. */
 int verdict_line_write(const struct verdict_line *record, struct buf *out, struct err *err);
 
-/* Reads a line (`length` without its LF) and checks everything except the signature. `text` and `fields` of the record
- * point into the line; the rest is in `arena`. Returns the verdict of the record, or NULL with a message. */
+/* Reads a line of `length` bytes, without its LF, and checks everything except the signature. `text` and `fields` of
+ * the record point into the line; the rest is in `arena`. Returns the verdict of the record, or NULL with a message. */
 const struct verdict *verdict_line_read(const char *line, size_t length, struct arena *arena, struct verdict_line *out,
 				       struct err *err);
 
-/* Checks that a record is consistent: its names can be printed, its fields hash to its subject and witness, and its
- * verdict has that witness and the record's time. Returns the verdict, in `arena`, or NULL with a message. */
+/* Checks that a record is consistent. Its names must be printable, the digests of its fields must be its subject and
+ * witness, and its verdict must have this witness and the record's time. Returns the verdict, in `arena`, or NULL with
+ * a message. */
 const struct verdict *verdict_line_check(const struct verdict_line *record, struct arena *arena, struct err *err);
 
 /* Appends the bytes that a signature covers: a line that names the purpose, then subject, witness, time and verdict.
- * Fields and names are not signed, because they only help to explain a verdict: they do not decide for which case the
- * verdict counts. */
+ * Fields and names are not signed, because they do not decide to which case the verdict applies; they only help to
+ * explain the verdict. */
 void verdict_line_signed(const struct verdict_line *record, struct buf *out);
 
 #endif

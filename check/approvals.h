@@ -4,8 +4,8 @@
 
 #include "check/dataset_index.h"
 
-/* Reports approvals that belong to no definition, that cannot be read, or that approve an older text of the definition.
- * Call this function after the definitions are checked. */
+/* Reports an approval if no definition belongs to it, if it cannot be read, or if it approves an older text of the
+ * definition. Call this function after the definitions are checked. */
 void check_approvals(struct dataset_index *index);
 
 #endif

@@ -53,8 +53,8 @@ static void check_workload_owners(const struct dataset_index *index)
 	}
 }
 
-/* Reports files in truths/ (the dataset's own ground truths) that belong to no definition, or that are not Python with
- * a function `run`. */
+/* Reports a file in truths/ (the dataset's own ground truths) if no definition belongs to it, or if it is not Python
+ * with a function `run`. */
 static void check_truths(struct dataset_index *index)
 {
 	for (int i = 0; i < index->dataset.truth_count; i++) {
@@ -74,8 +74,8 @@ static void check_truths(struct dataset_index *index)
 	}
 }
 
-/* Reports files at places where no program looks for them. A file at the wrong depth is an error, because somebody
- * expects it to be verified. */
+/* Reports files at places where no program looks for them. A file at the wrong depth is an error, because the author
+ * probably expects that it is verified. */
 static void check_stray(const struct dataset_index *index, const char *kind, const char *suffix)
 {
 	struct string_list files =

@@ -2,7 +2,7 @@
  * traces.
  *
  * The loaders in dataset/ have the rules for one file. This module adds the rules that concern several files: names
- * must match paths, files must belong to a definition, tensors must fit a workload, and traces must cover the
+ * must match paths, each file must belong to a definition, tensors must fit their workload, and traces must cover the
  * workloads. */
 #ifndef REFTEST_CHECK_CHECK_H
 #define REFTEST_CHECK_CHECK_H

@@ -1,5 +1,5 @@
-/* dataset_index - the data that all checks of one dataset share: its definitions, with their workloads and
- * solutions. */
+/* dataset_index - the data that all checks of one dataset share: the definitions of the dataset, with their workloads
+ * and solutions. */
 #ifndef REFTEST_CHECK_DATASET_INDEX_H
 #define REFTEST_CHECK_DATASET_INDEX_H
 

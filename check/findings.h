@@ -48,20 +48,20 @@ const char *topic_name(enum topic topic);
 void findings_add(struct findings *findings, enum severity severity, enum topic topic, const char *path, int line,
 		  const char *format, ...) __attribute__((format(printf, 6, 7)));
 
-/* Adds a message from a loader in dataset/. If the message begins with "PATH:LINE:COLUMN: " or "PATH: ", the finding
- * gets this position. */
+/* Adds a message from a loader in dataset/. If the message begins with "PATH:LINE:COLUMN: " or "PATH: ", this becomes
+ * the position of the finding. */
 void findings_add_message(struct findings *findings, enum severity severity, enum topic topic, const char *path,
 			  const char *message);
 
-/* Removes each finding from number `from` on whose file is neither one of `paths` nor below one of `paths`. "." stands
- * for the whole dataset. */
+/* Removes the findings whose number is `from` or higher, except those whose file is one of `paths` or is below one of
+ * `paths`. "." stands for the whole dataset. */
 void findings_keep(struct findings *findings, int from, const char *const *paths, int count);
 
-/* Puts a folder before the path of each finding from number `from` on. */
+/* Puts a folder before the path of each finding whose number is `from` or higher. */
 void findings_prefix(struct findings *findings, int from, const char *folder);
 
-/* A finding from number `from` on may have a path that is a symbolic link below `root`. Replaces such a path by that of
- * the link's target. */
+/* Changes the findings whose number is `from` or higher: if a path is a symbolic link below `root`, replaces the path
+ * by that of the link's target. */
 void findings_follow_links(struct findings *findings, int from, const char *root);
 
 /* Sorts by severity, path, line, column and message. */

@@ -15,7 +15,7 @@ struct walk {
 	int root;
 	struct findings *findings;
 	struct string_list files;
-	const char *suffix; /* suffix of the files; NULL: .json or .jsonl */
+	const char *suffix; /* the suffix that files must have; NULL: .json or .jsonl */
 	int folders; /* that were listed */
 };
 

@@ -12,8 +12,8 @@ struct open_blob {
 	struct safetensors file;
 	bool reported; /* the file cannot be used, and a finding says so */
 	struct err err;
-	/* `missing` counts the tensor files of the workload file in two groups, the missing ones and those that are not
-	 * fetched; `line` has the first line that names a file of the group */
+	/* `missing`: how many tensor files are missing, and how many are not fetched; `line`: for each of the two
+	 * groups, the first line that names such a file */
 	int missing[2], line[2];
 	const char *first[2];
 };
@@ -35,7 +35,7 @@ static void open_blob(const struct dataset_index *index, const char *path, struc
 	blob->answer = safetensors_open(index->dataset.fd, path, index->arena, &blob->file, &blob->err);
 }
 
-/* Reports that the file in `blob` cannot be used, unless a finding already says so. Missing files are only counted,
+/* Reports that the file in `blob` cannot be used, unless a finding already reports it. Missing files are only counted,
  * because often all files are missing. */
 static void refuse_blob(const struct dataset_index *index, const char *path, int line, const char *input,
 			struct open_blob *blob)

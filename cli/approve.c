@@ -113,7 +113,7 @@ static int write_file(const struct result *result, const struct approval *approv
 	return rc < 0 ? -1 : 0;
 }
 
-/* If the dataset already has an approval of exactly this code, returns this approval, else NULL. */
+/* Returns the dataset's approval of exactly this code, or NULL if there is none. */
 static const struct approval *approved_before(const struct result *result, const char *path, struct arena *arena)
 {
 	struct buf bytes = {0};
@@ -126,7 +126,7 @@ static const struct approval *approved_before(const struct result *result, const
 	return found.code == APPROVED_SAME_CODE ? found.approval : NULL;
 }
 
-/* Returns why a result cannot be approved, and sets the outcome. Returns NULL if the result can be approved. */
+/* Returns why a result cannot be approved, or NULL if it can be approved. Also sets the outcome. */
 static const char *why_not(const struct result *result, enum outcome *outcome, struct arena *arena)
 {
 	const char *reason = reason_name(result->reason), *message = result->message;

@@ -69,7 +69,7 @@ static int run_and_report(struct run *run, const struct bench_options *o, const 
 	return latencies_keep(run, err) < 0 ? EXIT_INTERNAL : exit_status_of_run(run, false);
 }
 
-/* Cases run one after the other, so that none slows down another. */
+/* Cases run one after the other, so that no case slows down another. */
 static int run(struct program *program, const struct bench_options *o, const struct words *names, struct err *err)
 {
 	struct run_options options;

@@ -11,7 +11,7 @@
 
 extern char **environ;
 
-/* Runs a program with the same access to files as this program; signals can end it. Returns the exit status of the
+/* Runs a program with the same access to files as this program. Signals can end it. Returns the exit status of the
  * program, or -1. */
 static int run_program(const char *const *words)
 {

@@ -46,7 +46,7 @@ static const struct option_row rows[] = {
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
 /* Opens the store of the root. On failure, returns NULL and sets the exit status `code`. If a read-only command finds
- * no cache, `code` is EXIT_UNVERIFIED, because a missing cache is neither a success nor an error. */
+ * no cache, sets `code` to EXIT_UNVERIFIED, because a missing cache is neither a success nor an error. */
 static struct store *open_store(struct program *program, bool read_only, int *code, struct err *err)
 {
 	struct err note = {""};
@@ -242,9 +242,9 @@ static int check_rules(void *context, const struct verdict_line *record, struct 
 	return suffices ? 0 : -1;
 }
 
-/* Returns the containment that imported verdicts must have. If $REFTEST_CACHE_KEY is set, verdicts count only if their
- * references were fully contained, unless an option says otherwise. A reference that was not contained could have read
- * the key and signed anything. The settings of the dataset cannot weaken this requirement, because the author of the
+/* Returns the containment that imported verdicts must have. If $REFTEST_CACHE_KEY is set, and no option says otherwise,
+ * verdicts count only if their references were fully contained. A reference that was not contained could have read the
+ * key and signed anything. The settings of the dataset cannot weaken this requirement, because the author of the
  * settings may be a stranger. */
 static const char *import_required(const struct program *program, const struct cache_options *o, bool keyed)
 {
@@ -382,8 +382,8 @@ static int note_sparse(const struct dataset *dataset, struct buf *definitions, s
 	return rc;
 }
 
-/* Collects the names of all definitions in the working tree and the subjects of all their cases, at every size, with
- * edge and gradient cases. */
+/* Collects the names of all definitions in the working tree, and the subjects of all their cases: cases of every size,
+ * edge cases and gradient cases. */
 static int present_tree(struct program *program, struct buf *subjects, struct buf *definitions, struct err *err)
 {
 	struct run_options options = {

@@ -1,5 +1,5 @@
-/* cached_run - does a run that executes no case, for the commands that show the cases of a dataset or the contents of
- * the cache. */
+/* cached_run - plans a run without executing a case, for the commands that show the cases of a dataset or the contents
+ * of the cache. */
 #ifndef REFTEST_CLI_CACHED_RUN_H
 #define REFTEST_CLI_CACHED_RUN_H
 

@@ -89,8 +89,8 @@ static bool is_read(const char *below)
 	return strcmp(below, ".") == 0;
 }
 
-/* Adds a folder that is in no dataset. If the folder contains problems (dataset/linked_dataset.h), the problems become
- * a dataset of links; otherwise the files of the folder are added one by one. */
+/* Adds a folder that is in no dataset. If the folder contains problems (dataset/linked_dataset.h), they become a
+ * dataset of links. Otherwise, the files of the folder are added one by one. */
 static int add_folder(struct targets *targets, const char *path, struct err *err)
 {
 	char root[PATH_MAX];
@@ -135,7 +135,7 @@ static int add_operand(struct targets *targets, const char *path, struct err *er
 	const char *parent = arena_copy(arena, full, (size_t)(strrchr(full, '/') - full));
 
 	if (!folder && linked_dataset_is_problem(parent))
-		return add_folder(targets, parent, err); /* definition.json and workload.jsonl belong together */
+		return add_folder(targets, parent, err); /* definition.json and workload.jsonl are checked together */
 	if (!folder) {
 		add_path(targets, NULL, NULL, path);
 		return 0;
@@ -143,7 +143,7 @@ static int add_operand(struct targets *targets, const char *path, struct err *er
 	return add_folder(targets, path, err);
 }
 
-/* Finds what to check: the operands if there are any, otherwise the dataset that other commands also find. */
+/* Finds what to check: the operands if there are any, otherwise the dataset that other commands would also use. */
 static int find_targets(struct program *program, const struct words *names, struct targets *targets, struct err *err)
 {
 	targets->list = arena_array(targets->arena, (size_t)names->count + 1, sizeof *targets->list);

@@ -37,7 +37,7 @@ struct command {
 	const char *summary;	 /* one line */
 	const char *synopsis;	 /* the arguments in the usage line: "[options] [NAME…]" */
 	const char *description; /* paragraphs */
-	bool hidden;		 /* only the Makefile and shell scripts run this command; --help does not list it */
+	bool hidden;		 /* only the Makefile and shell scripts run this command, so --help does not list it */
 	enum operands operands;	 /* the kind of the command's NAME arguments; unused if the command has subcommands */
 	const struct option_row *rows;
 	int row_count;
@@ -55,8 +55,8 @@ extern const struct command command_verify, command_list, command_help, command_
 /* All commands in the order in which --help lists them; hidden commands are last. */
 extern const struct command *const commands[];
 extern const int command_count;
-/* Returns the command with the name `name`. If there is no such command, returns NULL and sets `err`, which suggests
- * the most similar name. */
+/* Returns the command with the name `name`. If there is no such command, returns NULL and sets `err` to a message that
+ * suggests the most similar name. */
 const struct command *command_named(const char *name, struct arena *arena, struct err *err);
 int command_shown(void); /* the number of commands that are not hidden */
 

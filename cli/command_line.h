@@ -15,8 +15,8 @@ struct command_line {
 };
 
 /* Parses a command's arguments into the command's struct `into`. Returns true if the caller must run the command.
- * Returns false after an error, and after -h or --help, for which it prints the help text. Always call command_line_end
- * afterwards: it prints the error if there is one, frees memory, and returns the exit status. */
+ * Returns false after an error. Also returns false after -h or --help, and then prints the help text. Always call
+ * command_line_end afterwards. It prints the error if there is one, frees memory, and returns the exit status. */
 bool command_line_begin(struct command_line *line, const struct command *command, int argc, char **argv, void *into);
 int command_line_end(struct command_line *line);
 

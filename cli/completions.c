@@ -1,4 +1,4 @@
-/* completions - lists the words that can complete a command line (`reftest complete`), and contains the scripts by
+/* completions - lists the words that can complete a command line (`reftest complete`). Also contains the scripts with
  * which bash, zsh and fish ask for these words.
  *
  * `reftest complete WORD…` gets the words after "reftest" up to the cursor; the last word is to be completed and may be
@@ -16,8 +16,8 @@
 
 /* The part of a command line before the cursor. */
 struct line {
-	const char *word; /* the word to complete, or the value in it after "--name=" */
-	int head;	  /* number of bytes before `word` that belong to the same word: "--name=" */
+	const char *word; /* the word to complete; of a word "--name=value", only the value */
+	int head;	  /* number of bytes of "--name=" before `word`; 0 for other words */
 	const struct command *command;
 	const char *operand;		/* the first operand; NULL: none yet */
 	const char *root;		/* value of --root; NULL: none */
@@ -109,8 +109,8 @@ static struct line read_line(int count, char **words)
 
 /* ---- the words that are possible there -------------------------------------------------------------------------- */
 
-/* Lists the definitions of the dataset: "NAME", or "OP_TYPE/NAME" if the word has a slash. If `op_types` is true, lists
- * the op_types instead. */
+/* Lists the definitions of the dataset as "NAME", or as "OP_TYPE/NAME" if the word to complete has a slash. If
+ * `op_types` is true, lists the op_types instead. */
 static void list_definitions(const struct line *line, bool op_types)
 {
 	bool home = line->root != NULL && line->root[0] == '~';

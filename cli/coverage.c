@@ -30,7 +30,7 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-/* Returns EXIT_USAGE if a definition could not be read, because the coverage without this definition is incomplete. */
+/* Returns EXIT_USAGE if a definition could not be read, because the coverage is then incomplete. */
 static int show(struct run *run, const void *command, struct err *err)
 {
 	const struct coverage_options *o = command;

@@ -1,5 +1,5 @@
-/* dataset_stats - counts the definitions of a dataset, by op_type and by model: all definitions, the definitions with a
- * test, and the verified definitions. */
+/* dataset_stats - counts the definitions of a dataset, by op_type and by model. Counts all definitions, the definitions
+ * with a test, and the verified definitions. */
 #ifndef REFTEST_CLI_DATASET_STATS_H
 #define REFTEST_CLI_DATASET_STATS_H
 

@@ -101,8 +101,8 @@ static bool is_selected(const struct run *run, const char *path)
 	return false;
 }
 
-/* Returns whether the definition on the disk has the schema and the code of the commit. `*what` lists the other members
- * that differ, or is NULL. */
+/* Returns whether the definition on the disk has the schema and the code of the commit. Sets `*what` to a list of the
+ * other members that differ, or to NULL. */
 static bool same_code(const struct run *run, const struct dataset_file *file, const struct base_reference *base,
 		      const char **what, struct arena *arena)
 {
@@ -125,8 +125,9 @@ static bool same_code(const struct run *run, const struct dataset_file *file, co
 	return true;
 }
 
-/* Removes from the selection the definitions that need not run: those that are unchanged, added, or have the same code.
- * Adds a difference for each added definition and for each changed file with the same code. */
+/* Removes from the selection the definitions that need not run: unchanged definitions, added definitions, and
+ * definitions with the same code. Adds a difference for each added definition and for each changed file with the same
+ * code. */
 static void drop_those_that_need_not_run(struct run *run, struct diff *diff)
 {
 	int kept = 0;

@@ -1,8 +1,8 @@
-/* doctor - lists the programs, libraries and devices that reftest found on this machine, and the missing ones. For each
- * missing item, the list has the command that installs or repairs it.
+/* doctor - lists the programs, libraries and devices that reftest found on this machine, and those that are missing.
+ * For each missing item, the command also prints how to install or repair it.
  *
- * Each check adds one line to the output. If a program or library is missing that verification on the CPU needs, the
- * exit status is 3. Other missing items do not change the exit status. The command changes no file and runs no
+ * Each check adds one line to the output. The exit status is 3 if a program or library is missing that verification on
+ * the CPU needs. Other missing items do not change the exit status. The command changes no file and runs no
  * reference. */
 #include "cli/command.h"
 #include "cli/command_line.h"
@@ -41,7 +41,7 @@ enum { LINES_MAX = 32, SMALL_FILE = 64 * 1024, TORCH_MAJOR = 2, TORCH_MINOR = 4 
 struct line {
 	const char *name;
 	bool needed, ok;
-	const char *found; /* the version or path that was found, or a message that says what is missing */
+	const char *found; /* the version or path of the item, or a message that says what is missing */
 	const char *mend;  /* the command that installs or repairs it; NULL: nothing to repair */
 };
 
@@ -54,7 +54,7 @@ struct doctor {
 	const char *python; /* absolute path; NULL: none */
 	char device_class[64]; /* class of the device that `verify` would use */
 	struct ground_truths_matrix matrix;
-	bool installed;     /* the program is not in a checkout, so make cannot repair it */
+	bool installed;     /* reftest is installed and does not run from a checkout, so make cannot repair it */
 	bool torch_cuda;    /* torch is installed and built for CUDA */
 	int gpus;
 	int files;          /* number of definitions and workload files; 0 if there is no dataset */
@@ -198,7 +198,7 @@ static void examine_kernels(struct doctor *d)
 		                 d->program->kernels.api->op_count, d->program->kernels.api->digest), NULL);
 }
 
-/* Returns whether the CUDA library is in the same folder as the CPU library, where make and an installation put it. */
+/* Returns whether the CUDA library is in the folder of the CPU library, where make and an installation put it. */
 static bool cuda_library_exists(const struct doctor *d)
 {
 	char path[4096];
@@ -311,7 +311,7 @@ static void examine_truths(struct doctor *d)
 		m->trouble = arena_string(&d->arena, err.text);
 }
 
-/* Checks whether verdicts can be stored: the folder of the cache, or its nearest existing parent, must be writable. */
+/* Checks whether verdicts can be stored. The folder of the cache, or its nearest existing parent, must be writable. */
 static void examine_new_cache(struct doctor *d)
 {
 	const char *folder = arena_printf(&d->arena, "%s/.reftest", d->program->root);
@@ -421,8 +421,8 @@ static void examine_inotify(struct doctor *d)
 									 "once, at most:");
 }
 
-/* Tries the sandbox of references. References run even if layers are missing; in this case, the line in the output says
- * what references can reach. */
+/* Tries the sandbox of references. References run even if layers are missing; the line in the output then says what
+ * references can reach. */
 static void examine_containment(struct doctor *d)
 {
 	char sentences[CONTAINMENT_SENTENCES];
@@ -534,7 +534,7 @@ static int examine(struct program *program, const char *python, bool json)
 	examine_cache(&doctor);
 	examine_remote(&doctor);
 	examine_key(&doctor);
-	secrets_forget(&program->secrets); /* other processes may read the sandbox's memory */
+	secrets_forget(&program->secrets); /* before the sandbox starts, because other processes may read its memory */
 	examine_containment(&doctor);
 	examine_inotify(&doctor);
 	examine_truths(&doctor);

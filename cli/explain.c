@@ -1,4 +1,4 @@
-/* explain - prints whether a definition is verified, stale or unknown, and which fields of its fingerprint changed
+/* explain - prints whether a definition is verified, stale or unknown, and which fields of its fingerprint have changed
  * since its last verdict. The command executes no case and writes no file. */
 #include "cli/command.h"
 #include "cli/command_line.h"
@@ -44,8 +44,8 @@ static const char *value_then(const struct fields *then, const char *tag)
 	return NULL;
 }
 
-/* Returns the number of ground truths that were tried for the stored verdict until one of them decided the case.
- * Returns 1 if all ground truths had to agree, and 0 if the store no longer contains the verdict. */
+/* Returns how many ground truths were tried for the stored verdict, including the one that decided the case. Returns 1
+ * if all ground truths had to agree, and 0 if the store no longer contains the verdict. */
 static int asked_then(struct store *store, const struct latest *latest, struct arena *arena)
 {
 	const struct stored_verdict *stored;
@@ -63,8 +63,8 @@ static int asked_then(struct store *store, const struct latest *latest, struct a
 }
 
 /* Returns a verdict with the ground truths that a run would use now. It is unknown how many of these ground truths a
- * run would try. This function assumes that the run tries the first `asked` (all of them with --ground-truth all), and
- * that the ground truth of the stored verdict decides the case again. */
+ * run would try before one decides the case. This function assumes that the run tries the first `asked` ground truths
+ * (with --ground-truth all, all of them), and that the ground truth of the stored verdict decides the case again. */
 static struct verdict verdict_now(const struct truths *truths, const struct fields *then, int asked, struct arena *arena)
 {
 	const char *decider = value_then(then, "witness.ground_truth");
@@ -160,8 +160,8 @@ static bool equal_texts(const char *a, const char *b)
 	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-/* If the stored verdicts of all cases have the same isolation, for the same reason, returns one of these verdicts.
- * Otherwise returns NULL. */
+/* Returns the stored verdict of a case if the verdicts of all cases have the same isolation, for the same reason;
+ * otherwise NULL. Otherwise returns NULL. */
 static const struct verdict *common_isolation(const struct result *result)
 {
 	const struct verdict *first = NULL;
@@ -178,7 +178,7 @@ static const struct verdict *common_isolation(const struct result *result)
 	return first;
 }
 
-/* `isolated`: the lines about the definition have already stated how its cases were isolated. */
+/* `isolated` is true if the lines about the definition have already stated how its cases were isolated. */
 static void explain_case(const struct result *result, const struct case_result *c, bool isolated, struct arena *arena)
 {
 	const struct verdict *v = c->verdict;

@@ -1,5 +1,5 @@
-/* extract - the options and the output of `reftest extract`. extract/extract.c makes the definitions and writes them;
- * between these two steps, cli/extract_check.c verifies them. */
+/* extract - the options and the output of `reftest extract`. extract/extract.c makes the definitions,
+ * cli/extract_check.c verifies them, and extract/extract.c then writes them. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 
@@ -232,7 +232,7 @@ static void print_text(const struct model *model, const struct extract_result *r
 	show_print(stdout, "\n");
 }
 
-/* Makes, verifies and writes the definitions. `status` gets the exit status of the verdicts. */
+/* Makes, verifies and writes the definitions. Sets `status` to the exit status of the verdicts. */
 static int extract_and_check(struct program *program, const struct extract_options *o, const struct extract_request *request,
 			     struct extract_result *result, int *status, struct arena *arena, struct err *err)
 {

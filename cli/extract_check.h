@@ -13,9 +13,9 @@ struct extract_check {
 };
 
 /* Runs the small cases of each new definition. Removes the definitions that do not pass from the files to write. For
- * each conflict, sets whether both references behave alike. `status` gets the exit status of the verdicts. If the root
- * of the program is known, verdicts go to its cache. Returns 0, or an exit status after an error (with a message in
- * `err`) or an interrupt. If the result is not 0, the caller must write nothing. */
+ * each conflict, sets whether both references behave alike. Sets `status` to the exit status of the verdicts. If the
+ * root of the program is known, verdicts go to its cache. Returns 0, or an exit status after an error (with a message
+ * in `err`) or an interrupt. If the result is not 0, the caller must write nothing. */
 int extract_check(struct program *program, const struct extract_check *check, struct extract_result *result, int *status,
 		  struct arena *arena, struct err *err);
 

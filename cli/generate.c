@@ -62,7 +62,7 @@ static enum layout choose_layout(const struct generate_options *o, const char *r
 	return layout;
 }
 
-/* `not_audited`: it was not examined whether the hand-written tests can fail. */
+/* `not_audited` is true if this run did not examine whether the hand-written tests can fail. */
 static void print_summary(const struct generate_options *o, const struct update_result *g, bool not_audited)
 {
 	for (int i = 0; i < g->message_count; i++)
@@ -100,7 +100,7 @@ static int exit_code(const struct generate_options *o, const struct update_resul
 	return g->invalid > 0 ? EXIT_USAGE : EXIT_VERIFIED;
 }
 
-/* Prints what hinders hand-written tests: that they cannot fail, or that pytest cannot collect them. */
+/* Prints which hand-written tests cannot fail, and which tests pytest cannot collect. */
 static void print_hindered(const struct generate_options *o, const struct vacuous_tests *found)
 {
 	const bool one = found->uncollected == 1;

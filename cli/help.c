@@ -42,7 +42,8 @@ static void put_paragraphs(FILE *out, const char *text)
 	}
 }
 
-/* Prints `left` (an option or a command) and its description, which starts on the next line if `left` is too long. */
+/* Prints `left` (an option or a command) and its description. The description starts on the next line if `left` is too
+ * long. */
 static void put_entry(FILE *out, const char *left, const char *text, int width)
 {
 	int wide = columns(left, strlen(left));

@@ -10,7 +10,7 @@
 void help_command(const struct command *command, FILE *out);
 void help_program(FILE *out);
 
-/* Returns the description of an option: its help text, and its choices if there are any. Allocated in the arena. */
+/* Returns the description of an option: its help text and, if it has choices, its choices. Allocated in the arena. */
 const char *help_of_row(const struct option_row *row, struct arena *arena);
 
 #endif

@@ -1,4 +1,4 @@
-/* help_command - `reftest help` prints the help text of the program or of a command. */
+/* help_command - prints the help text of the program or of a command (`reftest help`). */
 #include "cli/command.h"
 #include "cli/command_line.h"
 

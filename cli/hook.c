@@ -2,8 +2,8 @@
  * runs hooks (core.hooksPath; the folder that worktrees share). Uninstalling restores the previous hooks.
  *
  * An existing hook is renamed and runs first; if it fails, nothing is verified. A hook of reftest is recognized by its
- * second line and by its third line, a digest of the rest of the file. With this digest, the command detects a hook
- * that a user edited or another program wrote; it leaves such a hook unchanged and reports it. */
+ * second line and by its third line, a digest of the rest of the file. The digest shows whether a user or another
+ * program changed the hook. The command reports a changed hook and does not touch it. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 
@@ -95,7 +95,7 @@ static void write_body(const struct place *place, const char *hook, struct buf *
 		   "here, so nothing was verified; git commit --no-verify skips this hook' >&2\n\texit 1\n}\n"
 		   "\"$reftest\" verify --root \"$root\" --changed --staged --hook%s%s || exit $?\n",
 		   place->strict ? " --strict" : "", place->all ? " --all" : "");
-	/* `generate` reads the working tree, so it checks the commit only if the working tree equals the index. */
+	/* `generate` reads the working tree, so it can check the commit only if the working tree equals the index. */
 	buf_text(out,
 		 "# Generated tests that the commit makes out of date are written, and must be added to it.\n"
 		 "git --literal-pathspecs ls-files --error-unmatch -- \"$root/tests/references/conftest.py\" >/dev/null 2>&1 || exit 0\n"
@@ -143,9 +143,9 @@ static int find_place(struct program *program, struct place *place, struct err *
 	return rc;
 }
 
-/* Fails if core.hooksPath names a folder that all repositories of a user share, because a hook installed there would
- * run in all of them. A relative path, or a path in this repository's own configuration, belongs to this repository
- * alone. */
+/* Fails if core.hooksPath names a folder that all repositories of a user share, because a hook in this folder would run
+ * in all of them. A relative path belongs to this repository alone, and so does a path in this repository's own
+ * configuration. */
 static int refuse_shared(const struct place *place, struct err *err)
 {
 	static const char *const words[] = {"config", "--show-scope", "--type=path", "--get", "core.hooksPath", NULL};
@@ -215,8 +215,8 @@ static int move(const char *from, const char *to, struct err *err)
 
 /* ---- install, uninstall ------------------------------------------------------------------------------------------ */
 
-/* Gives the user's hook at `path` the second name `before`, as a hard link, so that the hook at `path` is never
- * missing. If an earlier install was interrupted after this step, the second name exists already. */
+/* Gives the user's hook at `path` a second name, `before`, as a hard link. The hook at `path` is thus never missing. If
+ * an earlier install was interrupted after this step, the second name exists already. */
 static int save_previous(const char *path, const char *before, struct err *err)
 {
 	struct stat one, two;
@@ -305,8 +305,8 @@ static int act(struct program *program, const struct hook_options *o, int (*chec
 	return rc == 0 ? EXIT_VERIFIED : EXIT_USAGE;
 }
 
-/* Prints how many definitions in git's index have no verdict, because the hook verifies only the definitions that a
- * commit changes. */
+/* Prints how many definitions in git's index have no verdict. The hook does not verify them, because it verifies only
+ * the definitions that a commit changes. */
 static void tell_unknown(struct program *program)
 {
 	const struct run_options options = {.cases = case_options_default()};

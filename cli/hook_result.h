@@ -1,10 +1,11 @@
 /* hook_result - decides whether a git hook (`verify --staged --hook`) rejects a commit. An error in a commit makes the
  * hook reject the commit. A definition that this machine cannot verify gives only a warning, except with --strict.
  *
- * The hook verifies the definitions that the commit changes. If a definition failed or is invalid, the commit is
- * rejected. If this machine cannot verify a definition (no device, no ground truth, an absent tensor), the hook prints
- * a warning, or rejects the commit with --strict. If a workload names a tensor that is in the working tree or in HEAD
- * but not in the commit, the commit is rejected. The definitions that the commit does not change are only counted.
+ * Without --all, the hook verifies only the definitions that the commit changes. If a definition failed or is invalid,
+ * the commit is rejected. If this machine cannot verify a definition (no device, no ground truth, an absent tensor),
+ * the hook only prints a warning; with --strict, it rejects the commit. If a workload names a tensor that is in the
+ * working tree or in HEAD but not in the commit, the commit is rejected. The definitions that the commit does not
+ * change are only counted.
  *
  * With --all the hook verifies every definition, and a definition that failed or is invalid rejects every commit.
  */
@@ -21,12 +22,13 @@ struct unchanged_counts {
 };
 
 /* Looks up every definition in git's index that `run` did not select. If `run` is NULL, looks up every definition. Runs
- * nothing. Only verdicts that fit `options` (device, sizes and so on) count. If an error occurs, nothing is counted. */
+ * nothing. A verdict counts only if it fits `options` (device, sizes and so on). After an error, all counts are 0. */
 struct unchanged_counts hook_result_unchanged(struct program *program, const struct run_options *options, const struct run *run);
 
 struct commit {
 	bool strict;
-	bool all;	/* --all; if false, `unchanged` counts the definitions that the commit does not change */
+	/* The option --all; without it, `unchanged` counts the definitions that the commit does not change. */
+	bool all;
 	struct unchanged_counts unchanged;
 	int left;	/* number of unverified definitions that the commit does not change */
 	int changed;	/* number of unverified definitions that the commit changes */

@@ -132,7 +132,7 @@ const char *options_choices(const char *choices, const char *last, struct arena 
 }
 
 /* Sets `err` to a message about an invalid choice: "unknown format …" for --format, "unknown size …" for --sizes. If
- * the option takes a list and its name is no plural noun, the message is "unknown value … of --only". */
+ * the option takes a list and its name is not a plural noun, the message is "unknown value … of --only". */
 static int bad_choice(const struct option_row *row, const char *text, size_t length, struct arena *arena,
 		      struct err *err)
 {

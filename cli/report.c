@@ -19,7 +19,7 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-/* Returns whether this is the name of an HTML page. With any other name, the page could replace a definition or another
+/* Returns whether this is the name of an HTML page. A page with any other name could replace a definition or another
  * file. */
 static bool is_page(const char *path)
 {

@@ -2,7 +2,7 @@
  * Model Context Protocol (docs/serve.md).
  *
  * This process reads messages and writes answers; it runs nothing itself. A tool that runs a command gets a forked
- * process, whose output is the answer. Verification has one separate process, which keeps runners warm
+ * process, whose output is the answer. One separate process does all verification: it keeps runners warm
  * (cli/serve_verifier.h) and verifies one request after the other. If a request is cancelled, its process is ended. */
 #include "cli/command.h"
 #include "cli/command_line.h"
@@ -31,9 +31,9 @@
 #include "workers/pool/process.h"
 
 enum {
-	CALLS_MOST = 64,	   /* requests that run or wait */
-	COMMANDS_MOST = 4,	   /* commands that run at once */
-	ANSWER_BYTES = 64 << 20,   /* the longest answer of a command */
+	CALLS_MOST = 64,	   /* the most calls that run or wait at the same time */
+	COMMANDS_MOST = 4,	   /* the most commands that run at the same time */
+	ANSWER_BYTES = 64 << 20,   /* the longest answer of a command, in bytes */
 	ERRORS_BYTES = 64 << 10,
 	READ_BYTES = 64 << 10
 };
@@ -52,7 +52,7 @@ struct call {
 	char **argv;
 	int argc;
 	bool running;
-	bool dead; /* the call gets no answer, because it was cancelled or its client is gone */
+	bool dead; /* the call gets no answer, because it was cancelled or because its client is gone */
 	struct process process; /* of TOOL_COMMAND */
 	int output, errors;	/* pipes from the process; -1: closed */
 	struct buf out, err;
@@ -98,7 +98,7 @@ static void send_result(struct server *server, const char *id, const char *resul
 	send_text(server, &out);
 }
 
-/* Answers a call with a text. `is_error`: the text is an error message. */
+/* Answers a call with a text. `is_error` is true if the text is an error message. */
 static void send_answer(struct server *server, const struct call *call, const char *text, size_t length, bool is_error)
 {
 	struct buf result = {0};
@@ -156,8 +156,8 @@ static struct call *find_call(const struct server *server, const char *id)
 	return call;
 }
 
-/* Returns the call that the verifier handles now or, if the verifier is idle, the call that it gets next. Returns NULL
- * if no call is for the verifier. */
+/* Returns the call that the verifier handles now. If the verifier is idle, returns the call that it gets next. Returns
+ * NULL if no call is for the verifier. */
 static struct call *verifier_call(const struct server *server)
 {
 	struct call *call = server->calls;
@@ -265,7 +265,7 @@ static void end_command(struct server *server, struct call *call)
 
 	if (call->process.pid == 0 || call->output >= 0 || call->errors >= 0)
 		return;
-	/* both pipes are closed, so the process ends now */
+	/* waits for the end of the process, which has closed both pipes */
 	while (!process_ended(&call->process, &status))
 		usleep(500);
 	if (call->out.length > 0 && WIFEXITED(status) && WEXITSTATUS(status) != EXIT_INTERNAL)
@@ -424,8 +424,8 @@ static void start_calls(struct server *server)
 	}
 }
 
-/* Ends a call without an answer. The signal that ends the verifier allows the verifier to store the verdicts of
- * finished cases. */
+/* Ends a call without an answer. If the verifier handles the call, it is ended by a signal that lets it store the
+ * verdicts of finished cases. */
 static void cancel_call(struct server *server, struct call *call)
 {
 	call->dead = true;
@@ -541,7 +541,7 @@ static const struct method {
     {"notifications/cancelled", RPC_NOTIFICATION, take_cancelled},
 };
 
-/* Takes one message. A notification never gets an answer, not even about an error. */
+/* Takes one message. A notification never gets an answer, not even an error. */
 static void take_message(struct server *server, const char *line, size_t length)
 {
 	struct rpc_message message;

@@ -13,8 +13,8 @@ struct verifier_start {
 	const struct shared_options *options; /* the options of `reftest serve`, for all requests */
 };
 
-/* The main function of the process; `context` is a struct verifier_start. Reads requests. A request is a uint32_t, the
- * number of bytes that follow, and then the words of a command line (serve/tools.h), each with its NUL. Writes for each
+/* The main function of the process; `context` is a struct verifier_start. Reads requests. A request is a number
+ * (uint32_t) and then that many bytes: the words of a command line (serve/tools.h), each with its NUL. Writes for each
  * request the answer, a NUL and a byte: 1 if the answer is an error message, else 0. Returns when the other end of the
  * pipe is closed, or when a signal interrupts a request. */
 int verifier_main(void *context);

@@ -30,8 +30,8 @@ struct shared_options shared_options_default(void);
 /* Makes --root the root of the program. Without this option, the --root before the command, if any, stays the root. */
 void shared_options_root(const struct shared_options *o, struct program *program);
 
-/* Stores the root and the folder of checkouts in `program`, and fills in the options of a run. The options point into
- * `o`. Returns 0, or -1 and sets `err` if a value is invalid. */
+/* Stores the root and the folder of checkouts in `program`, and fills in the options of a run in `out`. The strings in
+ * `out` point into `o`. Returns 0, or -1 and sets `err` if a value is invalid. */
 int shared_options_read(const struct shared_options *o, struct program *program, struct run_options *out, struct err *err);
 
 /* A command that runs one case of a run again must repeat some options of the run. Returns the options to repeat: "

@@ -44,7 +44,7 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-/* Prints the status of a row. `colour`: an escape sequence, or "" for none. */
+/* Prints the status of a row. `colour` is an escape sequence, or "" for no colour. */
 static void print_word(const char *word, const char *colour)
 {
 	fputs(colour, stdout);

@@ -130,8 +130,8 @@ static int check_words(const struct verify_options *o, const struct words *names
 	return 0;
 }
 
-/* Returns which definitions are listed. On a terminal, the lines of definitions that passed would push the failures out
- * of sight. */
+/* Returns which definitions are listed. On a terminal, definitions that passed are not listed, because their lines
+ * would push the failures out of sight. */
 static enum report_list list_of(const struct verify_options *o, const struct words *names)
 {
 	bool text = strcmp(o->shared.format, "text") == 0;
@@ -174,7 +174,8 @@ struct verify {
 	struct commit commit; /* with `hook` */
 };
 
-/* Ends the run if nobody reads the results any more. The verdicts of the finished cases are still stored. */
+/* Ends the run if nobody reads the results any more, as after `reftest verify | head`. The verdicts of the finished
+ * cases are still stored. */
 static void stop_without_reader(struct run *run)
 {
 	if (show_reader_gone(stdout))
@@ -306,9 +307,8 @@ static const struct output_format *find_format(const char *name)
 
 /* ---- a run ------------------------------------------------------------------------------------------------------- */
 
-/* Updates the generated pytest files if the dataset has such files. Does nothing if this run skipped definitions
- * because a watcher had verified them: such a watcher also updates the files. Errors are printed and change no
- * verdict. */
+/* Updates the generated pytest files if the dataset has such files. Does nothing if this run skipped definitions that a
+ * watcher had verified, because such a watcher also updates the files. Errors are printed and change no verdict. */
 static void update_generated_tests(struct run *run)
 {
 	struct update_options options = {.layout = LAYOUT_OP_TYPE, .quiet = true};
@@ -360,8 +360,8 @@ static int add_affected(struct run *run, const char *const *files, int count, st
 
 /* Selects the named definitions. With --staged, a name may also be a file, because hooks pass the names of all
  * committed files. If a name is a file, the definitions that depend on the file are selected. With --hook and without
- * names, the definitions that depend on the files of the commit are selected. Returns 0 if a definition was selected, 1
- * if no definition depends on the files, and -1 with `err` on error. */
+ * names, the definitions that depend on the files of the commit are selected. Returns 0 if at least one definition was
+ * selected, 1 if no definition depends on the files, and -1 with `err` on error. */
 static int select_files(struct run *run, const struct verify_options *o, const struct words *names, struct arena *arena,
 			struct err *err)
 {
@@ -376,7 +376,7 @@ static int select_files(struct run *run, const struct verify_options *o, const s
 		else
 			selected.items[selected.count++] = names->items[i];
 	if (of_commit && (count = staged_changed_files(run->staged, arena, &files)) < 0)
-		return run_select(run, NULL, 0, NULL, 0, err); /* the first commit changes everything */
+		return run_select(run, NULL, 0, NULL, 0, err); /* the first commit changes every definition */
 	if (add_affected(run, files, count, &selected, arena, err) < 0)
 		return -1;
 	if ((count > 0 || of_commit) && selected.count == 0 && o->shared.op_types.count == 0)

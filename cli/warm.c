@@ -2,8 +2,8 @@
  * dataset is verified.
  *
  * The command runs the smallest cases of each definition once with every ground truth, even if their verdicts are
- * stored. The small cases suffice: libraries compile a kernel for each dtype and head size, and cases of every size
- * have the same dtypes and head sizes. Each library stores compiled kernels in its own cache. The new verdicts are
+ * stored. The small cases suffice, because libraries compile a kernel for each dtype and head size, and cases of every
+ * size have the same dtypes and head sizes. Each library stores compiled kernels in its own cache. The new verdicts are
  * stored as usual. */
 #include "cli/command.h"
 #include "cli/command_line.h"
@@ -37,16 +37,16 @@ struct warm {
 	bool invalid;     /* a definition is invalid */
 };
 
-/* Returns whether the library supports the case but could not be prepared. A library that is not installed or does not
- * support the case needs no preparation. */
+/* Returns whether the library supports the case but could not be prepared. A library needs no preparation if it is not
+ * installed or does not support the case. */
 static bool is_unprepared(const struct tried_truth *w)
 {
 	return w->passed_over != NULL && (w->accident || w->not_built);
 }
 
 /* Prints one line about one library, the ground truth at index `at` of every verdict. The line says how many seconds
- * the library's preparation took in all cases together, or why a case skipped it. Returns whether the library's
- * preparation failed in a case. */
+ * the library's preparation took in all cases together, or why the library was skipped in a case. Returns whether the
+ * library's preparation failed in a case. */
 static bool report_library(const struct result *result, int at)
 {
 	const struct tried_truth *w = NULL, *passed_over = NULL;

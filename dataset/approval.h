@@ -31,8 +31,8 @@ struct approval {
 };
 
 /* Reads an approval file. `path` appears in messages; `op_type` and `name` are the parts of the path. Everything is
- * allocated in `arena`. Returns NULL with a message if approval_write cannot have written these bytes, or if the
- * definition in them cannot be loaded. */
+ * allocated in `arena`. Returns NULL with a message if approval_write cannot have written these bytes, or if they
+ * contain a definition that cannot be loaded. */
 const struct approval *approval_load(const char *path, const char *op_type, const char *name, const void *bytes,
 				     size_t length, struct arena *arena, struct err *err);
 

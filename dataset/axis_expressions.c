@@ -97,8 +97,7 @@ static bool is_in_a_tensor(const struct definition *d, int axis)
 	return false;
 }
 
-/* Chooses values for the axes that occur in no tensor, so that each axis with an expression keeps its value in the
- * row. */
+/* Chooses values for the axes that occur in no tensor. Each axis with an expression must keep its value in the row. */
 static bool fit_unused(const struct definition *d, int64_t *axis)
 {
 	struct err why;

@@ -5,8 +5,8 @@
 #include "dataset/definition.h"
 
 /* Computes each axis that has an expression from the values of the other axes. The expressions may be in any order. In
- * `axis`, a negative value means unknown. An axis whose expression needs an unknown axis stays unknown. If an
- * expression cannot be evaluated, or contradicts a known value of its axis, returns -1 with a message and sets *at to
+ * `axis`, a negative value means unknown. An axis whose expression needs an unknown axis stays unknown. Returns -1 with
+ * a message if an expression cannot be evaluated, or if its value contradicts a known value of its axis. Sets *at to
  * the index of this axis. */
 int axis_expressions_compute(const struct definition *definition, int64_t *axis, int *at, struct err *why);
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads an integer in a string, as flashinfer-bench does: the string may have blanks around the integer, a sign, single
+/* Reads an integer in a string, as flashinfer-bench does. The string may have blanks around the integer, a sign, single
  * underscores between digits, and a point followed by zeros. */
 static bool integer_of_text(const char *text, int64_t *out)
 {

@@ -127,8 +127,8 @@ static void sort_by_distance(struct values *values)
 		}
 }
 
-/* Returns the values to try for an axis: its value in the given row, values near it, small values, multiples of 8, and
- * values that follow from numbers in the constraints and from other axes. */
+/* Returns the values to try for an axis: its value in the given row, values near that value, small values, multiples of
+ * 8, and values that follow from numbers in the constraints or from other axes. */
 static struct values values_for(const struct search *s, int axis, const int64_t *row)
 {
 	const struct definition *d = s->definition;

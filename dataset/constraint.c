@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "dataset/constraint_tokens.h"
 
-/* The text of a constraint is evaluated while it is parsed, by recursive descent with one token of lookahead
+/* The parser evaluates the text of a constraint while it parses it, by recursive descent with one token of lookahead
  * (dataset/constraint_tokens.h). A value may be unknown, or wrong after an error (dataset/constraint_values.h). To
  * check only the syntax, a caller evaluates a constraint with every value unknown. A syntax error stops the parser. */
 enum { TEXT_BYTES = 4096, NESTING = 64, SPOTS = 32 };
@@ -86,7 +86,7 @@ static struct value number(struct parser *p, struct value v, const char *at)
 	return value_readable(spec->dtype, false) ? value_element(&p->known, v) : unreadable(p, spec, at);
 }
 
-/* Applies an operator to two numbers. If a number is unknown or wrong, so is the result. */
+/* Applies an operator to two numbers. If one of the numbers is unknown or wrong, the result is unknown or wrong. */
 static struct value combine(struct parser *p, const char *sign, struct value a, const char *at_a, struct value b,
 			    const char *at_b)
 {
@@ -111,7 +111,7 @@ static struct value spot(struct parser *p, const char *from, struct value v)
 	return v;
 }
 
-/* Does the same as spot(), and also drops the values that were recorded for parts inside this part. */
+/* Does the same as spot(), but first drops the values that were recorded for parts of this part. */
 static struct value spot_whole(struct parser *p, const char *from, int spots_before, struct value v)
 {
 	if (v.state == KNOWN && v.kind != TENSOR)
@@ -119,8 +119,8 @@ static struct value spot_whole(struct parser *p, const char *from, int spots_bef
 	return spot(p, from, v);
 }
 
-/* Applies one index to a view. The index removes the view's first dimension. `at` is the position of the tensor's name
- * in the text. */
+/* Applies one index to a view of a tensor, which removes the view's first dimension. `at` is the position of the
+ * tensor's name in the text. */
 static struct value take_element(struct parser *p, struct value view, struct value index, const char *at)
 {
 	const struct tensor_spec *spec = value_spec(&p->known, view);
@@ -198,7 +198,7 @@ static struct value member(struct parser *p, struct value view, const char *at)
 	return v;
 }
 
-/* Parses the suffixes of an input; the current token is behind the input's name. */
+/* Parses what follows the name of an input, such as `[0]` or `.item()`; the current token is behind the name. */
 static struct value tensor(struct parser *p, int input, const char *at)
 {
 	struct value v = {.kind = TENSOR, .input = input, .axis = -1};
@@ -233,8 +233,8 @@ static int find_name(const struct parser *p, const struct token *name, bool axes
 	return -1;
 }
 
-/* Parses the name of an axis or an input. If an axis and an input have the same name, a name that is followed by '[' or
- * '.' refers to the input, and any other name to the axis. */
+/* Parses the name of an axis or an input. If an axis and an input have the same name, the name refers to the input if
+ * '[' or '.' follows, and otherwise to the axis. */
 static struct value name(struct parser *p)
 {
 	struct token token = p->tokens.token;
@@ -255,7 +255,7 @@ static struct value name(struct parser *p)
 	return v;
 }
 
-/* Parses the arguments of len(x), max(a, b, …) or min(a, b, …); the current token is behind the opening parenthesis. */
+/* Parses the arguments of len(x), max(a, b, …) or min(a, b, …). The current token is behind the opening parenthesis. */
 static struct value length(struct parser *p)
 {
 	struct token token = p->tokens.token;
@@ -302,7 +302,7 @@ static const struct {
 	char which;		   /* for value_rounded */
 } functions[] = {{"math", "ceil", 'c'}, {"math", "floor", 'f'}, {NULL, "int", 't'}, {NULL, "abs", 'a'}};
 
-/* If the text begins with `name`, returns what follows the name and the blanks after the name, otherwise NULL. */
+/* If the text begins with `name`, returns the text behind the name and any blanks; otherwise NULL. */
 static const char *behind_name(const char *text, const char *name)
 {
 	size_t length = strlen(name);
@@ -380,8 +380,8 @@ static struct value atom(struct parser *p)
 	return token.kind == TOKEN_NAME ? name(p) : expected(p, "a value");
 }
 
-/* Parses a unary operator. The nesting depth is counted here and in the function for `not`, because every recursion of
- * the parser calls one of these two functions. */
+/* Parses a unary operator. The nesting depth is counted here and in the function for `not`, because each recursion of
+ * the parser goes through one of these two functions. */
 static struct value unary(struct parser *p)
 {
 	const char *at = p->tokens.token.at;
@@ -636,7 +636,7 @@ static struct value whole(struct parser *p)
 	return v;
 }
 
-/* Writes the message "TEXT: TEXT with values is false". */
+/* Writes the message "TEXT: TEXT with values is false", for example "rows == 2 * half: 9 == 2 * 4 is false". */
 static void write_broken(const struct parser *p, struct err *why)
 {
 	struct buf text = {0};
@@ -760,8 +760,8 @@ static int solve_one(const struct definition *definition, const char *text, cons
 	return target.axis;
 }
 
-/* Computes left - right of a constraint `left == right`. Returns false if the text is not such a constraint, if a side
- * has no known value, or if the difference of integers may overflow. */
+/* Computes left - right of a constraint `left == right`. Returns false if the text is not such a constraint, if one
+ * side has no known value, or if the difference of two integers may overflow. */
 static bool difference(const struct definition *definition, const char *text, const int64_t *axis, int64_t *out)
 {
 	const int64_t most = (int64_t)1 << 53;

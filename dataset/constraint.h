@@ -15,8 +15,9 @@ enum constraint_answer {
 	CONSTRAINT_HOLDS,
 	CONSTRAINT_BROKEN,   /* `why` shows the values: "len_indptr == batch_size + 1: 9 == 9 + 1 is false" */
 	CONSTRAINT_UNKNOWN,  /* the constraint needs an unknown value (a tensor, an unset axis) */
-	CONSTRAINT_ERROR     /* the constraint cannot be parsed (`why` gives the column in the text) or evaluated: index out
-			      * of range, division by zero, overflow */
+	/* The constraint cannot be parsed (`why` gives the column in the text) or cannot be evaluated: index out of
+	 * range, division by zero, overflow. */
+	CONSTRAINT_ERROR
 };
 
 /* Evaluates a constraint. `axis` has one value for each axis of the definition; a negative value means unknown. If

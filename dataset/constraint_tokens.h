@@ -26,7 +26,8 @@ struct tokens {
 	const char *behind; /* the end of the previous token */
 	bool stopped;	    /* a syntax error was found: `err` is set, and `token` is the end token */
 	struct err *err;    /* NULL if the caller needs no message */
-	bool is_length;	    /* the text is the expression of an axis or a size, and not a constraint; for messages */
+	/* For messages: true if the text is the expression of an axis or a size, false if it is a constraint. */
+	bool is_length;
 };
 
 /* Starts at the first token of `text`; reports an error if the text has more than `most` bytes. */
@@ -39,8 +40,8 @@ void tokens_next(struct tokens *t);
 bool tokens_is(const struct tokens *t, const char *text);
 bool tokens_take(struct tokens *t, const char *text);
 
-/* tokens_stop reports a syntax error at the position `at`. tokens_expected reports one at the current token, where
- * `what` was expected. */
+/* tokens_stop reports a syntax error at the position `at`. tokens_expected reports a syntax error at the current token,
+ * and says that `what` was expected. */
 void tokens_stop(struct tokens *t, const char *at, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void tokens_expected(struct tokens *t, const char *what);
 

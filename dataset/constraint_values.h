@@ -31,7 +31,7 @@ struct value {
 	double number;
 	int input, dim;
 	int64_t offset; /* the offset in elements, if the contents are known */
-	int axis;	/* index of an axis if the whole expression is the name of that axis, otherwise negative */
+	int axis;	/* index of the axis if the whole expression is the name of an axis, otherwise negative */
 };
 
 /* The inputs and the messages of one evaluation. */
@@ -40,8 +40,8 @@ struct known {
 	const int64_t *axis;			 /* values of the axes; NULL if no value is known */
 	const struct constraint_tensor *tensors; /* contents of the inputs; NULL if no contents are known */
 	const char *text;			 /* the constraint's text; NULL: the caller names the constraint */
-	/* false while the parser is in an operand that cannot change the result, such as the one after a true left
-	 * operand of `or`: the operand is parsed, but not evaluated. */
+	/* False while the parser is in an operand that cannot change the result, such as the right operand of `or`
+	 * after a true left operand. Such an operand is parsed, but not evaluated. */
 	bool live;
 	struct err wrong;			 /* message about the first error of the evaluation */
 	const char *unknown;			 /* name of the first value that was missing, or NULL */

@@ -14,8 +14,8 @@
 #include "base/unsafe_character.h"
 
 /* The scan calls openat once for each directory and fstatat once for each entry. The two calls get a name relative to
- * the open directory, because the kernel resolves a single name faster than a path. Directories are visited in the
- * order of their paths, and the names in each are sorted, so the concatenated list is sorted without a global sort. */
+ * the open directory, because the kernel resolves a single name faster than a path. The scan visits directories in the
+ * order of their paths and sorts the names in each directory, so the concatenated list is already sorted. */
 
 /* The op type and the name in the path of a definition or workload file. */
 struct pair {
@@ -87,7 +87,7 @@ const char *dataset_around(const char *full, const char **below, struct arena *a
 	}
 }
 
-/* Returns the root that the user set; `source` gets the option or variable that set it. */
+/* Returns the root that the user set, and sets `source` to the option or variable that set it. */
 static const char *named_root(const char *given, const char **source)
 {
 	static const char *const sources[] = {"$REFTEST_ROOT", "$FIB_DATASET_PATH"};
@@ -177,9 +177,9 @@ struct folder {
 	size_t length; /* length of the path in bytes */
 };
 
-/* The name of a directory's entry: its place in `entries.names`, and its sort key. The key is the first eight bytes after
- * the prefix that all names share, because thousands of names in a directory often share a long prefix. Few keys are
- * equal, so few names must be compared as strings. */
+/* The name of an entry of a directory: the position of the name in `entries.names`, and its sort key. The key is the
+ * first eight bytes after the prefix that all names share, because thousands of names in a directory often share a long
+ * prefix. Few keys are equal, so few names must be compared as strings. */
 struct entry {
 	uint64_t key;
 	uint32_t at, length;
@@ -271,8 +271,8 @@ static int compare_names(const void *a, const void *b, void *names)
 	return strcmp((const char *)names + ((const struct entry *)a)->at, (const char *)names + ((const struct entry *)b)->at);
 }
 
-/* Sorts entries: radix sort from the last byte of the key to its first, between two buffers, then a comparison sort
- * among equal keys. */
+/* Sorts entries. A radix sort goes from the last byte of the key to its first, between two buffers; a comparison sort
+ * then orders the entries with equal keys. */
 static void sort_entries(struct entries *entries)
 {
 	struct entry *list = entries->list, *other = malloc(entries->count * sizeof *other);
@@ -295,7 +295,8 @@ static void sort_entries(struct entries *entries)
 	}
 }
 
-/* Returns true if the entry may match: a directory if `suffix` is NULL, otherwise a file with this suffix. */
+/* Returns true if the entry may match. If `suffix` is NULL, directories match; otherwise, files with this suffix
+ * match. */
 static bool is_candidate(const struct dirent *entry, const char *suffix)
 {
 	bool unsure = entry->d_type == DT_LNK || entry->d_type == DT_UNKNOWN;
@@ -306,8 +307,8 @@ static bool is_candidate(const struct dirent *entry, const char *suffix)
 	                      : entry->d_type != DT_DIR && has_suffix(entry->d_name, suffix);
 }
 
-/* Adds a name. The name of a directory (`suffix` NULL) ends in '/' until the names are sorted. Because of the '/',
- * directories have the same order as the paths of their files: "a-b/" comes before "a/". */
+/* Adds a name. The name of a directory (`suffix` NULL) ends in '/' until the names are sorted. The '/' gives
+ * directories the same order as the paths of the files in them: "a-b/" comes before "a/". */
 static void add_name(struct entries *entries, const char *name, const char *suffix)
 {
 	size_t length = strlen(name), at = entries->names.length;
@@ -386,8 +387,8 @@ static void add_file(struct scan *scan, struct folder folder, const char *name, 
 	struct stat st;
 
 	if (fstatat(fd, name, &st, 0) != 0) {
-		/* ENOENT has two causes: a broken link, which is reported, or a file that was removed after the
-		 * directory was read, which is not reported. */
+		/* ENOENT has two possible causes. A broken link is reported. A file that was removed after the
+		 * directory was read is not reported. */
 		if (errno != ENOENT || fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			problem_errno(scan, path, "stat the file");
 		return;
@@ -452,7 +453,7 @@ struct walk {
 	int root;
 	const char *kind, *suffix;
 	bool required; /* if true, a missing directory is reported */
-	struct walk *next; /* scanned by the same thread afterwards; NULL: none */
+	struct walk *next; /* the kind that the same thread scans next; NULL: none */
 };
 
 static void *walk_kind(void *argument)
@@ -527,9 +528,10 @@ static const struct dataset_file *find_workload(const struct dataset *dataset, c
 	return find_file_of(definition, "workloads", ".jsonl", dataset->workloads, dataset->workload_count);
 }
 
-/* Pairs definitions with workload files. The lists of definitions and workload files have the same order, so one merge
- * pairs them. A name that contains ".json" is an exception, because the 'l' of ".jsonl" changes the place of this name
- * in the order. Therefore each definition that the merge leaves without a workload file is looked up separately. */
+/* Pairs definitions with workload files. The lists of definitions and of workload files have the same order, so one
+ * merge pairs them. A name that contains ".json" is an exception, because the 'l' of ".jsonl" changes the place of this
+ * name in the order. Therefore each definition that the merge leaves without a workload file is looked up
+ * separately. */
 static void pair_files(struct dataset *out, struct arena *arena)
 {
 	const struct dataset_file **pairs = arena_array(arena, (size_t)out->definition_count, sizeof *pairs);
@@ -755,8 +757,8 @@ const struct dataset_file *dataset_approval(const struct dataset *dataset, const
 	return find_file_of(definition, "approved", ".json", dataset->approvals, dataset->approval_count);
 }
 
-/* Converts a time to nanoseconds with unsigned arithmetic, so that a time after the year 2262 wraps around instead of
- * overflowing; two different times still differ. */
+/* Converts a time to nanoseconds. The arithmetic is unsigned, so that a time after the year 2262 wraps around instead
+ * of overflowing; two different times still differ. */
 static int64_t nanoseconds(const struct timespec *time)
 {
 	return (int64_t)((uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_nsec);

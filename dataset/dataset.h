@@ -49,35 +49,35 @@ struct dataset {
 	bool listed; /* filled by dataset_listed */
 };
 
-/* Returns the root that the user set: `given` (the value of --root) if it is not NULL, otherwise $REFTEST_ROOT or
- * $FIB_DATASET_PATH. Returns NULL if the user set neither the option nor one of the variables. */
+/* Returns the root that the user set: `given` (the value of --root) if it is not NULL, otherwise the value of
+ * $REFTEST_ROOT or $FIB_DATASET_PATH. Returns NULL if the user set neither the option nor one of the variables. */
 const char *dataset_named_root(const char *given);
 
-/* Finds the root of the dataset. The root is `given` (--root) if that is not NULL, otherwise $REFTEST_ROOT or
- * $FIB_DATASET_PATH, otherwise the working directory or its nearest parent that contains definitions/. Returns 0, or -1
- * with a message that says how to name a dataset. */
+/* Finds the root of the dataset. The root is `given` (--root) if it is not NULL, otherwise $REFTEST_ROOT or
+ * $FIB_DATASET_PATH. If the user set none of these, the root is the working directory, or its nearest parent that
+ * contains definitions/. Returns 0, or -1 with a message that says how to name a dataset. */
 int dataset_find_root(const char *given, char *root, size_t size, struct err *err);
 
-/* Returns the nearest dataset that contains the absolute path `full`, or NULL. `below` gets the path of `full` relative
- * to the dataset's root, "." for the root itself. */
+/* Returns the nearest dataset that contains the absolute path `full`, or NULL. Sets `below` to the path of `full`
+ * relative to the dataset's root; "." is the root itself. */
 const char *dataset_around(const char *full, const char **below, struct arena *arena);
 
 /* Scans definitions/, workloads/, truths/ and approved/ two levels deep (op_type/name). Follows links to directories.
  * Ignores hidden names, other suffixes and files that editors leave behind ("x.json~", ".x.json.swp"). One thread scans
  * definitions/, and another thread scans the other folders. The two threads end before the function returns. Two
- * threads are used because a run without changes spends most of its time in the kernel, in about 20 000 calls of
+ * threads are faster, because a run without changes spends most of its time in the kernel, in about 20 000 calls of
  * stat. */
 int dataset_scan(const char *root, struct arena *arena, struct dataset *out, struct err *err);
 
-/* Finds selected definitions: those at the given paths (relative to the root, sorted, without duplicates), with their
- * workload files, truths and approvals. Calls stat once for each file. Omits paths that do not exist or do not name a
- * definition. */
+/* Finds selected definitions, with their workload files, truths and approvals. `paths` are the paths of the
+ * definitions: relative to the root, sorted, without duplicates. Calls stat once for each file. Omits paths that do not
+ * exist or do not name a definition. */
 int dataset_some(const char *root, const char *const *paths, int count, struct arena *arena, struct dataset *out,
                  struct err *err);
 
-/* Sets `problems` to the messages that dataset_scan would write about folders, but does not stat the files in them.
- * This function is for callers whose list of files comes from another source (git's index), which does not show folders
- * that cannot be read. */
+/* Sets `problems` to the messages that dataset_scan would write about folders, but calls no stat for the files in them.
+ * This function is for callers whose list of files comes from git's index, because the index does not show folders that
+ * cannot be read. */
 void dataset_look_at_folders(struct dataset *dataset, struct arena *arena);
 
 /* Fills a dataset with the files that the caller lists, for example from git's index. Paths are relative to the root,
@@ -92,8 +92,8 @@ int dataset_listed(const char *root, const struct listed_file *files, int count,
 void dataset_close(struct dataset *dataset);
 
 /* Returns true if this is the path of a definition, of a workload file ("workloads/x/y.jsonl"), of a truth
- * ("truths/x/y.py") or of an approval ("approved/x/y.json"). If it is such a path, `out` gets the path of the
- * definition to which the file belongs. Does not check that the file exists. */
+ * ("truths/x/y.py") or of an approval ("approved/x/y.json"). If it is such a path, writes the path of the definition to
+ * which the file belongs to `out`. Does not check that the file exists. */
 bool dataset_definition_path(const char *path, char *out, size_t size);
 
 /* Returns the workload file of a definition in this dataset, or NULL. */

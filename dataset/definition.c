@@ -43,7 +43,7 @@ int64_t definition_bytes(const struct tensor_spec *tensor, const int64_t *axis)
 		return 0;
 	for (int i = 0; i < tensor->rank; i++) {
 		int64_t size = axis[tensor->axis[i]],
-			/* A dimension of size 0 counts as 1: otherwise the product would be 0, however large the other
+			/* A dimension of size 0 counts as 1. Otherwise the product would be 0, however large the other
 			 * dimensions are. */
 			counted = size < 1 ? 1 : size;
 

@@ -28,15 +28,16 @@ enum {
 
 struct axis {
 	const char *name;
-	bool var;      /* true if each case sets the value; `value` is then 0. An axis that constraints compute from const
-			* axes is const, too */
+	/* True if each case sets the value; `value` is then 0. An axis that constraints compute from const axes is
+	 * not var. */
+	bool var;
 	int64_t value; /* the value of a const axis */
 };
 
 struct tensor_spec {
 	const char *name;
 	enum dtype dtype;
-	int rank;             /* RANK_SCALAR: "shape": null, a Python scalar; 0: "shape": [], a 0-D tensor */
+	int rank;             /* RANK_SCALAR for "shape": null, a Python scalar; 0 for "shape": [], a 0-D tensor */
 	int axis[RANK_MAX];   /* for each dimension, the index of its axis in definition.axes */
 	bool optional;        /* the value may be None; for inputs only */
 	const char *description; /* "" when absent */
@@ -44,47 +45,48 @@ struct tensor_spec {
 };
 
 struct tolerance {
-	double atol, rtol, hit_ratio; /* negative: the definition does not give this bound; hit_ratio is in (0, 1] */
+	/* A negative number means that the definition does not give this bound; hit_ratio is in (0, 1]. */
+	double atol, rtol, hit_ratio;
 };
 
 enum input_code_kind { INPUT_CODE_NONE, INPUT_CODE_INIT, INPUT_CODE_ENTRYPOINT };
 
-/* The function of a definition that makes inputs. The function that makes the inputs is in `init` or in the
- * reference. */
+/* The function of a definition that makes inputs. The code of the function is in `init` or in the reference. */
 struct input_code {
 	enum input_code_kind kind;
 	const char *function; /* the function that is called; NULL: none */
 	const char *missing;  /* the reason why there is no function to call, or NULL */
 	const char *place;    /* the position of the field that names the function: "definitions/norm/x.json:12:11" */
-	/* For each axis, whether the function gets its value. The var axes whose values the function does not get take
-	 * their values from the shapes that the function returns. */
+	/* For each axis, whether the function gets its value. The values of the other var axes come from the shapes
+	 * that the function returns. */
 	const bool *given;
 };
 
 struct definition {
 	const char *name;
-	const char *op_type; /* the name of the file's folder or, if the folder is unknown, the member "op_type" ("" if
-			      * absent) */
+	/* The name of the file's folder; if the folder is unknown, the member "op_type", or "" if there is none. */
+	const char *op_type;
 	const char *description; /* "" when absent */
 	const char *const *tags;
 	int tag_count;
 	const struct axis *axes; /* in file order */
 	const char *const *axis_descriptions; /* one for each axis; "" when absent */
-	/* NULL: no axis has an expression. If not NULL, the array has one text for each axis; the text is NULL for an
-	 * axis without an expression. The length of an axis is the value of its expression over other axes
+	/* NULL: no axis has an expression. Otherwise, the array has one element for each axis: the text of its
+	 * expression, or NULL if it has none. The length of an axis is the value of its expression over other axes
 	 * (dataset/axis_expressions.h). An axis with an expression is var if the expression depends on var axes. A size
-	 * or an expression in a "shape" is also an axis, and its text is the name of this axis. */
+	 * or an expression in a "shape" also becomes an axis, whose name is the text in the "shape". */
 	const char *const *axis_expressions;
 	int axis_count;
 	const struct tensor_spec *inputs; /* in the order of the file; run() gets inputs as keyword arguments */
 	int input_count;
 	bool has_other_names; /* some input has a name that no argument can have */
-	/* Names of arguments that no case passes: options that are not tensors, and optional inputs of unknown dtype.
-	 * If such an input has a `param`, the list has both its name and its `param`. */
+	/* Names of arguments that no case passes: options, which are not tensors, and optional inputs of unknown dtype.
+	 * If such an input has a `param`, the list contains its name and its `param`. */
 	const char *const *left_out;
 	int left_out_count;
 	const char *unverifiable; /* the reason why no case can run, with its position in the file; or NULL */
-	/* In the order of the file: if run() returns a tuple, its elements are the outputs in this order. */
+	/* In the order of the file. If run() returns a tuple, the elements of the tuple are the outputs in this
+	 * order. */
 	const struct tensor_spec *outputs;
 	int output_count;
 	/* Texts of the constraints. The first constraint_count constraints can be checked (dataset/constraint.h); the
@@ -101,14 +103,16 @@ struct definition {
 	 * may be NULL. The reference may lack this function. */
 	const char *custom_inputs_entrypoint;
 	const char *init;   /* Python source of a function that makes inputs; "" when absent */
-	struct input_code input_code; /* the code of custom_inputs_entrypoint or, without it, of `init` */
-	const char *check;  /* Python source of a comparison; reftest does not run this source; "" when absent */
+	/* The code of custom_inputs_entrypoint if there is one, otherwise the code of `init`. */
+	struct input_code input_code;
+	const char *check;  /* Python source of a comparison, which reftest does not run; "" when absent */
 	/* Python source, NUL-terminated, as decoded from the JSON string; "" if the file has no reference. Only a
 	 * definition with `fi_api` may lack a reference. Without a reference, `unverifiable` is set. */
 	const char *reference;
 	size_t reference_length;
-	const char *entry_point; /* the name of the function that is called in the reference: "run", or a name that ends
-				  * with "_reference"; NULL without a reference */
+	/* The name of the function that is called in the reference: "run", or a name that ends with "_reference"; NULL
+	 * if there is no reference. */
+	const char *entry_point;
 	int reference_line;                   /* number of the line of the JSON file that has the reference string */
 	/* The object "tolerance" {"atol", "rtol", "hit_ratio"} at top level. The upstream schema has no such object, so
 	 * most definitions have only negative values here. */
@@ -120,21 +124,21 @@ struct definition {
 	int note_count;
 };
 
-/* Returns whether the arguments of the call must be fitted to the parameters of the function. A fitted call omits each
- * input for which the function has no parameter, and each input that is None if its parameter has a default. Otherwise
- * the function gets every input by name. */
+/* Returns whether a call of the function must be fitted to the function's parameters. A fitted call omits two kinds of
+ * inputs: those for which the function has no parameter, and those that are None if their parameter has a default.
+ * Otherwise the function gets every input by name. */
 bool definition_fits_arguments(const struct definition *definition);
 
-/* The next two functions return the index of the axis or input with the name `name`, or -1 if there is no such axis or
- * input. */
+/* The next two functions return the index of the axis or of the input with the name `name`, or -1 if there is none. */
 int definition_axis(const struct definition *definition, const char *name);
 int definition_input(const struct definition *definition, const char *name);
 
-/* Returns the size in bytes of a tensor for these axis values (one for each axis; a negative value counts as 1).
- * Returns 0 for a Python scalar, and -1 if the tensor has more than 2^48 bytes, which no machine has. */
+/* Returns the size in bytes of a tensor for these axis values. `axis` has one value for each axis; a negative value
+ * counts as 1. Returns 0 for a Python scalar, and -1 if the tensor has more than 2^48 bytes, which no machine has. */
 int64_t definition_bytes(const struct tensor_spec *tensor, const int64_t *axis);
 
-/* Returns shape and dtype as torch writes them: "(8, 4096) bfloat16". Shapes with fewer axes are "(8,)" and "()". */
+/* Returns shape and dtype in the form that torch uses: "(8, 4096) bfloat16". Shapes with fewer axes are "(8,)" and
+ * "()". */
 const char *tensor_type_text(struct arena *arena, int rank, const int64_t *shape, const char *dtype);
 
 #endif

@@ -405,7 +405,7 @@ static int read_bound(struct reader *r, const struct json_step *tolerance, const
 	return 0;
 }
 
-/* Reads a tolerance. An unknown field is an error and not a note: a misspelt field would otherwise silently change how
+/* Reads a tolerance. An unknown field is an error and not a note. Otherwise a misspelt field would silently change how
  * strictly the output is checked. */
 static int read_tolerance(struct reader *r, const struct json_step *up, const cJSON *json, struct tolerance *out)
 {
@@ -513,7 +513,7 @@ static const char *why_left_out(const cJSON *input)
 	return NULL;
 }
 
-/* Checks an input that no case passes. The fields of such an input must be as valid as the fields of other inputs. */
+/* Checks an input that no case passes. Its fields must be as valid as the fields of other inputs. */
 static int read_left_out(struct reader *r, const struct json_step *up, const cJSON *json, const char **names)
 {
 	const struct json_step at = {.up = up, .key = json->string};
@@ -589,8 +589,7 @@ static int read_outputs(struct reader *r, const cJSON *json)
 
 /* --- files ---------------------------------------------------------------------------------------------------- */
 
-/* Returns whether this is a relative path in its shortest form, which names no hidden file and does not lead
- * upwards. */
+/* Returns whether this is a relative path in its shortest form that names no hidden file and does not lead upwards. */
 static bool is_plain_path(const char *path)
 {
 	if (*path == '\0' || strlen(path) > READ_PATH_BYTES || !text_is_safe(path))

@@ -20,7 +20,7 @@ static int no_entry_point(struct reader *r, const struct json_step *at, const st
 }
 
 /* Adds notes about the names that the reference uses and does not define. Undefined names are not errors, because the
- * lines that use these names may never run. */
+ * lines that use them may never run. */
 static void note_undefined_names(struct reader *r, const struct json_step *at)
 {
 	enum { MOST = 8 };
@@ -37,7 +37,8 @@ static void note_undefined_names(struct reader *r, const struct json_step *at)
 }
 
 /* Checks that the reference is Python, as far as the outline can tell, and finds the function that is called. If the
- * outline is not sure, accepts the reference: if the reference is wrong, its cases report the mistake when they run. */
+ * outline is not sure, accepts the reference: if the reference is wrong, its cases fail with the mistake when they
+ * run. */
 static int check_source(struct reader *r, const struct json_step *at)
 {
 	struct definition *out = r->out;

@@ -14,7 +14,7 @@ struct reader {
 	struct json_text text;
 	struct arena *arena;
 	struct definition *out;
-	/* The axes of `out`, their descriptions and their expressions, with room for `axis_room` axes. */
+	/* The axes of `out` and their descriptions and expressions, with room for `axis_room` axes. */
 	struct axis *axes;
 	const char **descriptions, **expressions;
 	int axis_room;
@@ -46,7 +46,7 @@ int reader_members(struct reader *r, const cJSON *json, const char *key, int mos
 /* definition_load_axes.c */
 
 int read_axes(struct reader *r, const cJSON *json);
-/* Allocates memory for `room` axes, and copies to it the axes that were read so far. */
+/* Allocates memory for `room` axes, and copies the axes that were read so far to this memory. */
 void reserve_axes(struct reader *r, int room);
 /* Marks axis `i` as const if its expression depends on const axes only. `at` is the position of the expression. */
 int fix_expression(struct reader *r, const struct json_step *at, int i);
@@ -55,8 +55,8 @@ int read_constraints(struct reader *r, const cJSON *json);
 /* definition_load_code.c */
 
 int read_reference(struct reader *r, const cJSON *json);
-/* Finds the code that makes inputs. If that code has no function to call, adds a note; only the cases that need the
- * function fail. */
+/* Finds the code that makes inputs. Adds a note if that code has no function to call. Only the cases that need the
+ * function then fail. */
 void find_input_code(struct reader *r);
 /* Copies a member that has Python source. Returns "" if the member is absent. */
 const char *read_source(struct reader *r, const cJSON *json, const char *key);

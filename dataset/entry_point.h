@@ -6,11 +6,11 @@
 
 /* Reads the source of a reference, and finds the function that is called:
  *   - run, if a statement contains the name `run` at a place where the statement may bind the name;
- *   - else the last function at top level with a name that ends with "_reference", because FlashInfer's tracer uses
- *     such names;
+ *   - otherwise, the last function at top level with a name that ends with "_reference", because FlashInfer's tracer
+ *     uses such names;
  *   - else run, if the source may bind any name, or if the outline is unsure.
- * `entry_point` gets the name of this function, allocated in `arena`, or NULL if the source has no such function or is
- * not Python. The outline is also allocated in `arena`. Returns what python_outline_read returns. */
+ * Sets `entry_point` to the name of this function, allocated in `arena`, or to NULL if the source has no such function
+ * or is not Python. The outline is also allocated in `arena`. Returns what python_outline_read returns. */
 enum python_outline_answer entry_point_find(const char *source, size_t length, struct arena *arena,
 					    struct python_outline *outline, const char **entry_point, struct err *err);
 

@@ -1,12 +1,12 @@
 /* linked_dataset - presents definitions that are in no dataset as a dataset of symbolic links.
  *
- * Outside a dataset, a definition is a single file, a file in a folder (FlashInfer's tracer writes one file per call),
- * or a folder with definition.json and workload.jsonl, as in SOL-ExecBench. If a folder with definition.json also has a
- * file truth.py, truth.py is the ground truth of the definition. This module makes the folder
- * $XDG_CACHE_HOME/reftest/linked/DIGEST, which has the layout of a dataset and contains links to these files; DIGEST is
- * a digest of their paths. For all other modules, the folder linked/DIGEST is an ordinary dataset with a cache of its
- * own. The files themselves are not changed, and nothing is written beside them. Tensor files are not linked, because
- * reftest reads no tensor file through a link that leads out of the dataset. */
+ * Outside a dataset, a definition is a single file, a file in a folder (FlashInfer's tracer writes one file for each
+ * call), or a folder with definition.json and workload.jsonl, as in SOL-ExecBench. If a folder with definition.json
+ * also has a file truth.py, truth.py is the ground truth of the definition. This module makes the folder
+ * $XDG_CACHE_HOME/reftest/linked/DIGEST. The folder has the layout of a dataset and contains links to these files;
+ * DIGEST is a digest of their paths. For all other modules, the folder linked/DIGEST is an ordinary dataset with a
+ * cache of its own. The files themselves are not changed, and nothing is written beside them. Tensor files are not
+ * linked, because reftest does not read a tensor file through a link that leads out of the dataset. */
 #ifndef REFTEST_DATASET_LINKED_DATASET_H
 #define REFTEST_DATASET_LINKED_DATASET_H
 
@@ -26,8 +26,8 @@ int linked_dataset_make(const char *const *paths, int count, char *root, size_t 
  * elsewhere. */
 bool linked_dataset_is_root(const char *root);
 
-/* Returns whether a folder is a problem: whether it has a file definition.json. The next function also returns true if
- * the folder contains problems. */
+/* Returns whether a folder is a problem, which means that it has a file definition.json. The next function also returns
+ * true if the folder contains problems. */
 bool linked_dataset_is_problem(const char *folder);
 bool linked_dataset_has_problems(const char *folder);
 

@@ -35,7 +35,7 @@ static bool at_comprehension(const struct python_parser *p)
 	return is(p, "for") || is(p, "async");
 }
 
-/* Reads `for … in … if …` after the element of a comprehension, if there is one. */
+/* Reads `for … in … if …` if it follows an element and thus makes it a comprehension. */
 static void comprehension(struct python_parser *p)
 {
 	bool mentioned = p->mentioned, bind = p->binds_wanted;
@@ -44,7 +44,7 @@ static void comprehension(struct python_parser *p)
 		take(p, "async");
 		expect(p, "for");
 		python_for_targets(p);
-		p->binds_wanted = bind; /* a comprehension has its own names */
+		p->binds_wanted = bind; /* a name that a comprehension binds is not a name of the module */
 		expect(p, "in");
 		disjunction(p);
 		while (take(p, "if")) {
@@ -165,8 +165,8 @@ static void trailers(struct python_parser *p)
 	}
 }
 
-/* Notes whether the current token is the wanted name, or a function such as exec or globals, which may bind any name of
- * the module. */
+/* Notes if the current token is the wanted name, or if it is a function such as exec or globals, which may bind any
+ * name of the module. */
 static void note_name(struct python_parser *p)
 {
 	static const char *const changes[] = {"exec", "globals", "locals", "vars", "setattr"};
@@ -277,7 +277,7 @@ void python_expression(struct python_parser *p)
 	p->depth--;
 }
 
-/* Reads a list of expressions without brackets, or `yield`. */
+/* Reads a list of expressions that needs no brackets around it, or `yield`. */
 void python_expressions(struct python_parser *p)
 {
 	bool target = true;

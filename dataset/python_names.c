@@ -1,7 +1,7 @@
-/* python_names - reads the tokens of a source once, and records each name that is bound and each that is used. No tree
- * is built: whether a name is bound follows from the tokens beside the name, the brackets around it, and the kind of
- * its statement. If this is not certain, the name counts as bound, because a false alarm is worse than a missed
- * name. */
+/* python_names - reads the tokens of a source once, and records which names the source binds and which names it uses.
+ * The module builds no tree: the tokens beside a name, the brackets around it and the kind of its statement show
+ * whether the name is bound. If they do not show it with certainty, the name counts as bound, because a false alarm is
+ * worse than a missed name. */
 #include "dataset/python_names.h"
 
 #include <stdbool.h>
@@ -31,7 +31,7 @@ enum statement {
 /* What comes next in a def or class statement. */
 enum head { HEAD_NONE, HEAD_NAME, HEAD_BRACKETS };
 
-/* The keyword whose targets are read now: the names up to the end of the targets are bound. */
+/* The keyword whose targets are being read: the names up to the end of the targets are bound. */
 enum targets { TARGETS_NONE, TARGETS_FOR, TARGETS_AS };
 
 struct names {
@@ -337,7 +337,7 @@ static void keyword(struct reader *r)
 }
 
 /* Returns whether this is the first word of a `match`, `case` or `type` statement, or of a statement that looks like
- * one. */
+ * such a statement. */
 static bool is_soft_keyword(const struct reader *r)
 {
 	static const char *const words[] = {"match", "case", "type", "lazy"}, *const others[] = {"=", ".", ",", ":", ";"};
@@ -360,8 +360,8 @@ static void first_token(struct reader *r)
 	r->begins = false;
 }
 
-/* Returns whether a string may bind a name. An f-string is one token, so a name that an expression inside it binds
- * would be missed. */
+/* Returns whether a string may bind a name. An f-string is one token, so a name that is bound by an expression inside
+ * it would be missed. */
 static bool may_bind(const struct python_token *string)
 {
 	return memchr(string->at, '(', string->length) != NULL && memmem(string->at, string->length, ":=", 2) != NULL;

@@ -392,8 +392,9 @@ static void decorated_statement(struct python_parser *p)
 static const struct {
 	const char *keyword;
 	void (*read)(struct python_parser *p);
-	int needs; /* the clause that the keyword begins, as a part of an earlier statement; 0: the keyword begins a
-		    * statement */
+	/* The clause of an earlier statement that the keyword begins, for example ELSE; 0: the keyword begins a
+	 * statement. */
+	int needs;
 	int then;  /* what may follow */
 } compound_statements[] = {
     {"if", if_clause, 0, ELIF | ELSE},
@@ -423,8 +424,8 @@ static bool at_soft_keyword(const struct python_parser *p)
 }
 
 /* Skips a line that begins with `match`, `case` or `type`, and its block. The parser does not know the grammar of
- * `match`, `case` and `type` statements. The parser also skips a line in which one of these words is only a name,
- * because such lines are rare. */
+ * `match`, `case` and `type` statements. If one of these words begins a line only as a name, the parser skips this line
+ * too, which does no harm because such lines are rare. */
 static void soft_statement(struct python_parser *p)
 {
 	bool colon = false;
@@ -487,9 +488,9 @@ static void statements(struct python_parser *p)
 
 /* --- the interface ------------------------------------------------------------------------------------------- */
 
-/* Call this after an error. A bracket that is never closed makes the text after it wrong, and thus causes an error
- * further on. If a bracket is open at the error, reads on to the end of the text. If the bracket is never closed,
- * reports the bracket instead of the error. */
+/* Call this after an error. A bracket that is never closed spoils the text after it, and so causes an error further on.
+ * If a bracket is open at the error, reads on to the end of the text. If the bracket is never closed, reports the
+ * bracket instead of the error. */
 static void prefer_open_bracket(struct python_tokens *t)
 {
 	struct python_tokens rest = *t;

@@ -1,8 +1,8 @@
 /* python_outline - finds the functions that Python source defines at top level, or its first syntax error.
  *
- * The source is parsed, not run. The parser is less strict than CPython. The parser reports an error only if every
- * version of CPython from 3.8 on does so, and it accepts some texts that CPython refuses. Texts inside f-strings,
- * `match` and `case` lines, and type parameters are not parsed. */
+ * The source is parsed, not run. The parser is less strict than CPython. It reports an error only if every version of
+ * CPython from 3.8 on reports one, and it accepts some texts that CPython refuses. Texts inside f-strings, `match` and
+ * `case` lines, and type parameters are not parsed. */
 #ifndef REFTEST_DATASET_PYTHON_OUTLINE_H
 #define REFTEST_DATASET_PYTHON_OUTLINE_H
 
@@ -24,7 +24,7 @@ struct python_outline {
 	 * same name, only the last one is listed. */
 	const struct python_function *functions;
 	int function_count;
-	/* A statement other than the `def` lines at column 0 may bind the name that the caller asked for: an
+	/* The name that the caller asked for may be bound by a statement other than the `def` lines at column 0: an
 	 * assignment, an import, a class, a `def` inside `if`, `global`. */
 	bool binds_wanted;
 	/* A statement may bind any name: `from m import *`, exec, globals. */
@@ -37,7 +37,7 @@ enum {
 };
 
 /* Reads Python source. `wanted` is the name for `binds_wanted`, or NULL. The outline is allocated in `arena`. For
- * PYTHON_OUTLINE_ERROR, `err` gets one sentence without the position: "'(' is never closed". */
+ * PYTHON_OUTLINE_ERROR, writes one sentence without the position to `err`: "'(' is never closed". */
 enum python_outline_answer python_outline_read(const char *source, size_t length, const char *wanted,
 					       struct arena *arena, struct python_outline *out, struct err *err);
 

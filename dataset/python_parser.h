@@ -103,8 +103,7 @@ static inline void expect(struct python_parser *p, const char *text)
 	expected(p, what);
 }
 
-/* Marks the names that a statement binds: those that were read between the last call of `bind_nothing` and this
- * call. */
+/* Marks the names that a statement binds: the names that were read since the last call of `bind_nothing`. */
 static inline void bind_mentioned(struct python_parser *p)
 {
 	if (p->mentioned && !p->in_namespace)

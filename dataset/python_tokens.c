@@ -237,7 +237,7 @@ static void scan_number(struct python_tokens *t)
 /* --- strings ------------------------------------------------------------------------------------------------- */
 
 struct string {
-	const char *from; /* the first byte of the string's prefix or, without a prefix, of its quote */
+	const char *from; /* the first byte of the string: of its prefix or, if it has no prefix, of its quote */
 	char quote;
 	bool triple, raw, bytes, braces; /* braces: the string is an f-string or a t-string */
 };
@@ -275,7 +275,7 @@ static void unterminated(struct python_tokens *t, const struct string *string)
 	python_tokens_fail(t, string->from, "the string is not terminated");
 }
 
-/* Skips a backslash and the character that it escapes, which may be a quote or the end of the line. In an f-string, a
+/* Skips a backslash and the character after it, which may be a quote or the end of the line. In an f-string, a
  * backslash does not escape a brace. (The braces of \N{…} are skipped like a replacement field, which they
  * resemble.) */
 static void skip_escape(struct python_tokens *t, const struct string *string)
@@ -355,7 +355,7 @@ static void skip_field(struct python_tokens *t, const struct string *string, int
 	}
 }
 
-/* Skips a brace of an f-string. {{ and }} stand for one brace; any other '{' begins a replacement field. */
+/* Skips a brace of an f-string. {{ and }} stand for a brace in the text; any other '{' begins a replacement field. */
 static void skip_brace(struct python_tokens *t, const struct string *string, int depth)
 {
 	char c = *t->at;
@@ -618,7 +618,7 @@ void python_tokens_next(struct python_tokens *t)
 	}
 }
 
-/* Reports bytes that are not UTF-8, unless the source may declare another encoding in its first lines. */
+/* Reports bytes that are not UTF-8. If the source may declare another encoding in its first lines, reports nothing. */
 static void check_encoding(struct python_tokens *t)
 {
 	size_t length = (size_t)(t->end - t->at);

@@ -2,9 +2,9 @@
  * reports.
  *
  * The scanner knows the line ends CR, LF and CRLF, form feeds, a byte order mark, joined lines and all string prefixes.
- * An f-string (or t-string) is one token, whatever its braces contain. The scanner reports an error only if every
- * version of CPython from 3.8 on does. If the scanner is not certain what CPython does (nesting deeper than CPython's
- * limits, a backslash inside indentation), it stops without an error. */
+ * An f-string (or t-string) is one token, and so is everything inside its braces. The scanner reports an error only if
+ * every version of CPython from 3.8 on does. The scanner stops without an error if it is not certain what CPython does
+ * (nesting deeper than CPython's limits, a backslash inside indentation). */
 #ifndef REFTEST_DATASET_PYTHON_TOKENS_H
 #define REFTEST_DATASET_PYTHON_TOKENS_H
 
@@ -64,7 +64,7 @@ void python_tokens_next(struct python_tokens *t);
 /* Returns whether the current token is the sign or keyword `text`. */
 bool python_tokens_is(const struct python_tokens *t, const char *text);
 
-/* Stops at an error. The first error is kept. */
+/* Stops at an error. If python_tokens_fail is called again, the first error is kept. */
 void python_tokens_fail(struct python_tokens *t, const char *at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Stops without an error, because the scanner does not know what CPython does with the text. */
@@ -82,7 +82,8 @@ void python_tokens_place(const struct python_tokens *t, struct python_place *pla
 /* Returns whether the word is a keyword. Returns false for words that are keywords in some positions only, such as
  * `match`. */
 bool python_is_keyword(const char *word, size_t length);
-/* Returns whether an argument can have this name: it is an identifier of ASCII characters and not a keyword. */
+/* Returns whether an argument can have this name, which means that it is an identifier of ASCII characters and not a
+ * keyword. */
 bool python_is_argument(const char *name);
 
 #endif

@@ -147,7 +147,7 @@ static int compare_extents(const void *a, const void *b)
 	return (left->end > right->end) - (left->end < right->end);
 }
 
-/* Checks that the tensors cover the data without gaps, from its first byte to its last. */
+/* Checks that the tensors cover all of the data, from its first byte to its last, without gaps. */
 static int check_extents(struct reader *r)
 {
 	int64_t end = 0;
@@ -297,8 +297,7 @@ static bool read_head(const struct safetensors *file, size_t length, struct buf 
 	return file_read_at(file->fd, head->data + there, length - there, (int64_t)there);
 }
 
-/* Reads and parses the header. The length field and the header come from the same read; the bytes of this read stay in
- * `head`. */
+/* Reads and parses the header. The length field and the header come from one read, whose bytes stay in `head`. */
 static enum safetensors_answer parse_open(const char *path, struct arena *arena, struct safetensors *out, struct err *err)
 {
 	size_t length = (size_t)out->st.st_size, first = sizeof pointer_line - 1;
@@ -400,7 +399,8 @@ static int compare_places(const void *a, const void *b)
 /* A pass over a file. The tensors are contiguous, so each byte after the header belongs to exactly one tensor. */
 struct walk {
 	const struct safetensors *file;
-	struct hash *whole, *part; /* part: the digest of the current tensor; NULL if the caller does not need it */
+	/* part: computes the digest of the current tensor; NULL if the caller does not need that digest. */
+	struct hash *whole, *part;
 	int64_t at;
 };
 
@@ -413,7 +413,7 @@ static void hash_both(const unsigned char *bytes, size_t length, void *context)
 		hash_add(walk->part, bytes, length);
 }
 
-/* Reads the next `bytes` bytes of the file. `digest`, if not NULL, gets the digest of these bytes. */
+/* Reads the next `bytes` bytes of the file. If `digest` is not NULL, stores the digest of these bytes in it. */
 static bool walk_over(struct walk *walk, int64_t bytes, struct digest *digest)
 {
 	walk->part = digest != NULL ? hash_begin() : NULL;

@@ -5,7 +5,7 @@
  * count from the end of the header. Every offset, shape product and overlap is checked against the file's size; as the
  * format requires, the tensors are contiguous and end with the file.
  *
- * Other processes may write to the file or truncate it at any time. The file is therefore not mapped: each byte is read
+ * Other processes may write to the file or truncate it at any time. The file is therefore not mapped. Each byte is read
  * once into the memory of this process, and only this copy is parsed, hashed and used. */
 #ifndef REFTEST_DATASET_SAFETENSORS_H
 #define REFTEST_DATASET_SAFETENSORS_H
@@ -37,7 +37,9 @@ enum safetensors_answer {
 	SAFETENSORS_ERROR = -1, /* the message gives the reason: wrong offsets, a path that leads out of the root, … */
 	SAFETENSORS_OK = 0,
 	SAFETENSORS_MISSING =
-	    1, /* no such file; the message contains the command `git lfs pull --include "PATH"`, which may fix this */
+	    /* There is no such file; the message contains the command `git lfs pull --include "PATH"`, which may fetch
+	     * it. */
+	    1,
 	SAFETENSORS_POINTER = 2 /* the file is a Git LFS pointer; the message contains the same command as the message
 				 * about a missing file */
 };
@@ -46,12 +48,13 @@ enum safetensors_answer {
  * root. */
 enum safetensors_answer safetensors_open(int root, const char *path, struct arena *arena, struct safetensors *out,
                                          struct err *err);
-/* Reads the whole file and computes digests. `content` gets the digest of the whole file (with the header as it was
- * parsed). If `tensors` is not NULL, it gets one digest for each tensor. Returns false if the file cannot be read, or
- * was truncated after it was opened. */
+/* Reads the whole file and computes digests. Stores the digest of the whole file (with the header as it was parsed) in
+ * `content`. If `tensors` is not NULL, stores one digest for each tensor in it. Returns false if the file cannot be
+ * read, or was truncated after it was opened. */
 bool safetensors_digest(const struct safetensors *file, struct digest *content, struct digest *tensors);
 const struct safetensor *safetensors_find(const struct safetensors *file, const char *name); /* NULL: none */
-const char *safetensors_dtype(enum dtype dtype); /* "BF16"; NULL: the format has no name for this type */
+/* Returns, for example, "BF16"; NULL if the format has no name for this type. */
+const char *safetensors_dtype(enum dtype dtype);
 /* Finds the tensor `key`, which must have the dtype `dtype` and the shape `shape`. If there is no such tensor, returns
  * NULL with a message about the input `input` of a workload. `path` is the file's path. */
 const struct safetensor *safetensors_expect(const struct safetensors *file, const char *path, const char *key,

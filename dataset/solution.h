@@ -13,7 +13,7 @@ enum {
 
 /* How a solution returns its outputs. */
 enum solution_outputs {
-	SOLUTION_UNSAID,  /* the file does not say how: by default, a solution gets its outputs as arguments */
+	SOLUTION_UNSAID,  /* the file does not say how; by default, a solution gets its outputs as arguments */
 	SOLUTION_RETURNS, /* a solution returns its outputs */
 	SOLUTION_WRITES	  /* a solution writes its outputs to tensors that it gets after the inputs */
 };
@@ -26,7 +26,7 @@ struct solution {
 	const char *name, *definition, *author;
 	const char *const *languages;
 	int language_count;
-	const char *binding; /* how compiled code is loaded: "torch", "tvm-ffi"; NULL: the file does not say it */
+	const char *binding; /* how compiled code is loaded: "torch", "tvm-ffi"; NULL if the file does not say how */
 	const char *entry_source, *entry_function;
 	enum solution_outputs outputs;
 	const struct solution_source *sources;

@@ -7,7 +7,8 @@ struct reader {
 	const struct chain_scope *scope;
 	struct arena *arena;
 	struct chain *out;
-	int made_by[CHAIN_STEPS * CHAIN_ARGS]; /* for each tensor, the number of the step that makes it; 0: none yet */
+	/* For each tensor, the number of the step that makes it; 0 if no step has made it yet. */
+	int made_by[CHAIN_STEPS * CHAIN_ARGS];
 	int step;			       /* the number of the current step, from 1 */
 	struct err *err;
 };

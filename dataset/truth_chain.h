@@ -7,9 +7,9 @@
  *      "constants": {"eps": 1e-6}},
  *     {"op": "gemm", "inputs": {"A": "normed", "B": "proj"}, "outputs": {"C": "y"}}]
  *
- * The keys of "inputs" and "outputs" are the names by which the op family knows a tensor; the values are names of the
- * definition, or of tensors that exist only between steps. A list of names stands for an object in which each key
- * equals its value. */
+ * The keys of "inputs" and "outputs" are the names by which the op family knows the tensors. The values are names of
+ * the definition, or names of tensors that exist only between steps. A list of names stands for an object in which each
+ * key equals its value. */
 #ifndef REFTEST_DATASET_TRUTH_CHAIN_H
 #define REFTEST_DATASET_TRUTH_CHAIN_H
 
@@ -57,9 +57,9 @@ struct chain {
 	int tensor_count;
 };
 
-/* Reads a chain. Messages need `text`, which contains `json`, and the place `at` of `json` in it (NULL: `json` is the
- * whole text). Returns NULL with a message if the chain uses a tensor that no earlier step makes, makes a tensor twice,
- * or does not make an output of the definition. */
+/* Reads a chain. `text` contains `json` at the place `at` (NULL: `json` is the whole text); both are used for messages
+ * only. Returns NULL with a message if a step uses a tensor that no earlier step makes, if a tensor is made twice, or
+ * if no step makes an output of the definition. */
 const struct chain *chain_read(const struct json_text *text, const struct json_step *at, const cJSON *json,
 			       const struct chain_scope *scope, struct arena *arena, struct err *err);
 

@@ -1,8 +1,9 @@
-/* verdict - the result of one case, and its JSON form. The judge (the process that compares) sends verdicts in this
- * JSON form, and the store keeps this form. verdict.c has the names of statuses; verdict_write.c and verdict_parse.c
- * write and read the JSON. A new field of a verdict must be added to verdict_write, to verdict_parse and to
- * docs/json.md. If passed verdicts have the field, it must also be added to verdict_head (dataset/verdict_head.c).
- * docs/architecture.md ("Another status") lists the places that a new status or a new reason changes. */
+/* verdict - the result of one case, and its JSON form. The judge (the process that compares outputs) sends verdicts in
+ * this JSON form, and the store keeps them in this form. verdict.c has the names of statuses; verdict_write.c and
+ * verdict_parse.c write and read the JSON. A new field of a verdict must be added to verdict_write, to verdict_parse
+ * and to docs/json.md. A field that passed verdicts may have must also be added to verdict_head
+ * (dataset/verdict_head.c). docs/architecture.md ("Another status") lists the places that a new status or a new reason
+ * changes. */
 #ifndef REFTEST_DATASET_VERDICT_H
 #define REFTEST_DATASET_VERDICT_H
 
@@ -53,7 +54,8 @@ enum reason {
 	REASON_OUT_OF_BOUNDS = 17, /* the reference overwrote the canary bytes around a tensor */
 	/* skipped */
 	REASON_NOT_CACHED = 18, /* the run has --cached-only, and no verdict of the case is stored */
-	REASON_UNSUPPORTED_DTYPE = 19, /* gradients need the reference to run in float64, but the reference cannot */
+	/* Gradients need the reference to run in float64, but the reference cannot run in float64. */
+	REASON_UNSUPPORTED_DTYPE = 19,
 	REASON_CHANGED = 20, /* a tensor file changed after it was hashed */
 	/* error: the reference reached a limit (workers/sandbox/sandbox_limits.c); REASON_TIMEOUT is the limit of
 	 * time */
@@ -91,12 +93,14 @@ struct output_verdict {
 	enum status status;              /* passed or failed */
 	enum reason reason;
 	double atol, rtol,
-	    hit_ratio; /* bounds of the tolerance rule; in JSON, this hit_ratio is called hit_ratio_needed, and
-		        * "hit_ratio" is the measured value */
+	    /* Bounds of the tolerance rule; the JSON calls this hit_ratio "hit_ratio_needed", and calls the measured
+	     * value "hit_ratio". */
+	    hit_ratio;
 	int rank;
 	int64_t shape[RANK_MAX];         /* needed to write the worst elements with one index for each dimension */
-	bool other_bits; /* the values are equal, but not all their bits are (0 and -0, or two kinds of NaN); false if
-			  * this was not examined */
+	/* The values are equal, but some of their bits differ (0 and -0, or two kinds of NaN); false if the bits were
+	 * not compared. */
+	bool other_bits;
 	struct metrics metrics;
 };
 
@@ -112,8 +116,8 @@ struct truth {
 	bool program; /* Python source in the dataset, which the pool runs in a separate runner */
 	const char *place; /* the file of the ground truth, for messages; NULL: there is none */
 	bool chain;   /* the definition's chain of operations; the judge computes this chain */
-	/* Why this ground truth may share a mistake with the reference, as the end of a sentence: "ada wrote both". A
-	 * case that only such ground truths decide is `checked` and not passed. NULL: it is independent. */
+	/* Why this ground truth may contain the same mistake as the reference, as the end of a sentence: "ada wrote
+	 * both". A case that only such ground truths decide is `checked` and not passed. NULL: it is independent. */
 	const char *related;
 };
 
@@ -128,33 +132,33 @@ struct truths {
 /* the most ground truths of a case; if there are more, `verify` reports an error */
 enum { GROUND_TRUTHS_MAX = 16 };
 
-/* A ground truth that was tried. Lists of tried ground truths have the order in which they were tried. In JSON, such a
- * list is called "witnesses", a name of schema 1; in the rest of the program, the witness is a digest
+/* A ground truth that was tried. Lists of tried ground truths have the order in which they were tried. The JSON calls
+ * such a list "witnesses", a name of schema 1. In the rest of the program, the witness is a digest
  * (cache/fingerprint.h). */
 struct tried_truth {
 	const char *name, *version;
-	/* NULL if the ground truth computed the outputs; otherwise the message that says why it did not decide the
+	/* NULL if the ground truth computed the outputs; otherwise a message that says why it did not decide the
 	 * case. */
 	const char *passed_over;
 	/* a transient reason kept the ground truth from deciding the case: a dead process, a timeout, no memory */
 	bool accident;
 	bool not_asked;          /* the ground truth was not called, because the case was decided before its turn */
 	bool not_built;          /* the library of this ground truth failed to compile its kernels */
-	/* The arithmetic of this ground truth is less precise than the tolerance rules of the case require, so this
-	 * ground truth cannot decide alone. */
+	/* The arithmetic of this ground truth is less precise than the tolerance rules of the case require. Such a
+	 * ground truth cannot decide the case alone. */
 	bool coarse;
-	/* seconds: time to compute the outputs; prepared: time for the import and the compilation, which happen only
-	 * once, before the computation. */
+	/* seconds: time to compute the outputs; prepared: time for the import and the compilation before the
+	 * computation, which happen only once. */
 	double seconds;
 	double prepared;
 	/* The largest margin of the difference between this ground truth and builtin (see metrics.margin), if all
-	 * ground truths were tried. If this ground truth was not compared with builtin, or is builtin itself, the value
-	 * is NaN and is absent from the JSON. */
+	 * ground truths were tried. The value is NaN, and absent from the JSON, if this ground truth was not compared
+	 * with builtin, or is builtin itself. */
 	double margin;
 };
 
-/* The result of a check that needs no ground truth. CHECK_PROPERTY: the check found a property that is worth knowing,
- * but is not a fault. */
+/* The result of a check that needs no ground truth. CHECK_PROPERTY means that the check found a property that is worth
+ * knowing, but is not a fault. */
 enum check_result { CHECK_HOLDS, CHECK_FAILS, CHECK_NOT_RUN, CHECK_PROPERTY, CHECK_RESULTS };
 
 /* An axis that a check examined, and whether the check holds along this axis. */
@@ -171,13 +175,15 @@ struct check {
 	int axis_count;
 };
 
-/* A small picture that shows where, and by how much, an output of a failed case differs (kernels/core/miss_map.h). */
+/* A small picture that shows where an output of a failed case differs, and by how much (kernels/core/miss_map.h). */
 enum { DIFFERENCE_SIDE = 32, DIFFERENCE_LEVELS = 32 };
 struct difference_map {
 	const char *output;
-	const char *row_axis, *column_axis; /* names of axes of the output; NULL: the output has no such axis */
+	/* Names of the axes of the output that are the picture's rows and columns; NULL: the output has no such
+	 * axis. */
+	const char *row_axis, *column_axis;
 	int64_t row_length, column_length;  /* the lengths of row_axis and column_axis; 1 for NULL */
-	/* One text for each row, and in it one letter for each column: the level of the largest error, 0-9 and a-v. */
+	/* One text for each row, with one letter for each column: the level of the largest error, 0-9 and a-v. */
 	const char *const *heat;
 	int rows;
 	int64_t histogram[DIFFERENCE_LEVELS]; /* the number of elements of each level */
@@ -217,7 +223,7 @@ const char *check_result_name(enum check_result result); /* "holds" */
 struct verdict {
 	enum status status;
 	enum reason reason;
-	const char *message;       /* NULL, or a message that says what failed and where; it may contain a traceback */
+	const char *message;       /* a message that says what failed and where, and may contain a traceback; or NULL */
 	bool second_set;           /* the failure occurs only with the second set of input values */
 	bool weak;
 	const char *device_class;  /* "cpu", "sm_90" */
@@ -238,12 +244,13 @@ struct verdict {
 	const char *driver;
 	const struct driver_margin *drivers; /* margins on other versions of the driver, oldest first */
 	int driver_count;
-	/* "full", or the names of what the reference could reach besides its inputs and outputs, separated by commas
-	 * (docs/containment.md); NULL: unknown, for a verdict of an older version. If both `containment` and `torch`
-	 * are NULL, no reference ran */
+	/* "full", or the names of the things besides its inputs and outputs that the reference could reach, separated
+	 * by commas (docs/containment.md). NULL if this is unknown, as for a verdict of an older version. If both
+	 * `containment` and `torch` are NULL, no reference ran */
 	const char *containment;
 	/* "kept" if the reference ran in a runner that serves several definitions; "own" if its runner served no other
-	 * definition, because of `isolation_reason`; NULL: unknown, for a verdict of an older version */
+	 * definition, for the reason `isolation_reason`; NULL if this is unknown, as for a verdict of an older
+	 * version */
 	const char *isolation, *isolation_reason;
 	const struct latency *latencies; /* latencies of `reftest bench`; other verdicts have none */
 	int latency_count;
@@ -257,9 +264,9 @@ struct verdict {
 	int constant_count;
 	const char *const *findings; /* messages that do not affect the status */
 	int finding_count;
-	/* The cause of a failure, if it was found. diagnosis: the mistakes that explain all outputs, as words that
-	 * follow "behaves as if ". diagnosed: every known mistake was tried, so no other known mistake is the cause.
-	 * regions: sentences that say where an output differs. */
+	/* The cause of a failure, if it was found. diagnosis: the mistakes that together explain all outputs, as words
+	 * that follow "behaves as if ". diagnosed: every known mistake was tried, so no other known mistake is the
+	 * cause. regions: sentences that say where an output differs. */
 	const char *const *diagnosis;
 	int diagnosis_count;
 	bool diagnosed;
@@ -295,11 +302,10 @@ const struct verdict *verdict_parse(const char *text, size_t length, struct aren
 /* Returns the time in a verdict's text without parsing the rest, or 0 if the text has no time. */
 int64_t verdict_time(const char *text, size_t length);
 
-/* Reads only the beginning of a passed verdict that is not weak and has no findings; outputs and constants may be
- * missing from the result. This function is for callers that need only the status and the versions. Returns NULL for
- * any other verdict, or for a text that verdict_write did not write. If verdict_head returns NULL, call verdict_parse.
- * The result is allocated in `arena`.
- * */
+/* Reads only the beginning of the text of a passed verdict that is not weak and has no findings. Outputs and constants
+ * may be missing from the result. This function is for callers that need only the status and the versions. Returns NULL
+ * for any other verdict, and for a text that verdict_write did not write. The caller then calls verdict_parse. The
+ * result is allocated in `arena`. */
 const struct verdict *verdict_head(const char *text, size_t length, struct arena *arena);
 
 /* Writes a JSON list of the ground truths that were tried. */

@@ -1,9 +1,9 @@
 /* verdict_head - reads a passed verdict quickly: it matches the beginning and the end of verdict_write's output byte by
- * byte. verdict_head does not accept any other text: for such a text, callers call verdict_parse. Parsing a whole
- * verdict takes some twenty times as long, most of it for the numbers of the outputs.
+ * byte. It accepts no other text; for such a text, callers call verdict_parse. Parsing a whole verdict takes some
+ * twenty times as long, mostly because of the numbers of the outputs.
  *
  * The fields are matched in the order in which verdict_write writes them. A new field of a verdict must also be added
- * here, at the same position. If the field is missing here, no text matches, and every verdict is parsed by
+ * here, in the same position. If the field is missing here, no text matches, and every verdict is parsed by
  * verdict_parse, which is slow. */
 #include "dataset/verdict.h"
 
@@ -97,7 +97,7 @@ static double seconds_of(struct head *h)
 }
 
 /* Skips the list of margins on other drivers, up to the first "]". The margins contain no list. If a text in the list
- * contains "]", the next field does not match. */
+ * contains "]", the skip ends too early, and then the next field does not match. */
 static void skip_drivers(struct head *h)
 {
 	const char *end;

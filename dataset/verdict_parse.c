@@ -240,7 +240,7 @@ static const char *const *read_sentences(struct reader *r, const cJSON *json, co
 	return sentences;
 }
 
-/* Checks that a picture has rows, that all rows have the same length, and that all letters are levels. */
+/* Checks that a picture has rows, that all its rows have the same length, and that all its letters are levels. */
 static void check_heat(struct reader *r, const struct difference_map *map)
 {
 	size_t columns = map->rows > 0 ? strlen(map->heat[0]) : 0;

@@ -6,7 +6,7 @@
 
 #include "dataset/verdict_fields.h"
 
-/* Writes [item, …]; `write` takes a pointer to an item, and `out`. */
+/* Writes [item, …]; `write` is called with a pointer to each item, and with `out`. */
 #define WRITE_LIST(items, count, write, out)                       \
 	do {                                                       \
 		buf_text(out, "[");                                \
@@ -197,8 +197,8 @@ void verdict_write_tried(const struct verdict *verdict, struct buf *out)
 	WRITE_LIST(verdict->tried, verdict->tried_count, write_tried_truth, out);
 }
 
-/* Writes the ground truths that were tried. If builtin is the only ground truth, the verdict has no such list, as in
- * earlier versions. */
+/* Writes the ground truths that were tried. If builtin is the only ground truth, writes no such list, as earlier
+ * versions did. */
 static void write_tried(const struct verdict *verdict, struct buf *out)
 {
 	if (verdict->tried_count == 0)
@@ -266,7 +266,7 @@ static void write_diagnosis(const struct verdict *verdict, struct buf *out)
 	}
 }
 
-/* Writes the axes of a check, if it has any: "axes": {"n": true}. */
+/* Writes the axes of a check if the check has axes: "axes": {"n": true}. */
 static void write_check_axes(const struct check *check, struct buf *out)
 {
 	if (check->axis_count == 0)

@@ -11,7 +11,7 @@
 
 enum { UUID_BYTES = 200, PATH_BYTES = 4096, KEY_BYTES = 1024, TEXT_BYTES = 1024 };
 
-/* The data of one line. The data of a line are needed until the uuids of all lines have been compared. */
+/* The data of one line. It is needed until the uuids of all lines have been compared. */
 struct line {
 	const char *text;
 	size_t length;
@@ -25,8 +25,8 @@ struct reader {
 	int64_t *axis;
 	struct input_source *inputs;
 	bool trace; /* the line is a trace */
-	/* Where the workload, its axes and its inputs are in the line; `workload` is NULL if the workload is the whole
-	 * line. */
+	/* The places of the workload, its axes and its inputs in the line; `workload` is NULL if the workload is the
+	 * whole line. */
 	const struct json_step *workload;
 	struct json_step axes, sources;
 	struct err *err;
@@ -59,7 +59,7 @@ static int read_axis(struct reader *r, const cJSON *json)
 		                     err_show(json->string).text);
 	const struct axis *axis = &r->definition->axes[index];
 
-	if (!axis_length_read(json, &value)) /* 0 is accepted: an empty batch */
+	if (!axis_length_read(json, &value)) /* 0 is accepted, because a batch may be empty */
 		return expected(r, &at, "an integer from 0 to 9007199254740991", json);
 	if (!axis->var && value != axis->value)
 		return json_error_at(&r->text, &at, r->err, "expected %lld, the value of the const axis %s, found %lld",
@@ -146,7 +146,7 @@ static int read_scalar(struct reader *r, const struct json_step *source, const c
 }
 
 /* Returns the path without "." components and double slashes, so that equal files have equal paths. Returns NULL if the
- * path may lead out of the root. */
+ * path may lead outside the root. */
 static const char *clean_path(struct arena *arena, const char *path)
 {
 	char *clean = arena_alloc(arena, strlen(path) + 1);
@@ -404,7 +404,7 @@ static int check_null(struct reader *r, const cJSON *json, const char *key)
 
 static const struct json_step at_evaluation = {.key = "evaluation"};
 
-/* Checks that an object of measurements is present if and only if the status of the evaluation requires it. */
+/* Checks that an object of measurements is present exactly if the status of the evaluation requires it. */
 static int check_measured(struct reader *r, const cJSON *evaluation, const char *key, bool needed, const char *status)
 {
 	const struct json_step at = {.up = &at_evaluation, .key = key};
@@ -459,7 +459,7 @@ static int read_evaluation(struct reader *r, const cJSON *json, bool *passed)
 	return check_measured(r, evaluation, "performance", statuses[i].performance, status);
 }
 
-/* Reads the members that only a trace has, or checks that a workload does not have them. */
+/* Reads the members that only a trace has. In a workload, checks that these members are absent. */
 static int read_result(struct reader *r, const cJSON *json, struct workload *out)
 {
 	if (!r->trace)
@@ -472,8 +472,8 @@ static int read_result(struct reader *r, const cJSON *json, struct workload *out
 	return read_evaluation(r, json, &out->passed);
 }
 
-/* Finds the workload in a line. The workload is the member "workload". A line without the member "workload" is itself
- * the workload, if it has "uuid", "axes" or "inputs". Returns NULL with a message if the line has no workload. */
+/* Finds the workload in a line. The workload is the member "workload". A line without this member is itself the
+ * workload, if it has "uuid", "axes" or "inputs". Returns NULL with a message if the line has no workload. */
 static const cJSON *find_workload(struct reader *r, const cJSON *json)
 {
 	const cJSON *workload = json_member(json, "workload");
@@ -591,8 +591,8 @@ static bool is_blank(const char *text, size_t length)
 	return true;
 }
 
-/* Finds the lines that are not blank. Finds at most WORKLOAD_LINES + 1 lines; the last of them is the first line that
- * is not parsed. */
+/* Finds the lines that are not blank. Finds at most WORKLOAD_LINES + 1 lines; the last of them is not parsed, but shows
+ * that there are too many lines. */
 static int split(const char *bytes, size_t length, struct line *lines, int *numbers)
 {
 	int count = 0, number = 0;

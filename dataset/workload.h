@@ -29,7 +29,7 @@ struct input_source {
 	enum source_kind kind;
 	enum scalar_kind scalar_kind; /* for SOURCE_SCALAR */
 	int64_t integer;              /* for SCALAR_INT and SCALAR_BOOL */
-	/* value of a SCALAR_FLOAT; for the other kinds, `integer` as a double, which is rounded beyond 2^53 */
+	/* value of a SCALAR_FLOAT; for the other kinds, `integer` as a double, rounded if it is beyond 2^53 */
 	double number;
 	const char *path; /* for SOURCE_SAFETENSORS: path of the file relative to the root, without "./" and ".." */
 	const char *tensor_key;
@@ -42,15 +42,16 @@ struct input_source {
 struct workload_tolerance {
 	bool given;
 	struct tolerance bounds;
-	double error_cap;     /* no element may differ by more than this; negative: no limit */
+	/* No element of the output may differ from the ground truth by more than this; negative: no limit. */
+	double error_cap;
 	bool allows_negative_infinity; /* -inf may be a correct value of an output */
 };
 
 struct workload {
 	const char *uuid;  /* unique within the file */
 	int line;          /* number of the line in the file, from 1 */
-	/* NULL if the line is valid; otherwise the message that says why it is invalid. In an invalid line, only `line`
-	 * and, if it can be read, `uuid` have values. */
+	/* NULL if the line is valid; otherwise a message that says why it is not. In an invalid line, only `line` and,
+	 * if it can be read, `uuid` have values. */
 	const char *error;
 	/* The value of each axis of the definition, including the const axes, in the order of the definition. */
 	const int64_t *axis;
@@ -69,10 +70,10 @@ struct workload_file {
 };
 
 /* Parses a whole workload file against its definition. A line is an object {"definition", "workload": {"uuid", "axes",
- * "inputs"}}, or only the inner object. Evaluates the constraints that depend only on axes; a line that violates such a
+ * "inputs"}}, or only its inner object. Evaluates the constraints that depend only on axes. A line that violates such a
  * constraint is invalid. Each invalid line has its own message, "path:line:column: …"; the other lines remain valid.
- * For a file with more than WORKLOAD_BYTES bytes, the result is one invalid line with number 1. All lines after the
- * first WORKLOAD_LINES lines count as one invalid line. */
+ * For a file with more than WORKLOAD_BYTES bytes, the result is one invalid line with number 1. The lines after the
+ * first WORKLOAD_LINES lines together count as one invalid line. */
 struct workload_file workloads_load(const char *path, const struct definition *definition, const void *bytes,
                                     size_t length, struct arena *arena);
 

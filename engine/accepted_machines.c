@@ -47,9 +47,8 @@ static bool content_hex(const char *path, char hex[DIGEST_HEX])
 }
 
 /* Gets the torch version of an interpreter from the cache. The cache entry has five lines: the torch version, the CUDA
- * version, the path of torch's version file, the digest of that version file, and the text that machine_torch_holds
- * checks. The entry is valid if torch's version file still has the stored digest and machine_torch_holds returns
- * true. */
+ * version, the path of torch's version file, the digest of this file, and the text that machine_torch_holds checks. The
+ * entry is valid if torch's version file still has the stored digest and machine_torch_holds returns true. */
 static bool remembered_torch(const struct program *program, const char *python, const char *key, struct arena *arena,
                              struct policy *policy)
 {
@@ -68,8 +67,8 @@ static bool remembered_torch(const struct program *program, const char *python, 
 	return true;
 }
 
-/* Stores the torch version of an interpreter in the cache. Without a cache, keeps it in memory, for the next request of
- * `serve`. */
+/* Stores the torch version of an interpreter in the cache. Without a cache, keeps the version in memory for the next
+ * request of `serve`. */
 static void remember_torch(struct program *program, const char *key, const struct torch_facts *facts, struct arena *arena)
 {
 	char hex[DIGEST_HEX];
@@ -89,7 +88,7 @@ static void remember_torch(struct program *program, const char *key, const struc
 	}
 }
 
-/* `python`: the interpreter that was found, or NULL. */
+/* `python` is the interpreter that was found, or NULL. */
 static const char *no_torch(const char *why, const char *python, struct arena *arena)
 {
 	if (machine_installed())
@@ -142,14 +141,14 @@ void machine_forget_torch(struct program *program, const struct machine_policy *
 		store_put_fact(program->store, policy->torch_key, "", NULL);
 }
 
-/* What class_of gets as `self`. */
+/* The argument `self` of class_of. */
 struct class_question {
 	struct program *program;
-	const char *gpus; /* how the GPU driver describes the GPUs; a part of the key of the cache entry */
+	const char *gpus; /* the GPU driver's description of the GPUs, which is a part of the key of the cache entry */
 	struct arena *arena;
 };
 
-/* Gets the class of a GPU ("sm_90"). Without a cache entry, a judge process queries the GPU. */
+/* Gets the class of a GPU ("sm_90"). If the cache has no entry, a judge process queries the GPU. */
 static int class_of(void *self, const char *device, char class_name[DEVICE_CLASS_SIZE], struct err *err)
 {
 	const struct class_question *question = self;
@@ -182,8 +181,8 @@ static void set_devices(const struct devices *devices, struct arena *arena, stru
 	out->policy.device_class = devices->class_name;
 }
 
-/* Makes a run with --device auto use the CPU. `why` says why the run cannot use a GPU: for example, the CUDA kernels
- * library is not built, or the GPU's memory is full. If `why` is NULL, prints nothing. */
+/* Makes a run with --device auto use the CPU. `why` is the reason why the run cannot use a GPU: for example, the CUDA
+ * kernels library is not built, or the GPU's memory is full. If `why` is NULL, prints nothing. */
 static void use_cpu(const char *why, struct arena *arena, struct machine_policy *out)
 {
 	static const struct devices cpu = {.names = {"cpu"}, .count = 1, .class_name = "cpu"};

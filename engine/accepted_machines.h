@@ -26,27 +26,27 @@ struct machine_policy {
 	const char *torch_key;   /* the cache key of the interpreter's torch version; NULL: no interpreter was found */
 	struct truth_choice truths;
 	bool no_device;          /* --device names a device that cannot be used; `cannot_run` says why */
-	const char *cannot_run;  /* why no case can run on this machine (no torch, no such device); NULL if cases can
-				  * run */
+	/* The reason why no case can run on this machine (no torch, no such device); NULL if cases can run. */
+	const char *cannot_run;
 	enum reason cannot_reason;
 	const char *accepted; /* the device class from --device-class if it differs from this machine's class; else
 			       * NULL */
 };
 
 /* Finds the interpreter, the device and the ground truths of this machine. `device` is a text for devices_read
- * (engine/devices.h). For each GPU that is left out, prints a sentence. `ground_truth` is the value of --ground-truth;
- * NULL stands for the setting of the dataset or, without one, "auto". Returns -1 and sets `err` if the device or the
- * ground truth is unknown or cannot be queried. */
+ * (engine/devices.h). Prints a sentence for each GPU that is left out. `ground_truth` is the value of --ground-truth.
+ * NULL stands for the setting of the dataset or, if there is no such setting, for "auto". Returns -1 and sets `err` if
+ * the device or the ground truth is unknown or cannot be queried. */
 int machine_policy(struct program *program, const char *device, const char *python, const char *ground_truth,
                    struct arena *arena, struct machine_policy *out, struct err *err);
 
-/* Deletes the torch version from the cache, or from memory if there is no cache. Call this if a reference ran with
- * another torch version than the stored one. */
+/* Deletes the stored torch version from the cache, or from memory if there is no cache. Call this if a reference ran
+ * with another torch version than the stored one. */
 void machine_forget_torch(struct program *program, const struct machine_policy *policy);
 
 /* Applies the option --device-class: only verdicts of this device class ("cpu", "sm_90") count. These verdicts may come
- * from any machine and any torch version. If this machine has another class, no case can run, and `cannot_run` is set
- * to the reason. Returns -1 and sets `err` for an unknown class. */
+ * from any machine and any torch version. If this machine has another class, no case can run, and `cannot_run` gets the
+ * reason. Returns -1 and sets `err` for an unknown class. */
 int machine_accept(struct machine_policy *policy, const char *device_class, struct arena *arena, struct err *err);
 
 #endif

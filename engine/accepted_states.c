@@ -43,7 +43,7 @@ int accepted_states_check(const char *words, struct err *err)
 	for (size_t length;; words += length + 1) {
 		length = strcspn(words, ",");
 		if (find_word(words, length) == NULL) {
-			char name[128]; /* longer than the longest text that err_show does not cut */
+			char name[128]; /* err_show cuts the name long before this length */
 
 			snprintf(name, sizeof name, "%.*s", (int)length, words);
 			return err_set(err, "unknown state '%s' (expected any of checked, approved and unattested)",

@@ -16,9 +16,9 @@ struct finder {
 	struct states *states;
 	struct arena *arena;
 	struct affected *out;
-	const char **because;  /* for each definition, the first changed file that affects the definition; NULL if no
-				* file does */
-	bool *rewritten;       /* for each definition, whether its generated test is affected */
+	/* For each definition, the first changed file that affects it; NULL if no changed file affects it. */
+	const char **because;
+	bool *rewritten;       /* for each definition, whether its generated test is among the affected tests */
 	struct families {
 		const char *names[CANDIDATES_MAX]; /* NULL: none */
 	} *families; /* for each definition, its possible op families; the array is filled on first use */
@@ -191,8 +191,9 @@ static bool is_test(const char *file)
 	return begins(file, "tests/references/") && length > 3 && strcmp(file + length - 3, ".py") == 0;
 }
 
-/* Returns whether the file is a table of library calls, which every generated test uses. These files are not tests: if
- * pytest imported such a file as a test module, its name (for example torch.py) would hide the installed package. */
+/* Returns whether the file is a table of library calls, which every generated test uses. Such a file is
+ * not a test: if pytest imported it as a test module, its name (for example torch.py) would hide the installed
+ * package. */
 static bool is_library(const char *file)
 {
 	return begins(file, "tests/references/reftest_libraries/");
@@ -241,7 +242,7 @@ static bool may_name(const struct buf *text, const char *file)
 				    memchr(text->data, '\\', text->length) != NULL);
 }
 
-/* Marks the definition as affected if its workload lines name one of `files`, and sets `used` for each file that they
+/* Marks the definition as affected if its workload lines name one of `files`. Sets `used` for each of `files` that they
  * name. */
 static void touch_by_workload(struct finder *f, int definition, const char *const *files, int count, bool *used)
 {
@@ -283,7 +284,7 @@ static bool reads(const struct definition *definition, const char *file)
 	return false;
 }
 
-/* Marks the definition as affected if its reference reads one of `files`, and sets `used` for each file that it
+/* Marks the definition as affected if its reference reads one of `files`. Sets `used` for each of `files` that it
  * reads. */
 static void touch_by_reads(struct finder *f, int index, const char *const *files, int count, bool *used)
 {

@@ -1,5 +1,5 @@
 /* approval_state - decides whether the approved reference of a definition (engine/approved_reference.h) is a ground
- * truth of a result. If so, this module also says whether the cases of the result agree with the approved reference.
+ * truth of a result. If it is, this module also says whether the cases of the result agree with the approved reference.
  * engine/approved_reference.c decides whether the approval still fits the definition. */
 #ifndef REFTEST_ENGINE_APPROVAL_STATE_H
 #define REFTEST_ENGINE_APPROVAL_STATE_H
@@ -9,8 +9,8 @@
 /* Adds the approved reference to the ground truths of a result, if no other ground truth can be used. */
 struct truths approval_add_truth(const struct result *result, const struct truths *truths, struct arena *arena);
 
-/* Returns true if the case with this id ran when the reference was approved, and the approved reference is now a ground
- * truth. If so, the inputs of the case are known to be valid for the operation. */
+/* Returns true if two conditions hold: the case with this id ran when the reference was approved, and the approved
+ * reference is now a ground truth. If so, the inputs of the case are known to be valid for the operation. */
 bool approval_has_run(const struct result *result, const char *id);
 
 /* What a result shows about the approved reference. */

@@ -1,10 +1,10 @@
 /* approved_reference - reads the reference that a person approved for a definition with `reftest approve`
- * (dataset/approval.h), and compares it with the current reference. engine/approval_state.h decides what the approval
- * means for a result.
+ * (dataset/approval.h), and compares it with the definition's current reference. engine/approval_state.h decides what
+ * the approval means for a result.
  *
  * If the definition still has the schema and the code that were approved, nothing runs. If the code differs, the
- * approved reference runs beside the new one, in a separate runner, on the same inputs. The approved reference runs
- * only in cases that no other ground truth decides. A reference that agrees with the approved one is at most
+ * approved reference runs beside the new reference, in a separate runner, on the same inputs. The approved reference
+ * runs only in cases that no other ground truth decides. A reference that agrees with the approved one is at most
  * `checked`. */
 #ifndef REFTEST_ENGINE_APPROVED_REFERENCE_H
 #define REFTEST_ENGINE_APPROVED_REFERENCE_H

@@ -119,7 +119,7 @@ bool base_reference_same_code(const struct definition *a, const struct definitio
 	return digest_equal(&digest_a, &digest_b) && strcmp(a->entry_point, b->entry_point) == 0;
 }
 
-/* NULL stands for an absent text. */
+/* NULL stands for a text that is absent. */
 static bool same_text(const char *a, const char *b)
 {
 	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);

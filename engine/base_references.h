@@ -17,7 +17,7 @@
 
 struct base_reference {
 	const char *path; /* path of the definition: "definitions/rmsnorm/rmsnorm_h64.json" */
-	const struct definition *definition; /* the version in the commit; NULL: it cannot be loaded */
+	const struct definition *definition; /* the version in the commit; NULL if it cannot be loaded */
 	const char *trouble;                 /* why the version in the commit cannot be loaded or cannot run; else
 					      * NULL */
 };
@@ -27,8 +27,8 @@ struct base_references {
 	int count;
 };
 
-/* Loads the definitions of `commit` whose paths are in `paths`. Everything is allocated in `arena`. Returns 0, or -1
- * and sets `err` if git fails. A definition that cannot be loaded is not an error. */
+/* Loads the definitions of `commit` whose paths are in `paths`. Everything is allocated in `arena`. Returns
+ * 0, or -1 and sets `err` if git fails. A definition that cannot be loaded is not an error. */
 int base_references_read(const struct repository *repository, const char *commit, const struct git_files *paths,
 			 struct arena *arena, struct base_references *out, struct err *err);
 
@@ -38,8 +38,8 @@ const struct base_reference *base_reference_find(const struct base_references *b
 /* Returns the reference that the definition at `path` has in the commit, as a ground truth. */
 struct own_truth base_reference_truth(const struct base_references *base, const char *path, struct arena *arena);
 
-/* Returns whether two definitions have the same schema and the same code: names, descriptions, tags, comments and
- * spacing do not count. */
+/* Returns whether two definitions have the same schema and the same code. Names, descriptions, tags, comments and
+ * spacing may differ. */
 bool base_reference_same_code(const struct definition *a, const struct definition *b, struct arena *arena);
 
 /* Returns the names of the members that differ in two definitions with the same schema and code: "`init`, `check`".

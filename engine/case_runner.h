@@ -1,6 +1,6 @@
 /* case_runner - the interface through which a run executes its cases. The implementations are the pool of worker
- * processes (engine/pool_case_runner.h) and, in unit tests, a fake that records its calls. Do not confuse this
- * interface with a runner process, which runs one reference (python/runner.py). */
+ * processes (engine/pool_case_runner.h) and, in unit tests, a fake that records its calls. The word "runner" also means
+ * a process that runs one reference (python/runner.py); this interface is something else. */
 #ifndef REFTEST_ENGINE_CASE_RUNNER_H
 #define REFTEST_ENGINE_CASE_RUNNER_H
 

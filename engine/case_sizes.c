@@ -8,7 +8,7 @@
 #include "dataset/constraint.h"
 
 /* GENERIC_AXIS: the length of an axis that no family, constraint or expression determines. If an expression has no
- * value for this length, larger lengths are tried, up to GENERIC_LARGEST. */
+ * value for this length, larger lengths up to GENERIC_LARGEST are tried. */
 enum { GENERIC_AXIS = 4, GENERIC_LARGEST = 4096 };
 
 static const char *const names[SIZE_COUNT] = {[SIZE_SMALL] = "small", [SIZE_MEDIUM] = "medium", [SIZE_LARGE] = "large"};
@@ -52,8 +52,8 @@ static void choose_axes(const struct definition *d, int64_t length, int64_t *axi
 			}
 }
 
-/* Chooses small axis values for a definition that no family supports. Returns the number of rows: 1, or 0 if some
- * expression had no value above 0 at any of the lengths that were tried. */
+/* Chooses small axis values for a definition that no family supports. Returns the number of rows, which is 1, or 0 if
+ * some expression has no value above 0 for any of the lengths that were tried. */
 static int generic_axes(const struct definition *d, int64_t *axis)
 {
 	for (int64_t length = GENERIC_AXIS; length <= GENERIC_LARGEST; length *= 4) {
@@ -72,7 +72,7 @@ static int generic_axes(const struct definition *d, int64_t *axis)
 	return 0;
 }
 
-/* Returns whether one of the first `count` rows is equal to the row that follows them. */
+/* Returns whether the row at index `count` is equal to one of the rows before it. */
 static bool is_repeated(const int64_t *rows, int count, size_t width)
 {
 	for (int i = 0; i < count; i++)
@@ -82,7 +82,7 @@ static bool is_repeated(const int64_t *rows, int count, size_t width)
 }
 
 /* Changes the rows so that they satisfy the expressions of axes and the constraints. Removes rows that cannot be
- * changed in this way, and rows that become equal to an earlier row. Returns the number of rows that remain. */
+ * changed to satisfy them, and rows that become equal to an earlier row. Returns the number of rows that remain. */
 static int fit_rows(const struct definition *d, int64_t *rows, int count)
 {
 	size_t width = (size_t)(d->axis_count > 0 ? d->axis_count : 1);
@@ -128,7 +128,7 @@ int case_sizes_read(const char *list, bool size[SIZE_COUNT], struct err *err)
 			if (strlen(names[s]) == length && memcmp(names[s], list, length) == 0)
 				found = size[s] = true;
 		if (!found) {
-			char name[128]; /* longer than the longest text that err_show does not cut */
+			char name[128]; /* err_show cuts the name long before this length */
 
 			snprintf(name, sizeof name, "%.*s", (int)length, list);
 			return err_set(err, "unknown size '%s' (--sizes takes small, medium and large, separated by "

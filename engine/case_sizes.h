@@ -26,8 +26,8 @@ enum { SIZE_ROWS = 16 };
 int size_rows(const struct op *op, int variant, const struct op_problem *problem, const struct definition *d,
               enum op_size size, int64_t *rows);
 
-/* If a definition without a family has no sizes because of its expressions or constraints, returns a sentence that says
- * so. Otherwise returns NULL. */
+/* Returns a sentence if a definition without a family has no sizes, because of its expressions or constraints. The
+ * sentence says so. Otherwise returns NULL. */
 const char *why_no_sizes(const struct definition *definition, struct arena *arena);
 
 #endif

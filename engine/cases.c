@@ -81,8 +81,8 @@ static const struct verdict *decided_by_blob(struct maker *m, const struct blob 
 	return blob->missing != NULL ? decided(m, STATUS_SKIPPED, REASON_MISSING_BLOB, blob->missing) : NULL;
 }
 
-/* Returns the verdict (skipped or invalid) of a case that cannot run, because a tensor file of an input or a file that
- * the reference reads is missing or unusable. Otherwise returns NULL. */
+/* Returns the verdict (skipped or invalid) of a case that cannot run because a file is missing or unusable: a tensor
+ * file of an input, or a file that the reference reads. Otherwise returns NULL. */
 static const struct verdict *decided_by_blobs(struct maker *m, const struct input_source *inputs)
 {
 	const struct definition *d = m->definition;
@@ -108,8 +108,8 @@ static const struct verdict *decided_by_definition(struct maker *m)
 	return d->unverifiable != NULL ? decided(m, STATUS_SKIPPED, reason, d->unverifiable) : NULL;
 }
 
-/* If the definition's code makes inputs of the case, but this code has no function to call, returns the verdict of the
- * case. Otherwise returns NULL. */
+/* Returns the verdict of a case if the definition's code makes inputs of the case, but has no function to call.
+ * Otherwise returns NULL. */
 static const struct verdict *decided_by_input_code(struct maker *m, const struct input_source *inputs)
 {
 	const struct input_code *code = &m->definition->input_code;
@@ -163,8 +163,8 @@ static struct test_case *add_case(struct maker *m, const char *id)
 }
 
 /* Adds the texts of the constraints on tensor values to the job, because only the judge can check these constraints.
- * Inputs that the definition's code makes have to satisfy all constraints of the definition, even if these inputs
- * determine the values of the axes in a constraint. */
+ * Inputs from the definition's code must satisfy all constraints of the definition, because the values of axes in these
+ * constraints may follow from these inputs. */
 static void data_constraints(struct maker *m, struct job *job)
 {
 	const struct definition *d = m->definition;
@@ -177,8 +177,8 @@ static void data_constraints(struct maker *m, struct job *job)
 	job->constraints = texts;
 }
 
-/* Returns a copy of the inputs in which each tensor file has its digest. For a tensor file that was extracted from git,
- * the path in the copy is the path of the extracted file. */
+/* Returns a copy of the inputs in which each tensor file has its digest. The path in the copy is the path of the file
+ * that is read: for a tensor file from git's index, this is the extracted file. */
 static const struct input_source *placed_inputs(struct maker *m, const struct input_source *inputs)
 {
 	struct input_source *placed = arena_array(m->arena, (size_t)m->definition->input_count, sizeof *placed);
@@ -268,7 +268,7 @@ static double error_cap_of(const struct maker *m)
 	return fmax(m->line->tolerance.error_cap, DBL_TRUE_MIN);
 }
 
-/* Builds one case and, unless --case excludes this case, adds it to the list. `edge`: the value for op_case.edge. */
+/* Builds one case, and adds it to the list unless --case excludes it. `edge` becomes op_case.edge. */
 static void make_case(struct maker *m, const char *id, const int64_t *axis, const struct input_source *inputs, int edge)
 {
 	struct test_case *c = add_case(m, id);
@@ -341,9 +341,9 @@ bool input_may_be_omitted(const struct op *op, const struct op_case *c, int inpu
 	return c->problem->inputs[input].rank != OP_SCALAR || (op->scalar != NULL && !isnan(op->scalar(&without, input)));
 }
 
-/* For each optional input, adds a case without this input: a copy of the last case of the size preset small. Callers
- * may omit an input that the definition declares optional. The last small case is used because it has several rows or
- * sequences. */
+/* For each optional input, adds a case without this input. The case is a copy of the last case of the size preset
+ * small. Callers may omit an input that the definition declares optional. The last small case is used because it has
+ * several rows or sequences. */
 static void make_absent_cases(struct maker *m, const char *id, const int64_t *axis)
 {
 	const struct op *op = m->out.op != NULL ? m->out.op->op : NULL;
@@ -358,8 +358,8 @@ static void make_absent_cases(struct maker *m, const char *id, const int64_t *ax
 	}
 }
 
-/* For each Python scalar whose description says that a number stands for its default, adds a case with this number.
- * Like a case without an optional input, this case is a copy of the last small case. */
+/* Looks at each Python scalar whose description says that a certain number stands for its default, and adds a case with
+ * this number. Like a case that lacks an optional input, this case is a copy of the last small case. */
 static void make_described_default_cases(struct maker *m, const char *id, const int64_t *axis)
 {
 	const struct op_case c = {.problem = &m->problem, .variant = m->variant, .axis = axis, .seed = m->options->seed};
@@ -380,8 +380,8 @@ static void make_described_default_cases(struct maker *m, const char *id, const 
 }
 
 /* Returns the sources of the inputs of a case that reftest adds. If no family supports the definition, the definition's
- * own code makes the inputs. If some workload line uses this code, the code makes only those inputs that it makes for
- * the first such line; otherwise the code makes all inputs. */
+ * own code makes the inputs. If a workload line uses this code, the code makes the same inputs as for the first such
+ * line; otherwise the code makes all inputs. */
 static struct input_source *sources_of_size(const struct maker *m)
 {
 	const struct definition *d = m->definition;
@@ -443,8 +443,8 @@ static void make_float64_case(struct maker *m)
 	m->in_float64 = false;
 }
 
-/* Returns whether the axis values satisfy the constraints. An edge case needs its exact sizes, so it is left out if the
- * constraints exclude them. */
+/* Returns whether the axis values satisfy the constraints. An edge case needs its exact sizes. If the constraints
+ * exclude these sizes, the case is left out. */
 static bool constraints_hold(const struct definition *d, const int64_t *axis)
 {
 	for (int i = 0; i < d->constraint_count; i++)
@@ -471,7 +471,7 @@ static void make_edge_cases(struct maker *m)
 /* A medium case has checks only if its inputs have at most this many bytes. */
 enum { CHECKED_BYTES = 4 << 20 };
 
-/* Returns true if a medium case is cheap enough for the checks and its rows can be compared with the rows of the small
+/* Returns true if a medium case is cheap enough for the checks, and its rows can be compared with the rows of the small
  * case. Returns false if an input contains integers such as indices, because the rows may then be independent only by
  * chance. */
 static bool can_be_held_to_rows(const struct definition *d, const int64_t *axis)
@@ -490,8 +490,8 @@ static bool can_be_held_to_rows(const struct definition *d, const int64_t *axis)
 	return bytes <= CHECKED_BYTES;
 }
 
-/* Adds a copy of a case whose size is `size`: of the last small case, or of the first medium case. The copy has the
- * checks that need extra runs. The ground truth decides the copy, and a check that fails is only a finding. */
+/* Adds a copy of the last small case or the first medium case, as `size` says. The copy has checks that need extra
+ * runs. A ground truth decides the copy, so a failed check is only a finding. */
 static void make_checked_case(struct maker *m, enum op_size size)
 {
 	const struct definition *d = m->definition;
@@ -521,9 +521,8 @@ static void make_workload_cases(struct maker *m, const struct workload_file *wor
 			m->line = NULL;
 			continue;
 		}
-		struct test_case *c = m->asks == JOB_OUTPUTS ? add_case(m, id) : NULL; /* report an invalid line only
-											* once, and not again for
-											* gradients */
+		/* An invalid line is reported only once, and not again for gradients. */
+		struct test_case *c = m->asks == JOB_OUTPUTS ? add_case(m, id) : NULL;
 
 		if (c != NULL)
 			c->decided = decided(m, STATUS_INVALID, REASON_NONE, line->error);
@@ -642,7 +641,7 @@ struct cases cases_make(const struct kernels_api *kernels, const struct definiti
 	described_default_fields(&m, &m.shared);
 	make_all(&m, workloads);
 	if (m.contradiction != NULL) {
-		m.out.count = m.out.count > 0 ? 1 : 0; /* one case is enough to report m.contradiction */
+		m.out.count = m.out.count > 0 ? 1 : 0; /* one case suffices to report m.contradiction */
 		return m.out;
 	}
 	if (options->backward)

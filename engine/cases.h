@@ -1,5 +1,5 @@
-/* cases - builds the list of a definition's cases from the family's size presets, the optional kinds of cases (edge,
- * backward) and the lines of the workload file.
+/* cases - builds the list of a definition's cases. They come from the family's size presets, the optional kinds of
+ * cases (edge, backward) and the lines of the workload file.
  *
  * Each case has a job, which is the request to the judge. Each case also has the fields of its subject: everything that
  * its verdict depends on, except the ground truth, the device and the versions. If you add an option that changes the
@@ -33,7 +33,7 @@ struct case_options {
 	bool backward; /* also verify the gradients of each case, if the family has a ground truth of gradients */
 	bool no_diagnosis; /* do not look for the causes of failures */
 	const char *save; /* the file to which the judge writes the tensors of each case; NULL: none */
-	bool bench; /* also measure latencies; the run must not store its verdicts */
+	bool bench; /* also measure latencies; such a run must not store its verdicts */
 	bool workloads;
 	uint64_t seed;
 	struct tolerance tolerance;       /* values of --atol, --rtol and --hit-ratio; a value is negative if its option
@@ -53,42 +53,44 @@ struct case_options {
 /* Returns the default options: sizes small and medium, all workloads, seed 0, and no override of a tolerance rule. */
 struct case_options case_options_default(void);
 
-/* Selects only the case with the id only[0]; only[1] is NULL. All sizes are planned, because the id may name a case of
- * any size. Edge cases are planned only if the id names an edge case, and gradient cases only if it names a gradient
- * case. */
+/* Selects only the case with the id only[0]; only[1] is NULL. Plans all sizes, because the id may name a case of any
+ * size. Plans edge cases only if the id names an edge case, and gradient cases only if it names a gradient case. */
 void case_options_only(struct case_options *options, const char *const only[2]);
 
-/* How a blob is used: the judge takes tensors from it, the reference may read its bytes, or it is a solution. */
+/* How a blob is used: the judge takes tensors from it, the reference may read it as a file, or it is a solution. */
 enum blob_use { BLOB_TENSORS, BLOB_READ, BLOB_SOLUTION };
 
 /* The content of a tensor file that a workload names, of a file that a definition's "reads" names, or of a solution. */
 struct blob {
 	enum blob_use use;
 	const char *path;    /* the path in the workload or in the definition */
-	const char *file;    /* the file that is read when a case runs, relative to the root; NULL if it is `path`
-			      * itself */
+	/* The file that is read when a case runs, relative to the root; NULL if this is `path` itself. */
+	const char *file;
 	struct digest content;
 	struct file_stat stat; /* the stat of the file `path` when it was hashed; unused if `file` is set */
 	int64_t read_ns;       /* wall-clock time at which `path` was hashed; unused if `file` is set */
-	const char *missing; /* if the file is missing: why, and the command that fetches the file; else NULL */
+	/* If the file is missing, a text that says why and gives the command that fetches it; otherwise NULL. */
+	const char *missing;
 	const char *bad;     /* NULL, or the reason why the file cannot be used */
 };
 
 struct test_case {
 	const char *id;              /* "small:batch_size=1", "workload:UUID" */
 	const char *convention;      /* the convention that an edge case checks; NULL: not an edge case */
-	bool beside;                 /* a case that --edge added and that --case did not select; its verdict never
-				      * changes the definition's status */
-	bool finer;                  /* a float64 case: only the ground truth "builtin" supports it, and a skipped
-				      * float64 case does not change the definition's status */
+	/* A case that --edge added, although --case did not select it; its verdict never changes the definition's
+	 * status. */
+	bool beside;
+	/* A float64 case; only the ground truth "builtin" supports it, and a skipped float64 case does not change the
+	 * definition's status. */
+	bool finer;
 	bool made_up;                /* reftest chose the sizes, and no family supports the definition, so sizes and
 				      * inputs may be invalid. If the case is skipped and a workload case has a verdict,
 				      * the skipped case does not change the definition's status */
 	struct job *job;             /* NULL if `decided` is set */
 	struct fields fields;        /* the fields from which `subject` is computed */
 	struct digest subject;
-	/* The digest of the subject and the dataset's own ground truths. Cases of one run with equal digests share one
-	 * execution. */
+	/* The digest of the subject and the dataset's own ground truths. Cases of one run with equal digests run only
+	 * once. */
 	struct digest execution;
 	const struct verdict *decided; /* the verdict (skipped or invalid) of a case that need not run; it is never
 					* stored */
@@ -99,23 +101,24 @@ struct cases {
 	int count;
 	const struct op_entry *op; /* the family; NULL: no family supports this definition */
 	enum op_matched matched;   /* why `op` is the family */
-	const char *how_matched;   /* a sentence that says why `op` is the family; NULL if the op_type says it */
+	const char *how_matched;   /* a sentence that says why `op` is the family; NULL if the op_type names it */
 	int candidate_count;       /* the number of families that may support this definition (kernels/core/family_candidates.h) */
 	const char *no_truth;      /* why no family supports the definition, if `op` is NULL */
-	const char *no_sizes;      /* if no sizes fit the constraints: why there are no cases except those of the
-				    * workloads; else NULL */
-	const char *init_failed;   /* why the inputs are generic and not made by the definition's `init`; NULL: `init`
-				    * did not fail */
+	/* The reason why there are no cases except those of the workloads, if no sizes fit the constraints; otherwise
+	 * NULL. */
+	const char *no_sizes;
+	/* The reason why the inputs are generic, if the definition's `init` failed; NULL if it did not fail. */
+	const char *init_failed;
 	const char *no_gradients;  /* why gradients cannot be verified, if options.backward is set; else NULL */
 	struct op_constant constants[OP_CONSTANTS];
 	int constant_count;
 };
 
-/* Builds all cases of a definition for one attempt to find its family: attempt 0 uses the first candidate
- * (kernels/core/family_candidates.h), and attempt 1 the second. The attempt after the last candidate uses no family.
- * The attempt after that one uses neither a family nor `init`. `blobs` must have an entry for every tensor file that
- * the workload lines name, and for every file of the definition's "reads". Several calls may share `architectures`. The
- * result is allocated in `arena`. */
+/* Builds all cases of a definition for one attempt to find its family. Attempt 0 uses the first candidate
+ * (kernels/core/family_candidates.h), attempt 1 the second, and so on. After the attempts with candidates, one more
+ * attempt uses no family, and a last attempt uses neither a family nor `init`. `blobs` must have an entry for every
+ * tensor file that the workload lines name, and for every file of the definition's "reads". Several calls may share
+ * `architectures`. The result is allocated in `arena`. */
 struct cases cases_make(const struct kernels_api *kernels, const struct definition *definition,
                         const struct workload_file *workloads, const struct blob *blobs, int blob_count,
                         const char *root, const struct case_options *options, int attempt,
@@ -128,13 +131,13 @@ const char *cases_matched(const struct cases *cases);
 /* Returns whether a bound of an output comes from the settings of the dataset. */
 bool cases_have_dataset_bound(const struct case_options *options, const struct definition *definition);
 
-/* Returns the tolerance rule of an output. The rule is `family`, the rule of the op family, in which two sources may
- * replace bounds: `dataset` (case_options.dataset_by_dtype, or NULL) and the `tolerance` in the definition. */
+/* Returns the tolerance rule of an output. It starts as `family`, the rule of the op family. Two sources may replace
+ * its bounds: `dataset` (case_options.dataset_by_dtype, or NULL), and then the `tolerance` in the definition. */
 struct rule definition_rule(const struct definition *definition, int output, const struct tolerance *dataset,
 			    struct rule family);
 
-/* Returns whether a case may omit this input: the definition declares it optional, and the family can verify the case
- * without it. `c` is a case with all inputs. */
+/* Returns whether a case may omit this input. It may if the definition declares the input optional, and if the family
+ * can verify the case without it. `c` is a case with all inputs. */
 bool input_may_be_omitted(const struct op *op, const struct op_case *c, int input);
 
 #endif

@@ -1,6 +1,6 @@
 /* cases_internal - declarations for the files that together make the cases of a definition. cases.c decides which cases
- * there are and makes their jobs, cases_bounds.c makes their tolerance rules, and cases_subject.c makes the fields of
- * their subjects. */
+ * there are and makes their jobs. cases_bounds.c makes the tolerance rules of the cases, and cases_subject.c makes the
+ * fields of their subjects. */
 #ifndef REFTEST_ENGINE_CASES_INTERNAL_H
 #define REFTEST_ENGINE_CASES_INTERNAL_H
 
@@ -40,13 +40,13 @@ const struct blob *maker_blob(const struct maker *m, enum blob_use use, const ch
 bool maker_gives_axis(const struct maker *m, const struct input_source *inputs, int axis);
 
 /* Returns the tolerance rules of a case. Without a family, each output has the default rule of its dtype, or the
- * tolerance of the workload line; a line never changes the bounds of a family. The dataset's settings override these
+ * tolerance of the workload line. A line never changes the bounds of a family. The dataset's settings override these
  * rules, the definition's tolerances override the settings, and the options of the command line override everything. A
  * definition's tolerances apply to its outputs and not to gradients. */
 const struct rule *make_rules(const struct maker *m, const struct op_case *c);
 
-/* Adds the defaults that the descriptions of Python scalars state. These defaults matter because a description may say
- * that a number stands for the default. Nothing else in a description changes a result. */
+/* Adds the defaults that the descriptions of Python scalars state. These defaults are part of the subject, because a
+ * description may say that a number stands for the default. Nothing else in a description changes a result. */
 void described_default_fields(struct maker *m, struct fields *fields);
 /* Sets the fields of a case's subject: everything that its verdict depends on, except the ground truth, the device and
  * the versions. Also sets the digest of these fields. The job of the case must be set. */

@@ -1,5 +1,5 @@
 /* dataset_truth - reads the dataset's own ground truth of a definition: the file truths/{op_type}/{name}.py. The
- * function `run` in this file computes the same outputs as the reference from the same inputs, independently of the
+ * function `run` in this file computes the same outputs as the reference from the same inputs, but independently of the
  * reference.
  *
  * The file is untrusted code. It runs in a separate runner, confined like references (workers/pool/lane_truth.c). Its
@@ -40,15 +40,15 @@ struct own_truth {
 struct own_truth dataset_truth_read(const char *path, const struct definition *definition, const struct buf *bytes,
 				    const char *why, struct arena *arena);
 
-/* Returns whether a Python text is the same code as the reference, up to comments, docstrings and spacing. Such a text
- * cannot be a ground truth. */
+/* Returns whether a Python text is the same code as the reference, up to comments, docstrings and spacing. A text that
+ * is the same code cannot be a ground truth. */
 bool same_code_as_reference(const struct definition *definition, const char *source, size_t length);
 
 /* Returns why verdicts that depend on this Python text are not stored, or NULL. */
 const char *why_truth_is_not_stored(const char *path, const char *source, size_t length, struct arena *arena);
 
 /* Marks a ground truth as one that can decide no case. The digest of the reason becomes the version of the ground
- * truth, so a change of the reason is reported. */
+ * truth, so a new reason shows as a new version. */
 void refuse_truth(struct truth *truth, const char *why, struct arena *arena);
 
 /* Returns the chain of operations of the definition as a ground truth. */

@@ -115,19 +115,19 @@ static struct blob check_blob(struct result *result, enum blob_use use, const ch
 	return file_states_blob(result->run->states, use, path, to_run, &result->arena);
 }
 
-/* Returns how the blob at index `i` in the result of blob_paths is used. */
+/* Returns the use of the blob at index `i` of the list that blob_paths returns. */
 static enum blob_use use_of(const char *path, int i, int tensors, int solutions)
 {
 	return i >= solutions && is_solution_path(path) ? BLOB_SOLUTION : i < tensors ? BLOB_TENSORS : BLOB_READ;
 }
 
-/* Checks the first `tensors` paths as tensor files, the paths from index `solutions` on as solutions, and the paths
- * between them as files that the reference reads. */
+/* Checks the first `tensors` paths as tensor files, and the paths from index `solutions` on as solutions. The paths
+ * between them are files that the reference reads. */
 static void check_blobs(struct result *result, const char *const *paths, int count, int tensors, int solutions,
 			bool to_run)
 {
-	/* Without blobs, nothing is allocated: for a definition whose summary is up to date, the first allocation in an
-	 * arena would double the time. */
+	/* Without blobs, nothing is allocated. If the summary of the definition is up to date, a first allocation in
+	 * the arena would double the time for the definition. */
 	struct blob *blobs = count > 0 ? arena_array(&result->arena, (size_t)count, sizeof *blobs) : NULL;
 
 	for (int i = 0; i < count; i++)
@@ -166,8 +166,9 @@ static void note_optionals(struct result *result)
 	note_optional(result, approval_of(result));
 }
 
-/* Stores the new stat of each file that was read although its content had not changed. This happens if the file's mtime
- * was changed, or if the file was written so shortly before the last run that its stored stat proved nothing. */
+/* Stores the new stat of each file that was read again, but whose content was unchanged. This happens if only the
+ * file's mtime changed, or if the file was written so shortly before the last run that its stored stat could not be
+ * trusted. */
 static void note_checks(struct result *result, struct file_entry entry)
 {
 	struct states *states = result->run->states;
@@ -217,8 +218,8 @@ bool result_from_summary(struct result *result)
 	    status_group((enum status)entry->summary.status) > GROUP_UNVERIFIED || !digest_equal(&entry->summary.context, &run->context) ||
 	    !digest_equal(&entry->seen.content, &result->definition_check.seen.content) || !same_solutions(result, entry))
 		return false;
-	/* The record does not say which files are tensor files, so all files are checked as tensor files. For a file of
-	 * another kind that has to be read again, the check fails, and the summary is not used. */
+	/* The record does not say which files are tensor files, so all files are checked as tensor files. If a file of
+	 * another kind must be read again, this check fails, and the summary is not used. */
 	check_blobs(result, entry->blobs, entry->blob_count, entry->blob_count, 0, false);
 	result->inputs = inputs_digest(result);
 	if (!digest_equal(&entry->summary.inputs, &result->inputs))
@@ -231,8 +232,8 @@ bool result_from_summary(struct result *result)
 	return true;
 }
 
-/* Remembers only the summaries of passed definitions without blobs. The result of such a definition depends on two
- * files alone (definition and workload), and only its status is reported. */
+/* Remembers only the summaries of passed definitions without blobs. Such a result depends only on two files, the
+ * definition and the workload file, and only its status is reported. */
 bool result_from_lru(struct result *result)
 {
 	struct run *run = result->run;
@@ -261,9 +262,9 @@ static int compare_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Returns the paths of three kinds of files: first the tensor files that the workload lines name (sorted, without
- * duplicates), then the files that the reference reads, and from index `*first_solution` on the solutions that may be
- * ground truths. */
+/* Returns the paths of three kinds of files, in this order: the tensor files that the workload lines name (sorted,
+ * without duplicates), the files that the reference reads, and the solutions that may be ground truths. The solutions
+ * begin at index `*first_solution`. */
 static const char **blob_paths(struct result *result, const struct workload_file *workloads, int *tensors,
 			       int *first_solution, int *count)
 {
@@ -409,8 +410,8 @@ static const char *why_outside(const struct result *result, const struct truth *
 	return strcmp(truth->name, APPROVED_TRUTH) == 0 ? result->approved.truth.outside : NULL;
 }
 
-/* Returns the ground truths of a solution: the ground truths of its definition without the solution itself, and then
- * the reference. */
+/* Returns the ground truths of a solution. These are the ground truths of its definition, without the solution itself,
+ * and then the reference. */
 static struct truths truths_of_candidate(const struct result *result, const struct truths *all, struct arena *arena)
 {
 	struct truth *items = arena_array(arena, GROUND_TRUTHS_MAX, sizeof *items);
@@ -470,15 +471,15 @@ static void find_truths(struct result *result)
 		test->job->truths = truths_of_case(result, test, arena);
 		test->job->compare_bits = result->run->options->base != NULL;
 		test->job->inputs_are_valid = result->candidate > 0 || approval_has_run(result, test->id);
-		test->job->contiguous = result->candidate > 0; /* flashinfer-bench calls solutions with contiguous
-							        * inputs, too */
+		/* flashinfer-bench also calls solutions with contiguous inputs. */
+		test->job->contiguous = result->candidate > 0;
 		test->execution = execution_of(result, test);
 	}
 }
 
-/* Removes the cases of other shards. Returns false if another shard reports the definition. If the op_type does not
- * decide the family, all cases of the definition belong to one shard, because the reference must agree with the family
- * in all of them. */
+/* Removes the cases that belong to other shards. Returns false if another shard reports the definition. If the op_type
+ * does not decide the family, all cases of the definition belong to one shard, because the family is right only if the
+ * reference agrees with it in all of them. */
 static bool keep_own_shard(const struct result *result, struct cases *made, struct arena *arena)
 {
 	const struct shard *shard = &result->run->options->cases.shard;
@@ -539,8 +540,8 @@ int result_make_cases(struct result *result, struct result_bytes *bytes, struct 
 	return 0;
 }
 
-/* Returns whether the reference agrees with the family, or agrees with it for a value of a constant that only the
- * reference confirms (REASON_UNATTESTED). */
+/* Returns whether the reference agrees with the family. Agreement for a value of a constant that only the reference
+ * confirms (REASON_UNATTESTED) also counts. */
 static bool agrees(const struct verdict *v)
 {
 	return v->status == STATUS_PASSED || (v->status == STATUS_CHECKED && v->reason == REASON_UNATTESTED);
@@ -556,7 +557,7 @@ static bool disagrees(const struct case_result *c)
 	return v->status != STATUS_SKIPPED || (v->reason == REASON_NO_GROUND_TRUTH && !c->test->finer);
 }
 
-/* Returns whether every case has a verdict, and no case passed. In this case, a family that only the shapes suggest is
+/* Returns whether every case has a verdict, and no case passed. A family that only the shapes suggest is then
  * rejected. */
 static bool agrees_nowhere(const struct result *result)
 {
@@ -566,9 +567,9 @@ static bool agrees_nowhere(const struct result *result)
 	return true;
 }
 
-/* Returns whether the family of the current attempt must be rejected, because the reference disagrees with it in a case
- * that has a verdict. Returns false if the op_type or the words of the definition name this family, because in this
- * case the reference is wrong, not the choice of the family. */
+/* Returns whether the family of the current attempt must be rejected, because the reference disagrees with the family
+ * in a case that has a verdict. Returns false if the op_type or the words of the definition name this family, because
+ * then the reference is wrong, and not the choice of the family. */
 static bool rejects_family(const struct result *result)
 {
 	const struct cases *made = result->made;
@@ -583,8 +584,8 @@ static bool rejects_family(const struct result *result)
 						  : result->case_count == 0 && result->run->options->cases.only != NULL;
 }
 
-/* If every candidate family was rejected, and the definition's `init` failed in all cases that reftest added, returns
- * the message of the first of these cases. Otherwise returns NULL. */
+/* Returns a message if every candidate family was rejected and the definition's `init` failed in all cases that reftest
+ * added. It is the message of the first of these cases. Otherwise returns NULL. */
 static const char *init_fails(const struct result *result)
 {
 	const struct cases *made = result->made;
@@ -646,9 +647,9 @@ bool result_unchanged(const struct result *result)
 	return tensors_unchanged(result);
 }
 
-/* Returns whether a later run with the same file contents would get the same result from the store. A definition whose
- * op_type does not decide its family is looked up case by case, because a summary does not say how the family
- * matched. */
+/* Returns whether a later run with the same file contents would get the same result from the store. If the op_type of a
+ * definition does not decide its family, its cases are looked up one by one, because a summary does not say how the
+ * family was found. */
 static bool summary_holds(const struct result *result)
 {
 	const struct case_options *cases = &result->run->options->cases;
@@ -656,7 +657,7 @@ static bool summary_holds(const struct result *result)
 	if (result->unsure || (result->made != NULL && result->made->how_matched != NULL))
 		return false;
 	if (result->approved.code != APPROVED_NONE && result->status != STATUS_PASSED)
-		return false; /* a summary does not say whether the reference is the approved one */
+		return false; /* a summary does not say whether the reference is the one that was approved */
 	if (result->changed || !result->known || result->findings > 0 || cases->only != NULL || cases->shard.count > 0)
 		return false;
 	for (int i = 0; i < result->case_count; i++)

@@ -1,5 +1,5 @@
 /* definition_files - processes one definition in a run: checks its files, uses a stored summary or builds the cases,
- * and stores digests and summary after the run. */
+ * and stores digests and a summary after the run. */
 #ifndef REFTEST_ENGINE_DEFINITION_FILES_H
 #define REFTEST_ENGINE_DEFINITION_FILES_H
 
@@ -23,7 +23,8 @@ int result_check_files(struct result *result, struct result_bytes *bytes, bool n
 bool result_from_summary(struct result *result);
 
 /* If run.summary_lru has a summary of exactly these file contents, fills in the result from this summary and returns
- * true. Also moves the definition's stored summary, which is for the previous file contents, into run.summary_lru. */
+ * true. Also moves the stored summary of the definition, which belongs to the previous file contents, into
+ * run.summary_lru. */
 bool result_from_lru(struct result *result);
 
 /* Parses the files that result_check_files read, and builds the cases. Returns -1 and sets `err` if the definition is
@@ -31,15 +32,16 @@ bool result_from_lru(struct result *result);
 int result_make_cases(struct result *result, struct result_bytes *bytes, struct err *err);
 
 /* Returns whether the result needs another attempt. There are two possible reasons. First: the reference disagrees with
- * the family of the current attempt, and neither the op_type nor the words of the definition name this family. Second:
- * every candidate family was rejected, and the definition's `init` failed. */
+ * the family of the current attempt, and this family was named neither by the op_type nor by the words of the
+ * definition. Second: every candidate family was rejected, and the definition's `init` failed. */
 bool result_needs_next_attempt(const struct result *result);
 
 /* Builds the cases of the attempt that the result needs. */
 void result_make_next_attempt(struct result *result);
 
-/* Returns whether the definition file, its workload file, its truth, its approval and its blobs still have the content
- * that was hashed. Also returns false if the stat of a blob shows a change since the blob was hashed. */
+/* Returns whether the files of a definition still have the content that was hashed: the definition file, the workload
+ * file, the truth, the approval and the blobs. Also returns false if the stat of a blob shows a change since the blob
+ * was hashed. */
 bool result_unchanged(const struct result *result);
 
 /* Adds the digests of the definition's files to the records that are stored at the end of the run. Also adds a summary

@@ -47,8 +47,8 @@ static void count_case(struct result *result, const struct case_result *c)
 		result->status = c->verdict->status;
 		result->reason = c->verdict->reason;
 	} else if (c->verdict->status == STATUS_CHECKED && result->status == STATUS_CHECKED && result->reason == REASON_UNATTESTED) {
-		result->reason = c->verdict->reason; /* the result keeps REASON_UNATTESTED only if every checked case
-						      * has it */
+		/* The result has REASON_UNATTESTED only if every checked case has it. */
+		result->reason = c->verdict->reason;
 	}
 	if (c->verdict->status == STATUS_PASSED && !c->verdict->weak)
 		result->weak = false;
@@ -94,7 +94,7 @@ void resolve_definition(struct result *result)
 		count_case(result, &result->cases[i]);
 	result->findings += result->made != NULL && result->made->init_failed != NULL;
 	result->stale = result->run->options->dry_run && is_stale(result);
-	/* With --shard, a definition is never called weak, because its cases in other shards may be strong. */
+	/* With --shard, a definition is never called weak, because its cases in other shards may not be weak. */
 	result->weak = result->weak && result->counts.passed > 0 && result->run->options->cases.shard.count == 0;
 	if (result->status == STATUS_PASSED && result->known && (result->weak || result->case_count == 0)) {
 		result->status = STATUS_SKIPPED;
@@ -124,14 +124,14 @@ struct digest resolve_witness(const struct verdict *v, struct arena *arena)
 	return fields_digest(&fields);
 }
 
-/* The valid verdicts with a case's subject: first those in the store, from oldest to newest, then those from the remote
- * cache. If only the head of a stored verdict was parsed, `stored` has the whole text. */
+/* The valid verdicts with a case's subject. Those in the store come first, from oldest to newest; those from the remote
+ * cache follow. If only the beginning of a stored verdict was parsed (verdict_head), `stored` has the whole text. */
 struct readable {
 	const struct verdict **verdicts;
-	const struct stored_verdict **stored; /* one element for each verdict; NULL: the verdict was parsed
-					       * completely */
-	int here, count;		      /* `here` counts the verdicts from the store, and `count` counts all
-					       * verdicts */
+	/* One element for each verdict; NULL if the verdict was parsed completely. */
+	const struct stored_verdict **stored;
+	/* `here` is the number of verdicts from the store, and `count` is the number of all verdicts. */
+	int here, count;
 };
 
 static void read_stored(struct result *result, const struct stored_verdict *stored, struct readable *out)

@@ -11,9 +11,8 @@ bool resolve_case(struct result *result, struct case_result *c);
 /* Returns whether a stored verdict counts for the case. The case is not changed. */
 bool resolve_known(struct result *result, const struct case_result *c);
 
-/* Call this after resolve_case was called for all cases. Parses the rest of each verdict of which only the head was
- * parsed. Does nothing if only the head of every verdict was parsed: for such a definition, only the status is
- * reported. */
+/* Call this when resolve_case has been called for all cases. Parses completely each verdict of which only the beginning
+ * was parsed. Does nothing if no verdict was parsed completely: for such a definition, only the status is reported. */
 void resolve_read_wholly(struct result *result);
 
 /* Sets the verdict of the case and increments the number of decided cases. */
@@ -29,7 +28,8 @@ struct digest resolve_witness(const struct verdict *v, struct arena *arena);
 /* Counts the cases, and gives the definition the status of its worst case. */
 void resolve_definition(struct result *result);
 
-/* Returns whether the case has no verdict in this run, because no stored verdict counts and the case did not run. */
+/* Returns whether the case has no verdict in this run. This means that no stored verdict counts and that the case did
+ * not run. */
 bool case_lacks_verdict(const struct case_result *c);
 /* Returns whether the store has a verdict for any version of this case. */
 bool case_was_verified(const struct result *result, const struct case_result *c, struct arena *arena);

@@ -12,8 +12,8 @@ static bool names_ordinal(const struct device_choice *choice, int ordinal)
 	return false;
 }
 
-/* Reads a list such as "0,2". Returns 0. Returns 1 if the text is not such a list, and -1 with a message if it contains
- * a number twice. */
+/* Reads a list such as "0,2". Returns 0. Returns 1 if the text is not such a list. Returns -1 with a message if the
+ * list contains a number twice. */
 static int read_ordinals(const char *text, struct device_choice *out, struct err *err)
 {
 	for (;;) {
@@ -90,7 +90,7 @@ static enum devices_answer choose_named(const struct device_choice *choice, stru
 	return DEVICES_FOUND;
 }
 
-/* If no device can be used, the message is about the first one. */
+/* If no device can be used, the message says why the first one cannot be used. */
 static enum devices_answer choose_all(int visible, struct device_probe probe, struct arena *arena, struct devices *out,
 				      struct err *err)
 {

@@ -41,9 +41,10 @@ struct devices {
 enum devices_answer { DEVICES_FOUND, DEVICES_UNUSABLE, DEVICES_DIFFER };
 
 /* Chooses the GPUs. For DEVICE_GPUS, chooses the named GPUs; for DEVICE_AUTO, chooses the first GPU. For
- * DEVICE_ALL_GPUS, tries the `visible` GPUs (at least one), and chooses all usable GPUs that have the class of the
- * first usable GPU. Named devices are never left out: returns DEVICES_UNUSABLE with a message if one of them cannot be
- * used, or DEVICES_DIFFER if their classes differ. Returns DEVICES_UNUSABLE also if no GPU can be used. */
+ * DEVICE_ALL_GPUS, tries the `visible` GPUs (at least one). Chooses all usable GPUs that have the same class as the
+ * first usable GPU. Named devices are never left out. Returns DEVICES_UNUSABLE with a message if a named device cannot
+ * be used, and DEVICES_DIFFER if the classes of the named devices differ. Returns DEVICES_UNUSABLE also if no GPU can
+ * be used. */
 enum devices_answer devices_choose(const struct device_choice *choice, int visible, struct device_probe probe,
 				   struct arena *arena, struct devices *out, struct err *err);
 

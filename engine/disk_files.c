@@ -74,8 +74,8 @@ static bool unchanged(void *self, const struct dataset_file *file, const struct 
 	return read && digest_equal(&now, content);
 }
 
-/* Opens a file that a reference reads. If this fails, or if references may not read the file, sets the reason in the
- * blob. */
+/* Opens a file that a reference reads. If the file cannot be opened, or if references may not read it, writes the
+ * reason to the blob. */
 static int open_declared(int dir, struct blob *blob, struct stat *st, struct arena *arena)
 {
 	char head[LFS_POINTER_HEAD];
@@ -96,7 +96,7 @@ static int open_declared(int dir, struct blob *blob, struct stat *st, struct are
 	return fd;
 }
 
-/* Checks and hashes a file that a reference reads. */
+/* Checks and hashes a file that a reference declares to read. */
 static void read_declared(int dir, struct blob *blob, struct arena *arena, struct file_seen *seen, bool *read)
 {
 	struct stat st;
@@ -167,13 +167,13 @@ static struct blob blob_at(void *self, enum blob_use use, const char *path, cons
 {
 	const struct dataset *dataset = self;
 
-	(void)to_run; /* a case that runs reads the file itself, so no copy is needed */
+	(void)to_run; /* a case reads the file itself when it runs, so no copy is needed */
 	return disk_blob(dataset->fd, use, path, earlier, arena, seen, read);
 }
 
-/* Returns whether size, mtime and ctime are equal. The judge reads a tensor file by path when the case runs. If another
- * file took this path in the meantime and the old file was then put back, at least the ctime differs. Inode numbers are
- * not compared, because a FUSE filesystem may change them at any time. */
+/* Returns whether size, mtime and ctime are equal. The judge reads a tensor file by its path when the case runs. If
+ * another file had this path for a time, and the old file was then put back, at least the ctime differs. Inode numbers
+ * are not compared, because a FUSE filesystem may change them at any time. */
 static bool same_times(const struct file_stat *then, const struct file_stat *now)
 {
 	return then->size == now->size && then->mtime_ns == now->mtime_ns && then->ctime_ns == now->ctime_ns;

@@ -4,8 +4,8 @@
 
 #include "engine/run_files.h"
 
-/* Returns the files of `dataset`; this dataset must outlive the result. If the dataset was built by dataset_some, every
- * file is read, even if its stat is unchanged, because the caller of dataset_some lists only files that have
+/* Returns the files of `dataset`; this dataset must outlive the result. If dataset_some built the dataset, every file
+ * is read, even if its stat is unchanged. The reason is that the caller of dataset_some lists only files that have
  * changed. */
 struct run_files disk_files(const struct dataset *dataset);
 

@@ -1,6 +1,6 @@
-/* equal_cases - lets equal cases of one run share one execution. Two cases are equal if they have the same subject (the
- * digest of everything that is verified). For example, a definition and its copy under another name have equal cases.
- * While one case runs, the cases equal to it wait for its verdict. */
+/* equal_cases - lets equal cases of one run share one execution. Two cases are equal if they have the same subject,
+ * which is the digest of everything that is verified. For example, a definition and its copy under another name have
+ * equal cases. While one case runs, the cases that are equal to it wait for its verdict. */
 #ifndef REFTEST_ENGINE_EQUAL_CASES_H
 #define REFTEST_ENGINE_EQUAL_CASES_H
 
@@ -19,7 +19,7 @@ struct waiter {
 
 struct equal_cases_entry {
 	struct digest subject;
-	struct waiter first; /* the case that runs; the cases that wait for it follow in the list */
+	struct waiter first; /* the case that runs; the list continues with the cases that wait for it */
 	struct equal_cases_entry *next;
 };
 
@@ -29,18 +29,18 @@ struct equal_cases {
 	struct equal_cases_entry *bucket[EQUAL_CASES_BUCKETS]; /* hash table by subject; empty if no case is running */
 };
 
-/* Adds a case. If no case with this subject is running, returns true, and the caller must run the added case. Otherwise
+/* Adds a case. Returns true if no case with this subject is running; the caller must then run the added case. Otherwise
  * returns false, and the added case waits for the verdict of the running case. */
 bool equal_cases_join(struct equal_cases *equal_cases, const struct digest *subject, struct result *result,
 		      int case_index, struct arena *arena);
 
-/* Removes a case. If other cases wait for the removed case, returns one of them, and the caller must run it. Otherwise
+/* Removes a case. If other cases wait for the removed case, returns one of them, which the caller must run. Otherwise
  * returns NULL. */
 const struct waiter *equal_cases_leave(struct equal_cases *equal_cases, const struct digest *subject,
 				       const struct result *result, int case_index);
 
-/* Call this when a case has finished. Removes the entry of this subject, and returns the cases with this subject,
- * beginning with the case that ran. Returns NULL if no case with this subject was running. */
+/* Call this when a case has finished. Removes the entry of this subject. Returns the cases with this subject; the first
+ * one is the case that ran. Returns NULL if no case with this subject was running. */
 const struct waiter *equal_cases_finish(struct equal_cases *equal_cases, const struct digest *subject);
 
 #endif

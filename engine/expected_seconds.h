@@ -1,5 +1,5 @@
-/* expected_seconds - estimates how long a case will take. The runner starts with the longest case, so only the order of
- * the estimates matters. A wrong estimate costs time, but changes no verdict. */
+/* expected_seconds - estimates how long a case will take. Longer cases start first, so only the order of the estimates
+ * matters. A wrong estimate costs time, but changes no verdict. */
 #ifndef REFTEST_ENGINE_EXPECTED_SECONDS_H
 #define REFTEST_ENGINE_EXPECTED_SECONDS_H
 

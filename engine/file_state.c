@@ -8,9 +8,9 @@
  * if there are tens of thousands of workload files. */
 struct file_table {
 	const struct dataset_file *files;
-	struct file_entry *entries; /* an entry with path NULL: the file has no record */
-	struct file_seen *seen;     /* an element with read_ns 0: the file has no record */
-	int count, at;              /* `at` is the index of the file that join_entry compares next */
+	struct file_entry *entries; /* a file without a record has an entry with path NULL */
+	struct file_seen *seen;     /* a file without a record has an element with read_ns 0 */
+	int count, at;              /* `at` is the index of the file with which join_entry continues */
 };
 
 struct states {
@@ -94,8 +94,8 @@ static void visit_entry(const struct file_entry *entry, void *context)
  * less time than its start takes. */
 enum { APART_FILES = 1000 };
 
-/* What the second thread uses when it reads the records of workload files. The two threads share no data: the first
- * thread, which reads the other records, uses the arena of the states. */
+/* The data of the second thread, which reads the records of workload files. The two threads share no data: the first
+ * thread reads the other records, and uses the arena of the states. */
 struct apart {
 	struct file_table *workloads;
 	struct arena arena;
@@ -147,8 +147,8 @@ static int compare_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Reads the records of some definitions, of their workload files, and of the blobs that their records name. For a path,
- * the store returns all records whose paths begin with it; join_entry skips the records with longer paths. */
+/* Reads the records of some definitions, of their workload files, and of the blobs that these records name. The store
+ * returns all records whose paths begin with a given path; join_entry skips those with longer paths. */
 static void read_some(struct states *states, struct err *err)
 {
 	struct arena scratch = {0};

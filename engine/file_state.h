@@ -1,4 +1,4 @@
-/* file_state - finds the digests of the files of a run. A file is not read again if it has the state that an earlier
+/* file_state - finds the digests of the files of a run. A file is not read again if it is in the state that an earlier
  * run stored (cache/unchanged_file.h). With --staged, engine/git_index_files.c compares object ids from git's index.
  * The new digests of a run are stored in one transaction. */
 #ifndef REFTEST_ENGINE_FILE_STATE_H
@@ -26,21 +26,21 @@ struct states *file_states_open(struct run_store records, const struct dataset *
  * the record was stored. */
 const struct file_entry *file_state(const struct states *states, const struct dataset_file *definition);
 
-/* Gets the digest of a dataset file from its stored record if the file is unchanged, and otherwise by reading the file.
- * Always reads the file if `need_bytes` is true. If the file was read, `out->read` is true and `bytes` has the content;
- * otherwise `bytes->length` is 0. Returns -1 and sets `err` if the file does not exist, is too large or cannot be
- * read. */
+/* Gets the digest of a dataset file. Takes the digest from the file's stored record if the file is unchanged; otherwise
+ * reads the file. Always reads the file if `need_bytes` is true. If the file was read, sets `out->read` to true, and
+ * `bytes` to the content; otherwise sets `bytes->length` to 0. Returns -1 and sets `err` if the file does not exist, is
+ * too large or cannot be read. */
 int file_states_check(struct states *states, const struct dataset_file *file, size_t limit, bool need_bytes,
 		     struct buf *bytes, struct stat_check *out, struct err *err);
 
 /* Gets a blob (a tensor file, or a file that a reference reads) below the root. Hashes the whole file unless its stat
  * proves that the file is unchanged. Errors are stored in the members `missing` and `bad` of the returned blob. If
- * `to_run` is true, a blob that exists only in git is written to a file, because a case that runs may have to read
- * it. */
+ * `to_run` is true, writes a blob that exists only in git to a file, because a case that runs may have to read this
+ * file. */
 struct blob file_states_blob(struct states *states, enum blob_use use, const char *path, bool to_run, struct arena *arena);
 
 /* Both functions return whether the file still has the content that was hashed. file_states_blob_unchanged also returns
- * false if the blob was changed and then restored. A file on disk is read unless its stat proves that the file is
+ * false if the blob changed and was then restored. A file on disk is read unless its stat proves that the file is
  * unchanged. Files from git's index cannot change. */
 bool file_states_unchanged(struct states *states, const struct dataset_file *file, const struct digest *content);
 bool file_states_blob_unchanged(struct states *states, const struct blob *blob);

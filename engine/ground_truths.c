@@ -110,8 +110,9 @@ static int split_names(const char *text, struct arena *arena, struct truth_choic
 	return 0;
 }
 
-/* Checks that one case can use all libraries of this machine together with builtin and the dataset's own truth. If
- * --ground-truth all silently left out a library, the library would seem to agree with the other ground truths. */
+/* Checks that one case can use all libraries of this machine together with builtin and the dataset's own truth.
+ * Otherwise, --ground-truth all could silently leave out a library, which would then seem to agree with the other
+ * ground truths. */
 static int check_room(const struct truth_choice *choice, struct err *err)
 {
 	if ((choice->name_count > 0 && !choice->automatic && !choice->all) || choice->fact_count + 2 <= GROUND_TRUTHS_MAX)
@@ -154,8 +155,8 @@ static const struct provider_fact *fact_named(const struct truth_choice *choice,
 	return NULL;
 }
 
-/* The libraries with two tables. In --ground-truth, the name of such a library stands for both tables, in this
- * order. */
+/* The libraries for which python/libraries/ has two tables. In --ground-truth, the name of such a library stands for
+ * both tables, in this order. */
 static const char *const both[][2] = {{"sglang", "sgl_kernel"}};
 
 static bool chosen(const struct truth_choice *choice, const char *name)
@@ -166,7 +167,7 @@ static bool chosen(const struct truth_choice *choice, const char *name)
 	return false;
 }
 
-/* Adds the second table of a library after the first one, unless the list has it already. */
+/* Adds the second table of a library after the first one, unless the list already contains it. */
 static void add_second_tables(struct truth_choice *choice)
 {
 	for (size_t k = 0; k < sizeof both / sizeof *both; k++)
@@ -261,7 +262,7 @@ static bool asks(const struct truth_choice *choice, const struct provider_fact *
 	return false;
 }
 
-/* Appends a ground truth, unless the list contains it. If the list is full, refuses the last ground truth in the list,
+/* Appends a ground truth, unless the list contains it. If the list is full, marks its last ground truth as refused,
  * with the message that the definition has too many ground truths. */
 static void add_truth(struct truths *truths, struct truth *items, struct truth truth)
 {
@@ -280,8 +281,8 @@ static void add(struct truths *truths, struct truth *items, const char *name, co
 	add_truth(truths, items, (struct truth){.name = name, .version = version});
 }
 
-/* Returns true if --ground-truth names a library, even if this machine cannot use the library: the reason is reported
- * later. */
+/* Returns true if --ground-truth names a library, even if this machine cannot use the library; the reason why it cannot
+ * is reported later. */
 bool ground_truths_use_libraries(const struct truth_choice *choice)
 {
 	for (int i = 0; i < choice->name_count; i++)
@@ -296,11 +297,12 @@ bool ground_truths_use_libraries(const struct truth_choice *choice)
 	return false;
 }
 
-/* The "family" of the row in python/libraries/fi_api.py, which calls the function that a definition names. */
+/* The word that stands for the family in the row of python/libraries/fi_api.py, which calls the function that a
+ * definition names. */
 static const char any_family[] = "*";
 
-/* Appends the ground truth that calls the function `fi_api`. The call is part of the version, because no other field of
- * a fingerprint contains the call. */
+/* Appends the ground truth that calls the function `fi_api`. The call is part of the ground truth's version, because no
+ * other field of a fingerprint contains the call. */
 static void add_fi_api(const struct provider_fact *fact, const char *fi_api, struct truths *out, struct truth *items,
 		       struct arena *arena)
 {
@@ -312,8 +314,8 @@ static void add_fi_api(const struct provider_fact *fact, const char *fi_api, str
 				 .refused = fi_api != NULL ? NULL : "the definition has no tag \"fi_api:\" that names a function"});
 }
 
-/* Appends the ground truths of "auto" and "all". "auto" uses the definition's chain and the dataset's own truth, in
- * this order, only if there is no family. */
+/* Appends the ground truths of "auto" and "all". "auto" uses the definition's chain and then the dataset's own truth,
+ * but only if there is no family. */
 static void add_available(const struct truth_choice *choice, const struct op_entry *op, const struct own_truth *own,
 			  int own_count, const char *fi_api, struct truths *out, struct truth *items,
 			  struct arena *arena)
@@ -332,7 +334,7 @@ static void add_available(const struct truth_choice *choice, const struct op_ent
 }
 
 /* Appends the solutions that `word` chooses; "" chooses all. If `word` chooses no solution, appends a refused ground
- * truth that says so. With "auto", appends nothing, because the run still has the other ground truths. */
+ * truth that says so. With "auto", appends nothing instead, because the run still has the other ground truths. */
 static void add_solutions(const struct truth_choice *choice, const char *name, const char *word, const struct own_truth *own, int own_count,
 			  struct truths *out, struct truth *items)
 {

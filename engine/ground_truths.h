@@ -1,5 +1,5 @@
-/* ground_truths - finds the ground truths that this machine has for an op family (builtin and libraries), and chooses
- * the ones that a run uses (--ground-truth).
+/* ground_truths - finds the ground truths that this machine has for an op family (builtin and libraries). Chooses the
+ * ground truths that a run uses (--ground-truth).
  *
  * The list of libraries that a Python interpreter has is stored in the cache. The list is queried again only if
  * installed packages or the tables of library calls may have changed. If the list is in the cache, no Python process is
@@ -19,8 +19,8 @@ struct provider_fact {
 	const char *name, *version; /* `version` is NULL if this machine cannot use the library */
 	const char *why;	    /* if `version` is NULL: why the library cannot be used */
 	const struct provider_family {
-		const char *family, *why; /* `why` is the reason why the library does not support the family; NULL if it
-					   * does */
+		/* Why the library does not support the family; NULL if it does support the family. */
+		const char *family, *why;
 		bool never;		  /* the library has no kernel for this family */
 		bool on_request;	  /* `--ground-truth auto` does not use the library for this family
 					   * (Row.on_request in python/libraries/common.py) */
@@ -30,8 +30,9 @@ struct provider_fact {
 
 /* The value of --ground-truth. */
 struct truth_choice {
-	bool automatic; /* "auto" on a GPU: the first available library without `on_request`; on a CPU: only builtin,
-			 * which computes in double precision and rounds once */
+	/* "auto": on a GPU, the first available library without `on_request`; on a CPU, only builtin, which computes in
+	 * double precision and rounds once. */
+	bool automatic;
 	bool all;	/* "all": every available library, builtin, and the dataset's own truth */
 	const char **names; /* the ground truths that --ground-truth names, in this order. If `automatic` or `all` is
 			     * true, these are used in addition to the ground truths of "auto" or "all" */
@@ -42,7 +43,7 @@ struct truth_choice {
 	const char *trouble; /* why the list of libraries could not be queried; NULL if there was no error */
 };
 
-/* Parses the value of --ground-truth and checks it against the libraries of this machine. `text`: "auto" (or NULL),
+/* Parses the value of --ground-truth and checks it against the libraries of this machine. `text` is "auto" (or NULL),
  * "all", or names separated by commas, of which the first may be "auto" or "all". "solution" means all solutions of the
  * dataset, and "solution:WORD" the solutions whose name or author is WORD. If `python` is NULL, only builtin is
  * available. Returns -1 and sets `err` for an unknown name, a repeated name, or more than GROUND_TRUTHS_MAX ground
@@ -50,8 +51,8 @@ struct truth_choice {
 int ground_truths_choose(struct program *program, const char *text, const char *python, const char *device_class,
 			 struct arena *arena, struct truth_choice *out, struct err *err);
 
-/* Lists all libraries and the families that they support on this machine, whatever --ground-truth selects (for
- * `doctor`). Returns -1 and sets `err` if the libraries cannot be queried. */
+/* Lists all libraries, and the families that they support on this machine, for `doctor`. The value of --ground-truth
+ * has no effect on the list. Returns -1 and sets `err` if the libraries cannot be queried. */
 int ground_truths_facts(struct program *program, const char *python, const char *device_class, struct arena *arena,
 			const struct provider_fact **out, int *count, struct err *err);
 
@@ -62,7 +63,7 @@ bool ground_truths_use_solutions(const struct truth_choice *choice);
  * or NULL. `fi_api` is the call of the FlashInfer function that the definition names, as in
  * "flashinfer.norm.rmsnorm(x=input)", or NULL. "auto" calls this function if there is no family. `own` are the
  * dataset's own ground truths. The first two elements are the definition's truth and its chain
- * (engine/dataset_truth.h). "auto" uses these two if there is no family, "all" uses them if they exist, and
+ * (engine/dataset_truth.h). "auto" uses these two only if there is no family. "all" uses them if they exist, and
  * --ground-truth can name them. The other elements are the definition's solutions (engine/solution_truth.h), which are
  * used only if --ground-truth names them. */
 struct truths ground_truths_for(const struct truth_choice *choice, const struct op_entry *op, const struct own_truth *own,

@@ -1,7 +1,7 @@
-/* job_count - a reference and its judge work in turns, so each job keeps about one core busy. On a GPU, the cores only
- * start kernels, and more than a few jobs do not help: the driver creates the contexts of new processes one after
- * another, so four jobs are as fast as eight. Processes that are kept already have their contexts, so eight of them are
- * faster than four. */
+/* job_count - limits the number of jobs by cores and memory. A reference and its judge work in turns, so each job keeps
+ * about one core busy. On a GPU, the cores only start kernels, and more than a few jobs do not help. The driver creates
+ * the contexts of new processes one after another, so four jobs are as fast as eight. Processes that are kept between
+ * references already have their contexts, so eight jobs in kept processes are faster than four. */
 #include "engine/job_count.h"
 
 #include <limits.h>
@@ -13,7 +13,8 @@
 
 enum { MOST_CPU = 8, MOST_URGENT = 4, MOST_GPU = 4, MOST_GPU_KEPT = 8 };
 
-/* Memory for each job: for Python, torch, the tensors of a medium case and, on a GPU, CUDA's memory on the host. */
+/* Memory for each job. It is used by Python, torch, the tensors of a medium case and, on a GPU, CUDA's memory on the
+ * host. */
 static const int64_t memory_cpu = (int64_t)1 << 30, memory_gpu = (int64_t)2 << 30;
 
 struct job_facts job_facts_here(bool gpu)

@@ -16,7 +16,7 @@ struct job_facts {
 struct job_facts job_facts_here(bool gpu); /* the facts of this machine, with `kept` and `urgent` false */
 
 /* Returns the number of references that run in parallel, at least 1. If `why` is not NULL, writes the reason for this
- * number to it: "one for each of 2 cores". */
+ * number to `why`: "one for each of 2 cores". */
 enum { JOB_COUNT_WHY = 128 };
 int job_count(const struct job_facts *facts, char why[JOB_COUNT_WHY]);
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char key[] = "last failed"; /* the key of a fact in the store; the fact's text has one path per line,
-					  * sorted */
+/* The key under which the store keeps a text with one path on each line, sorted. */
+static const char key[] = "last failed";
 
 struct paths {
 	const char **items;
@@ -69,8 +69,8 @@ int last_failed_select(struct run *run)
 	return count;
 }
 
-/* Sets `failed` to the definitions of this run that failed, and `settled` to those that did not fail. With --case, a
- * definition that passes this case is not settled, because it may fail in other cases. */
+/* Sets `failed` to the definitions that failed in this run, and `settled` to the definitions that did not fail. With
+ * --case, a definition that passes this case belongs to neither list, because it may fail in other cases. */
 static void sort_results(const struct run *run, struct arena *arena, struct paths *failed, struct paths *settled)
 {
 	int at = 0;

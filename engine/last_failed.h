@@ -1,17 +1,16 @@
-/* last_failed - remembers the definitions that did not pass when they ran last, for `verify --last-failed`. The store
- * keeps their names, because verdicts are not enough: for an invalid definition or a transient error, no verdict is
- * stored. */
+/* last_failed - remembers which definitions failed when they last ran, for `verify --last-failed`. The store keeps
+ * their names, because verdicts are not enough: no verdict is stored for an invalid definition or a transient error. */
 #ifndef REFTEST_ENGINE_LAST_FAILED_H
 #define REFTEST_ENGINE_LAST_FAILED_H
 
 #include "engine/run_state.h"
 
-/* Removes from the selection every definition that did not fail when it ran last. Returns the number of definitions
+/* Removes from the selection every definition that did not fail when it last ran. Returns the number of definitions
  * that stay selected. If no definition failed, leaves the selection unchanged and returns 0. */
 int last_failed_select(struct run *run);
 
-/* Writes to the store which definitions of `run` failed; the run must have ended. For a definition without a status in
- * this run, the store keeps what it knew before. */
+/* Writes to the store which definitions of `run` failed. The run must have ended. For a definition without a status in
+ * this run, the stored state does not change. */
 void last_failed_write(const struct run *run);
 
 #endif

@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-/* Returns the check `rows` of a verdict and sets `at` to its index, or returns NULL if the verdict has no such
- * check. */
+/* Returns the check `rows` of a verdict, and sets `at` to its index. Returns NULL if the verdict has no such check. */
 static const struct check *rows_of(const struct verdict *v, int *at)
 {
 	for (*at = 0; v != NULL && *at < v->check_count; (*at)++)
@@ -28,8 +27,9 @@ static const struct case_result *first_about(const struct result *result, const 
 	return NULL;
 }
 
-/* Finds the first axis along which the rows depend on each other in case `number`, although they are independent in the
- * first case that examined the axis. Returns a sentence about this axis, or NULL if there is no such axis. */
+/* Compares the rows of case `number` with those of earlier cases: finds the first axis along which the rows of case
+ * `number` depend on each other, although they are independent in the first case that examined the axis. Returns a
+ * sentence about this axis, or NULL if there is no such axis. */
 static const char *what_broke(const struct result *result, int number, const struct check *rows, struct arena *arena)
 {
 	for (int k = 0; k < rows->axis_count; k++) {
@@ -58,7 +58,7 @@ static struct verdict *with_failed_check(const struct verdict *verdict, int at, 
 	return out;
 }
 
-/* Returns the verdict with a finding about the check, for a case that a ground truth decides. */
+/* Returns a copy of the verdict with a finding about the check. This is for a case that a ground truth decides. */
 static const struct verdict *with_finding(const struct case_result *c, int at, const char *evidence, struct arena *arena)
 {
 	struct verdict *out = with_failed_check(c->verdict, at, evidence, arena);

@@ -3,7 +3,7 @@
  *
  * For each case, the check `rows` finds the axes along which the rows are independent of each other. If rows depend on
  * each other in all cases, that is a property of the operation. If the rows along an axis are independent in one case
- * and not in a later one, the reference handles some sizes differently, and the check fails in the later case. If a
+ * and not in a later one, the reference handles some sizes differently. The check then fails in the later case. If a
  * ground truth decides the later case, the case gets a finding instead. Neither the failure nor the finding is stored,
  * because the stored verdict of a case must depend on this case alone. */
 #ifndef REFTEST_ENGINE_LEARNT_ROWS_H
@@ -11,9 +11,9 @@
 
 #include "engine/run_state.h"
 
-/* Compares the cases of the result in their order. Replaces the verdict of each case in which the check fails: the case
- * is `failed` if its inputs are known to be valid, otherwise `skipped`. If a ground truth decided the case, its verdict
- * gets a finding instead. */
+/* Compares the cases of the result in their order. Replaces the verdict of each case in which the check fails. The case
+ * is then `failed` if its inputs are known to be valid, otherwise `skipped`. If a ground truth decided the case, its
+ * verdict gets a finding instead. */
 void learn_rows(struct result *result);
 
 #endif

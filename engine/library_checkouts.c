@@ -31,7 +31,8 @@ static const char *find_path(const struct program *program, const struct repos_c
 	return path != NULL && is_checkout(path, arena) ? path : NULL;
 }
 
-/* Runs git in a checkout. Returns git's exit status, or -1; `out` is what git printed, without the last newline. */
+/* Runs git in a checkout. Returns git's exit status, or -1. Sets `out` to what git printed, without the last
+ * newline. */
 static int ask_git(const char *path, const char *const *words, struct arena *arena, const char **out)
 {
 	struct git_command git = {.folder = path, .inherited = -1};
@@ -42,7 +43,7 @@ static int ask_git(const char *path, const char *const *words, struct arena *are
 	return status;
 }
 
-/* Returns why the checkout cannot be used, or NULL and sets `commit`. */
+/* Returns why the checkout cannot be used; if it can be used, returns NULL and sets `commit`. */
 static const char *examine(const char *path, struct arena *arena, const char **commit)
 {
 	static const char *const head[] = {"rev-parse", "--verify", "--quiet", "HEAD^{commit}", NULL};

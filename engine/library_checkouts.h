@@ -1,12 +1,13 @@
-/* library_checkouts - finds the checkouts of FlashInfer and SGLang that count as installed libraries, and lists them in
- * the environment variable REFTEST_CHECKOUTS, which the processes of the provider read:
+/* library_checkouts - finds the checkouts of FlashInfer and SGLang that count as installed libraries. Lists them in the
+ * environment variable REFTEST_CHECKOUTS, which the processes of the provider read:
  *
  *   {"flashinfer": {"folder": DIR for sys.path, "commit": NAME, "why": REASON or null, "preferred": bool}, …}
  *
  * A checkout is in the folder that --repos names, or in a folder that repos_config.json in the root names (`reftest
  * clone`). A checkout is preferred to an installed library only with --repos. "why" is the reason why the checkout
- * cannot be used; for example, it has local changes, so its commit does not identify its code. The provider puts the
- * commit into the version of the ground truth, so the commit is part of the witness of each verdict. */
+ * cannot be used. For example, a checkout with local changes cannot be used, because its commit does not identify its
+ * code. The provider puts the commit into the version of the ground truth, so the commit is part of the witness of each
+ * verdict. */
 #ifndef REFTEST_ENGINE_LIBRARY_CHECKOUTS_H
 #define REFTEST_ENGINE_LIBRARY_CHECKOUTS_H
 
@@ -15,12 +16,12 @@
 #include "engine/program.h"
 
 /* Sets REFTEST_CHECKOUTS, or removes this environment variable if there are no checkouts. Starts git only if there are
- * checkouts. Returns 0, or -1 and sets `err` if repos_config.json is damaged, or if the folder of --repos has no
+ * checkouts. Returns 0. Returns -1 and sets `err` if repos_config.json is damaged, or if the folder of --repos has no
  * checkout. */
 int library_checkouts_announce(const struct program *program, struct arena *arena, struct err *err);
 
 /* Returns the folder of the checkout of this repository ("sglang"), or NULL if there is none. The root of the program
- * may be unknown (""). A damaged repos_config.json counts as a missing one. */
+ * may be unknown (""). A damaged repos_config.json has the same effect as a missing one. */
 const char *library_checkout_path(const struct program *program, const char *name, struct arena *arena);
 
 #endif

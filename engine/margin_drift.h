@@ -1,21 +1,21 @@
 /* margin_drift - shows how the margins of a case changed with the version of torch, CUDA, the GPU driver or a ground
  * truth (engine/margin_history.h). Two verdicts are compared only if they have the same subject, device class and
- * ground truth, so reference, inputs and bounds are the same. */
+ * ground truth. The reference, the inputs and the bounds are then the same. */
 #ifndef REFTEST_ENGINE_MARGIN_DRIFT_H
 #define REFTEST_ENGINE_MARGIN_DRIFT_H
 
 #include "engine/margin_history.h"
 
-/* A margin that changed by more than DRIFT_FACTOR has moved. Margins below DRIFT_LEAST count as DRIFT_LEAST, because
- * rounding alone may change such margins by any factor. */
+/* A margin has moved if it changed by more than the factor DRIFT_FACTOR. Margins below DRIFT_LEAST count as
+ * DRIFT_LEAST, because rounding alone may change such margins by any factor. */
 #define DRIFT_FACTOR 2.0
 #define DRIFT_LEAST  0x1p-10
 
 struct margin_drift {
 	const struct result *result;
 	const struct case_result *c;
-	/* to: the newest verdict of this device class and ground truth; from: the older verdict with the margin that
-	 * differs most from the margin of `to` */
+	/* to: the newest verdict of this device class and ground truth; from: the older verdict whose margin differs
+	 * most from the margin of `to` */
 	struct margin_point from, to;
 	double factor; /* to.margin / from.margin; 1 if both are infinite */
 };
@@ -26,11 +26,11 @@ enum drift_kind margin_drift_kind(const struct margin_drift *drift);
 struct margin_drifts {
 	const struct margin_drift *items; /* sorted by `to.margin`, the largest first */
 	int count;
-	int never_compared; /* the number of definitions without two verdicts that can be compared */
+	int never_compared; /* the number of definitions that have no two verdicts that can be compared */
 };
 
-/* Returns, for each definition, device class and ground truth, the case whose margin moved most; if `each`, returns all
- * cases. The run is finished and has details (run_options.details); the result is in `arena`. */
+/* Returns, for each definition, device class and ground truth, the case whose margin moved most. If `each` is true,
+ * returns all cases. The run is finished and has details (run_options.details); the result is in `arena`. */
 struct margin_drifts margin_drifts_of(const struct run *run, bool each, struct arena *arena);
 
 #endif

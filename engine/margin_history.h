@@ -1,6 +1,7 @@
-/* margin_history - reads the margins of a case from the store. Every verdict on the case's subject has a margin: also a
- * verdict with other versions of torch, CUDA, the GPU driver or the ground truths, and a verdict from another device. A
- * margin is the largest error of a case in units of the error's bound: a margin of 1 is an error at the bound. */
+/* margin_history - reads the margins of a case from the store. Every verdict on the case's subject has a margin. This
+ * includes verdicts with other versions of torch, CUDA, the GPU driver or the ground truths, and verdicts from other
+ * devices. A margin is the largest error of a case in units of the error's bound: a margin of 1 is an error at the
+ * bound. */
 #ifndef REFTEST_ENGINE_MARGIN_HISTORY_H
 #define REFTEST_ENGINE_MARGIN_HISTORY_H
 

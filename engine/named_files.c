@@ -21,7 +21,7 @@ static bool is_path(const char *name, bool in_dataset)
 	return (looks || !in_dataset) && stat(name, &st) == 0;
 }
 
-/* Returns the dataset if an existing file belongs to one of its definitions, otherwise NULL. */
+/* Returns the dataset to which an existing file belongs as a file of one of its definitions, or NULL. */
 static const char *dataset_of(const char *path, const char **below, struct arena *arena)
 {
 	char full[PATH_MAX], unused[PATH_MAX];
@@ -33,7 +33,7 @@ static const char *dataset_of(const char *path, const char **below, struct arena
 	return root != NULL && dataset_definition_path(*below, unused, sizeof unused) ? root : NULL;
 }
 
-/* Returns whether a root that was found is the folder `full`. */
+/* Returns whether `root`, which was found by a search, is the folder `full`. */
 static bool is_same_folder(const char *root, const char *full)
 {
 	char whole[PATH_MAX];

@@ -1,5 +1,5 @@
-/* program - opens and closes the resources of one invocation of reftest: the root, the kernels library, the cache,
- * signals. Also defines the exit statuses.
+/* program - opens and closes the resources that one invocation of reftest uses: the root, the kernels library, the
+ * cache, signals. Also defines the exit statuses.
  *
  * main creates one struct program and passes it to the command. The command opens the resources that it needs with the
  * functions below. There are no global variables for resources. */
@@ -47,7 +47,7 @@ int program_root(struct program *program, struct err *err);
 int program_settings(struct program *program, struct err *err);
 /* Sets program->root to an absolute path, for commands that must not depend on the working directory. */
 int program_root_by_path(struct program *program, struct err *err);
-/* Opens the kernels libraries. If the cache is open, it remembers the digests of the libraries. */
+/* Opens the kernels libraries. If the cache is open, the cache remembers the digests of the libraries. */
 int program_kernels(struct program *program, struct err *err);
 /* Makes the sealed copy of the CUDA kernels library, which judges on a GPU load. This function reports no error: a
  * judge that cannot load the library reports the error. */
@@ -55,9 +55,9 @@ void program_cuda_kernels(struct program *program);
 /* Blocks SIGINT, SIGTERM and SIGHUP. After this call, read these signals from program->signals. */
 int program_signals(struct program *program, struct err *err);
 
-/* Opens the cache of the root. If the cache cannot be opened, the run continues: `store` stays NULL, and `note` is a
+/* Opens the cache of the root. If the cache cannot be opened, the run continues: `store` stays NULL, and `note` gets a
  * message that says why verdicts cannot be stored. Otherwise `note` is "". If `read_only` is true, a missing cache is
- * no error. */
+ * not an error. */
 void program_store(struct program *program, bool read_only, struct err *note);
 
 /* Closes all resources that are open. */

@@ -1,7 +1,7 @@
 /* remembered_libraries - stores the digests of library files in the cache (base/sealed_library.h).
  *
- * Somebody who can write to the cache can make a changed library look unchanged. That adds no risk, because the same
- * user can also write false verdicts to the cache. */
+ * A user who can write to the cache can make a changed library look unchanged. That adds no risk, because the same user
+ * can also write false verdicts to the cache. */
 #ifndef REFTEST_ENGINE_REMEMBERED_LIBRARIES_H
 #define REFTEST_ENGINE_REMEMBERED_LIBRARIES_H
 

@@ -46,7 +46,7 @@ static void add_left(const struct result *result, struct left *left)
 	}
 }
 
-/* Returns the seconds that the running cases have taken until now. For a case that runs longer than its remembered
+/* Returns the seconds that the running cases have taken until now. For a case that has run longer than its remembered
  * time, only the remembered time is added. */
 static double spent(const struct run *run, double now)
 {

@@ -1,5 +1,5 @@
-/* remembered_seconds - reads from the store how long a case took when it ran last, even if its definition has changed
- * after that run. A run uses these times to estimate how long it still takes. */
+/* remembered_seconds - reads from the store how long a case took when it last ran, even if its definition has changed
+ * since then. A run uses these times to estimate how long it still takes. */
 #ifndef REFTEST_ENGINE_REMEMBERED_SECONDS_H
 #define REFTEST_ENGINE_REMEMBERED_SECONDS_H
 
@@ -8,7 +8,7 @@
 /* Returns the seconds of the latest verdict of this case in the store, or 0 if the store has none. */
 double remembered_seconds(struct result *result, const struct case_result *c);
 
-/* Returns how many seconds the cases that are submitted and not finished will take on `lanes` lanes, or -1 if that is
+/* Returns how many seconds the cases that are submitted but not finished will take on `lanes` lanes, or -1 if this is
  * unknown. `now` is a time of the monotonic clock. */
 double remembered_seconds_left(const struct run *run, int lanes, double now);
 

@@ -18,10 +18,10 @@
 #include "remote/signature.h"
 #include "workers/pool/process.h"
 
-/* As soon as WAITING_MOST results wait for the remote, the remote is queried for them. The limit bounds memory. */
+/* As soon as WAITING_MOST results wait for the remote, the run queries the remote for them. The limit bounds memory. */
 enum { WAITING_MOST = 1024, BUCKETS = 1024 };
 
-/* A query to the remote: the subject of the requested verdict, and one key under which the remote may have this
+/* A query to the remote: the subject of the requested verdict, and one of the keys under which the remote may have this
  * verdict. */
 struct question {
 	struct digest subject;
@@ -34,14 +34,14 @@ struct remote_cache {
 	struct signing_key *signer;
 	struct process helper;
 	struct remote *remote; /* NULL: not started */
-	bool off;	       /* the remote is no longer used in this run, because of an error that was reported */
+	bool off;	       /* true after an error, which was reported: this run no longer uses the remote */
 	struct result *waiting[WAITING_MOST];
 	int waiting_count, next; /* next: the index in `waiting` of the next result to return */
 	bool asked;
 	struct buf questions; /* an array of struct question */
 	struct shared_verdict *bucket[BUCKETS];
 	int refused;	  /* the number of rejected records */
-	struct err first; /* why the first of the rejected records was rejected */
+	struct err first; /* why the first rejected record was rejected */
 	struct arena arena;
 };
 
@@ -76,7 +76,7 @@ struct remote_cache *remote_cache_open(const struct program *program)
 	return NULL;
 }
 
-/* What the helper process runs. The helper handles untrusted data, so it first forgets the signing key. */
+/* The main function of the helper process. The helper handles untrusted data, so it first forgets the signing key. */
 static int run_helper(void *context)
 {
 	struct remote_cache *cache = context;
@@ -87,7 +87,7 @@ static int run_helper(void *context)
 	return remote_helper_run(&cache->place);
 }
 
-/* The helper is a fork, and not a separate program. If the helper were exec'd, every process of the same user,
+/* The helper is a fork, and not a separate program. If the helper started with exec, every process of the same user,
  * including references, could access the helper's memory until the helper had run its first instructions. */
 static int start_helper(struct remote_cache *cache, struct err *err)
 {
@@ -345,7 +345,7 @@ static void put_case(struct remote_cache *cache, struct remote *remote, struct r
 	buf_free(&bytes);
 }
 
-/* A verdict that is about to be written to the remote, and whether the remote has a better one. */
+/* A verdict that is about to be written to the remote. Records whether the remote has a better verdict. */
 struct rival {
 	struct remote_cache *cache;
 	const struct digest *subject;
@@ -365,9 +365,9 @@ static void see_rival(void *context, int place, const void *bytes, size_t length
 	rival->contained = rival->contained || (verdict != NULL && verdict_is_contained(verdict));
 }
 
-/* Returns whether this verdict, whose reference was not fully contained, would replace a verdict whose reference was
- * fully contained. Such a verdict is not written, because machines that require containment accept only the verdict in
- * the remote. */
+/* Returns whether this verdict, whose reference was not fully contained, would replace a remote verdict whose reference
+ * was fully contained. Such a verdict is not written, because machines that require containment accept only the remote
+ * verdict that it would replace. */
 static bool is_worse_than_stored(struct remote_cache *cache, struct remote *remote, const struct case_result *c)
 {
 	struct rival rival = {cache, &c->test->subject, NULL, false};

@@ -11,8 +11,9 @@
  * - its fields are consistent;
  * - it has a valid signature, if $REFTEST_CACHE_KEY requires signatures.
  *
- * For a record that passes these checks, engine/rerun_reason.h decides whether its verdict counts, as for a local
- * verdict. If the remote fails, one message is printed on standard error; verdicts and exit status do not change. */
+ * If a record passes these checks, engine/rerun_reason.h decides whether its verdict counts, as it does for a local
+ * verdict. If the remote fails, reftest prints one message on standard error. Verdicts and exit status do not
+ * change. */
 #ifndef REFTEST_ENGINE_REMOTE_CACHE_H
 #define REFTEST_ENGINE_REMOTE_CACHE_H
 
@@ -30,7 +31,7 @@ void remote_cache_close(struct remote_cache *remote, bool interrupted);
 /* Returns whether a stored verdict counts for a case. */
 typedef bool case_known(struct result *result, const struct case_result *c);
 
-/* Returns true if `known` returns false for at least one case of the result. If so, the remote is queried for these
+/* Returns true if `known` returns false for at least one case of the result. The remote is then queried for these
  * cases, and the result waits until remote_cache_next returns it. */
 bool remote_cache_defers(struct result *result, case_known *known);
 

@@ -5,8 +5,8 @@
 
 #include "cache/fingerprint.h"
 
-enum { SCHEME = 2 }; /* the version of the format of keys and records; each key contains this version, so records of
-		      * another version are not found */
+/* The version of the format of keys and records; each key contains it, so records of another version are not found. */
+enum { SCHEME = 2 };
 
 static struct digest_text {
 	char hex[DIGEST_HEX];
@@ -50,8 +50,8 @@ static bool is_builtin(const char *name)
 	return name != NULL && strcmp(name, "builtin") == 0;
 }
 
-/* If builtin is one of the verdict's ground truths, returns its name and version. Otherwise returns a ground truth
- * whose name and version are NULL. */
+/* Returns the name and version of builtin if builtin is one of the verdict's ground truths. Otherwise returns a ground
+ * truth whose name and version are NULL. */
 static struct truth builtin_of(const struct verdict *v)
 {
 	struct truth found = {0};
@@ -64,7 +64,7 @@ static struct truth builtin_of(const struct verdict *v)
 	return found;
 }
 
-/* Returns whether the verdict would count on a machine that has no GPU and has this version of builtin. */
+/* Returns whether the verdict would count on a machine without a GPU that has this version of builtin. */
 static bool counts_without_gpu(const struct verdict *v, const struct truth *builtin, struct arena *arena)
 {
 	static const struct policy no_gpu = {.device_class = "cpu", .any_gpu = true};
@@ -94,7 +94,7 @@ static void add_several(struct remote_keys *to, const struct digest *subject, bo
 	arena_free(&arena);
 }
 
-/* Adds the keys under which machines with the verdict's own device class look for the verdict. */
+/* Adds the keys under which a machine looks for the verdict if the machine has the verdict's device class. */
 static void add_own(struct remote_keys *to, const struct digest *subject, const struct digest *witness,
 		    const struct verdict *v)
 {

@@ -7,15 +7,15 @@
  *   - its exact subject and witness, for machines that have torch;
  *   - its subject, ground truth and device class, for machines without torch.
  *
- * A verdict to which several ground truths contributed has two other keys instead: one of subject, device class and
- * torch, and one of subject and device class. Neither key contains the names of the ground truths, because another
- * machine cannot know which ground truths the run skipped. rerun_case therefore compares the ground truths after a
- * record is found.
+ * A verdict to which several ground truths contributed has two other keys instead. One consists of subject, device
+ * class and torch version, the other of subject and device class. Neither key contains the names of the ground truths,
+ * because another machine cannot know which ground truths the run skipped. For this reason, rerun_case compares the
+ * ground truths after a record is found.
  *
- * A verdict from a GPU that also counts on machines without a GPU has two more keys: one contains its device class
- * ("sm_90"), the other the word "gpu". If the ground truth builtin contributed to the verdict, both keys contain the
- * version of builtin. Otherwise both contain the word "library", because machines without a GPU accept verdicts by any
- * version of any library.
+ * Some verdicts from a GPU also count on machines without a GPU. Such a verdict has two more keys: one contains its
+ * device class ("sm_90"), the other the word "gpu". If the ground truth builtin contributed to the verdict, both keys
+ * contain the version of builtin. Otherwise both contain the word "library", because machines without a GPU accept
+ * verdicts by any version of any library.
  *
  * A new verdict replaces an older verdict with the same key. */
 #ifndef REFTEST_ENGINE_REMOTE_KEYS_H
@@ -37,8 +37,8 @@ struct remote_keys remote_keys_of(const struct digest *subject, const struct dig
 
 /* Returns the keys to query for a verdict that counts:
  * - for this machine's own device class: the keys of verdicts by several ground truths, and the keys of verdicts by the
- *   first ground truth in `truths` (if `truths` is empty: of verdicts without a ground truth);
- * - for each other device class that the run accepts, the keys of all verdicts from this class that may count. */
+ *   first ground truth in `truths` (if `truths` is empty, the keys of verdicts without a ground truth);
+ * - for each other device class that the run accepts, the keys of all verdicts from that class that may count. */
 struct remote_keys remote_keys_wanted(const struct policy *policy, const struct digest *subject,
 				      const struct truths *truths);
 

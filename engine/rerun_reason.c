@@ -1,9 +1,9 @@
-/* rerun_reason - decides whether a stored verdict counts in this run, so that its case need not run.
+/* rerun_reason - decides whether a stored verdict counts in this run. If one counts, its case need not run.
  *
- * A stored verdict that does not count has a "lack": the first condition that the verdict does not meet (enum lack). If
- * no verdict counts, the reported reason is what the closest verdict lacks. If several verdicts count, verdicts from a
- * GPU are preferred to verdicts from a CPU, and newer verdicts are preferred to older ones. Failed verdicts count in
- * the same way as passed verdicts. */
+ * A stored verdict that does not count has a "lack". The lack is the first condition that the verdict does not meet
+ * (enum lack). If no verdict counts, the reported reason is what the closest verdict lacks. If several verdicts count,
+ * verdicts from a GPU are preferred to verdicts from a CPU, and newer verdicts are preferred to older ones. Failed
+ * verdicts count in the same way as passed verdicts. */
 #include "engine/rerun_reason.h"
 
 #include <string.h>
@@ -36,7 +36,8 @@ static const struct truth *truth_named(const struct truths *truths, const char *
 
 /* Compares `w`, one ground truth of a stored verdict, with ground truth number `at` of this run. If the verdict is from
  * another device class, only the versions of builtin and of the dataset's own truths are compared. Such a verdict may
- * even use a library that is not installed here: a machine without a GPU cannot compute a better verdict. */
+ * even come from a library that is not installed here, because a machine without a GPU cannot compute a better
+ * verdict. */
 static enum lack lack_of_tried(const struct truths *truths, int at, bool own_class, const struct tried_truth *w)
 {
 	bool known = w->name == NULL || same(w->name, "builtin") || is_own_truth(w->name);
@@ -51,8 +52,8 @@ static enum lack lack_of_tried(const struct truths *truths, int at, bool own_cla
 	return same(w->version, wanted->version) ? LACK_NONE : LACK_VERSION;
 }
 
-/* Returns whether none of the verdict's ground truths could decide the case. The machine that stored the verdict had no
- * other ground truths; a machine that has others runs the case again. */
+/* Returns whether none of the verdict's ground truths could decide the case. Such a verdict counts only on a machine
+ * that has no other ground truths; a machine with others runs the case again. */
 static bool could_not_tell(const struct verdict *v)
 {
 	return v->tried_count > 0 && !v->all_tried &&
@@ -85,16 +86,16 @@ static enum lack lack_of_truths(const struct truths *truths, bool own_class, con
 	return LACK_NONE;
 }
 
-/* Returns whether the judge decided the case before a runner existed, for example because the inputs are invalid. For
- * such a verdict, which is never `passed`, the version of torch and the containment of references do not matter. */
+/* Returns whether the judge decided the case without a runner, for example because the inputs are invalid. Such a
+ * verdict is never `passed`. The version of torch and the containment of references do not matter for it. */
 static bool ran_no_reference(const struct verdict *v)
 {
 	return v->torch == NULL && v->containment == NULL && v->status != STATUS_PASSED;
 }
 
 /* Returns the first condition that a stored verdict does not meet. A verdict from this machine's own device class must
- * have the installed torch and CUDA versions. On a machine without a GPU, a verdict from a GPU may have any versions,
- * because this machine cannot compute a better one. */
+ * have the torch and CUDA versions that are installed here. On a machine without a GPU, a verdict from a GPU may have
+ * any versions, because this machine cannot compute a better verdict. */
 static enum lack lack_of(const struct policy *policy, const struct truths *truths, const struct verdict *v)
 {
 	bool asked_for = same(v->device_class, policy->device_class), own_class = asked_for && !policy->foreign_class;
@@ -158,7 +159,7 @@ static bool asked_now(const struct truths *truths, const char *name)
 	return false;
 }
 
-/* Lists the ground truths whose version has changed: "fla (0.6, now 0.7) and builtin (1a2b3c4d, now 5e6f7a8b)". */
+/* Lists the ground truths whose versions have changed: "fla (0.6, now 0.7) and builtin (1a2b3c4d, now 5e6f7a8b)". */
 static const char *changed_text(const struct truths *truths, const struct verdict *v, int *count, struct arena *arena)
 {
 	const char *text = "";
@@ -176,9 +177,9 @@ static const char *changed_text(const struct truths *truths, const struct verdic
 	return text;
 }
 
-/* For a verdict of --ground-truth all, lists the ground truths that were installed or removed since the verdict was
+/* If the verdict is from --ground-truth all, lists the ground truths that were installed or removed since it was
  * stored: "; it lacks fla and torch; sglang is no longer available". Returns "" for any other verdict, because such a
- * verdict did not use all available ground truths anyway. */
+ * verdict need not use all available ground truths. */
 static const char *absent_text(const struct truths *truths, const struct verdict *v, struct arena *arena)
 {
 	const char *lacks = "", *gone = "";
@@ -195,8 +196,8 @@ static const char *absent_text(const struct truths *truths, const struct verdict
 	return arena_printf(arena, "%s%s", lacks, gone);
 }
 
-/* Returns the result of absent_text, followed by the list of the ground truths whose version has changed: "; builtin
- * (1a2b3c4d, now 5e6f7a8b) changed". */
+/* Returns the result of absent_text, followed by the ground truths whose versions have changed: "; builtin (1a2b3c4d,
+ * now 5e6f7a8b) changed". */
 static const char *difference_text(const struct truths *truths, const struct verdict *v, struct arena *arena)
 {
 	int count = 0;
@@ -206,7 +207,7 @@ static const char *difference_text(const struct truths *truths, const struct ver
 	                    count > 0 ? " changed" : "");
 }
 
-/* Describes the ground truths whose version has changed, and those that were added or removed. */
+/* Describes the ground truths whose versions have changed, and the ground truths that were added or removed. */
 static const char *version_changed(const struct truths *truths, bool own_class, const struct verdict *v,
                                    struct arena *arena)
 {
@@ -267,7 +268,7 @@ static const char *why_cached(const struct policy *policy, const struct verdict 
 
 /* Returns the index of the verdict that counts, or -1 if none counts. If several count, verdicts from a GPU are
  * preferred to verdicts from a CPU, and newer verdicts to older ones. Sets `*nearest` to the index of the verdict that
- * meets the most conditions, and `*lack` to the first condition that this verdict does not meet. */
+ * meets the most conditions, and `*lack` to the first condition that it does not meet. */
 static int choose(const struct policy *policy, const struct truths *truths,
                   const struct verdict *const *stored, int count, int *nearest, enum lack *lack)
 {

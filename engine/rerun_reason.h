@@ -13,14 +13,15 @@
 #include "base/hash.h"
 #include "dataset/verdict.h"
 
-/* The device and the versions with which a run would verify a case now, and the options that restrict which verdicts
- * count. */
+/* The device and the versions with which a run would verify a case now. Also has the options that restrict which
+ * verdicts count. */
 struct policy {
 	const char *device;       /* "cpu" or "cuda:0": where a case would run */
 	const char *device_class; /* the class whose verdicts count: "cpu", "sm_90" */
-	bool foreign_class;       /* --device-class names a class that this machine does not have, so no case can run */
-	bool any_gpu;             /* true for --device auto without a GPU: verdicts from any GPU also count, and are
-				   * preferred */
+	/* --device-class names a class that this machine does not have, so no case can run here. */
+	bool foreign_class;
+	/* true for --device auto on a machine without a GPU: verdicts from any GPU also count, and are preferred. */
+	bool any_gpu;
 	const char *torch, *cuda; /* the installed versions; if `torch` is NULL, verdicts from any torch version
 				   * count */
 	const char *required;     /* --require-containment; NULL: verdicts count with any containment */
@@ -39,8 +40,9 @@ enum lack {
 	LACK_VERSION,
 	LACK_TORCH,
 	LACK_NONE, /* the verdict meets every condition, but does not count if --force is given */
-	LACK_CONTAINMENT, /* the last value and therefore checked last, because counters on disk already use the other
-			   * numbers */
+	/* Checked last, because the conditions are checked in numeric order, and counters on disk already use the other
+	 * numbers. */
+	LACK_CONTAINMENT,
 	LACK_COUNT
 };
 
@@ -52,9 +54,9 @@ struct decision {
 			  * builtin on sm_90" */
 };
 
-/* Decides one case. `stored`: every verdict stored for the case's subject, the newest last. `truths`: the ground truths
- * that would be used now, in order; the list may be empty. A verdict counts if it used the same ground truths, in the
- * same versions, as a run would use now. */
+/* Decides one case. `stored` contains every verdict stored for the case's subject, the newest last. `truths` contains
+ * the ground truths that would be used now, in order; it may be empty. A verdict counts if it was decided by the same
+ * ground truths, in the same versions, as a run would use now. */
 struct decision rerun_case(const struct policy *policy, const struct truths *truths,
                           const struct verdict *const *stored, int count, struct arena *arena);
 

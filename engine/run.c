@@ -111,7 +111,7 @@ static void finish_result(struct result *result)
 	}
 }
 
-/* Finishes the result of a definition that has no cases, because it is invalid or because its content is not on this
+/* Finishes the result of a definition that has no cases because it is invalid, or because its content is not on this
  * machine. */
 static void finish_without_cases(struct result *result, const char *message)
 {
@@ -157,8 +157,8 @@ static void add_programs(struct result *result, struct task *task)
 	task->programs = programs;
 }
 
-/* Sets the time that the last run of a case took, and returns the time that the next run is expected to take. An urgent
- * run does not query the store for the time of the last run, because a user waits. */
+/* Looks up the time that the last run of a case took, and returns the time that the next run is expected to take. An
+ * urgent run does not look up this time in the store, because a user waits. */
 static double expect_seconds(struct result *result, struct case_result *c)
 {
 	if (!result->run->options->urgent && !result->run->options->dry_run)
@@ -186,8 +186,8 @@ static void submission_add(struct submission *more, struct result *result, struc
 	more->jobs[more->count++] = c->test->job;
 }
 
-/* With --fail-fast, the tasks have no expected seconds and run in the order of the definitions: starting with the slow
- * definitions would delay the first failure. */
+/* With --fail-fast, the tasks have no expected seconds, so they run in the order of the definitions. Otherwise the slow
+ * definitions would start first and delay the first failure. */
 static int submit(struct result *result, const struct submission *more, struct err *err)
 {
 	struct task task = {.reference = result->definition->reference,
@@ -251,8 +251,8 @@ static const struct verdict *verdict_for(struct result *result, const struct ver
 	return checked;
 }
 
-/* Sets the verdict of one case from the pool's result. `ran` is false if the case shares the verdict of an equal case
- * and did not run itself. */
+/* Sets the verdict of one case from the pool's result. `ran` is false if the case did not run itself, but shares the
+ * verdict of an equal case. */
 static void settle_waiter(struct run *run, const struct waiter *who, const struct pool_result *answer, bool ran,
 			  bool store)
 {
@@ -279,8 +279,8 @@ static void settle_waiter(struct run *run, const struct waiter *who, const struc
 		plan_or_finish(result);
 }
 
-/* Submits a waiting case, because the equal case that it waited for was dropped. Other cases that are equal to it now
- * wait for the submitted case. */
+/* Submits a case that waited for an equal case, because the equal case was dropped. The other cases that waited for the
+ * dropped case now wait for the submitted case. */
 static void run_promoted(const struct waiter *next)
 {
 	struct result *result = next->result;
@@ -293,8 +293,8 @@ static void run_promoted(const struct waiter *next)
 		run_give_up(result->run, err.text);
 }
 
-/* Call this for a case that waited for an equal case whose verdict cannot be shared. The case then waits for another
- * equal case that runs or, if no equal case runs, is submitted itself. */
+/* Call this for a case that waited for an equal case whose verdict cannot be shared. If another equal case runs, the
+ * case then waits for that one; otherwise it is submitted itself. */
 static void wait_again(const struct waiter *who, const struct digest *execution)
 {
 	struct run *run = who->result->run;
@@ -374,7 +374,7 @@ static void pump(struct run *run)
 	}
 }
 
-/* After a run that ended early, stores the verdicts of finished cases. A definition with unfinished cases stays
+/* If the run ended early, stores the verdicts of the cases that have finished. A definition with unfinished cases stays
  * unknown. */
 static void commit_finished_cases(struct run *run)
 {
@@ -440,8 +440,8 @@ static struct result *add_result(struct run *run, const struct result *result)
 	return copy;
 }
 
-/* If the definition passed and the options do not require a result for it, counts the definition and returns true. The
- * result is not kept, so ten thousand such definitions need no memory. */
+/* If the definition passed, and the options do not require a result for such a definition, counts the definition and
+ * returns true. The result of such a definition is not kept, so ten thousand of them need no memory. */
 static bool only_count(struct result *result)
 {
 	struct run *run = result->run;
@@ -485,8 +485,8 @@ static void visit_one(struct run *run, const struct dataset_file *file, int cand
 		emit_result(result);
 		return;
 	}
-	/* The definition must be parsed. Every file that was not read so far is read and hashed now, because the parsed
-	 * bytes must be the hashed bytes. */
+	/* The definition must be parsed. Every file that was not read so far must be read and hashed now, because the
+	 * bytes that are parsed must be the bytes that are hashed. */
 	if (!checked || result_check_files(result, bytes, true, &err) < 0 ||
 	    result_make_cases(result, bytes, &err) < 0) {
 		result->other_shard = !shard_reports(&run->options->cases.shard, result_name(result, &result->arena));
@@ -543,7 +543,7 @@ bool run_visit(struct run *run)
 		return false;
 	const struct dataset_file *file = run->selected[run->visited++];
 
-	if (file != NULL) /* NULL: run_drop removed the definition */
+	if (file != NULL) /* NULL if run_drop removed the definition */
 		visit(run, file);
 	return true;
 }
@@ -565,8 +565,8 @@ static void count_run(const struct run *run)
 }
 
 /* Verdicts are stored under the torch version that the zygote (the process from which runners are forked) reports. If
- * this version differs from the expected version, this run has accepted stored verdicts of a torch version that is not
- * installed. In this case, the run stores no summaries. */
+ * it differs from the version that the run expected, the run has accepted stored verdicts of a torch version that is
+ * not installed. The run then stores no summaries. */
 static bool has_other_torch(const struct run *run)
 {
 	const char *expected = run->machine.policy.torch;

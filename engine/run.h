@@ -1,16 +1,16 @@
 /* run - verifies the selected definitions: looks up stored verdicts, runs the cases that have no stored verdict, and
  * stores new verdicts.
  *
- * `verify`, `status` and `explain` share this code, but `status` and `explain` run no case. Results are in the order of
- * the definitions' paths. If neither the files of a definition nor the device, versions and options have changed, the
- * stored summary of the definition is its result. Otherwise the definition is parsed, and a stored verdict is looked up
- * for each case. A case runs if no stored verdict counts for it (engine/rerun_reason.h). If a file of a definition
- * changes while its cases run, the new verdicts are not stored.
+ * `verify`, `status` and `explain` use the same code, but `status` and `explain` run no case. Results are in the order
+ * of the definitions' paths. If the files of a definition are unchanged, and so are the device, the versions and the
+ * options, the definition's stored summary is its result. Otherwise the definition is parsed, and a stored verdict is
+ * looked up for each case. A case runs if no stored verdict counts for it (engine/rerun_reason.h). If a file of a
+ * definition changes while its cases run, the new verdicts are not stored.
  *
- * run.c contains the loop over the definitions: run_to_end is the loop of `verify`, and `watch` calls the same steps
+ * run.c contains the loop over the definitions. run_to_end is the loop of `verify`; `watch` calls the same steps
  * (run_begin, run_visit, run_end) from its own loop. engine/definition_files.h processes the files of a definition,
  * engine/definition_status.h decides which verdicts count, engine/save_verdicts.h stores them, and engine/selection.h
- * selects definitions by name. run_open.c has run_open* and run_close: it opens and closes what a run uses. Only the
+ * selects definitions by name. run_open.c has run_open* and run_close, which open and close what a run uses. Only the
  * worker processes are opened later, by engine/run_pools.h. */
 #ifndef REFTEST_ENGINE_RUN_H
 #define REFTEST_ENGINE_RUN_H
@@ -18,8 +18,8 @@
 #include "engine/run_state.h"
 
 /* Opens the dataset, the cache and the machine policy (engine/accepted_machines.h). Returns 0 on success. Otherwise
- * sets `err` and returns an exit status: EXIT_USAGE if the user named a root or a device that does not exist,
- * EXIT_INTERNAL for all other errors. */
+ * sets `err` and returns an exit status: EXIT_USAGE if the user named a root or a device that does not exist, and
+ * EXIT_INTERNAL for any other error. */
 int run_open(struct run *run, struct program *program, const struct run_options *options, struct err *err);
 
 /* Selects definitions by name ("rmsnorm_h4096", "rmsnorm/rmsnorm_h4096", a path to the file, a pattern with * or ?) and
@@ -69,12 +69,12 @@ void run_end(struct run *run);	      /* stores the remaining verdicts, summaries
 /* Fetches the results of finished cases from the runner, and passes each result to the run that submitted the case. */
 void run_take_answers(struct runner runner);
 
-/* Call this when the pool has failed. Skips all cases that wait for the pool, with the reason `why`. */
+/* Call this when the pool has failed. Skips all cases that wait for the pool, and gives `why` as the reason. */
 void run_give_up(struct run *run, const char *why);
 
-/* Call this when a file of the definition at `path` has changed. Cancels the cases that verify the old content, and
- * reports no result for them. If an equal case of another definition waits for a cancelled case, that other case runs.
- * Returns true if the result of the definition was not final yet. */
+/* Call this when a file of the definition at `path` has changed. Cancels the cases that verify the old content. These
+ * cases get no result. If an equal case of another definition waits for a cancelled case, that other case runs. Returns
+ * true if the result of the definition was not final yet. */
 bool run_drop(struct run *run, const char *path);
 
 #endif

@@ -13,14 +13,15 @@ static void default_sizes(const struct settings *settings, struct run_options *o
 	options->from_settings |= 1u << SETTING_SIZES;
 }
 
-/* The setting `tolerance` counts as used even if options of the command line replace all its bounds. */
+/* Marks the setting `tolerance` as used, even if options of the command line replace all its bounds. */
 static void default_tolerance(const struct settings *settings, struct run_options *options)
 {
 	if (settings->of[SETTING_TOLERANCE].key == NULL)
 		return;
 	memcpy(options->cases.dataset_by_dtype, settings->by_dtype, sizeof settings->by_dtype);
 	options->cases.dataset_bounds = true;
-	options->details = true; /* each result must say whether one of its bounds is from reftest.toml */
+	/* Needed, because each result must say whether one of its bounds is from reftest.toml. */
+	options->details = true;
 	options->from_settings |= 1u << SETTING_TOLERANCE;
 }
 

@@ -1,12 +1,12 @@
-/* run_defaults - fills in the options that a command line does not give: from the dataset's settings, or otherwise from
- * reftest's own defaults. */
+/* run_defaults - fills in the options that are not on the command line. The values come from the dataset's settings or,
+ * where these give none, from reftest's own defaults. */
 #ifndef REFTEST_ENGINE_RUN_DEFAULTS_H
 #define REFTEST_ENGINE_RUN_DEFAULTS_H
 
 #include "engine/run_state.h"
 #include "engine/settings.h"
 
-/* Sets every option that the command line does not give: for example, the sizes if `sizes_given` is false, and the
+/* Sets every option that is not on the command line. For example, sets the sizes if `sizes_given` is false, and the
  * device if it is NULL. Records in from_settings which settings took effect. A second call changes nothing. The options
  * keep pointers into `settings`, which may be NULL. */
 void run_defaults(const struct settings *settings, struct run_options *options);

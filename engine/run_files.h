@@ -18,8 +18,8 @@ struct stat_check {
 	struct file_seen seen;
 	bool read;   /* the file was read in this run */
 	bool absent; /* the check failed, because the file does not exist */
-	bool remote; /* the check failed, because the repository is a partial clone and only its git remote has the
-		      * content */
+	/* The check failed, because only the git remote has the content (the repository is a partial clone). */
+	bool remote;
 };
 
 /* The first argument of every call is run_files.self. `earlier` is the record that an earlier run stored for the file,
@@ -30,18 +30,18 @@ struct run_files_calls {
 	/* Returns whether the file still has the content that is recorded in `earlier`. Does not read the file. */
 	bool (*holds)(void *self, const struct dataset_file *file, const struct file_seen *earlier);
 	/* Reads a file of at most `limit` bytes. Sets `out->seen` except `out->seen.content`. On error, returns -1 and
-	 * sets `err`; also sets `out->absent` or `out->remote` if this is the cause. */
+	 * sets `err`. Also sets `out->absent` or `out->remote` if that is the cause. */
 	int (*read)(void *self, const struct dataset_file *file, size_t limit, struct buf *bytes, struct stat_check *out,
 		    struct err *err);
 	/* Returns whether the file has `content`. Reads the file unless `earlier` proves its content. */
 	bool (*unchanged)(void *self, const struct dataset_file *file, const struct file_seen *earlier,
 			  const struct digest *content);
 	/* Gets the blob at `path` below the root. Errors are stored in the returned blob. If `to_run` is true, makes
-	 * sure that the blob exists as a file, because a case that runs may have to read it. If this function reads the
-	 * blob, it sets `seen` and `*read`. */
+	 * sure that the blob exists as a file, because a case that runs may have to read this file. If this function
+	 * reads the blob, it sets `seen` and `*read`. */
 	struct blob (*blob)(void *self, enum blob_use use, const char *path, const struct file_seen *earlier, bool to_run,
 			    struct arena *arena, struct file_seen *seen, bool *read);
-	/* Returns whether the blob has had the hashed content at every moment since it was hashed. */
+	/* Returns whether the blob still has the hashed content, and had it at every moment since it was hashed. */
 	bool (*blob_unchanged)(void *self, const struct blob *blob, const struct file_seen *earlier);
 };
 

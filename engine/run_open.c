@@ -15,7 +15,7 @@
 #include "engine/watcher_answers.h"
 #include "workers/pool/environment.h"
 
-/* Returns a digest of everything, except files, that verdicts depend on: kernels, options, device, versions. A stored
+/* Returns a digest of everything besides files that verdicts depend on: kernels, options, device, versions. A stored
  * summary is used only if it was computed with the same digest. */
 static struct digest context_digest(const struct run *run, struct arena *arena)
 {
@@ -47,7 +47,8 @@ static struct digest context_digest(const struct run *run, struct arena *arena)
 	return fields_digest(&fields);
 }
 
-/* Opens the whole dataset or, if a watcher is running, only the definitions that it does not report as verified. */
+/* Opens the whole dataset. If a watcher is running, opens only the definitions that the watcher does not report as
+ * verified. */
 static int open_dataset(struct run *run, struct err *err)
 {
 	const struct run_options *options = run->options;
@@ -99,8 +100,8 @@ static struct run_files files_of(struct run *run)
 	return run->staged != NULL ? git_index_files(run->staged, &run->dataset, &run->arena) : disk_files(&run->dataset);
 }
 
-/* Returns whether a run reads and stores verdicts. A run that compares with a commit, verifies solutions or measures
- * latencies neither reads nor stores verdicts. */
+/* Returns whether a run reads and stores verdicts. Returns false for a run that compares with a commit, verifies
+ * solutions or measures latencies. */
 static bool keeps_verdicts(const struct run_options *options)
 {
 	return options->base == NULL && options->candidates == NULL && !options->cases.bench;

@@ -1,5 +1,5 @@
-/* run_pools - the worker processes of a run: a pool for each device, with as many lanes (a judge and its runner) as
- * fit. */
+/* run_pools - the worker processes of a run. There is a pool for each device, with as many lanes (a judge and its
+ * runner) as fit on the device. */
 #ifndef REFTEST_ENGINE_RUN_POOLS_H
 #define REFTEST_ENGINE_RUN_POOLS_H
 

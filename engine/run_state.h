@@ -1,5 +1,5 @@
-/* run_state - defines the structs of a run: its options, its results, and the state that the modules of engine/ share.
- * engine/run.h declares the functions of a run.
+/* run_state - defines the structs of a run: its options, its results, and the state that several modules of engine/
+ * share. engine/run.h declares the functions of a run.
  *
  * Commands fill struct run_options from their command line. If you add an option that changes results, add it to
  * context_digest in engine/run_open.c. */
@@ -32,10 +32,13 @@ struct remote_cache; /* engine/remote_cache.h */
 
 struct run_options {
 	struct case_options cases;
-	const char *device; /* "auto", "cpu", "cuda", "cuda:N", "cuda:N,M"; NULL: the setting of the dataset, else auto */
+	/* "auto", "cpu", "cuda", "cuda:N", "cuda:N,M"; NULL: the setting of the dataset if there is one, otherwise
+	 * "auto". */
+	const char *device;
 	const char *device_class; /* --device-class: only verdicts of this class count; NULL: the class of the device */
 	const char *python; /* the Python interpreter; NULL: search for one */
-	const char *ground_truth; /* the value of --ground-truth; NULL: the setting of the dataset, else "auto" */
+	/* The value of --ground-truth; NULL: the setting of the dataset if there is one, otherwise "auto". */
+	const char *ground_truth;
 	int jobs;           /* --jobs; 0: a default for the machine (engine/job_count.h) */
 	bool interactive;   /* the run is a part of `watch`: it leaves cores free for the editor and for single
 			     * definitions */
@@ -46,8 +49,9 @@ struct run_options {
 	bool kept_runners;  /* --isolation kept */
 	bool force, cached_only, dry_run, staged;
 	bool fail_fast;     /* --fail-fast: stop when a result is wrong or invalid */
-	bool fail_findings; /* if `fail_fast` is true: also stop when a result has findings */
-	const char *accept; /* --accept; NULL: the setting of the dataset, else none */
+	bool fail_findings; /* if `fail_fast` is true: stop also when a result has findings */
+	/* The value of --accept; NULL: the setting of the dataset if there is one, otherwise nothing. */
+	const char *accept;
 	unsigned from_settings; /* set by run_defaults: bit 1 << enum setting_id for each setting that took effect */
 	unsigned accept_bits; /* set by run_defaults: bit 1 << kind is set if checked definitions of this kind do not
 			       * change the exit status */
@@ -56,10 +60,11 @@ struct run_options {
 	bool from_index;    /* --staged: read files from git's index (engine/staged_dataset.h); no watcher is queried */
 	bool needs_device;  /* if --device names a device that cannot be used, run_open fails with EXIT_UNVERIFIED */
 	bool details;	    /* keep the list of cases in every result; if false, a passed result may have only counts */
-	bool forget;	    /* in a dry run, if a result has no verdict, its cases may be freed after on_result */
+	bool forget;	    /* in a dry run: the cases of a result without a verdict may be freed after on_result */
 	bool thorough;      /* look up every case instead of using stored summaries */
-	bool each;	    /* create a result for every definition; if false, the run only counts a definition whose
-			     * stored summary is "passed" */
+	/* Create a result for every definition; if false, a definition whose stored summary is "passed" is only
+	 * counted. */
+	bool each;
 	/* The functions that query a running watcher; NULL: do not query. A run that queries a watcher need not check
 	 * every file. If `ask_verified` is set, the watcher lists the verified definitions. If `ask_rows` is also set,
 	 * the list has the number of cases of each verified definition. If `ask_names` is set, the watcher looks up the
@@ -68,14 +73,15 @@ struct run_options {
 	bool ask_verified, ask_rows;
 	const char *const *ask_names;
 	int ask_count;
-	/* NULL: an ordinary run. Otherwise `base` has the references in a commit: each is the only ground truth of its
-	 * definition, and verdicts are neither read nor stored. */
+	/* NULL: an ordinary run. Otherwise `base` has the references in a commit. Each of them is the only ground truth
+	 * of its definition, and verdicts are neither read nor stored. */
 	const struct base_references *base;
-	/* NULL: an ordinary run. Otherwise the run verifies the solutions of each definition instead of its reference,
-	 * and verdicts are neither read nor stored. */
+	/* NULL: an ordinary run. Otherwise the run verifies the solutions of each definition instead of its reference.
+	 * Verdicts are neither read nor stored. */
 	const struct candidates *candidates;
-	bool urgent;        /* in a shared pool, cases of this run go before the queued cases of other runs. Verdicts
-			     * are reported immediately, and stored at the end of the run in one transaction */
+	/* In a shared pool, the cases of this run start before the queued cases of other runs. Verdicts are reported
+	 * immediately, and are stored at the end of the run in one transaction. */
+	bool urgent;
 };
 
 struct case_result {
@@ -86,10 +92,12 @@ struct case_result {
 	bool fetched;                  /* the verdict was found in the remote cache and not in the local store */
 	bool in_store;                 /* the verdict is in the store */
 	bool executes;                 /* the case was submitted to the runner, and does not wait for an equal case */
-	double remembered;             /* the seconds that the case took when it ran last (remembered_seconds); 0:
-				        * unknown, or the run is urgent, or `executes` is false */
+	/* The seconds that the case took when it ran last (remembered_seconds); 0 if this is unknown, if the run is
+	 * urgent, or if `executes` is false. */
+	double remembered;
 	const char *why;               /* why the case ran, or why a stored verdict counts */
-	const char *printed;           /* what the reference printed, if the case failed; NULL if it printed nothing */
+	/* The text that the reference printed, if the case failed; NULL if it printed nothing. */
+	const char *printed;
 	struct digest witness;         /* digest of the ground truths, device class and versions that produced the
 					* verdict (cache/fingerprint.h) */
 	const struct stored_verdict *stored; /* if `verdict` is parsed only in part, the stored text of the verdict;
@@ -109,15 +117,15 @@ struct result {
 	enum status status;
 	enum reason reason;
 	bool known;           /* every case has a verdict; false after a dry run or an interrupt */
-	bool stale;           /* in a dry run: some case has no valid verdict, but it or another case has an earlier
-			       * verdict. If this is false and a verdict is missing, the definition was never verified
-			       * (unknown) */
+	/* In a dry run: at least one case has no valid verdict, and at least one case has an earlier verdict. If this
+	 * is false and a verdict is missing, the definition was never verified (unknown). */
+	bool stale;
 	int findings;
 	bool weak;            /* every passed case is weak: an output of all zeros would pass it */
 	const char *message;  /* why the definition is invalid */
 	struct case_result *cases; /* NULL if the result comes from a summary */
 	int case_count, done; /* `done` is the number of cases with a verdict */
-	int planned;          /* the number of cases that were looked up, and submitted if they must run */
+	int planned;          /* the number of cases that were looked up and, if they must run, submitted */
 	int attempt;          /* the number of families that were tried and rejected (result_needs_next_attempt) */
 	bool unsure;          /* a family was rejected because of a verdict that is not in the store */
 	const struct cases *made; /* the cases of this attempt; NULL if `definition` is NULL */
@@ -127,11 +135,13 @@ struct result {
 	bool from_lru;	      /* the result comes from a summary in the watcher's memory (engine/summary_lru.h), so the
 			       * `latest` records in the store are for other file contents */
 	bool changed;         /* a file changed while the cases ran, so no verdict was stored */
-	bool put_back;        /* true if `changed` is true but the file has its old content again; no watch event will
-			       * follow */
-	const char *outside;  /* why no verdict is stored: the reference may depend on more than its inputs; NULL:
-			       * verdicts are stored */
-	const char *unsteady; /* why every verdict is at most `checked`; else NULL */
+	/* `changed` is true, but the file has its old content again, so no watch event will follow. */
+	bool put_back;
+	/* Why no verdict of the definition is stored: the reference may depend on more than its inputs; NULL: verdicts
+	 * are stored. */
+	const char *outside;
+	/* Why no verdict of the definition can be better than `checked`; NULL: there is no reason. */
+	const char *unsteady;
 	bool waiting;         /* some case of the result waits for the pool; false if the result is final */
 	bool other_shard;     /* all cases of the definition belong to other shards */
 	bool dropped;	      /* run_drop removed it */
@@ -144,8 +154,8 @@ struct result {
 	const struct dataset_file *approval; /* the file with the approved reference; NULL: there is none */
 	const char *approval_trouble; /* why `approval` cannot be read; NULL: no such problem */
 	struct approved_reference approved; /* the contents of the approval file. Set if `definition` is set */
-	/* The dataset's own ground truths of the definition: first its truth (or the reference in a commit), then its
-	 * chain, then its solutions. Set if `definition` is set. */
+	/* The dataset's own ground truths of the definition. The first is its truth (or the reference in a commit), the
+	 * second its chain; its solutions follow. Set if `definition` is set. */
 	const struct own_truth *own_truths;
 	int own_truth_count;
 	int candidate; /* the number of the solution that is verified, from 1; 0: the reference is verified */
@@ -153,11 +163,12 @@ struct result {
 	int blob_count;
 	struct digest inputs; /* digest of the contents of the definition, the workload file, the truth, the approval and
 				* the blobs */
-	double started, seconds; /* the time at which the first case was submitted, and how long the cases ran */
+	/* The time at which the first case was submitted, and the seconds that the cases ran. */
+	double started, seconds;
 };
 
-/* The writes to the store that are delayed until the end of the run: the `latest` records of cached verdicts, and every
- * write of an urgent run. */
+/* The writes to the store that are delayed until the end of the run. These are the `latest` records of cached verdicts,
+ * and every write of an urgent run. */
 enum { LATER_MOST = 4096 };
 struct later {
 	struct store_put *puts; /* NULL: nothing is deferred */
@@ -186,7 +197,7 @@ struct run {
 	struct remote_cache *remote_cache; /* NULL: not used */
 	struct summary_lru *summary_lru;   /* summaries that a watcher remembers; NULL: none */
 	struct run_store records; /* {0}: the run stores nothing */
-	struct runner runner;  /* {0} until the first case must run or run_lend is called */
+	struct runner runner;  /* {0} until the first case must run, or until run_lend is called */
 	bool lent;
 	const struct dataset_file **selected;
 	int selected_count;
@@ -201,22 +212,21 @@ struct run {
 	int answered;	       /* the number of definitions that have no result, because their stored summary is
 				* "passed" */
 	uint64_t answered_elements;
-	int up_to_date; /* the number of definitions that a watcher reports as verified; `dataset` does not contain
-			 * them */
+	int up_to_date; /* the number of definitions that a watcher reports as verified; they are not in `dataset` */
 	const struct up_to_date_row *up_to_date_rows; /* the definitions that a watcher reports as verified, sorted by
 						       * path; NULL without ask_rows */
 	uint64_t up_to_date_elements;
 	int64_t cases_run, cases_cached;
 	int64_t cases_shared; /* how many cases of cases_cached have the verdict of an equal case of this run */
-	int64_t misses[LACK_COUNT]; /* for each reason why no stored verdict counts: the number of cases with this
-				     * reason */
+	/* For each reason why a stored verdict does not count: the number of cases with this reason. */
+	int64_t misses[LACK_COUNT];
 	int64_t cases_planned; /* the number of cases that had to run (with --dry-run: would have to run) */
 	int64_t cases_wrong;   /* the number of cases that ran and failed or raised an error */
 	double seconds_of_cases; /* the sum of the seconds of the cases that ran */
 	const char *containment; /* what the references of this run could reach, in the form of verdict.containment;
 				  * NULL: no reference ran */
-	const char *gaps;	 /* `containment` as sentences, "" if the references could reach nothing; NULL: no
-				  * reference ran */
+	/* `containment` as sentences; "" if the references could reach nothing else; NULL: no reference ran. */
+	const char *gaps;
 	const char *not_stored;  /* NULL, or why verdicts could not be stored */
 	bool interrupted;
 	bool stopped; /* fail_fast ended the run */

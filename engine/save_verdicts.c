@@ -11,8 +11,8 @@ static bool is_new(const struct case_result *c)
 	return !c->cached || c->shared || c->fetched;
 }
 
-/* Returns whether the store's `latest` record of the case refers to this verdict. If so, nothing needs to be written
- * for a cached verdict. */
+/* Returns whether the `latest` record of the case in the store refers to this verdict. If it does, a cached verdict
+ * needs no write. */
 static bool latest_is_current(struct result *result, const char *name, const struct case_result *c)
 {
 	struct latest latest;
@@ -32,7 +32,7 @@ static bool make_put(struct result *result, const char *name, struct case_result
 	if (v == NULL || c->test->job == NULL || !c->in_store)
 		return false;
 	if (!is_new(c) && (result_needs_next_attempt(result) || latest_is_current(result, name, c)))
-		return false; /* only the last attempt, whose family is not rejected, writes `latest` records */
+		return false; /* only the last attempt, whose family was not rejected, writes `latest` records */
 	witness_fields(v->ground_truth, verdict_truth_version(v, &result->arena), v->device_class, v->torch, v->cuda,
 		       &result->arena, &all);
 	if (is_new(c))
@@ -64,7 +64,8 @@ void save_waiting(struct run *run)
 	arena_free(&later->arena);
 }
 
-/* Defers a write. Copies the strings in `put`, because the result that owns them may be freed before the write. */
+/* Defers a write. Copies the strings in `put`, because the result that owns these strings may be freed before the
+ * write. */
 static void commit_later(struct run *run, const struct store_put *put)
 {
 	struct later *later = &run->later;

@@ -90,7 +90,7 @@ static const struct key_row rows[SETTING_COUNT] = {
 };
 
 /* The options that a dataset may not set, and what the user can do instead. tests/unit/test_settings.c checks that each
- * option of verify and watch is in one of the two tables. */
+ * option of verify and watch is in exactly one of the two tables. */
 #define GIVE(option) {option, "give --" option " on the command line"}
 #define TOLERANCE(option) {option, "set the key tolerance"}
 static const struct user_row {
@@ -151,7 +151,7 @@ static int unknown_key(const struct reader *reader, const struct toml_value *val
 		return fail_at(reader, value,
 			       "a dataset cannot set \"%s\", because its author may be a stranger; %s instead", key,
 			       user_rows[number - SETTING_COUNT].instead);
-	/* no suggestion for a quoted "hook.strict": it is spelt like a setting, but is not in the table [hook] */
+	/* a quoted "hook.strict" is spelt like a setting, but is not in the table [hook], so no setting is suggested */
 	const char *near = number < SETTING_COUNT ? NULL : suggest_word(key, known, SETTING_COUNT);
 
 	if (near == NULL && number == KEYS)
@@ -237,7 +237,8 @@ static int read_member(const struct reader *reader, const struct toml_value *val
 		id++;
 	/* A quoted key "hook.strict" at top level is not the key `strict` of the table [hook]. */
 	if (id == SETTING_COUNT || (*table == '\0') != (strchr(rows[id].name, '.') == NULL))
-		return unknown_key(reader, value, key); /* otherwise a misspelt setting would silently have no effect */
+		/* An error, because otherwise a misspelt setting would silently have no effect. */
+		return unknown_key(reader, value, key);
 	if ((rows[id].kind == TOML_FLAG ? read_flag : read_value)(reader, (enum setting_id)id, value, &text) < 0)
 		return -1;
 	settings->of[id] = (struct setting){rows[id].name, text, value->line};
@@ -358,8 +359,8 @@ struct settings *settings_parse(const char *text, size_t length, bool json, stru
 	return NULL;
 }
 
-/* Reads reftest.json or reftest.toml. Returns 0; without the file, `out` is NULL. Returns -1 with a message on
- * error. */
+/* Reads reftest.json or reftest.toml. Returns 0; if the file does not exist, sets `out` to NULL. Returns -1 with a
+ * message on error. */
 static int read_file(int root, bool json, struct settings **out, struct err *err)
 {
 	struct buf bytes = {0};
@@ -376,7 +377,7 @@ struct settings *settings_read(const char *path, struct err *err)
 	struct settings *settings, *old = NULL;
 
 	if (root < 0)
-		return new_settings(); /* the dataset exists only in git's index */
+		return new_settings(); /* the dataset exists only in git's index, so no settings file can be read */
 	int rc = read_file(root, false, &settings, err);
 
 	if (rc == 0)

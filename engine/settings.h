@@ -1,8 +1,8 @@
 /* settings - reads a dataset's own defaults from the file reftest.toml at its root. The example below shows its form.
  *
- * To add a key, add a value to enum setting_id, a member to struct settings and a row to `rows` in settings.c, and
- * remove the row of the option in `user_rows`. run_defaults (engine/run_defaults.c) gives the option its value. The
- * help text of the option says `reftest.toml` where it names the default. Also change docs/settings.md and
+ * To add a key, add a value to enum setting_id, a member to struct settings and a row to `rows` in settings.c. Remove
+ * the option's row from `user_rows`. run_defaults (engine/run_defaults.c) gives the option its value. The help text of
+ * the option says `reftest.toml` where it names the default. Also change docs/settings.md and
  * tests/unit/test_settings.c. The keys of the table [hook] come last in the enum; cli/verify.c reads their values.
  *
  *   sizes = ["small", "medium"]
@@ -13,8 +13,8 @@
  *   strict = true
  *
  * Each key is the name of an option, and its value is that option's default. An option of the command line overrides
- * the file, and the file overrides reftest's own default. A definition's tolerance overrides the file's, because it is
- * more specific.
+ * the file, and the file overrides reftest's own default. The tolerance of a definition overrides the tolerance of the
+ * file, because it is more specific.
  *
  * The file comes with the dataset, whose author may be a stranger. A key that could send data away, start a program or
  * exhaust the machine is refused. A table in settings.c lists these keys, and says what the user can do instead. Every
@@ -22,7 +22,7 @@
  * also for --staged.
  *
  * This version also reads reftest.json, the older form with the keys require_containment and ground_truth, and prints a
- * note. The next version will no longer read reftest.json. */
+ * note. The next version will not read reftest.json any more. */
 #ifndef REFTEST_ENGINE_SETTINGS_H
 #define REFTEST_ENGINE_SETTINGS_H
 
@@ -73,8 +73,9 @@ void settings_free(struct settings *settings); /* NULL is allowed */
 /* Reads the text of a file, for settings_read and tests. `json` is true for the text of a reftest.json. */
 struct settings *settings_parse(const char *text, size_t length, bool json, struct err *err);
 
-/* Returns the name of key number `index`, or NULL if there is none. `user_only`: if a dataset may not set the key, what
- * the user can do instead; otherwise NULL. The name of a key in a table begins with the name of the table and a dot. */
+/* Returns the name of key number `index`, or NULL if there is none. If a dataset may not set the key, sets `user_only`
+ * to what the user can do instead, otherwise to NULL. The name of a key in a table begins with the name of the table
+ * and a dot. */
 const char *settings_key(int index, const char **user_only);
 
 /* Returns what references must not reach (workers/sandbox/containment.h), or NULL if nothing is required. `option` is

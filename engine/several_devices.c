@@ -81,14 +81,14 @@ static bool more_wait_than_lanes(const struct several *s)
 }
 
 /* Returns how many more tasks a device may get. A device gets some tasks in advance, because each runner needs time to
- * create a CUDA context. While many tasks wait, it gets one task per lane in advance. Otherwise it gets only one,
- * because other devices may be free sooner. */
+ * create a CUDA context. While many tasks wait, a device gets one task for each lane in advance. Otherwise it gets only
+ * one task in advance, because other devices may become free sooner. */
 static int room_of(const struct device *device, bool many)
 {
 	return device->own.lanes + (many ? device->own.lanes : 1) - device->tasks;
 }
 
-/* Returns the device with the fewest tasks per lane among those that may get more tasks, or NULL if there is none. */
+/* Returns, of the devices that may get more tasks, the one with the fewest tasks per lane, or NULL if there is none. */
 static struct device *free_device(const struct several *s)
 {
 	bool many = more_wait_than_lanes(s);
@@ -157,7 +157,7 @@ static void cancel(void *self, const void *owner)
 
 /* ---- a device fails ---- */
 
-/* Returns work for the jobs of a task that have no result, or NULL if all jobs have a result. */
+/* Returns work for those jobs of a task that have no result, or NULL if every job has a result. */
 static struct queued *unfinished(struct several *s, const struct given *given)
 {
 	struct task task = given->work->task;
@@ -245,7 +245,7 @@ static int dispatch(void *self, struct err *err)
 
 /* ---- results ---- */
 
-/* Returns the device whose results are taken next, or NULL if no device has results. */
+/* Returns the device whose results are taken next, or NULL if there is no result. */
 static struct device *next_device(const struct several *s)
 {
 	for (int i = 0; i < s->count; i++) {
@@ -275,8 +275,8 @@ static struct given **given_with(struct device *device, const struct pool_result
 	return NULL;
 }
 
-/* A device lacked memory for a case: gives the case to the other device with the fewest tasks. Returns false if there
- * is no other device. */
+/* Gives a case to the other device with the fewest tasks, because this device lacked memory for it. Returns false if
+ * there is no other device. */
 static bool try_elsewhere(struct several *s, const struct device *not_here, const struct given *given, int index)
 {
 	struct task one = given->work->task;
@@ -297,7 +297,7 @@ static bool try_elsewhere(struct several *s, const struct device *not_here, cons
 	return true;
 }
 
-/* Takes one result of a device. Returns false if the result does not count, because the case runs again on another
+/* Takes one result from a device. Returns false if the result does not count because the case runs again on another
  * device. */
 static bool take(struct several *s, struct device *device, struct arena *arena, struct pool_result *out)
 {
@@ -347,7 +347,7 @@ static int pending(const void *self)
 	return ((const struct several *)self)->pending;
 }
 
-/* Lanes are numbered across all devices: the numbers of a device's lanes follow those of the devices before it. */
+/* Lanes are numbered across all devices: the lanes of each device continue the numbers of the device before it. */
 static int running(const void *self, struct pool_running *out, int most)
 {
 	const struct several *s = self;
@@ -378,7 +378,7 @@ static const char *torch(const void *self)
 	return found;
 }
 
-/* A layer of the sandbox holds if it holds on each device. */
+/* The devices together have a layer of the sandbox only if each device has it. */
 static bool layers(const void *self, uint32_t *out)
 {
 	const struct several *s = self;

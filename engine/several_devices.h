@@ -1,10 +1,10 @@
-/* several_devices - makes one runner (engine/case_runner.h) that distributes its tasks among the runners of several
- * devices.
+/* several_devices - makes one runner (engine/case_runner.h) from the runners of several devices, and distributes tasks
+ * among them.
  *
- * All tasks wait in one queue, the longest first. A device gets a task whenever it has fewer tasks than it may have at
- * a time, so a faster device gets more tasks. If the runner of a device fails, the device is no longer used, and its
- * cases without a result go back to the queue. A case for which a device lacks memory is tried once on another device,
- * because another process may use that memory. */
+ * All tasks wait in one queue, the longest first. A device gets a new task whenever it has room for one, so a faster
+ * device gets more tasks. If the runner of a device fails, the device is not used any more, and those of its cases that
+ * have no result go back to the queue. If a device lacks memory for a case, the case is tried once on another device,
+ * because another process may be using the memory of the first device. */
 #ifndef REFTEST_ENGINE_SEVERAL_DEVICES_H
 #define REFTEST_ENGINE_SEVERAL_DEVICES_H
 
@@ -13,14 +13,14 @@
 struct device_runner {
 	const char *name; /* "cuda:0"; must stay valid */
 	struct runner runner;
-	int lanes; /* the number of tasks that the device works on at a time */
+	int lanes; /* the number of tasks on which the device works at a time */
 };
 
 /* Called with a sentence when a device is left out. */
 typedef void device_note(const char *sentence);
 
-/* The result owns the runners of the devices, and calls `closed` with `context` after it has closed them. If the
- * process has no descriptor left, closes the runners, sets `err` and returns a runner whose `calls` is NULL. */
+/* The returned runner owns the runners of the devices. It calls `closed` with `context` after it has closed them. If
+ * the process has no descriptor left, closes the runners, sets `err` and returns a runner whose `calls` is NULL. */
 struct runner several_devices(const struct device_runner *devices, int count, device_note *note,
 			      void (*closed)(void *context), void *context, struct err *err);
 

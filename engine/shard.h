@@ -1,10 +1,10 @@
 /* shard - divides the cases of a run among N processes (--shard I/N), by the fingerprint of each case.
  *
- * The subject digest of a case selects its shard, so the shard depends neither on the machine nor on other definitions.
- * Equal cases of different definitions are therefore in the same shard and run once. The definition's name selects the
- * shard of definitions without cases and of cases without a subject (an invalid workload line, a missing tensor file).
- * Therefore exactly one shard reports them. The name also selects the shard of a definition whose op_type does not
- * decide its family (keep_own_shard in engine/definition_files.c). */
+ * The subject digest of a case selects its shard. The shard therefore depends neither on the machine nor on other
+ * definitions. Equal cases of different definitions are therefore in the same shard and run once. A definition without
+ * cases has no such digest, and neither has a case without a subject (an invalid workload line, a missing tensor file).
+ * The definition's name selects their shard. Exactly one shard therefore reports them. The name also selects the shard
+ * if the op_type of a definition does not decide its family (keep_own_shard in engine/definition_files.c). */
 #ifndef REFTEST_ENGINE_SHARD_H
 #define REFTEST_ENGINE_SHARD_H
 

@@ -17,8 +17,8 @@ struct candidates {
 /* Returns the solution that the result verifies, or NULL if the result verifies a reference. */
 const struct own_truth *candidate_of(const struct result *result);
 
-/* Returns true and sets the result of a solution that need not run: the file is invalid, the solution cannot run on
- * this machine, or the reference did not pass. Otherwise returns false. */
+/* Returns true and sets the result if the solution need not run: its file is invalid, it cannot run on this machine, or
+ * the reference did not pass. Otherwise returns false. */
 bool candidate_decided(struct result *result);
 
 /* Returns the reference of the definition as a ground truth. */

@@ -4,7 +4,7 @@
  * the reference.
  *
  * A solution is untrusted code. It runs in a separate runner, confined like references (workers/pool/lane_truth.c). Its
- * version, which is part of the witness, is the digest of its sources and of how it is called. */
+ * version, which is part of the witness, is a digest of its sources and of the way it is called. */
 #ifndef REFTEST_ENGINE_SOLUTION_TRUTH_H
 #define REFTEST_ENGINE_SOLUTION_TRUTH_H
 
@@ -22,8 +22,8 @@ const char **solution_paths(int root, const char *op_type, const char *name, str
 /* Returns whether this is the path of a solution. */
 bool is_solution_path(const char *path);
 
-/* Reads the solution in the file `path` as a ground truth of the definition. If the solution has the same code as the
- * reference, it cannot be a ground truth, but its program is set. If the file cannot be read, `why` is the reason,
+/* Reads the solution in the file `path` as a ground truth of the definition. A solution with the same code as the
+ * reference cannot be a ground truth, but its program is set. If the file cannot be read, `why` is the reason,
  * otherwise NULL. `device_class` is the device class of the run. Everything is allocated in `arena`. */
 struct own_truth solution_truth_read(const char *path, const struct definition *definition, const struct buf *bytes,
 				     const char *why, const char *device_class, struct arena *arena);

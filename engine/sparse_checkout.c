@@ -77,8 +77,8 @@ static void collect(struct sparse *s, const struct index *index, const struct da
 	s->stems = stems_of(definitions, s->count, arena);
 }
 
-/* Waits until git's lock file is removed or old. Waiting is necessary because `git sparse-checkout` removes files
- * before it writes the index that marks them skip-worktree. */
+/* Waits until git's lock file is removed or old. The wait is necessary because `git sparse-checkout` removes files
+ * before it writes the index that marks these files skip-worktree. */
 static void wait_for_git(const struct repository *repository)
 {
 	struct git_lock lock;
@@ -158,8 +158,8 @@ static const char *quoted(const char *text, struct arena *arena)
 	return word;
 }
 
-/* In the command, paths are relative to the top of the working tree, because git accepts such paths in every mode of a
- * sparse checkout. */
+/* The paths in the command are relative to the top of the working tree, because git accepts such paths in every mode of
+ * a sparse checkout. */
 const char *sparse_remedy(const struct sparse *s, const char *folder, const char *file, struct arena *arena)
 {
 	const char *git = s->top != NULL ? arena_printf(arena, "git -C %s", quoted(s->top, arena)) : "git";

@@ -24,8 +24,8 @@ struct sparse { /* {0}: git's index is not read yet */
 	const struct dataset_file *definitions; /* the absent definitions, sorted by path; they have no stat */
 	int count;
 	const struct stem *stems; /* the name and the op_type of each absent definition, sorted */
-	/* The files of tests/references that are marked skip-worktree ("test_gemm.py", "conftest.py"), sorted. A marked
-	 * file may exist in the working tree. */
+	/* The files of tests/references that are marked skip-worktree ("test_gemm.py", "conftest.py"), sorted. A file
+	 * that is marked may still exist in the working tree. */
 	const char **tests;
 	int test_count;
 	const char *top;    /* the top of the working tree, for git -C; NULL: the working directory */
@@ -50,12 +50,12 @@ bool sparse_has_definition(const struct sparse *s, const char *path);
  * name or op_type "gemm". Returns NULL if there is no such definition. */
 const struct dataset_file *sparse_of_test(const struct sparse *s, const char *file, struct arena *arena);
 
-/* Returns whether this file of tests/references ("test_gemm.py") is marked skip-worktree. A marked file may exist in
- * the working tree. */
+/* Returns whether this file of tests/references ("test_gemm.py") is marked skip-worktree. A file that is marked may
+ * still exist in the working tree. */
 bool sparse_has_test(const struct sparse *s, const char *file);
 
 /* Returns the command that restores an absent file and its folder: "`git sparse-checkout add 'definitions/gemm'`". If
- * files were marked by hand, the command restores only the file. */
+ * the files were marked by hand, the command restores only this file. */
 const char *sparse_remedy(const struct sparse *s, const char *folder, const char *file, struct arena *arena);
 
 #endif

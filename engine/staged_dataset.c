@@ -80,7 +80,7 @@ static bool find_dataset(const struct repository *repository, const struct index
 }
 
 /* Searches git's index for a dataset in `folder` or, if `climb` is true, in a parent of `folder`. Returns 1 and sets
- * `root` if a dataset is found, 0 if no dataset is found, or -1 and sets `err` on error. */
+ * `root` if a dataset is found, and 0 if none is found. Returns -1 and sets `err` on error. */
 static int root_from_index(const char *folder, bool climb, char *root, size_t size, struct err *err)
 {
 	struct repository repository;
@@ -142,9 +142,9 @@ static bool begins(const char *text, const char *head)
 	return strncmp(text, head, strlen(head)) == 0;
 }
 
-/* Returns whether a scan of the dataset on disk would follow the symbolic link or submodule at `path`. A scan follows
- * links in three places: the folder `kind` ("definitions"), the folders in it, and the files with the suffix in these
- * folders. */
+/* Returns whether a scan of the dataset on disk would follow the symbolic link or submodule at `path`. A scan follows a
+ * link at three places: the folder `kind` ("definitions"), a folder in it, and a file with the suffix in such a
+ * folder. */
 static bool is_followed(const char *path, const char *kind, const char *suffix)
 {
 	size_t head = strlen(kind), tail = strlen(suffix), length = strlen(path);
@@ -306,7 +306,7 @@ int staged_read(struct staged *staged, const char *path, const struct object_nam
 	return git_object(&staged->objects, &staged->repository, object->bytes, path, limit, out, err);
 }
 
-/* Returns 1 if git ignores the path, and 0 if not. Returns -1 if `git check-ignore` exits without an answer, as it does
+/* Returns 1 if git ignores the path, and 0 if not. Returns -1 if `git check-ignore` exits without an answer. It does so
  * for a path in a submodule or beyond a symbolic link.
  *
  * Git answers with four strings: the .gitignore file, the line number, the pattern that matched, and the path. The path
@@ -386,7 +386,8 @@ static bool read_pointer(const struct buf *text, char hex[2 * SHA256_BYTES + 1],
 	return true;
 }
 
-/* Computes two digests of a file in one pass: SHA-256, which Git LFS uses, and reftest's own digest (base/hash.h). */
+/* Computes two digests of a file in one pass: the SHA-256, which Git LFS uses, and reftest's own digest
+ * (base/hash.h). */
 struct both {
 	struct sha256 sum;
 	struct hash *hash;
@@ -400,8 +401,8 @@ static void add_to_both(const unsigned char *bytes, size_t length, void *context
 	hash_add(both->hash, bytes, length);
 }
 
-/* Returns whether the file has the SHA-256 `hex` of an LFS pointer. `content` is computed in the same pass as the
- * SHA-256, because another process may write to the file between two passes. */
+/* Returns whether the file has the SHA-256 `hex`, which an LFS pointer states. Computes `content` in the same pass as
+ * the SHA-256, because another process may write to the file between two passes. */
 static bool holds_stated(int fd, int64_t size, const char *hex, struct digest *content)
 {
 	struct both both = {.hash = hash_begin()};
@@ -432,8 +433,8 @@ static bool map_stated(int folder, const char *path, const char *hex, size_t siz
 	return holds;
 }
 
-/* Maps the content of an LFS pointer from the file in the working tree or, if that file has other content, from LFS's
- * own storage. */
+/* Maps the content that an LFS pointer stands for. The content comes from the file in the working tree or, if that file
+ * has other content, from LFS's own storage. */
 static int map_pointer(struct staged *staged, const char *path, const char *hex, size_t size, struct staged_blob *out,
 		       struct err *err)
 {
@@ -487,8 +488,8 @@ void staged_blob_free(struct staged_blob *blob)
 
 /* ---- extracting blobs to files for the judge --------------------------------------------------------------------- */
 
-/* Removes a folder of extracted blobs that is at least a day old: the run that made it was killed and did not remove
- * it. */
+/* Removes a folder of extracted blobs if it is at least a day old, because the run that made it was then killed before
+ * it could remove it. */
 static void sweep_folder(int reftest_fd, const char *name)
 {
 	int fd = openat(reftest_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

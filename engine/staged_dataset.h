@@ -14,7 +14,7 @@
 struct staged; /* opaque */
 
 /* Finds the root of the dataset, as dataset_find_root does. A folder also counts as a dataset if its definitions are in
- * the index but not on disk, because of a sparse checkout or because a user deleted them. Returns 0, or -1 and sets
+ * the index but not on disk. This happens in a sparse checkout, or after a user deleted them. Returns 0, or -1 and sets
  * `err`. */
 int staged_root(const char *given, char *root, size_t size, struct err *err);
 
@@ -31,8 +31,8 @@ int staged_read(struct staged *staged, const char *path, const struct object_nam
 		struct buf *out, struct err *err);
 
 /* Looks up a file in the index and sets `object`. Returns STAGED_IGNORED if git ignores the path. For an ignored path,
- * the run uses the file in the working tree, because an ignored file is in no commit. Returns STAGED_NOT and sets `err`
- * if the file is not in the index or has a merge conflict. */
+ * the run uses the file in the working tree, because a commit contains no ignored files. Returns STAGED_NOT and sets
+ * `err` if the file is not in the index or has a merge conflict. */
 enum staged_answer { STAGED_NOT = -1, STAGED_FOUND = 0, STAGED_IGNORED = 1 };
 enum staged_answer staged_find(struct staged *staged, const char *path, struct object_name *object, struct err *err);
 
@@ -41,17 +41,18 @@ enum staged_answer staged_find(struct staged *staged, const char *path, struct o
 bool staged_changes(struct staged *staged, const char *path);
 
 /* Lists the files below the root that a commit of the current index would add, remove or change, relative to the root.
- * Returns their number. Returns -1 if git fails, or if there is no commit yet, so that every file counts as changed. */
+ * Returns their number. Returns -1 if git fails. Also returns -1 if there is no commit yet, because every file then
+ * counts as changed. */
 int staged_changed_files(struct staged *staged, struct arena *arena, const char ***files);
 
 /* Gets the bytes of a blob (a tensor file) from the index, or from the file to which its LFS pointer refers. Free the
- * blob with staged_blob_free. Returns 0 on success. Returns 1 if the content is not on this machine; in this case,
- * `err` has the command that fetches it. Returns -1 and sets `err` on other errors. */
+ * blob with staged_blob_free. Returns 0 on success. Returns 1 if the content is not on this machine; `err` then has the
+ * command that fetches it. Returns -1 and sets `err` on other errors. */
 struct staged_blob {
 	const unsigned char *data;
 	size_t length;
-	struct digest content;	/* digest of `data`, computed when the SHA-256 of the LFS pointer was checked; a mapped
-				 * file may change after that */
+	/* Digest of `data`, computed together with the SHA-256 of the LFS pointer; a mapped file may change later. */
+	struct digest content;
 	struct buf bytes;	/* the content, if the index has it; owned */
 	struct mapping mapping; /* the mapped file, if the index has an LFS pointer; owned */
 };
@@ -59,8 +60,8 @@ int staged_blob(struct staged *staged, const char *path, const struct object_nam
 		struct err *err);
 void staged_blob_free(struct staged_blob *blob);
 
-/* Writes the bytes of a blob to a file below <root>/.reftest, so that the judge can read them, and sets `path`.
- * staged_close removes the file. Returns 0, or -1 and sets `err`. */
+/* Writes the bytes of a blob to a file below <root>/.reftest, so that the judge can read them. Sets `path` to this
+ * file, which staged_close removes. Returns 0, or -1 and sets `err`. */
 int staged_place(struct staged *staged, const struct digest *content, const void *bytes, size_t length,
 		 struct arena *arena, const char **path, struct err *err);
 

@@ -4,7 +4,7 @@
 
 #include "cache/python_dependencies.h"
 
-/* Returns why verdicts are not stored because of the text `name` of the definition, or NULL. */
+/* Returns why the text `name` of the definition makes verdicts unfit to be stored, or NULL. */
 static const char *storable_text(const struct definition *definition, const char *name, const char *text, size_t length,
 				 struct arena *arena)
 {

@@ -1,9 +1,10 @@
 /* storable_verdicts - decides whether the verdicts of a definition may be stored.
  *
- * A verdict may be stored only if it depends on nothing but its subject and its witness (cache/fingerprint.h). Each
+ * A verdict may be stored only if it depends on nothing except its subject and its witness (cache/fingerprint.h). Each
  * condition has its function:
  *
- *   - the reference's text uses nothing outside the text, its inputs and torch:  storable_reference, before the run
+ *   - the text of the reference uses nothing except the text itself, its inputs and torch: storable_reference, before
+ *     the run
  *   - while it ran, the reference accessed nothing else:                         storable_reached
  *   - no file changed during the run:                                            storable_after_run, storable_for_subject
  *   - the verdict's cause is not transient:            reason_is_transient (dataset/verdict.h), in workers/pool/pool.c
@@ -20,20 +21,20 @@
 const char *storable_reference(const struct definition *definition, bool with_init, struct arena *arena);
 
 /* Finds the first word by which the definition's code may read the clock or the name of the machine. Returns a message
- * about it, allocated in `arena`, or NULL if there is none. With such a word, a reference that agrees with a ground
- * truth is only `checked`, because its next outputs may differ. */
+ * about it, allocated in `arena`, or NULL if there is none. If there is such a word, a reference that agrees with a
+ * ground truth is only `checked`, because its next outputs may differ. */
 const char *storable_unsteady(const struct definition *definition, bool with_init, struct arena *arena);
 
-/* Returns the message that verdicts are not stored, because the reference accessed something besides its inputs and
- * torch while it ran. `reached` describes the access: "it opens /etc/hostname". */
+/* Returns the message that verdicts are not stored because the reference, while it ran, accessed something besides its
+ * inputs and torch. `reached` describes the access: "it opens /etc/hostname". */
 const char *storable_reached(const char *reached, struct arena *arena);
 
 /* Call this after the cases of a definition ran. `unchanged` is the value of result_unchanged. If it is false, sets
- * result->changed, and no verdict from this run of the definition is stored. */
+ * result->changed, and stores no verdict from this run of the definition. */
 void storable_after_run(struct result *result, bool unchanged);
 
-/* Returns whether other cases with the same subject may share the verdict. If the judge rejected a tensor file that was
- * removed or changed after it was hashed, returns false: the other cases may name another file with the same
+/* Returns whether other cases with the same subject may share the verdict. Returns false if the judge rejected a tensor
+ * file that was removed or changed after it was hashed, because the other cases may name another file with the same
  * content. */
 bool storable_for_subject(const struct verdict *verdict);
 

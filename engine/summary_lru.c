@@ -1,5 +1,5 @@
 /* There are two hash tables with open addressing. New entries are added to the young table. When the young table is
- * full, the old table is discarded, the young table becomes the old one, and a new young table is started. */
+ * full, the old table is discarded. The young table becomes the old table, and a new young table is started. */
 #include "engine/summary_lru.h"
 
 #include <stdlib.h>
@@ -21,8 +21,8 @@ static struct digest key_of(const char *path, const struct digest *inputs)
 	return digest_of(pair, sizeof pair);
 }
 
-/* Returns the slot with this key, or the free slot where this key can be stored. A free slot always exists, because at
- * most half of the slots are used. */
+/* Returns the slot with this key. If there is none, returns the free slot where this key can be stored. A free slot
+ * always exists, because at most half of the slots are used. */
 static struct summary_lru_entry *slot_of(struct summary_lru_entry *table, const struct digest *key)
 {
 	static const struct digest none = {{0}};

@@ -1,7 +1,7 @@
 /* summary_lru - keeps, in the memory of a watcher, the summaries of definitions for earlier contents of their files. If
- * `git checkout` restores earlier contents, the result comes from the summary, and no file is parsed.
+ * `git checkout` restores earlier contents of a file, the result comes from the summary, and no file is parsed.
  *
- * At most 2 * SUMMARY_LRU_MOST summaries are kept, and always at least the newest SUMMARY_LRU_MOST. If the summary of a
+ * Keeps at most 2 * SUMMARY_LRU_MOST summaries, and always at least the newest SUMMARY_LRU_MOST. If the summary of a
  * definition was discarded, the definition is parsed and its cases are looked up in the store. */
 #ifndef REFTEST_ENGINE_SUMMARY_LRU_H
 #define REFTEST_ENGINE_SUMMARY_LRU_H

@@ -34,7 +34,8 @@ static bool read_numbers(const char *text, struct tolerance *out)
 	return true;
 }
 
-/* Sets the tolerance of one dtype, or of all dtypes if the text names none; without RTOL, both bounds are ATOL. */
+/* Sets the tolerance of one dtype, or of all dtypes if the text names none. If the text has no RTOL, both bounds are
+ * ATOL. */
 static int read_text(const char *word, const char *source, struct tolerance by_dtype[DTYPE_COUNT], struct err *err)
 {
 	const char *equals = strchr(word, '=');

@@ -6,8 +6,8 @@
 #include "base/err.h"
 #include "dataset/definition.h"
 
-/* Reads several texts. A tolerance for one dtype overrides a tolerance for all dtypes, in whatever order they are
- * given. Returns -1 and sets `err` if a text does not have this form. `source` names where the texts are from:
+/* Reads several texts. A tolerance for one dtype overrides a tolerance for all dtypes, whichever of them is given
+ * first. Returns -1 and sets `err` if a text does not have this form. `source` names where the texts are from:
  * "--tolerance". */
 int tolerance_texts_read(const char *const *texts, int count, const char *source, struct tolerance by_dtype[DTYPE_COUNT],
 			 struct err *err);

@@ -1,8 +1,8 @@
 /* watcher_answers - the interface through which a run asks a running watcher which definitions are verified. The run
  * need not check the files of the definitions that the watcher lists.
  *
- * The engine does not depend on the watcher. The command that opens a run passes an implementation of this interface,
- * which is in watcher/client.h. */
+ * The engine does not depend on the watcher. The command that opens a run passes an implementation of this interface
+ * (watcher/client.h). */
 #ifndef REFTEST_ENGINE_WATCHER_ANSWERS_H
 #define REFTEST_ENGINE_WATCHER_ANSWERS_H
 
@@ -14,12 +14,13 @@
 
 struct up_to_date_row {
 	const char *path; /* the path of a verified definition */
-	int cases;	  /* the number of cases of this definition; all of them passed */
+	int cases;	  /* the number of cases of this definition, all of which passed */
 };
 
 struct up_to_date {
-	int definitions; /* the number of verified definitions, in which every file change before the query is taken
-			  * into account */
+	/* The number of verified definitions; the watcher has processed every change of a file that happened before the
+	 * query. */
+	int definitions;
 	int64_t cases;
 	uint64_t elements;
 	const char **paths; /* the sorted paths of the definitions that are not verified; the run must check these
@@ -29,8 +30,8 @@ struct up_to_date {
 	int row_count;
 };
 
-/* Both functions return false if no watcher runs at `root`, or if the watcher verifies with other options. The results
- * are allocated in `arena`. */
+/* Both functions return false if no watcher runs at `root`, or if it verifies with other options. The results are
+ * allocated in `arena`. */
 struct up_to_date_calls {
 	/* Asks the watcher for the definitions that are verified. `context` is the digest of everything, except files,
 	 * that verdicts depend on, and must equal the watcher's own digest. */

@@ -138,8 +138,8 @@ static void write_value(struct buf *out, const char *name, const char *value)
 		buf_json_string(out, *value == '\0' ? "present" : value);
 }
 
-/* Writes the difference of a field. For the field "reference", writes the text of each reference, because the value of
- * this field is a normal form, which nobody can read. */
+/* Writes the difference of a field. For the field "reference", writes the source texts of the references instead,
+ * because nobody can read the value of this field, which is a normal form. */
 static void write_difference(struct buf *out, const char *key, const struct meaning *ours, const struct meaning *theirs, const char **comma)
 {
 	const bool text = strcmp(key, "reference") == 0;
