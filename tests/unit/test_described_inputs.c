@@ -89,8 +89,8 @@ static void constraints_say_the_kind(void **state)
 	    {"count.max() < width2", COUNT, {INPUT_GENERIC, -1}},
 	    {"count.max() < width and 1 == 1", COUNT, {INPUT_GENERIC, -1}},
 	    {"counts.max() < width", COUNT, {INPUT_GENERIC, -1}},
-	    {"num_pages == hidden_states[-1]", 13, {INPUT_ROWS, -1}}, /* the length of this axis comes from an input
-								       * that is not an integer tensor */
+	    {"num_pages == hidden_states[-1]", 13, {INPUT_ROWS, -1}}, /* hidden_states has no integers, so the
+								       * constraint is not used */
 	    {"width == mask[-1]", 5, {INPUT_MASK, -1}},
 	};
 
