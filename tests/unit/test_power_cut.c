@@ -1,8 +1,8 @@
 /* test_power_cut - after a power failure at any call, the cache is intact. tests/faults/shim.c logs the program's
  * calls. From the log, the test builds the states in which a disk may be if the power fails after a call:
  *
- * contents synced bytes are on the disk, and of the other bytes, all sectors, some sectors or none
- * names names reach the disk in order, at least up to the last sync of a folder or of a new file
+ *   contents   synced bytes are on the disk, and of the other bytes, all sectors, some sectors or none
+ *   names      names reach the disk in order, at least up to the last sync of a folder or of a new file
  *
  * In each state, all verdicts that were stored before the run are in the cache. The verdicts of the run are also in the
  * cache if the cache was synced after the run. No verdict is wrong, an exported file has its old or its new content,

@@ -3,7 +3,7 @@
  * values must reach both ends of each stated range. Every scalar must differ between the two sets of input values of a
  * case.
  *
- * test_ranges FAMILY tests only this family, and prints the reached values as TAP comments */
+ *   test_ranges FAMILY     tests only this family, and prints the reached values as TAP comments */
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>
