@@ -133,8 +133,8 @@ python_ready() {
 }
 
 # tests_ready: succeeds if .venv-tests has all packages. pytest and ruff test the generated pytest files, pre-commit
-# tests the hooks, mcp is a client of `reftest serve`, hatchling makes the wheel, and fla is a ground truth. `import fla`
-# does not load the parts of fla that need packages for GPUs.
+# tests the hooks, mcp is a client of `reftest serve`, hatchling makes the wheel, and fla is a ground truth.
+# `import fla` does not load the parts of fla that need packages for GPUs.
 tests_ready() {
 	[ -x .venv-tests/bin/ruff ] && [ -x .venv-tests/bin/pre-commit ] &&
 		.venv-tests/bin/python -c 'import pytest, einops, fla, importlib.util as u
