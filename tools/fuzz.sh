@@ -5,13 +5,13 @@ set -eu
 engine=$1 program=$2 wanted=$3 seconds=$4 jobs=$5
 corpus=tests/fuzz/corpus
 
-one() { # one TARGET: runs a single target; xargs below calls the script with this word
+one() { # one TARGET: runs one target; xargs below starts this script with the word "one"
 	case $engine in
 	driver) "$program" "$1" "$seconds" ;;
 	libfuzzer)
 		seeds=$(mktemp -d)
-		# libFuzzer measures elapsed time. This equals processor time, because each job has a processor of its
-		# own. shellcheck disable=SC2046 # the corpus is one word or none
+		# libFuzzer measures elapsed time. This equals processor time, because each job has its own processor.
+		# shellcheck disable=SC2046 # the corpus is one word or none
 		FUZZ_TARGET=$1 "$program" -max_total_time="$seconds" -max_len=8192 -print_final_stats=1 -verbosity=0 \
 			-artifact_prefix="fuzz-$1-" "$seeds" $([ ! -d "$corpus/$1" ] || echo "$corpus/$1") &&
 			rm -r "$seeds"
