@@ -37,7 +37,7 @@ def run(hidden_states, weight):
     return (normed * weight.float()).to(hidden_states.dtype)
 '''
 OPS = ("rmsnorm", "norms", "layers")
-REST_EVERY = 15  # seconds
+REST_EVERY = 15  # seconds between two comparisons
 
 
 class Tree:

@@ -116,7 +116,7 @@ shared() {
 }
 
 # on_host FILE…: prints the files with host code. Host code generates inputs, sizes and tolerance rules, and judges
-# outputs. Every verdict therefore depends on host code, whatever the ground truth is.
+# outputs, so every verdict depends on it, whatever the ground truth is.
 on_host() { for file in "$@"; do case $file in *.cu | *_cuda.h) ;; *) echo "$file" ;; esac done; }
 
 : >"$build/obj/verdict_files.all.$$"

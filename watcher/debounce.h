@@ -7,7 +7,7 @@
  * - The change comes at most DEBOUNCE_MS after earlier changes or after the end of a batch.
  * - At least BURST_NAMES definitions change together, or at least BURST_BATCHES batches are running.
  *
- * A single save therefore starts a burst only if many batches are running.
+ * Therefore a single save starts a burst only if many batches are running.
  *
  * The first changes are processed without delay. Later changes are collected for DEBOUNCE_MS and then added to the open
  * batch together. Adding changes one by one would take longer: each addition needs a transaction, which takes as long

@@ -5,7 +5,7 @@
  * computes the answers. Events (changes, verdicts) are not sent through the socket; `watch --json` prints them
  * (watcher/watch_output.h).
  *
- * {"ask":"verified","context":HEX} asks for the verified definitions, and is answered when all batches have ended.
+ *   {"ask":"verified","context":HEX} asks for the verified definitions, and is answered when all batches have ended.
  *   {"ask":"paths","names":[NAME…]} asks for the paths of definitions, and is answered when all batches are planned.
  *   {"ask":"progress"} asks how many definitions are left to verify, and is answered immediately.
  *

@@ -129,7 +129,7 @@ static void reading_past_the_end_gives_zeros_and_stays_bad(void **state)
 	size_t length = 5;
 
 	(void)state;
-	assert_null(record_get_bytes(&reader, &length)); /* the length field says 9, but only 2 bytes follow */
+	assert_null(record_get_bytes(&reader, &length)); /* the length field is 9, but only 2 bytes follow */
 	assert_int_equal(length, 0);
 	assert_true(reader.bad);
 	reader.left = sizeof bytes;

@@ -435,7 +435,7 @@ static void orthogonal_and_opposite_tensors_show_in_the_cosine(void **state)
 	assert_true(compared_floats(zero, zero, 4, all_within).cosine == 1);
 }
 
-/* The cosine of a tensor with itself is at most 1, however the three sums were rounded. */
+/* The cosine of a tensor with itself is at most 1, even if the three sums are rounded. */
 static void a_cosine_never_leaves_its_range(void **state)
 {
 	const struct rule rule = {.atol = 1, .rtol = 1, .hit_ratio = 1};

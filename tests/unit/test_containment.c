@@ -67,7 +67,7 @@ static void what_is_required_is_compared_word_by_word(void **state)
 	} rows[] = {
 	    {"full", NULL, true},          {NULL, NULL, true},
 	    {"files", NULL, true},         {"full", "full", true},
-	    {"full", "files,disk", true},  {NULL, "files", false}, /* text NULL: unknown */
+	    {"full", "files,disk", true},  {NULL, "files", false}, /* text NULL: the containment is unknown */
 	    {NULL, "full", false},         {"memory", "full", false},
 	    {"memory", "memory", false},   {"memory", "files,memory", false},
 	    {"memory", "files,disk", true}, {"process_memory", "memory", true}, /* a name must match a whole word of the

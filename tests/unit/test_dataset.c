@@ -92,8 +92,8 @@ static void any_name(uint32_t *state, char *out)
 	}
 }
 
-/* The order is correct whatever prefix two names share. The first eight bytes are compared as one number, so names
- * differ within them or after them. */
+/* The order is correct for names with a common prefix of any length. The first eight bytes are compared as one number,
+ * so some names differ within these bytes, and some after them. */
 static void any_names_are_found_in_the_order_of_their_paths(void **state)
 {
 	static const char *const shared[] = {"", "x", "alike_in_more_than_eight_bytes_"};

@@ -153,8 +153,8 @@ static void look_at(const struct op *op, const struct op_problem *problem, struc
 			continue;
 		for (int contents = 0; contents < CONTENTS_COUNT; contents++) {
 			make_inputs_of(&w, op, problem, axes + i * problem->axis_count, 1, 0, 0, (enum op_contents)contents);
-			/* The oracle makes no random draws. For a sampler, the outputs of the oracle therefore differ
-			 * from those of a reference. */
+			/* The oracle makes no random draws. Therefore its outputs differ from those of a correct
+			 * sampler. */
 			if (op->samples == NULL || !op->samples(&w.c))
 				try_rows(&w, seen);
 			free_world(&w);

@@ -194,8 +194,8 @@ static void a_token_at_an_exact_limit_of_min_p_must_be_kept(void **state)
 	filter_close(&filter);
 }
 
-/* In a race with weights {2, 1} and uniform noise, the first token wins if its noise is below twice the other's. So the
- * first token wins three quarters of all races. */
+/* In a race with the weights {2, 1} and uniform noise, the first token wins if its noise is less than twice the noise
+ * of the other token. Therefore it wins three quarters of all races. */
 static void a_race_with_uniform_noise_is_predicted(void **state)
 {
 	struct filter filter;

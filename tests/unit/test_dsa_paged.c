@@ -562,8 +562,8 @@ static void a_choice_is_a_set_in_which_near_ties_are_free(void **state)
 	free_world(&w);
 }
 
-/* A workload may provide keys of any value. A NaN score counts as the largest score, as in torch.topk, at whatever
- * place the key is. */
+/* A workload may provide keys of any value. A NaN score counts as the largest score, as in torch.topk, at every place
+ * in the list of keys. */
 static void scores_that_are_no_numbers_count_as_the_largest(void **state)
 {
 	static const float odd[] = {NAN, INFINITY, -INFINITY};

@@ -1,5 +1,4 @@
-/* test_exec - `watch --exec` starts the command, writes the names to its input and ends it, whatever the command
- * does. */
+/* test_exec - `watch --exec` starts the command, passes the names to it and ends it, even if the command misbehaves. */
 #include "watcher/exec.h"
 
 #include <fcntl.h>
@@ -20,7 +19,7 @@
 enum { LIMIT_MS = 60000 };
 
 struct session {
-	char text[256 * 1024]; /* output of the command */
+	char text[256 * 1024]; /* what the command printed */
 	int output;
 	struct exec exec;
 };

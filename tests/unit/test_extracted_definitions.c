@@ -97,7 +97,7 @@ static void shared_experts_and_routings_have_definitions(void **state)
 	    {"deepseek-v3", "gemm_n7168_k2048"},
 	    {"deepseek-v3", "silu_and_mul_h2048"},
 	    {"deepseek-v3", "rope_with_cos_sin_cache_interleaved_d64_rd64"},
-	    {"deepseek-v2", "silu_and_mul_h3072"}, /* two shared experts */
+	    {"deepseek-v2", "silu_and_mul_h3072"}, /* the width of two shared experts together */
 	    {"deepseek-v2", "trtllm_fp4_block_scale_routed_moe_topk6_e160_h5120_i1536"},
 	    {"glm-4.5", "silu_and_mul_h1536"},
 	    {"qwen3-next", "gemm_n1_k2048"}, /* the gate of the shared expert */

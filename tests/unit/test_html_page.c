@@ -42,7 +42,7 @@ static int count_of(const char *text, const char *word)
 }
 
 /* Returns the data that the page's script reads: the content of the script element with the data, up to the first
- * "</script". */
+ * "</script>". */
 static cJSON *data_of(const struct buf *page)
 {
 	static const char begins[] = "type=\"application/json\">";

@@ -1,5 +1,5 @@
-/* test_lines - lines of limited length: the lines are the same however the bytes arrive, and only a line that is too
- * long is lost. */
+/* test_lines - lines of limited length: the lines do not depend on the pieces in which the bytes arrive, and only a
+ * line that is too long is lost. */
 #include "fleet/lines.h"
 
 #include <setjmp.h>

@@ -440,8 +440,8 @@ static const char *archive_whole(void)
 	return good ? NULL : "the exported file is neither the old nor the new one";
 }
 
-/* A generated file is synced before it gets its name, so a power failure leaves no incomplete file, which the program
- * would take for an edited one. The next run writes missing files again. */
+/* A generated file is synced before it gets its name, so a power failure leaves no incomplete file. (The program would
+ * treat an incomplete file as an edited one.) The next run writes missing files again. */
 static const char *made_again(void)
 {
 	static const char path[] = "tests/references/test_gemm.py";

@@ -1,6 +1,6 @@
 /* test_roles - the roles of inputs and outputs. The tables of all families are well-formed. In every starter
- * definition, each input and output has exactly one role, in whatever order they are listed. A gradient case has the
- * roles of its forward operation. */
+ * definition, each input and output has exactly one role, even if inputs and outputs are listed in another order. A
+ * gradient case has the roles of its forward operation. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -339,7 +339,7 @@ static void a_correct_sampler_passes_for_every_problem_size_and_seed(void **stat
 static const struct {
 	enum mistake mistake;
 	const char *name;
-	int problems[8]; /* -1: the end */
+	int problems[8]; /* the problems in which this is a mistake; -1: the end */
 } mistakes[] = {
     {GREEDY, "greedy for random", {PLAIN, BY_K, BY_P, BY_K_P, BY_MIN, SCALARS, SCALAR_P, -1}},
     {LEAST_LIKELY, "the boundary token, always", {PLAIN, BY_K, BY_P, BY_K_P, BY_MIN, SCALARS, SCALAR_P, -1}},

@@ -201,8 +201,8 @@ static void the_better_contained_verdict_stays(void **state)
 		expect_seconds(p, i, 10);
 	}
 	put(p, 7, "2.1", 10, p->now - 100);
-	merge(p, 7, "2.1", 20, p->now - 50, &merged); /* both verdicts are equally weakly contained, so the newer one
-						       * stays */
+	merge(p, 7, "2.1", 20, p->now - 50, &merged); /* both verdicts have the same gaps in their containment, so the
+						       * newer one stays */
 	expect_seconds(p, 7, 20);
 	p->containment = "full";
 	merge(p, 7, "2.1", 30, p->now - 200, &merged);
@@ -248,7 +248,7 @@ static void margins_on_other_drivers_stay(void **state)
 	on_driver(p, "550", 0.25);
 	put(p, 1, "2.13", 1, day);
 	expect_drivers(p, "550", "");
-	on_driver(p, "550", 0.375); /* the same driver again */
+	on_driver(p, "550", 0.375); /* again with the driver of the first verdict */
 	put(p, 1, "2.13", 1, day + 1);
 	expect_drivers(p, "550", "");
 	on_driver(p, "570", 0.5);

@@ -154,7 +154,7 @@ static void wide_results_are_held_in_the_declared_range(void **state)
 	((double *)wide.data)[40] = 1e5;
 	dtype_store(narrow.data, DTYPE_FLOAT16, 40, INFINITY);
 	assert_true(unit_distance_largest(&wide, &narrow, DTYPE_FLOAT16, NULL) == 0);
-	((double *)wide.data)[40] = 65504; /* finite in float16 */
+	((double *)wide.data)[40] = 65504; /* a value that is finite in float16 */
 	assert_true(isinf(unit_distance_largest(&wide, &narrow, DTYPE_FLOAT16, NULL)));
 	free(wide.data);
 	free(narrow.data);

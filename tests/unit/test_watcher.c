@@ -549,7 +549,8 @@ static void an_overflow_tells_everything_once_it_is_quiet(void **state)
 	char path[128];
 	int rounds = (int)(most < 200000 ? most : 200000) / 2 + 10;
 
-	for (int i = 0; i < rounds; i++) { /* writes two files in turn, because the kernel merges equal events */
+	for (int i = 0; i < rounds; i++) { /* writes two files alternately, because the kernel merges consecutive equal
+					    * events */
 		snprintf(path, sizeof path, "%s/definitions/norm/f%d.json", s.root, i % 2);
 		FILE *file = fopen(path, "w");
 

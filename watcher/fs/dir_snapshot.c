@@ -12,9 +12,9 @@
 #include "base/file.h"
 #include "base/hash.h"
 
-/* A second write in the same tick of the filesystem's clock does not change a file's stat. If a file was read less than
- * RACY_SECONDS after its last write, an equal stat therefore does not prove that it is unchanged. The scan reads such a
- * file again, as git does for "racily clean" index entries. */
+/* A second write in the same tick of the filesystem's clock does not change a file's stat. Therefore an equal stat does
+ * not prove that a file is unchanged if the file was read less than RACY_SECONDS after its last write. The scan reads
+ * such a file again, as git does for "racily clean" index entries. */
 enum { RACY_SECONDS = 2 };
 
 struct kept {

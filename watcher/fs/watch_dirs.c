@@ -36,9 +36,9 @@ void watcher_events_lost(struct watcher *w)
 	settle_touch(&w->settle, "", TOUCH_WRITING, w->now_ms);
 }
 
-/* A second write in the same tick of the filesystem's clock does not change a file's stat. If a file was checked less
- * than RACY_SECONDS after its last change, an equal stat therefore does not prove that it is unchanged. Such a file is
- * read again, as git does for "racily clean" index entries. */
+/* A second write in the same tick of the filesystem's clock does not change a file's stat. Therefore an equal stat does
+ * not prove that a file is unchanged if the file was checked less than RACY_SECONDS after its last change. Such a file
+ * is read again, as git does for "racily clean" index entries. */
 enum { RACY_SECONDS = 2 };
 
 /* IN_EXCL_UNLINK suppresses the events of writes to a deleted file that a program still has open. */

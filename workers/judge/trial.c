@@ -820,7 +820,7 @@ static void blame_machine(struct trial *trial, const cJSON *blame, const char *m
 
 /* Gives the verdict on a failure of the runner. In a case without an op family, the generated inputs, or the sizes that
  * reftest chose, may be invalid for the operation. Therefore the status is `skipped` if the reference raises or reaches
- * a limit, unless it would raise with any inputs. */
+ * a limit, unless it would raise whatever the inputs are. */
 void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out)
 {
 	const char *message = json_text_of(blame, "message");

@@ -20,7 +20,7 @@ static const struct variable {
      * and CUDA are in every fingerprint. */
     {"PATH=", false}, {"LD_LIBRARY_PATH=", false}, {"LD_PRELOAD=", true},
     {"HOME=", false}, {"TMPDIR=", false}, {"XDG_CACHE_HOME=", false}, /* replaced by the runner's own folder */
-    /* for compilers */
+    /* compilers need these variables */
     {"CUDA_HOME=", false}, {"CUDA_PATH=", false}, {"CUDA_CACHE_PATH=", false}, {"CUDA_CACHE_DISABLE=", false},
     {"TRITON_CACHE_DIR=", false},
     /* These variables choose the GPU, whose class is part of every fingerprint. */

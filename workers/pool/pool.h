@@ -52,15 +52,15 @@ enum { SPARES_CPU = 1, SPARES_GPU = 4, SPARES_LOW = 2, SPARES_MOST = 16 };
 /* Makes this process a subreaper, and protects its memory from debuggers, until pool_guard_close is called. pool_open
  * does the same, unless pool_options.guarded is set. */
 struct pool_guard {
-	int subreaper, dumpable; /* the values before pool_guard_open */
+	int subreaper, dumpable; /* the settings of this process before pool_guard_open */
 };
 struct pool_guard pool_guard_open(void);
 void pool_guard_close(const struct pool_guard *guard);
 
 /* Starts no process except the provider; judges and runners start with the first task. Until pool_close, this process
  * is a subreaper, and other processes of the same user cannot attach a debugger to it. Otherwise a reference could
- * change a verdict in the memory of this process. Judges are forked from this process, which must therefore have a
- * single thread and no CUDA context. */
+ * change a verdict in the memory of this process. This process must have a single thread and no CUDA context, because
+ * judges are forked from it. */
 struct pool *pool_open(const struct pool_options *options, struct err *err);
 
 /* Starts a judge and the spare runners now, so that the first tasks need not wait for them. `watch` calls this

@@ -25,7 +25,7 @@ struct judge_order {
 	int threads;	    /* the number of CPU threads; 0: a default for the machine */
 };
 
-/* The code that every judge of a run executes. */
+/* The function and the libraries that every judge of a run uses. */
 struct judge_program {
 	/* Serves the pool until the pool closes the socket. Returns an exit status. */
 	int (*serve)(const struct judge_program *program, const struct judge_order *order);

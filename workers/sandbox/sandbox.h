@@ -8,7 +8,7 @@
  *   sandbox_limit_memory, sandbox_limit_processor_time  in the runner, before it loads a reference
  *   sandbox_end           in the zygote, when a runner has ended
  *   sandbox_reap          in the zygote, after the runner was reaped
- * sandbox_remove_folder when a runner without a /tmp of its own has ended
+ *   sandbox_remove_folder when a runner without a /tmp of its own has ended
  *
  * sandbox_open moves the zygote to new user, mount, network, IPC and UTS namespaces. The zygote then sees only a
  * read-only selection of files: system libraries, the interpreter with its packages, and devices. Each runner gets a
@@ -28,7 +28,7 @@
 
 enum { SANDBOX_ABI = 3 };
 
-/* The layers, as bits. */
+/* The layers of the sandbox. Each layer is one bit. */
 enum sandbox_layer {
 	SANDBOX_USER = 1 << 0,              /* a user namespace of its own: the process has no rights over processes
 					     * outside */
