@@ -1,8 +1,8 @@
 /* test_crash_program - the whole program survives a crash at any call that changes a file. Each command that writes
- * runs many times, each time with one fault at one of these calls: the program is killed before, during or after the
- * call; the write is cut short; the disk is broken or full; or the clock jumps. After every fault, all stored verdicts
- * remain and are correct, and each file that others read has its old or its new content. A second run of the same
- * command repairs everything and leaves no temporary file. */
+ * runs many times, each time with one fault at one of these calls. The faults are: the program is killed before, during
+ * or after the call; the write is cut short; the disk is broken or full; the clock jumps. After every fault, all stored
+ * verdicts remain and are correct, and each file that others read has its old or its new content. A second run of the
+ * same command repairs everything and leaves no temporary file. */
 #include "tests/unit/program_world.h"
 
 #include <lmdb.h>

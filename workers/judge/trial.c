@@ -595,9 +595,9 @@ static enum trial_answer recover(struct trial *trial, struct buf *out)
 	return begin_case(trial, out);
 }
 
-/* Returns whether ground truth `at` alone is enough for the verdict. It is not enough if it may share a mistake with
- * the reference, if its arithmetic is coarser than the case's tolerance rules, or if the reference wrote to an input
- * whose final values it does not compute. */
+/* Returns whether ground truth `at` alone is enough for the verdict. The ground truth is not enough if it may share a
+ * mistake with the reference, or if its arithmetic is coarser than the case's tolerance rules. It is also not enough if
+ * the reference wrote to an input and the ground truth does not compute the final values of this input. */
 static bool decides(const struct trial *trial, const struct round *round, int at)
 {
 	return !trial->truths.all && round->answered[at] && round->coarse[at] == NULL &&

@@ -250,8 +250,9 @@ static struct lane *idle_lane(struct pool *pool)
 	return any;
 }
 
-/* A lane gives cases to an idle lane only if its remaining work takes at least this many seconds, because the idle lane
- * needs a runner of its own for them. On a GPU the limit is higher, because this runner must create a CUDA context. */
+/* A busy lane gives cases to an idle lane only if the remaining work of the busy lane takes at least this many seconds.
+ * The reason is that the idle lane needs a runner of its own for these cases. On a GPU the limit is higher, because
+ * this runner must create a CUDA context. */
 #define SEPARATE_CPU_S 0.2
 #define SEPARATE_GPU_S 1.0
 

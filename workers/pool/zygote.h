@@ -132,7 +132,7 @@ void zygote_drop_used(struct zygote *runners);     /* kills the spare runners th
 int zygote_spares(const struct zygote *runners);   /* returns the number of spare runners that are ready and were not
 						    * used */
 
-/* Returns true if a reference may have run, because a lane has taken a runner, and if such a reference could reach the
+/* Returns true if a lane has taken a runner, so that a reference may have run, and if this reference could reach the
  * memory of processes that reftest starts from now on. */
 bool zygote_reaches_processes(const struct zygote *runners);
 

@@ -8,9 +8,9 @@
  * earlier reference left running can still write to the old one.
  *
  * It takes long to get new pages for a memfd, so the memfd of an earlier runner may be used again on the CPU. This
- * happens only after the pool has reported that the PID namespace of the earlier runner has ended, because no process
- * can then map the memfd or have a descriptor of it. Before the next runner gets the memfd, all bytes of the memfd are
- * set to zero. */
+ * happens only after the pool has reported that the PID namespace of the earlier runner has ended. After that, no
+ * process can map the memfd or have a descriptor of it. Before the next runner gets the memfd, all bytes of the memfd
+ * are set to zero. */
 #ifndef REFTEST_WORKERS_PROTOCOL_SHARED_MEMORY_H
 #define REFTEST_WORKERS_PROTOCOL_SHARED_MEMORY_H
 

@@ -73,9 +73,9 @@ uint32_t seccomp_apply(bool gpu);
 uint32_t limits_apply(bool memory, bool own_users, int processes);
 /* If memory runs out, the kernel ends this process, and the processes that it starts, before all others. */
 bool limits_die_first(void);
-/* Limits the memory of each process to the current memory of this process plus `bytes`, but at most plus nine tenths of
- * the available memory. Returns how many bytes may be added, which are fewer if a lower limit is already set. Returns
- * -1 on error. */
+/* Limits the memory of each process to the current memory of this process plus `bytes`. If nine tenths of the available
+ * memory are less than `bytes`, they are added instead. Returns how many bytes may be added, which are fewer if a lower
+ * limit is already set. Returns -1 on error. */
 int64_t limits_memory(int64_t bytes, bool for_now);
 /* Implements sandbox_limit_processor_time. */
 int limits_processor_time(int64_t seconds, bool for_now);
