@@ -1,9 +1,9 @@
-"""recorded.py - reads the signatures of libraries' functions that tools/record_signatures.py recorded, for tests that
-check calls against them.
+"""recorded.py - reads recorded signatures of library functions. A test compares calls of these functions with the
+record. tools/record_signatures.py writes the record.
 
-The record is {library: {"version", "signatures": {"module:name": {"takes": "(x, eps=None)", "asked_by": [who]}}}}. The
-key of a method is "module:Class.method"; its parameters are recorded without self. The key "module:Class" has the
-parameters of the constructor.
+The record is {library: {"version", "signatures": {"module:name": {"takes": "(x, eps=None)", "asked_by":
+["providers"]}}}}. The key of a method is "module:Class.method"; its parameters are recorded without self. The key
+"module:Class" has the parameters of the constructor.
 """
 
 import inspect
@@ -19,7 +19,7 @@ def load(path=PATH):
 
 
 def asked_by(asker, record):
-    """Returns {"library version": {"module:name": parameters}} with the functions that this caller uses."""
+    """Returns {"library version": {"module:name": parameters}} for the functions that `asker` calls."""
     return {
         f"{library} {entry['version']}": {
             name: function["takes"] for name, function in entry["signatures"].items() if asker in function["asked_by"]

@@ -3,17 +3,18 @@ equal those of a run without a cache:
 
     python3 tests/soak.py BUILD MINUTES [SEED]
 
-Saves correct and wrong references, comments and half files; deletes, renames, swaps and recreates definitions; moves
-whole folders away and back, or replaces them by links; adds and removes workload lines; deletes generated files. Some
-edits come in bursts, some while a run is in progress. From time to time the edits stop, and the generated files must
-equal the output of `generate`. A check only at the end would miss an omitted update that a later update repairs.
+The script saves correct and wrong references, comments and half-written files; deletes, renames, swaps and recreates
+definitions; moves whole folders away and back, or replaces them by links; adds and removes workload lines; deletes
+generated files. Some edits come in bursts, and some come while a run is in progress. From time to time the edits stop,
+and the generated files must equal the output of `generate`. If this were checked only at the end, a later update could
+hide that the watcher missed an earlier one.
 
-At the end the edits stop, and the watcher can finish its work. Then `verify` and `generate` run on a copy of the tree
-without a cache. Three results of the watcher must equal those of the copy. The first is the watcher's last report on
-each definition, with the cases that did not pass. The second is every verdict that the watcher stored, with its
-constants, figures and worst places. The third is the generated files, byte for byte. Definitions that do not parse are
-repaired before the comparison, because their generated tests would keep the old class. The seed is printed first, so
-that a failure can be repeated.
+At the end the edits stop, and the script waits until the watcher has finished its work. Then `verify` and `generate`
+run on a copy of the tree without a cache. Three results of the watcher must equal those of the copy. The first result
+is the watcher's last report on each definition, with the cases that did not pass. The second result is the set of
+stored verdicts, each with its constants, figures and worst places. The third result is the generated files, byte for
+byte. Definitions that do not parse are repaired before the comparison, because the watcher keeps the last valid test
+class of such a definition. The seed is printed first, so that a failure can be repeated.
 """
 import json
 import os
@@ -36,11 +37,11 @@ def run(hidden_states, weight):
     return (normed * weight.float()).to(hidden_states.dtype)
 '''
 OPS = ("rmsnorm", "norms", "layers")
-REST_EVERY = 15  # seconds
+REST_EVERY = 15  # seconds between two comparisons
 
 
 class Tree:
-    """A dataset, and the edits that change or break it."""
+    """A dataset that the script edits and breaks."""
 
     def __init__(self, root, chance):
         self.root, self.chance, self.number = root, chance, 0
@@ -128,15 +129,15 @@ class Tree:
         os.unlink(self.at("tests", "references", f"test_{self.chance.choice(OPS)}.py"))
 
     def mend(self, names):
-        """Replaces each definition that does not parse by a complete file with the op_type of the definition's folder,
-        if the folder exists."""
+        """Rewrites the named definitions, which do not parse, as complete files. Skips a definition if its folder has
+        been moved away."""
         for op, name in (name.split("/") for name in names):
             if os.path.isdir(self.at("definitions", op)):
                 with open(self.path(op, name), "w") as out:
                     out.write(self.text(op, name))
 
     def save(self):
-        """Edits one definition, whether it exists or not, if the definition's folder exists."""
+        """Writes one definition, in a folder that has not been moved away."""
         for op in [op for op in OPS if os.path.isdir(self.at("definitions", op))][:1]:
             self.write(op, "norm_0")
 
@@ -168,7 +169,8 @@ def quiet(heard, seconds):
         time.sleep(.1)
 
 
-# Members that differ between two runs with the same result: the duration, the time, and whether the verdict was stored.
+# JSON members that may differ between two runs with the same result, such as the duration, the time, and whether the
+# verdict was already stored.
 VOLATILE = {"seconds", "time", "cached", "kept", "why", "cases_run", "cases_cached", "batch", "event", "changed"}
 
 
@@ -215,7 +217,7 @@ def copy_of(tree, to):
 
 
 def compare(build, tree, work, state, options):
-    """Errors found, by kind."""
+    """Returns the expected results, and the definitions whose results differ from them, by the kind of result."""
     binary = os.path.join(build, "reftest")
     cold_root = copy_of(tree, os.path.join(work, "cold"))
     cold = by_name(run_json([binary, "--root", cold_root, "verify", "--format", "json", *options]))
@@ -236,10 +238,11 @@ def compare_files(build, tree, work):
 
 
 def rest(build, tree, work, state, heard):
-    """Called while there are no edits. Returns the number of generated files, and the files that differ from the output
-    of `generate`. Definitions that do not parse are repaired first. The last edit is a save and not the deletion of a
-    generated file: after a deletion the watcher checks all files again, and this would hide an omission."""
-    for patience in (2, 6):  # a long run may print nothing for a while
+    """Waits until the watcher is idle, and repairs definitions that do not parse. Returns the number of generated
+    files, and the names of the files that differ from the output of `generate`. Before the comparison, saves one
+    definition. Without this save, the last edit could be the deletion of a generated file, and this would hide a missed
+    update, because the watcher then checks all files again."""
+    for patience in (2, 6):  # the second attempt waits longer, because a long run may print nothing for a while
         quiet(heard, patience)
         tree.mend([name for name, said in dict(state).items() if said["status"] == "invalid"])
         quiet(heard, patience)

@@ -1,6 +1,6 @@
-"""vacuous_tests.py - runs python/vacuous_tests.py, as `reftest generate --audit` does, on the sources of
-tests/data/audit.txt and others, and compares its findings with the expected ones. The test runs with each of the given
-interpreters: vacuous_tests.py PYTHON…"""
+"""vacuous_tests.py - tests python/vacuous_tests.py. Runs the script, as `reftest generate --audit` does, on the sources
+of tests/data/audit.txt and on some others, and compares its findings with the expected ones. Repeats the test with each
+interpreter of the command line: vacuous_tests.py PYTHON…"""
 
 import itertools
 import json
@@ -26,7 +26,7 @@ GOOD = "def test_a():\n    assert x\n"
 
 
 def table():
-    """Yields (title, source, {line: words of the expected reason}) for each case in the file."""
+    """Yields (title, source, {line: words of the expected reason}) for each case in tests/data/audit.txt."""
     text = (TOP / "tests/data/audit.txt").read_text()
     for group in text.split("==== ")[1:]:
         title, rest = group.split("\n", 1)
@@ -42,7 +42,7 @@ def swallowed():
 
 
 def unusual():
-    """Files that the audit does not parse, or that are not text in the usual encoding."""
+    """Tests files that the audit does not parse, or that are not text in the usual encoding."""
     for text in ('"', "'''", "def", "def test_a(", "))))\ndef test_a(): '\\", "x = 1\ry\0", "-" * 100000 + "1", "(" * 1000):
         yield "not parsed", text.encode(), {1: PARSED}
     yield "not parsed", (GOOD + "def broken(:\n").encode(), {3: PARSED}

@@ -1,20 +1,21 @@
 """c_messages - finds the messages in C files, as a user reads them.
 
 A single string literal is often not a whole message: printf fills in values, and a function such as match_refuse() puts
-"'q' is [4] of int32; expected " before the words that it gets. For this reason, messages(paths, headers) completes the
-literals and yields (path, line, message, source):
+"'q' is [4] of int32; expected " before the words that it gets. Therefore messages(paths, headers) completes each
+literal, and yields (path, line, message, source). The rules are:
 
-- A value that is filled in is shown as ‹the expression that computes it›, without the arguments of a long call. If the
-  expression chooses between two literals, the value is shown as (one|other).
-- If a function gets the literal as an argument and prints it within a longer literal, the longer literal is shown too.
+- A value that printf fills in is shown as ‹expression›, with the expression that computes the value. If this is a long
+  call, it is shown without its arguments. If the expression chooses between two literals, the value is shown as
+  (one|other).
+- If a function gets the literal as an argument and prints it within a longer literal, the longer literal is shown, too.
 - `source` is "" if the message is whole. If the literal is stored in a variable, and another statement prints this
   variable, `source` is the printed sentence. Otherwise, `source` is the statement around the literal.
 
-A literal is stored under a name: the name of a member, variable or table, or of the function that returns it. A format
-with an argument of this name prints the literal. If several formats have such an argument, the first one in the same
-file is used. If there is none in the same file, the first one in another file is used, but only if the name is a member
-of a named structure, and if at most ELSEWHERE formats have such an argument. `headers` are read for the structures that
-tables consist of.
+A stored literal has a name: the name of a member, variable or table, or of the function that returns the literal. If a
+format has an argument with this name, the format prints the literal. If several formats have such an argument, the
+first one in the same file is used. A format in another file is used only if the name is that of a member of a named
+structure, and if at most ELSEWHERE formats have such an argument. `headers` are the files that define the structures in
+tables.
 """
 import re
 
@@ -23,20 +24,20 @@ TOKEN = re.compile(r"""/\*.*?\*/|//[^\n]*|(?P<text>"(?:[^"\\\n]|\\.)*")|'(?:[^'\
 CONVERSION = re.compile(r"%[-+ #0]*(\*|\d+)?(?:\.(\*|\d+))?(?:hh|h|ll|l|j|z|t)?([a-zA-Z%])")
 OPEN, CLOSE = "([{", ")]}"
 STATEMENTS = {"if", "for", "while", "switch", "return", "sizeof", "_Static_assert", "__attribute__", "__asm__"}
-WHOLE = {"err_set", "err_errno", "printf", "fprintf"}  # calls whose literal is the beginning of a whole message
+WHOLE = {"err_set", "err_errno", "printf", "fprintf"}  # functions whose literal is the beginning of a whole message
 WORDS = 5
 LONG_CALL = 32  # a call with more characters is shown without its arguments
 ELSEWHERE = 3
-SCRAP = 2  # a format with fewer words makes no sentence: look for the format that prints its result
+SCRAP = 2  # a format with fewer words is no sentence, so the format that prints its result is searched
 
 
 class Name:
-    """The name under which a literal is stored, or by which it is printed.
+    """The name under which a literal is stored, or of the value that a format prints.
 
     - `chain`: the variable and its members: ["result", "verdict", "message"]
     - `member`: the last name is a member of a structure
     - `shared`: other files may use the structure
-    - `indexed`: the name is an element of an array, which may hold copies of members"""
+    - `indexed`: the name is an element of an array, which may have copies of members"""
 
     def __init__(self, chain, member=False, shared=False, indexed=False):
         self.chain, self.member, self.shared, self.indexed = chain, member, shared, indexed
@@ -58,8 +59,8 @@ def unescape(literal):
 
 
 def tokens_of(source):
-    """Joins adjacent literals. A macro between two literals, such as PRId64 in "%" PRId64 " bytes", is taken for the
-    letter of a conversion."""
+    """Splits C code into tokens, and joins adjacent literals. A macro between two literals, such as PRId64 in "%"
+    PRId64 " bytes", counts as the letter of a conversion."""
     source = re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", lambda m: "\n" * m[0].count("\n"), source, flags=re.M)
     found, line = [], 1
     for match in TOKEN.finditer(source):
@@ -78,7 +79,7 @@ def tokens_of(source):
 
 
 def end_of(tokens, start):
-    """Returns the index after the bracket that closes the bracket at `start`."""
+    """Returns the index after the closing bracket of the bracket at `start`."""
     depth = 0
     for at in range(start, len(tokens)):
         if tokens[at].kind == "mark":
@@ -89,7 +90,7 @@ def end_of(tokens, start):
 
 
 def split(tokens, marks):
-    """Splits at the given marks, but not inside brackets."""
+    """Splits the tokens at the given marks, but not at marks inside brackets."""
     parts, depth = [[]], 0
     for token in tokens:
         if token.kind == "mark":
@@ -103,7 +104,7 @@ def split(tokens, marks):
 
 def code(tokens):
     shown = " ".join(f'"{t.text}"' if t.kind == "text" else t.text for t in tokens)
-    shown = re.sub(r"\( (?:unsigned )?(?:long long|long|int|double|intmax_t|uintmax_t) \) ", "", shown)  # casts
+    shown = re.sub(r"\( (?:unsigned )?(?:long long|long|int|double|intmax_t|uintmax_t) \) ", "", shown)  # removes casts
     shown = re.sub(r" ?(->|[\].()\[]) ?", r"\1", shown).replace(" ,", ",")
     return re.sub(r"err_show\(([^()]*)\)\.text", r"\1", shown)
 
@@ -130,7 +131,7 @@ def choices(tokens):
 
 
 def value(tokens):
-    """Shows an argument: its literals, or else the expression."""
+    """Returns an argument as it is shown: its literals if it has any, else the expression."""
     if len(tokens) == 1 and tokens[0].kind == "text":
         return tokens[0].text
     if len(tokens) > 2 and tokens[0].kind == "word" and tokens[1].text == "(" and end_of(tokens, 1) == len(tokens):
@@ -148,7 +149,7 @@ def value(tokens):
 def filled(text, values):
     def fill(match):
         for star in match.groups()[:2]:
-            if star == "*":  # a width or a precision
+            if star == "*":  # the argument is a width or a precision
                 next(values, None)
         return "%" if match[3] == "%" else value(next(values, []))
 
@@ -176,14 +177,15 @@ class Member:
 
 
 def written_name(tokens):
-    """Returns the Name to which a statement writes. The chain has only the last name, because the code that reads a
-    member may use another variable."""
+    """Returns the Name to which a statement writes. Its chain has only the last name, because the code that reads a
+    member may reach it through another variable."""
     name = stored_name(tokens)
     return name and Name(name.chain[-1:], name.member, name.shared)
 
 
 def members_of(body):
-    """Returns the members of a structure. `structure`: the name of the member's own structure, or ""."""
+    """Returns the members of a structure. Member.structure is the name of the structure that a member itself is, or
+    ""."""
     members = []
     for declaration in split(body, ";"):
         structure = declaration[1].text if len(declaration) > 2 and declaration[0].text == "struct" else ""
@@ -207,8 +209,8 @@ def structures_of(tokens):
 
 
 class Tables:
-    """The tables of a file. name_all() sets Token.stored of each literal in a table. `known`: {name of a structure: its
-    members}; `shared`: the names of the structures that headers define."""
+    """The tables of a file. name_all() sets Token.stored of each literal in a table. `known` is {name of a structure:
+    its members}. `shared` has the names of the structures that headers define."""
 
     def __init__(self, known, shared):
         self.known, self.shared = known, shared
@@ -222,8 +224,8 @@ class Tables:
                 self.name_value(part, member.structure, member.is_array, [*chain, member.name], True, shared)
 
     def name_value(self, part, structure, is_array, chain, member, shared):
-        """Names the literals of `part`, the value of a variable or member. The type of this variable or member is
-        `structure`, or an array of `structure`."""
+        """Names the literals of `part`, the value of a variable or member. `structure` is the type of this variable or
+        member, or of its elements if it is an array."""
         braces = bool(part) and part[0].text == "{" and end_of(part, 0) == len(part)
         members = self.known.get(structure) if isinstance(structure, str) else structure
         if braces and (is_array or not members):
@@ -250,7 +252,7 @@ class Tables:
             if tokens[begin].kind != "word" or tokens[begin - 1].text == ".":
                 continue
             structure, shared = "", False
-            if tokens[begin - 1].text == "}":  # struct {…} rows[] = {…}
+            if tokens[begin - 1].text == "}":  # the structure has no name: struct {…} rows[] = {…}
                 structure = members_of(tokens[self.start_of(tokens, begin - 1) + 1:begin - 1])
             elif tokens[begin - 2].text == "struct":
                 structure, shared = tokens[begin - 1].text, tokens[begin - 1].text in self.shared
@@ -259,7 +261,7 @@ class Tables:
 
     @staticmethod
     def start_of(tokens, end):
-        """Returns the index of the bracket that the one at `end` closes."""
+        """Returns the index of the opening bracket of the bracket at `end`."""
         depth = 0
         for at in range(end, -1, -1):
             if tokens[at].kind == "mark":
@@ -270,7 +272,7 @@ class Tables:
 
 
 def call(arguments):
-    """Fills the values into the format of a call, which is its first literal."""
+    """Returns the text that a call prints: its format, which is its first literal, with the values filled in."""
     for at, argument in enumerate(arguments):
         if len(argument) == 1 and argument[0].kind == "text":
             return filled(argument[0].text, iter(arguments[at + 1:]))
@@ -280,9 +282,9 @@ def call(arguments):
 class Function:
     def __init__(self, parameters):
         self.parameters = parameters
-        self.printed = []  # the messages in it
+        self.printed = []  # the messages in the body
         self.stored = {}  # {parameter: the Name under which the function stores this parameter's text}
-        self.calls = []  # pairs of a name and the arguments, for calls without a literal
+        self.calls = []  # (name, arguments) of each call without a literal
 
 
 class Source:
@@ -290,7 +292,9 @@ class Source:
 
     def __init__(self, path, tokens, tables):
         self.path, self.found, self.functions = path, [], {}
-        self.printers = []  # (name, message, hole, stored): `message` prints `name` at `hole`; its own Name is `stored`
+        # elements (name, message, hole, stored): `message` prints the value `name` at `hole`, and is itself stored as
+        # `stored`
+        self.printers = []
         tables.name_all(tokens)
         self.scan(tokens, 0, len(tokens), None)
 
@@ -329,19 +333,21 @@ class Source:
             at += 1
 
     def place(self, before, returned):
-        """Returns the Name under which the statement that begins with `before` stores a literal: the Name of a variable
-        or member, or of the function that returns the literal."""
+        """Returns the Name under which a statement stores a literal: the Name of a variable or member, or of the
+        function that returns the literal. The statement begins with the tokens `before`."""
         if any(token.text == "return" for token in before):
             return returned
         for at in range(len(before) - 1, 0, -1):
             comparison = before[at - 1].text in ("=", "!", "<", ">") or [t.text for t in before[at + 1:at + 2]] == ["="]
             if before[at].text == "=" and not comparison:
                 name = written_name([t for t in before[:at] if t.text not in ("const", "char", "static")][-6:])
-                return name and Name(name.chain, name.member)  # not shared: another file may use the name otherwise
+                # not shared: in another file, the name may mean something else
+                return name and Name(name.chain, name.member)
         return None
 
     def note_printers(self, arguments, stored):
-        """Notes which names the format of a call prints, and the formats of the calls among its arguments."""
+        """Notes the names of the values that the format of a call prints. Does the same for the calls among its
+        arguments."""
         whole = call(arguments)
         form = next((i for i, a in enumerate(arguments) if len(a) == 1 and a[0].kind == "text"), len(arguments))
         for place, argument in enumerate(arguments):
@@ -362,7 +368,7 @@ class Source:
             stored = written_name(split(arguments[0], "+")[0])
         self.note_printers(arguments, stored)
         place = next((i for i, a in enumerate(arguments) if len(a) == 1 and a[0].kind == "text"), None)
-        if place is None:  # the literals are inside an expression, as in f(is_a ? "…" : "…")
+        if place is None:  # a literal is a part of an expression, as in f(is_a ? "…" : "…")
             place = next(i for i, a in enumerate(arguments) if any(t.kind == "text" for t in a))
             whole = value(arguments[place])
         if enough(whole):
@@ -378,7 +384,8 @@ def framed(message, name, place, local, shared):
         if function is None or place is None or place >= len(function.parameters):
             break
         parameter = function.parameters[place]
-        holes = [f"‹{parameter}›"] + ["‹sentence›"] * (parameter == "format")  # printf-like functions fill `sentence`
+        # a printf-like function fills its format into `sentence`
+        holes = [f"‹{parameter}›"] + ["‹sentence›"] * (parameter == "format")
         frame = next(((text, hole) for text in function.printed for hole in holes if hole in text and text != hole), None)
         passed = next(((callee, arguments.index(parameter)) for callee, arguments in function.calls
                        if parameter in arguments and callee in {**shared, **local}), None)
@@ -391,7 +398,7 @@ def framed(message, name, place, local, shared):
 
 
 def printed(message, stored, source, sources):
-    """Returns the sentence in which a format prints what is stored under this name, or ""."""
+    """Returns the sentence of the format that prints the value with the name `stored`, or ""."""
     for _ in range(3):
         found = [(other, *printer) for other in sources for printer in other.printers if stored and printer[0].prints(stored)]
         here = [one for one in found if one[0] is source]

@@ -1,21 +1,20 @@
 #!/usr/bin/env python3
-"""coverage - reports which lines and branches of each op family's oracle the default cases reach (`make coverage`
-builds the instrumented programs and runs this script).
+"""coverage - reports which lines and branches of each op family's oracle the default cases reach. `make coverage`
+builds the instrumented programs and runs this script.
 
     tools/coverage.py BUILD [--read] [--write] [FAMILY...]
 
-BUILD/tests/coverage/oracles runs the cases of each op family in a separate process, with gcov's counters. The report
-covers the functions that the family's oracle, judge and weigh use, directly or through other functions. The report
-leaves out:
+BUILD/tests/coverage/oracles runs the cases of each op family in a separate process, and gcov counts the executions. The
+report covers the functions op.oracle, op.judge and op.weigh of the family, and the functions that these call. The
+report leaves out:
 
 - checks of workload inputs
-- code that the family's match function also reaches, because this code parses definitions
+- code that op.match of the family also calls, because this code parses definitions
 - code that all families share (number formats, memory)
 - error handling: statements that set an error message or return -1, and the branches that lead to them
 
-tests/coverage/explained.tsv gives a reason for each line that is not reached, or that has a branch that is not reached.
-If such a line has no reason in this file, or if a line with a reason is reached completely, the script prints the line
-and exits with status 1.
+If a line or one of its branches is not reached, tests/coverage/explained.tsv must give a reason. If the reason is
+missing, or if a line with a reason is reached completely, the script prints the line and exits with status 1.
 
 --read uses the counters of the last run; --write writes the tables of docs/coverage.md."""
 
@@ -33,10 +32,10 @@ EXPLAINED = ROOT / "tests/coverage/explained.tsv"
 PAGE = ROOT / "docs/coverage.md"
 MARK = "<!-- written by tools/coverage.py --write -->\n"
 JUDGED = ("oracle", "judge", "weigh")
-WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")  # a name that is not a member of a struct
+WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")  # matches a name that is not a member of a struct
 # Code that all op families share (number formats, memory, tensors from workloads); unit tests cover it.
 COMMON = re.compile(r"kernels/core/(dtype_convert|input_check|random_inputs|ops|op|compare|row_counts|take)\.[ch]$")
-CHECKS = re.compile(r"(^|_)check(_|$)")  # functions that check workload inputs
+CHECKS = re.compile(r"(^|_)check(_|$)")  # matches the functions that check workload inputs
 FAILS = re.compile(r"\berr_set\(|return -1;|\bdie_no_memory\(")
 
 
@@ -45,8 +44,8 @@ def fail(text):
 
 
 def run_cases(build, family):
-    """Runs the cases of an op family. Writes gcov's counters to BUILD/families/FAMILY/…, beside links to gcov's notes
-    files."""
+    """Runs the cases of an op family. Writes gcov's counters to BUILD/families/FAMILY/…, and beside them links to the
+    .gcno files."""
     folder = build / "families" / family
     shutil.rmtree(folder, ignore_errors=True)
     strip = len((ROOT / build).resolve().parts) - 1
@@ -57,8 +56,8 @@ def run_cases(build, family):
 
 
 def read_counts(build, family):
-    """Returns gcov's functions and lines for each source file below kernels/. The counters of a header are summed over
-    all files that include it."""
+    """Returns the functions and lines of each source file below kernels/, as gcov reports them. The counters of a
+    header are summed over all files that include it."""
     folder = build / "families" / family
     functions, lines = {}, {}
     for counts in sorted(folder.glob("obj/kernels/**/*.gcda")):
@@ -87,8 +86,8 @@ def uncommented(path):
 
 
 class Names:
-    """The names that the functions and tables of kernels/ use, and where each name is defined: in the same file, else
-    in a header, else in another file without `static`."""
+    """The names that the functions and tables of kernels/ use, and the file that defines each name. This is the same
+    file, else a header, else another file in which the name is not static."""
 
     def __init__(self, functions, family):
         self.text, self.words = {}, {}
@@ -159,8 +158,8 @@ def failing_lines(text, start, end):
 
 
 def report(names, functions, lines, family):
-    """Returns a dict of the code that the report covers, from (path, function, line) to the execution count of the line
-    and the counts of its branches."""
+    """Returns the lines that the report covers as {(path, function, line): counts}. `counts` has the execution count of
+    the line and of each of its branches."""
     failing = {key: failing_lines(names.text[key[0]], *functions[key])
                for key in judged_functions(names, family) if key in functions}
     return {key: [count] + branches for key, (count, branches) in lines.items()
@@ -180,8 +179,8 @@ def is_shared(path):
 def left_of(family, reports):
     """Yields (path, function, line, branches, shared) for each line that never runs, or that has a branch that is not
     reached. `branches` has a 1 for each reached branch and a 0 for each other branch, or is "-" if the line never runs.
-    `shared` is true if this family shares the line with other op families, and these families reach the line and all
-    its branches."""
+    `shared` is true if other op families also use the line, and these families together reach the line and all its
+    branches."""
     left = []
     for key, counts in sorted(reports[family].items()):
         if all(counts):

@@ -1,16 +1,16 @@
 #!/bin/sh
-# fuzz - runs fuzz targets in parallel, each for some seconds of processor time. Prints the output of a target when it ends.
-# Exits with 1 if a target found a fault. Usage: fuzz.sh ENGINE PROGRAM TARGET|all SECONDS JOBS
+# fuzz - runs fuzz targets in parallel, each for SECONDS seconds of processor time. Prints the output of each target
+# when the target ends. Exits with 1 if a target found a fault. Usage: fuzz.sh ENGINE PROGRAM TARGET|all SECONDS JOBS
 set -eu
 engine=$1 program=$2 wanted=$3 seconds=$4 jobs=$5
 corpus=tests/fuzz/corpus
 
-one() { # one TARGET: called by xargs below
+one() { # one TARGET: runs one target; xargs below starts this script with the word "one"
 	case $engine in
 	driver) "$program" "$1" "$seconds" ;;
 	libfuzzer)
 		seeds=$(mktemp -d)
-		# libFuzzer measures elapsed time, which equals processor time because each job has one processor.
+		# libFuzzer measures elapsed time. This equals processor time, because each job has its own processor.
 		# shellcheck disable=SC2046 # the corpus is one word or none
 		FUZZ_TARGET=$1 "$program" -max_total_time="$seconds" -max_len=8192 -print_final_stats=1 -verbosity=0 \
 			-artifact_prefix="fuzz-$1-" "$seeds" $([ ! -d "$corpus/$1" ] || echo "$corpus/$1") &&

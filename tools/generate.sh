@@ -1,7 +1,7 @@
 #!/bin/sh
-# generate - writes to the folder BUILD the files that are derived from the names and contents of sources. A file is
-# written only if its content would change. If a new source file affects every verdict, add it to one of the lists
-# below. The files:
+# generate - writes the files that follow from the names and contents of sources to the folder BUILD. A file is written
+# only if its content changes. If a new source file affects every verdict, add it to one of the lists below. The written
+# files are:
 #
 #   ops.inc            OP(family, "truth digest", "inputs digest") for each kernels/{family}/{family}.c, in name order
 #   scripts.inc        SCRIPT("path below python/", "digest") for the Python files that run references and libraries; these
@@ -15,8 +15,8 @@
 #   obj/settings       the C compiler and its flags
 #   obj/settings_cuda  the CUDA compiler and its flags; separate, so that a change of these does not recompile C
 #
-# The digests of ops.inc and CHECKER_DIGEST are fields of the fingerprint of a verdict. If a file that they cover
-# changes, reftest therefore verifies again. Each digest of ops.inc covers exactly the files that its comment in
+# The digests of ops.inc and CHECKER_DIGEST are fields of the fingerprint of a verdict. Therefore reftest verifies again
+# if a file changes that they cover. Each digest of ops.inc covers exactly the files that its comment in
 # kernels/core/op.h lists. A digest is the first 32 hex digits of the SHA-256 of sha256sum's output, which has each
 # file's name and digest.
 set -eu
@@ -24,7 +24,7 @@ export LC_ALL=C
 build=$1 sources=$2 settings=$3 settings_cuda=${4:-}
 mkdir -p "$build/obj"
 
-# Code that all op families use: first to compute ground truths, then to generate inputs.
+# Code that all op families use to compute ground truths (for_truth) and to generate inputs (for_inputs).
 for_truth='kernels/core/op.h kernels/core/ops.c kernels/core/family_candidates.* kernels/core/dtype_convert.*
 	kernels/core/random_inputs.h kernels/core/simd.h'
 for_inputs='kernels/core/op.h kernels/core/ops.c kernels/core/dtype_convert.* kernels/core/input_key.*
@@ -35,28 +35,28 @@ for_checker='kernels/core/compare* kernels/core/device* kernels/core/roles.* ker
 	workers/pool/environment.* workers/sandbox/* python/runner.py python/gradients.py
 	python/arena.py python/arguments.py python/exercises.py python/failures.py python/isolation.py python/latency.py
 	python/process_state.py python/programs.py python/sandbox.py python/tensors.py'
-# Exceptions from this list: files that cannot change a verdict, because they only measure time, or only write or send
-# messages.
+# Files of for_checker that do not count, because they cannot change a verdict: they only measure time, or only write or
+# send messages.
 not_for_checker='workers/judge/message_text.* workers/judge/judge_clock.* workers/protocol/channel.* workers/sandbox/containment.*
 	workers/sandbox/sandbox_gaps.c'
 # Units of kernels/core/ that `shared` leaves out, because they are in the lists above or cannot change a verdict. Four
-# units cannot change a verdict: cuda (cuda_check.h) writes messages; published (published_models) states constants,
-# which are in the fingerprints anyway; mistakes says why a case failed but not whether; coverage says what a dataset
+# units cannot change a verdict. cuda (cuda_check.h) writes messages. published (published_models) has constants, which
+# are part of the fingerprints in any case. mistakes finds the cause of a failure. coverage reports what a dataset
 # covers.
 not_shared='op family_candidates dtype input_key random simd cuda compare published mistakes coverage roles'
 for_shipped='testgen/*.[ch] python/testing/conftest*.py python/arguments.py python/libraries/*.py'
 
-# sources FILE…: prints those of the files that are sources and exist, without backup files of editors
+# sources FILE…: prints those of the files that exist and are sources. Leaves out the backup files of editors.
 sources() {
 	for file in "$@"; do
 		case $file in *.[ch] | *.cu | *.cuh | *.py | *.json) [ ! -f "$file" ] || printf '%s\n' "$file" ;; esac
 	done
 }
 
-# matched LIST…: ends the script if a pattern of the lists matches no source. Without this check, edits of a source that
-# was moved would no longer change a digest.
+# matched LIST…: ends the script if a pattern of the lists matches no source. Without this check, a source could be
+# moved, and later edits would change no digest.
 matched() {
-	set -f # no pattern is replaced by the files that match it
+	set -f # the shell must not replace a pattern by the files that match it
 	for pattern in $*; do
 		set +f
 		# shellcheck disable=SC2086 # a pattern
@@ -69,7 +69,7 @@ matched() {
 	done
 	set +f
 }
-# The lists are checked here because a failure inside of $(…) or of a pipe does not end the script.
+# The lists are checked here, because a failure inside $(…) or a pipe does not end the script.
 matched "$for_truth" "$for_inputs" "$for_checker" "$not_for_checker" "$for_shipped"
 for unit in $not_shared; do matched "kernels/core/$unit[._]*"; done
 
@@ -89,16 +89,16 @@ replace() {
 	if cmp -s "$1.$$" "$1"; then rm "$1.$$"; else mv "$1.$$" "$1"; fi
 }
 
-# units FILE…: prints the units that the files include. A unit is a folder of kernels/common/, or the files NOUN.* and
-# NOUN_* of kernels/core/.
+# units FILE…: prints the units whose headers the files include. A unit is a folder of kernels/common/, or all files
+# NOUN.* and NOUN_* of kernels/core/.
 units() {
 	sed -n 's/^[[:blank:]]*#[[:blank:]]*include[[:blank:]]*"kernels\/\(common\/[^\/"]*\)\/.*/\1/p
 		s/^[[:blank:]]*#[[:blank:]]*include[[:blank:]]*"kernels\/\(core\/[^\/"_.]*\)[^\/"]*".*/\1/p' $(sources "$@") | sort -u |
 		grep -vxF "$(printf 'core/%s\n' $not_shared)" || true
 }
 
-# shared FOLDER: prints the files that an op family shares with some other families. A family that includes a header of
-# a unit depends on every file of the unit, and on the units that these files include in turn.
+# shared FOLDER: prints the files that an op family shares with some other families. If a family includes a header of a
+# unit, it depends on every file of the unit, and on the units that these files include.
 shared() {
 	known='' files='' found=$(units "$1"/*)
 	while [ "$found" != "$known" ]; do
@@ -116,7 +116,7 @@ shared() {
 }
 
 # on_host FILE…: prints the files with host code. Host code generates inputs, sizes and tolerance rules, and judges
-# outputs. Every verdict therefore depends on host code, whatever the ground truth is.
+# outputs, so every verdict depends on it, whatever the ground truth is.
 on_host() { for file in "$@"; do case $file in *.cu | *_cuda.h) ;; *) echo "$file" ;; esac done; }
 
 : >"$build/obj/verdict_files.all.$$"

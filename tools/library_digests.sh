@@ -1,7 +1,7 @@
 #!/bin/sh
-# library_digests - prints a header with the SHA-256 of each library in the folder BUILD, for base/sealed_library.h. The
-# digest covers the part of the file that a loader maps, up to the end of the last segment of the type LOAD. The digest of
-# a library that was not built is empty. Usage: library_digests.sh BUILD
+# library_digests - prints a C header with the SHA-256 of each library in the folder BUILD. base/sealed_library.h uses
+# these digests. A digest covers the part of the file that a loader maps, up to the end of the last segment of type
+# LOAD. If a library was not built, its digest is empty. Usage: library_digests.sh BUILD
 set -eu
 export LC_ALL=C
 
@@ -10,7 +10,7 @@ fail() {
 	exit 1
 }
 
-digest() { # digest FILE
+digest() { # digest FILE: prints the digest of a library
 	[ -f "$1" ] || return 0
 	end=0
 	segments=$(readelf -lW "$1") || fail "readelf, of the package binutils, cannot read $1"

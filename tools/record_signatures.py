@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 """record_signatures - records the signatures of the library functions that the tables in python/libraries/ call. The
-signatures are read from the libraries' wheels, without running any of their code, and written to
+script reads the signatures from the wheels of the libraries, runs none of their code, and writes the signatures to
 tests/data/signatures.json:
 
     pip download --no-deps -d DIR flashinfer-python fla-core sglang sglang-kernel sgl-kernel
     tools/record_signatures.py DIR/*.whl
 
-tests/data/signatures.json contains the version of each library, and for each function and class in NAMES its parameters
-and its callers ("providers": the tables in python/libraries/, which tests/providers.py checks against this record). The
-record of a library whose wheel is given is replaced; the records of other libraries are kept. If a record changes, the
-library's API has changed. If a wheel lacks a name in NAMES, the script fails. If the missing name is marked "optional",
-the script only reports that the wheel lacks it, because the table checks whether the library has the name. Some
-parameters cannot be read from the source (**words, a class that is created at import). In NAMES, these parameters
-follow the name. They are recorded as written, and only the existence of the name is checked.
+tests/data/signatures.json has the version of each library, and the parameters and callers of each function and class in
+NAMES. The caller "providers" means the tables in python/libraries/, which tests/providers.py compares with this record.
+If the wheel of a library is given, the record of this library is replaced; other records stay. A changed record means
+that the library's API has changed. If a wheel lacks a name in NAMES, the script fails. If the name is marked
+"optional", the script only reports this, because the table checks whether the library has the name. Some parameters
+cannot be read from the source: those behind **words, and those of a class that is created at import. NAMES has these
+parameters after the name. They are recorded as they stand there, and the script only checks that the name exists.
 
 If a table calls a new function, add the function to NAMES.
 """
@@ -116,7 +116,8 @@ class Wheel:
         self.trees = {}
 
     def source(self, module):
-        """Returns the syntax tree of a module, and whether it is a package; None: the wheel has no such module."""
+        """Returns the syntax tree of a module, and whether the module is a package. Returns None if the wheel has no
+        such module."""
         if module not in self.trees:
             stem = module.replace(".", "/")
             found = [path for path in (f"{stem}/__init__.py", f"{stem}.py") if path in self.files]
@@ -125,8 +126,8 @@ class Wheel:
         return self.trees[module]
 
     def find(self, module, name, seen=()):
-        """Finds the definition of a name in a module, also through its imports. The last definition counts, as in
-        Python."""
+        """Finds the definition of a name in a module or, through imports, in other modules. As in Python, the last
+        definition counts."""
         tree, package = self.source(module)
         if tree is None or (module, name) in seen:
             return None
@@ -154,7 +155,7 @@ class Wheel:
 
 
 def statements(body):
-    """Yields the statements of a module's top level, including those inside conditions."""
+    """Yields the statements at the top level of a module, including those inside conditions."""
     for node in body:
         yield node
         for part in ("body", "orelse", "finalbody", "handlers"):
@@ -163,7 +164,7 @@ def statements(body):
 
 
 def parameters(function, method):
-    """Returns the parameters in Python's syntax, except that every default value is written as "None"."""
+    """Returns the parameters of a function in Python's syntax. Every default value is written as "None"."""
     a = function.args
     plain = [*a.posonlyargs, *a.args]
     defaults = [False] * (len(plain) - len(a.defaults)) + [True] * len(a.defaults)
@@ -184,8 +185,8 @@ def methods_of(node):
 
 
 def signatures(name, node):
-    """Returns the signatures of a function, of a class with its methods plan and run, or of a tuple or dataclass by its
-    fields."""
+    """Returns the signatures of a function, of a class with its methods plan and run, or of a tuple or dataclass (from
+    its fields)."""
     if isinstance(node, ast.FunctionDef):
         return {name: parameters(node, 0)}
     methods = methods_of(node)
@@ -198,7 +199,8 @@ def signatures(name, node):
 
 
 def asked():
-    """Returns {module:name: callers} from NAMES. The entry of a class also stands for its methods plan and run."""
+    """Returns {module:name: callers} from NAMES. The callers of a class also count as callers of its methods plan and
+    run."""
     return {name.partition("(")[0]: [word for word in words if word != "optional"]
             for name, *words in map(str.split, NAMES.splitlines())}
 
@@ -209,13 +211,13 @@ def optional():
 
 
 def trusted():
-    """Returns {module:name: parameters} for the names whose parameters are written in NAMES."""
+    """Returns {module:name: parameters} for the names whose parameters are in NAMES."""
     names = (line.split()[0] for line in NAMES.splitlines() if "(" in line)
     return {name: ", ".join(words.rstrip(")").split(",")) for name, _, words in (one.partition("(") for one in names)}
 
 
 def look_up(wheel, name):
-    """Returns {module:name: parameters} of a function, of a class, or of one method of a class; empty if the wheel has
+    """Returns {module:name: parameters} of a function, a class, or one method of a class. Returns {} if the wheel has
     no such name."""
     module, _, attribute = name.partition(":")
     owner, _, method = attribute.partition(".")

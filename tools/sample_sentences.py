@@ -6,19 +6,19 @@ tools/sample_sentences.py [SEED [COUNT]] prints COUNT (20) sentences of each kin
 users see. A reader who does not know the code then marks each sentence: understood at once, read twice, or not
 understood.
 
-With each sentence, the program prints what a reader sees beside it. For a page, this is the heading and the sentence
-before; for a comment, the code beside or below it; and for a literal, the whole message in which it is printed
-(c_messages.py), with ‹…› around values.
+With each sentence, the program prints what a reader sees beside it. For a sentence of a page, this is the heading and
+the sentence before. For a comment, this is the code beside or below it. For a literal, this is the whole message in
+which it is printed (c_messages.py), with ‹…› around values.
 
 The program leaves out:
 - sentences and messages of fewer than five words
 - tables, tables of contents, code blocks and generated files
 - literals without a space (paths), members of JSON objects, and programs in Python and shell
-- lists of words on which Python calls split(), and static assertions
+- strings that Python code splits into words with split(), and static assertions
 - literals in the files of NOT_PROSE, which are mostly scripts
 
-`--left-out` prints the literals that these rules leave out, except static assertions. No rule looks at how a sentence
-is written."""
+`--left-out` prints the literals that these rules leave out, except static assertions. No rule depends on the style of a
+sentence."""
 import ast
 import pathlib
 import random
@@ -30,10 +30,11 @@ import c_messages
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CODE = {".c", ".h", ".cu", ".cuh"}
-PROGRAM = re.compile(r"import [\w.]+( as \w+)?[,;]|from [\w.]+ import ")  # how a Python program begins
-NEAR = 400  # the most characters that are printed of the text or code beside a sentence
-SHELL = re.compile(r"\|\| (exit|\{)|; then |>&2|>/dev/null")  # what shell scripts contain
-SKIPPED = ("tests/references/", "tests/data/", "bench/RESULTS.md", "docs/coverage.md")  # generated, or tables of figures
+PROGRAM = re.compile(r"import [\w.]+( as \w+)?[,;]|from [\w.]+ import ")  # matches the beginning of a Python program
+NEAR = 400  # at most this number of characters is printed of the text or code beside a sentence
+SHELL = re.compile(r"\|\| (exit|\{)|; then |>&2|>/dev/null")  # matches commands of shell scripts
+# generated files, and tables of figures
+SKIPPED = ("tests/references/", "tests/data/", "bench/RESULTS.md", "docs/coverage.md")
 NOT_PROSE = {"cli/completions.c": "scripts of shells", "testgen/test_file.c": "the Python code of generated tests"}
 
 
@@ -43,9 +44,9 @@ def files():
 
 
 def sentences(text):
-    """Yields the sentences of at least five words, without code, tables and paths, each with the sentence before it. A
-    list item begins a new sentence. For each item, the sentence that introduces the list counts as the sentence
-    before."""
+    """Yields each sentence of at least five words, with the sentence before it. Leaves out code, tables and paths. A
+    list item begins a new sentence. The sentence that introduces a list counts as the sentence before each of its
+    items."""
     lead = ""
     for part in re.split(r"(\n\s*\n|\n\s*(?=[-*]\s|\d+\.\s))", text):
         item = re.match(r"\s*(?:[-*]|\d+\.)\s+", part)
@@ -59,19 +60,20 @@ def sentences(text):
 
 
 def in_lines(sentence):
-    """Joins the lines of a sentence. The rows of a table, whose columns two or more blanks separate, stay lines."""
+    """Joins the lines of a sentence. Rows of a table stay separate lines. In such a row, two or more blanks separate
+    the columns."""
     rows = [row.strip() for row in sentence.strip().split("\n")]
     table = sum(bool(re.search(r"\S {2,}\S", row)) for row in rows) >= 2
     return "\n    ".join(filter(None, rows)) if table else " ".join(sentence.split())
 
 
 def without_links(sentence):
-    """A list item that begins with a link is an entry of a table of contents."""
+    """Removes list items that begin with a link, because they are entries of a table of contents."""
     return re.sub(r"\[[^]]*\]\([^)]*\)", "", sentence) if sentence.startswith("[") else sentence
 
 
 def page_sentences(path):
-    """Yields pairs of a sentence and its place: the heading and the sentence before it."""
+    """Yields (sentence, place) for each sentence of a page. The place is the heading and the sentence before."""
     text = re.sub(r"```.*?```", "\n\n", path.read_text(), flags=re.S)
     for section in re.split(r"^(?=#)", text, flags=re.M):
         heading = section.split("\n")[0].strip() if section.startswith("#") else ""
@@ -81,8 +83,8 @@ def page_sentences(path):
 
 
 def blocks(lines):
-    """Yields the comments of a script whose lines begin with "#", possibly after blanks, with the line of code below.
-    Consecutive lines are one comment."""
+    """Yields each comment of a script with the line of code below it. Consecutive lines that begin with "#", possibly
+    after blanks, are one comment."""
     block = []
     for line in [*lines, ""]:
         comment = re.match(r"\s*#(?!!) ?(.*)", line)
@@ -97,7 +99,7 @@ def c_comments(text):
     """Yields each comment of a C file with its code: the code on the first line of the comment or, if there is none,
     the line below."""
     for match in re.finditer(r'''"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)'|/\*(.*?)\*/''', text, flags=re.S):
-        if match[1] is None:  # the match is a literal and not a comment
+        if match[1] is None:  # the match is a literal, not a comment
             continue
         beside = text[text.rfind("\n", 0, match.start()) + 1:match.start()].strip()
         below = text[match.end():match.end() + 400].lstrip()
@@ -124,7 +126,7 @@ def comments(path):
 
 
 def python_messages(path):
-    """Yields the strings of a Python file that have at least five words, but no docstrings."""
+    """Yields the strings of a Python file that have at least five words and are not docstrings."""
     tree = ast.parse(path.read_text())
     inner = {id(child) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for child in ast.walk(node)}
     inner |= {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
@@ -155,7 +157,7 @@ def is_prose(path, message):
 
 
 def collect():
-    """Returns for each kind a list of (file, sentence, what its reader also sees)."""
+    """Returns {kind: [(file, sentence, what a reader sees beside it)]}."""
     kinds = {"pages": [], "comments": [], "messages": []}
     for path in files():
         name = path.relative_to(ROOT)

@@ -1,15 +1,15 @@
 #!/bin/sh
-# setup - installs the missing packages that are needed to build and run reftest. With --tests, it also installs those
-# that the tests need. This script asks no questions, prints which packages it installs, and does nothing if no package
-# is missing.
+# setup - installs the missing packages that are needed to build and run reftest. With --tests, it also installs the
+# missing packages that the tests need. This script asks no questions, prints which packages it installs, and does
+# nothing if no package is missing.
 #
 #   tools/setup.sh [--tests]     installs the missing packages
-#   tools/setup.sh --missing     only lists the packages that a build lacks, and always fails (make calls it when a
+#   tools/setup.sh --missing     only lists the missing packages of a build, and always fails (make calls it when a
 #                                compilation fails)
 #
-# The script tests whether each program or library works, wherever it was installed from. The names of Debian packages
-# are only used to install missing ones. torch is looked up in the interpreter's metadata, because importing torch takes
-# two seconds. The interpreter is $REFTEST_PYTHON, else .venv, else python3, as in reftest itself.
+# The script tests whether each program or library works, whether or not a Debian package installed it. It uses the
+# names of Debian packages only to install what is missing. torch is looked up in the interpreter's metadata, because
+# importing torch takes two seconds. The interpreter is $REFTEST_PYTHON, else .venv, else python3, as in reftest itself.
 set -eu
 cd "$(dirname "$0")/.."
 mode=${1:-}
@@ -22,21 +22,21 @@ fail() {
 	exit 1
 }
 
-# need PACKAGE COMMAND…: adds the package to the missing packages unless the command succeeds
+# need PACKAGE COMMAND…: adds the package to the missing packages if the command fails
 need() {
 	package=$1
 	shift
 	"$@" >/dev/null 2>&1 || missing="$missing $package"
 }
 
-# wish PACKAGE COMMAND…: adds an optional package to the list of missing optional packages, unless the command succeeds
+# wish PACKAGE COMMAND…: adds the package to the missing optional packages if the command fails
 wish() {
 	package=$1
 	shift
 	"$@" >/dev/null 2>&1 || wished="$wished $package"
 }
 
-# there COMMAND: succeeds if the command is on PATH or in the directories of daemons (sbin)
+# there COMMAND: succeeds if the command is on PATH or in one of the sbin directories
 there() { PATH=$PATH:/usr/sbin:/sbin command -v "$1"; }
 
 # links HEADER FLAG…: succeeds if a C program that includes the header compiles and links
@@ -102,7 +102,7 @@ find_missing() {
 		need git command -v git
 		missing="$missing$wished"
 		wished=
-		# The tests of shared caches and shards start and stop real servers.
+		# The tests of shared caches and shards need servers, which they start and stop.
 		need redis-server there redis-server
 		need redis-tools there redis-cli
 		need apache2-bin there apache2
@@ -111,7 +111,8 @@ find_missing() {
 		need slurmctld there slurmctld
 		need slurmd there slurmd
 		need slurm-client there sbatch
-		[ ! -c /dev/fuse ] || need bindfs command -v bindfs # makes a filesystem on which inotify reports nothing
+		# bindfs makes a filesystem on which inotify reports nothing
+		[ ! -c /dev/fuse ] || need bindfs command -v bindfs
 		tests_ready || [ -x .venv-tests/bin/python ] || need python3-venv python3 -c 'import venv, ensurepip'
 	fi
 	if ! python_ready; then
@@ -132,8 +133,8 @@ python_ready() {
 }
 
 # tests_ready: succeeds if .venv-tests has all packages. pytest and ruff test the generated pytest files, pre-commit
-# tests the hooks, mcp is a client of `reftest serve`, hatchling makes the wheel, and fla is a ground truth. fla is not
-# imported as a whole, because that would require packages for GPUs.
+# tests the hooks, mcp is a client of `reftest serve`, hatchling makes the wheel, and fla is a ground truth.
+# `import fla` does not load the parts of fla that need packages for GPUs.
 tests_ready() {
 	[ -x .venv-tests/bin/ruff ] && [ -x .venv-tests/bin/pre-commit ] &&
 		.venv-tests/bin/python -c 'import pytest, einops, fla, importlib.util as u
@@ -164,7 +165,8 @@ install_packages() {
 	say "installing with apt-get (a minute or two):$missing"
 	# shellcheck disable=SC2086 # a list of words
 	{
-		$as_root DEBIAN_FRONTEND=noninteractive apt-get update -q || true # the existing lists may be sufficient
+		# if the update fails, the existing package lists may still be good enough
+		$as_root DEBIAN_FRONTEND=noninteractive apt-get update -q || true
 		$as_root DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends \
 			-o DPkg::Lock::Timeout=300 $missing
 	} </dev/null >"$scratch/apt.log" 2>&1 || {
@@ -173,9 +175,9 @@ install_packages() {
 	}
 }
 
-# cpu_index: prints the pip option for torch's CPU build if there is no NVIDIA driver and the package index of the CPU
-# build can be reached. The CPU build is preferred because its download has a tenth of the size. Prints nothing if the
-# user has pip settings, which take precedence.
+# cpu_index: prints the pip option for the CPU build of torch, whose download has a tenth of the size. Prints nothing if
+# there is an NVIDIA driver, if the package index of the CPU build cannot be reached, or if the user has pip settings,
+# which take precedence.
 cpu_index() {
 	[ ! -e /proc/driver/nvidia/version ] && [ -z "${PIP_INDEX_URL:-}${PIP_EXTRA_INDEX_URL:-}${PIP_FIND_LINKS:-}" ] ||
 		return 0

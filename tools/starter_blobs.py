@@ -5,10 +5,11 @@ machine.
     tools/starter_blobs.py            writes the files
     tools/starter_blobs.py --check    exits with status 1 if a file differs from this script's output
 
-The tensors are synthetic, but unlike uniform noise they resemble the tensors of the models that the definitions name. A
-few channels of the residual stream are tens of times larger than the rest, and the first token of a sequence is larger
-still. Norm weights are positive and uneven, with some channels close to zero. The script uses only random integers and
-sums, not libm, so that no bit depends on the platform.
+The tensors are synthetic, but they resemble the tensors of the models that the definitions name more than uniform noise
+does. A few channels of the residual stream are tens of times larger than the others, and the values of the first token
+of a sequence are even larger. Norm weights are positive and uneven, with some channels close to zero. The script
+computes only with random integers and sums, and calls no function of libm, so that the bits are the same on every
+platform.
 """
 
 import json
@@ -37,13 +38,13 @@ FORMATS = {"BF16": bfloat16, "F16": float16, "I32": int32}
 
 
 def bell(source):
-    """Returns a number that is approximately normal with variance 1: the sum of twelve uniform numbers in [0, 1), minus
-    6."""
+    """Returns the sum of twelve uniform numbers in [0, 1), minus 6. Its distribution is nearly normal, with mean 0 and
+    variance 1."""
     return sum(source.getrandbits(20) for _ in range(12)) / 2**20 - 6
 
 
 def residual_stream(source, rows, columns):
-    """Returns rows of hidden states before a norm. The first row is the first token of a sequence."""
+    """Returns rows of hidden states that have not been normalised. The first row is the first token of a sequence."""
     outliers = set(source.sample(range(columns), max(1, columns // 512)))
     scales = [40.0 if column in outliers else 0.5 + source.getrandbits(8) / 256 for column in range(columns)]
     for row in range(rows):
@@ -68,7 +69,8 @@ def projection_input(source, rows, columns):
 # Three sequences of 40, 0 and 17 keys in pages of 16 keys. The third sequence begins with the same page as the first.
 SHARED_PREFIX = {"kv_indptr": [0, 3, 3, 5], "kv_indices": [6, 1, 4, 6, 0], "kv_last_page_len": [8, 0, 1]}
 
-# Each file, relative to blob/workloads, with its tensors: {name: (dtype, shape, function that returns the values)}.
+# The files, with paths relative to blob/workloads. Each has tensors {name: (dtype, shape, function that returns the
+# values)}.
 FILES = [
     (
         "rmsnorm/rmsnorm_h4096/prefill.safetensors",

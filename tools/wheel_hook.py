@@ -1,13 +1,13 @@
-"""Puts into a wheel what `make` built, at the paths of `make install`: the program in bin/, the libraries and the
-Python files in lib/reftest/, the manual page and the completions in share/.
+"""wheel_hook - puts the files that `make` built into a wheel, at the paths that `make install` uses: the program in
+bin/, the libraries and the Python files in lib/reftest/, the manual page and the completions in share/.
 
 The program finds its files relative to itself, so an installed wheel works in any virtual environment. The libraries are
 copied as they are, because the program accepts only libraries whose digests are compiled into it.
 
 The wheel also contains, in lib/reftest/, the system libraries that not every Linux has (libcjson, liblmdb, libgomp, …).
-The program in the wheel looks for these libraries there first. libcurl is not included, because it depends on thirty
-other libraries and on the system's certificates, and only shared caches need it. The platform tag names the oldest
-glibc that has all symbols which the binaries in the wheel need.
+The program in the wheel looks for these libraries there first. libcurl is not included, because only shared caches need
+it, and because it depends on thirty other libraries and on the system's certificates. The platform tag names the oldest
+glibc with which all binaries of the wheel work.
 """
 
 import os
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-# Libraries that a wheel may expect on every Linux, by PEP 600; and libcurl.
+# Libraries that a wheel may expect on every Linux, by PEP 600, and libcurl.
 EXPECTED = re.compile(
     r"(linux-vdso|ld-linux-[\w-]+|lib(c|m|dl|rt|pthread|resolv|util|gcc_s|stdc\+\+|curl))\.so(\.\d+)*"
 )
@@ -40,7 +40,7 @@ def needed(file: Path) -> set[str]:
 
 
 def copyright_file(library: Path) -> Path:
-    """Returns the file, installed by Debian, with the licence of a system library."""
+    """Returns the copyright file that Debian installed for a system library."""
     owner = subprocess.run(["dpkg", "-S", str(library)], capture_output=True, text=True).stdout
     terms = Path("/usr/share/doc", owner.partition(":")[0].strip() or "-", "copyright")
     if not terms.exists():
@@ -49,7 +49,7 @@ def copyright_file(library: Path) -> Path:
 
 
 def travelling(files: list[Path]) -> dict[str, Path]:
-    """Returns the system libraries that these files need and that the wheel must contain, as {name: file}."""
+    """Returns the system libraries that the wheel must contain because these files need them: {name: file}."""
     found: dict[str, Path] = {}
     for file in files:
         places = dict(re.findall(r"(\S+) => (/\S+)", output_of("ldd", str(file))))
@@ -66,7 +66,8 @@ def travelling(files: list[Path]) -> dict[str, Path]:
 
 
 def platform_tag(files: list[Path]) -> str:
-    """Returns manylinux_2_N_ARCH for the newest glibc 2.N that one of these files requires."""
+    """Returns the platform tag manylinux_2_N_ARCH, where glibc 2.N is the newest version that one of these files
+    requires."""
     minor = 17
     for file in files:
         found = re.findall(r"Name: GLIBC_2\.(\d+)", output_of("readelf", "-VW", str(file)))
@@ -79,7 +80,7 @@ class WheelHook(BuildHookInterface):
         top = Path(self.root)
         build = top / os.environ.get("REFTEST_BUILD", "build")
         program = build / "wheel/reftest"
-        if not program.exists():  # after `make wheel` it exists, but not after `pip install .`
+        if not program.exists():  # the program exists after `make wheel`, but not after `pip install .`
             subprocess.run(["make", "-C", str(top), "all", str(program.relative_to(top))], check=True)
         libraries = sorted(build.glob("libreftest_*.so"))
         brought = travelling([program, *libraries])

@@ -65,8 +65,7 @@ void affected_definitions_add(const struct last_statuses *known, const char *pat
 		add_path(list, definition);
 }
 
-/* The context argument of check_entry, a callback that searches for definitions whose workload lines name a changed
- * blob. */
+/* The context of check_entry, a callback that searches for definitions whose workload lines name a changed blob. */
 struct blob_question {
 	const struct changes *changes;
 	struct path_list *list;
@@ -80,7 +79,7 @@ static bool names_blob(const char *blob, const char *changed)
 	return changed[length - 1] == '/' ? strncmp(blob, changed, length) == 0 : strcmp(blob, changed) == 0;
 }
 
-/* Returns whether the path may be a blob, or a folder with blobs. A blob may be at any path below the root. */
+/* Returns whether the path may be that of a blob or of a folder with blobs. A blob may lie anywhere below the root. */
 static bool may_be_blob(const char *path)
 {
 	char definition[PATH_MAX];

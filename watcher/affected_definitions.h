@@ -1,5 +1,5 @@
-/* affected_definitions - finds the definitions that changed paths affect. watcher/settled_paths.c gets the settled
- * paths from watcher/fs/watcher.h, and starts a batch for these definitions. */
+/* affected_definitions - finds the definitions that changed paths affect. watcher/settled_paths.c gets the changed
+ * paths from watcher/fs/watcher.h, and starts a batch with these definitions. */
 #ifndef REFTEST_WATCHER_AFFECTED_DEFINITIONS_H
 #define REFTEST_WATCHER_AFFECTED_DEFINITIONS_H
 
@@ -21,12 +21,11 @@ void path_list_sort(struct path_list *list); /* sorts the paths and removes dupl
 
 /* Adds the definition of the definition file or workload file at `path`. For a folder "definitions/x/" or
  * "workloads/x/", adds all definitions in `known` that belong to this folder, including definitions that were deleted.
- * Other paths add nothing. */
+ * Adds nothing for other paths. */
 void affected_definitions_add(const struct last_statuses *known, const char *path, struct path_list *list);
 
 /* Adds the definitions whose workload lines name a changed blob. The definitions are looked up in the store's table of
- * files. If there is no store, or if the store cannot be read, returns false: any definition may be affected. `store`
- * may be NULL. */
+ * files. Returns false if `store` is NULL or cannot be read; any definition may then be affected. */
 bool affected_definitions_add_blobs(struct store *store, const struct changes *changes, struct path_list *list);
 
 #endif

@@ -24,7 +24,7 @@ int64_t autoupdate_deadline(const struct autoupdate *autoupdate)
 }
 
 /* Prints the problems of an update, unless the last update had the same problems. Does not print which files were
- * written or removed, because the report of a batch has the number of these files. */
+ * written or removed, because the report of a batch states their number. */
 static void print_problems(struct autoupdate *autoupdate, const struct watch_output *output, const struct update_result *generated,
 		const char *failure)
 {
@@ -77,8 +77,8 @@ int autoupdate_written(struct autoupdate *autoupdate)
 	return written;
 }
 
-/* Returns true not only after a reported change, but also if the generated files were created or deleted since the last
- * check, for example by `reftest generate`. */
+/* Returns true after a reported change. Also returns true if the generated files were created or deleted as a whole
+ * since the last check, for example by `reftest generate`. */
 bool autoupdate_is_due(const struct autoupdate *autoupdate, const char *root)
 {
 	enum layout layout;

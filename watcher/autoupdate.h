@@ -4,8 +4,8 @@
  * After a change, the module waits AUTOUPDATE_REST_MS before it checks the files, for two reasons:
  * - One check is then enough for several saves in quick succession, and for the events that the watcher's own writes
  *   cause.
- * - The stat of a file is trusted only some time after the file was saved. An earlier check would have to generate all
- *   test classes of the file and compare them with the file. */
+ * - The stat of a file proves that the file is unchanged only if it is read some time after the file was saved. An
+ *   earlier check would have to generate all test classes of the file and compare them with the file. */
 #ifndef REFTEST_WATCHER_AUTOUPDATE_H
 #define REFTEST_WATCHER_AUTOUPDATE_H
 
@@ -17,12 +17,12 @@
 #include "engine/program.h"
 #include "watcher/watch_output.h"
 
-enum { AUTOUPDATE_REST_MS = 150 }; /* a file's stat is trusted 100 ms after the last write (testgen/update_file.c) */
+enum { AUTOUPDATE_REST_MS = 150 }; /* testgen/update_file.c trusts a file's stat 100 ms after the last write */
 
-struct autoupdate {	    /* {0}: not checked yet */
+struct autoupdate {	    /* {0}: no check was made yet */
 	int64_t due_ms;     /* the time of the next check; 0: no check is due, because no file changed */
-	bool there;         /* the dataset had generated files at the last check */
-	bool failed;        /* the files could not be updated, or a warning was printed */
+	bool there;         /* whether the dataset had generated files at the last check */
+	bool failed;        /* the last update failed or printed a warning */
 	int unreported;	    /* the number of replaced or removed files that no batch has reported */
 	struct digest said; /* digest of the last check's messages; the same messages are not printed again */
 };
@@ -40,7 +40,7 @@ void autoupdate_update(struct autoupdate *autoupdate, struct program *program, c
 		       const struct watch_output *output);
 
 /* Returns the number of files that were replaced or removed since the last call. Call this once for the report of each
- * batch. The report then includes the updates between the batches. */
+ * batch, which then includes the updates since the previous batch. */
 int autoupdate_written(struct autoupdate *autoupdate);
 
 /* Returns whether a check of the generated files is due, now or at autoupdate_deadline. */

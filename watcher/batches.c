@@ -18,13 +18,13 @@
  * PENDING_MOST cases wait for the pool, because a longer queue would cost memory and gain no time. */
 enum { PLAN_MS = 5, PENDING_MOST = 16384 };
 
-/* A part of a batch: one run over definitions that changed at the same time. During a git command, each set of changes
- * becomes a new part of the same batch, so most parts are planned before git ends. */
+/* A part of a batch: one run over definitions that changed at the same time. During a git command, each group of
+ * changes becomes a new part of one batch, so most parts are planned before git ends. */
 struct part {
-	struct run run; /* must be first: on_result casts a `struct run *` to a `struct part *` */
+	struct run run; /* must be the first member, because on_result casts a `struct run *` to a `struct part *` */
 	struct batch *batch;
 	struct part *next;
-	const char *const *paths; /* NULL: all definitions */
+	const char *const *paths; /* the changed definitions; NULL: all definitions */
 	int path_count;
 	bool said;                /* the change was printed */
 	bool planned;
@@ -33,7 +33,7 @@ struct part {
 
 struct batch {
 	struct part *parts;      /* newest first */
-	struct equal_cases equal_cases; /* for all parts */
+	struct equal_cases equal_cases; /* shared by all parts */
 	struct run_options options;
 	struct batches *session;
 	struct batch *next;
@@ -41,7 +41,7 @@ struct batch {
 	double noticed;
 	bool whole;   /* the batch verifies all definitions */
 	bool repeat;  /* unchanged results are reported, too */
-	bool recheck;   /* BATCH_RECHECK */
+	bool recheck;   /* the batch has the flag BATCH_RECHECK */
 	bool open;    /* later changes may be added to the batch */
 	bool planned; /* all parts are planned and no part will be added */
 	bool said;    /* the change was printed */
@@ -175,8 +175,7 @@ static void forget_gone(struct part *part, const char *path)
 	print_gone(&batch->session->output, &batch->counts, path);
 }
 
-/* Starts to watch the blob before it is read. If the watcher began to watch the blob only after it was read, a change
- * between the two would be missed. */
+/* Starts to watch the blob before it is read, because a change between the read and the start would be missed. */
 static void on_blob(struct run *run, const char *blob)
 {
 	const struct batches *session = ((struct part *)run)->batch->session;
@@ -190,13 +189,13 @@ static void on_result(struct run *run, struct result *result)
 	struct batch *batch = part->batch;
 	struct batches *session = batch->session;
 
-	/* Some filesystems cache directory listings for a second, so a listed definition may already be deleted. */
+	/* some filesystems cache directory listings for a second, so a listed definition may no longer exist */
 	if (result->definition_check.absent) {
 		forget_gone(part, result->file->path);
 		return;
 	}
-	if (result->changed && !result->put_back) /* the event of this change will start another batch, which
-						   * reports the new content */
+	if (result->changed && !result->put_back) /* the event of this change starts another batch, which reports the
+						   * new content */
 		return;
 	struct last_status last = last_status_of(batch, result);
 
@@ -212,7 +211,7 @@ static void on_result(struct run *run, struct result *result)
 	exec_name(&session->exec, result->file->op_type, result->file->name, result->status);
 	print_result(&session->output, &batch->counts, result);
 	if (batch->options.urgent)
-		fflush(stdout); /* the user sees the verdict before it is stored */
+		fflush(stdout); /* shows the verdict to the user before it is stored */
 }
 
 static int compare_path(const void *path, const void *file)
@@ -278,7 +277,8 @@ static void free_batch(struct batch *batch)
 		malloc_trim(0); /* return unused memory to the system, because a watcher may run for days */
 }
 
-/* Removes these definitions from older batches, because only the newest content of a definition is reported. */
+/* Removes these definitions from older batches, because only the result for the newest content of a definition is
+ * reported. */
 static void drop_from_older(struct batches *session, const char *const *paths, int count)
 {
 	for (struct batch *batch = session->first; batch != NULL; batch = batch->next)
@@ -288,7 +288,7 @@ static void drop_from_older(struct batches *session, const char *const *paths, i
 					run_drop(&part->run, paths[i]);
 }
 
-/* Returns the batch that is open, or else a new batch at the end of the list. */
+/* Returns the open batch. If no batch is open, appends a new batch to the list and returns it. */
 static struct batch *batch_for(struct batches *session, const char *const *paths, int count, int how, double noticed)
 {
 	struct batch **end = &session->first;
@@ -304,8 +304,8 @@ static struct batch *batch_for(struct batches *session, const char *const *paths
 	batch->noticed = noticed;
 	batch->open = (how & BATCH_OPEN) != 0;
 	batch->repeat = (how & BATCH_REPEAT) != 0;
-	if ((how & BATCH_RECHECK) == 0) /* a batch with BATCH_RECHECK gets its number later, and only if it has
-					 * something to report */
+	if ((how & BATCH_RECHECK) == 0) /* a batch with BATCH_RECHECK gets a number only when it has something to
+					 * report */
 		batch->counts.number = ++session->begun;
 	batch->options = session->options;
 	batch->recheck = batch->options.thorough = (how & BATCH_RECHECK) != 0;
@@ -387,7 +387,7 @@ static void plan_part(struct part *part, int64_t end)
 		}
 }
 
-/* Plans the parts of a batch until the time `end`. Returns true if all parts are planned and no part can be added. */
+/* Plans the parts of a batch until the time `end`. Returns true if all parts are planned and no part will be added. */
 static bool plan_batch(struct batch *batch, int64_t end)
 {
 	bool planned = !batch->open;
@@ -412,8 +412,8 @@ static void count_cases(struct batch *batch)
 	counts->seconds = batch_clock() - batch->noticed;
 }
 
-/* If `recheck` is true, plans the batches with BATCH_RECHECK; otherwise plans the other batches. Returns true if some
- * definitions of these batches are not planned yet. */
+/* Plans the batches with BATCH_RECHECK if `recheck` is true, else the other batches. Returns true if some definitions
+ * of these batches are not planned yet. */
 static bool plan_some(struct batches *session, bool recheck, int64_t end)
 {
 	bool room = session->pool == NULL || pool_pending(session->pool) < PENDING_MOST, more = false;
@@ -486,10 +486,9 @@ static int lru_paths(const struct batch *batch, struct arena *arena, const char 
 	return kept;
 }
 
-/* Starts a low-priority batch that looks up the verdicts of definitions whose result came from a remembered summary.
- * The results of these definitions are already reported. But in the store's table `latest`, the entries of these
- * definitions still describe older contents of their files. The batch updates these entries, because `cache export`
- * reads the table. */
+/* Starts a low-priority batch for the definitions whose results came from remembered summaries. These results are
+ * already reported, but in the store's table `latest`, the entries of these definitions still describe older contents
+ * of their files. The batch looks up the verdicts and updates the entries, because `cache export` reads the table. */
 static void recheck_later(const struct batch *batch)
 {
 	struct arena arena = {0};
@@ -517,13 +516,13 @@ static void finish(struct batch *batch)
 	count_cases(batch);
 	for (int s = 0; s < STATUS_COUNT; s++)
 		verdicts += batch->counts.verdicts[s];
-	if (verdicts + batch->counts.gone == 0 && !batch->whole) /* no definition of the batch has a result to report */
+	if (verdicts + batch->counts.gone == 0 && !batch->whole) /* the batch has no result to report */
 		return;
 	batch->counts.definitions = verdicts;
-	/* If the root could not be read, the batch has no parts. */
+	/* without a readable root, the batch has no parts */
 	const struct dataset *whole = batch->whole && batch->parts != NULL ? &batch->parts->run.dataset : NULL;
 
-	/* Update the generated files before the batch is reported and the command of --exec starts. */
+	/* updates the generated files before the batch is reported and the command of --exec starts */
 	autoupdate_update(&session->autoupdate, session->program, whole, &session->output);
 	batch->counts.written = autoupdate_written(&session->autoupdate);
 	print_batch(&session->output, &batch->counts);
@@ -543,7 +542,7 @@ bool batches_finish(struct batches *session)
 			continue;
 		}
 		finish(batch);
-		recheck_later(batch); /* this loop then also visits the batch that recheck_later may append */
+		recheck_later(batch); /* recheck_later may append a batch, which this loop then visits, too */
 		*at = batch->next;
 		free_batch(batch);
 		any = true;
@@ -601,7 +600,7 @@ bool batches_planned(const struct batches *session)
 {
 	const struct batch *batch = session->first;
 
-	while (batch != NULL && (batch->planned || batch->recheck)) /* skip rechecks, because their results are already
+	while (batch != NULL && (batch->planned || batch->recheck)) /* skips rechecks, because their results are already
 								     * reported */
 		batch = batch->next;
 	return batch == NULL;

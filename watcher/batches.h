@@ -2,8 +2,8 @@
  * together, in one or more runs (engine/run.h).
  *
  * This module prints the events of its batches with watcher/watch_output.h and starts the command of --exec after each
- * batch. All batches share one pool of worker processes, and the cases of a small batch run first. The definition that
- * a user has just saved therefore does not wait for the thousand cases of a `git checkout`. If the files of a
+ * batch. All batches share one pool of worker processes, and the cases of a small batch run first. Therefore a
+ * definition that a user has just saved does not wait for the thousand cases of a `git checkout`. If the files of a
  * definition change again while its batch is running, the definition moves to a newer batch. Only the newest content is
  * reported. */
 #ifndef REFTEST_WATCHER_BATCHES_H
@@ -28,8 +28,7 @@ struct batch;
 
 struct batches {
 	struct program *program;
-	struct run_options options; /* the options of every run; `details`, `each` and `urgent` are set for each
-				     * batch */
+	struct run_options options; /* the options of every run; each batch sets `details`, `each` and `urgent` */
 	struct machine_policy machine;
 	struct watch_output output;
 	struct exec exec;
@@ -37,13 +36,13 @@ struct batches {
 	struct summary_lru summary_lru;
 	struct autoupdate autoupdate;
 	struct pool *pool;             /* NULL: there is no pool yet, or it failed; the next batch tries to open one */
-	bool warm;                     /* keep processes ready in the pool while no case runs */
+	bool warm;                     /* keep runners ready in the pool while no case runs */
 	struct batch *first;           /* the list of batches, the oldest first */
-	int64_t begun;                 /* the highest number that a batch has got so far */
-	/* Called for each blob in a folder that is not always watched, before the blob is read. */
+	int64_t begun;                 /* the highest batch number so far */
+	/* If a blob is in a folder that is not always watched, `follow` is called before the blob is read. */
 	void (*follow)(const char *path, void *context);
 	void *follow_context;
-	struct digest context;         /* digest of everything that the verdicts of the runs depend on, except files */
+	struct digest context;         /* digest of everything, except files, on which the verdicts depend */
 	char store_error[2048];          /* the last reported reason why verdicts cannot be stored, which is not
 					  * reported twice */
 	char trouble[2048];            /* the last reported reason why no case can run, which is not reported twice */
@@ -51,8 +50,8 @@ struct batches {
 
 double batch_clock(void); /* returns the time of the monotonic clock, in seconds */
 
-/* Starts the processes of the pool, and keeps processes ready while no case runs. Without this call, the pool starts
- * when the first case must run; torch is thus not imported if no case must run. */
+/* Starts the processes of the pool, and keeps runners ready while no case runs. Without this call, the pool starts when
+ * the first case must run, so torch is imported only if a case must run. */
 void batches_warm(struct batches *session);
 
 enum batch_flag {
@@ -65,13 +64,13 @@ enum batch_flag {
 
 /* Starts a batch with the definitions at `paths`, or adds them to the open batch. `paths`: the definitions that may
  * have changed (sorted, without duplicates), or NULL for all definitions. `how`: flags of enum batch_flag. `noticed`:
- * the time at which the first change was detected. Returns -1 and sets `err` if the root cannot be read now. */
+ * the time at which the first change was detected. Returns -1 and sets `err` if the root cannot be read. */
 int batches_begin(struct batches *session, const char *const *paths, int count, int how, double noticed,
 		  struct err *err);
 void batches_seal(struct batches *session);
 
-/* Plans definitions (decides which of their cases must run) for some milliseconds. Returns true if definitions are left
- * to plan. */
+/* Plans definitions for some milliseconds, that is, decides which of their cases must run. Returns true if definitions
+ * are left to plan. */
 bool batches_plan(struct batches *session);
 
 /* Fetches finished cases from the pool and processes them. */
@@ -90,8 +89,8 @@ bool batches_planned(const struct batches *session);  /* returns whether every b
 struct progress {
 	int definitions, waiting; /* the number of definitions in running batches, and how many of them are not verified
 				   * yet */
-	const char *name;         /* a definition that is not verified yet; NULL: all are verified. Valid until
-				   * batches_dispatch */
+	const char *name;         /* a definition that is not verified yet; NULL: all are verified. The pointer is valid
+				   * until batches_dispatch is called. */
 };
 struct progress batches_progress(const struct batches *session);
 

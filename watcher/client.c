@@ -14,8 +14,8 @@ static int compare_words(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Parses `text`, which has a line "CASES PATH" for each verified definition. Returns false if the text is malformed or
- * does not have `most` lines. */
+/* Parses `text`, which has one line "CASES PATH" for each verified definition. CASES is the number of its cases.
+ * Returns false if the text is malformed or does not have `most` lines. */
 static bool read_rows(char *text, int most, struct arena *arena, struct up_to_date *out)
 {
 	struct up_to_date_row *rows = arena_array(arena, (size_t)most, sizeof *rows);
@@ -61,8 +61,8 @@ static bool read_answer(const cJSON *answer, struct arena *arena, struct up_to_d
 	return rows == NULL || read_rows(arena_string(arena, rows), out->definitions, arena, out);
 }
 
-/* Appends a clause about the watcher's progress: ", which still has to verify 12 of 300 definitions (rmsnorm_h4096
- * now)". If the watcher does not answer, appends nothing. */
+/* Appends a description of the watcher's progress, such as ", which still has to verify 12 of 300 definitions
+ * (rmsnorm_h4096 now)". If the watcher does not answer, appends nothing. */
 static void describe_progress(const char *root, struct buf *out)
 {
 	struct buf question = {0}, answer = {0};
@@ -104,7 +104,7 @@ static void report_waiting(const char *root, long process)
 	buf_free(&progress);
 }
 
-/* Sends the query, parses the answer and frees the query. */
+/* Sends a query and parses the answer. Frees the text of the query. */
 static bool ask(const char *root, struct buf *question, struct arena *arena, struct up_to_date *out)
 {
 	struct buf answer = {0};

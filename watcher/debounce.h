@@ -7,12 +7,12 @@
  * - The change comes at most DEBOUNCE_MS after earlier changes or after the end of a batch.
  * - At least BURST_NAMES definitions change together, or at least BURST_BATCHES batches are running.
  *
- * A single save therefore starts a burst only if many batches are running.
+ * Therefore a single save starts a burst only if many batches are running.
  *
  * The first changes are processed without delay. Later changes are collected for DEBOUNCE_MS and then added to the open
- * batch together. Adding changes one by one would take longer, because each addition needs a transaction, which takes
- * as much time as about ten files. The caller passes the current time to the functions. This module makes no system
- * calls except to check git's lock. */
+ * batch together. Adding changes one by one would take longer: each addition needs a transaction, which takes as long
+ * as ten files. The caller passes the current time to the functions. The only system calls of this module are those
+ * that check git's lock. */
 #ifndef REFTEST_WATCHER_DEBOUNCE_H
 #define REFTEST_WATCHER_DEBOUNCE_H
 
@@ -29,30 +29,30 @@ enum {
 	BURST_REST_MS = 50	    /* a burst ends after this time without changes */
 };
 
-struct debounce { /* {0}, then git_lock_find */
+struct debounce { /* set to {0}, then call git_lock_find */
 	struct git_lock lock;
 	int64_t held_ms;  /* the time at which git's lock was first seen; 0: there is no lock */
 	int64_t burst_ms; /* the time at which the burst started; 0: there is no burst */
-	int64_t taken_ms; /* the last time at which changes were put into a batch */
-	int64_t done_ms;  /* the last time at which a batch ended */
+	int64_t taken_ms; /* the time at which changes were last put into a batch */
+	int64_t done_ms;  /* the time at which the last batch ended */
 	bool held;	  /* git holds its lock, and has held it for less than DEBOUNCE_LONGEST_MS */
-	bool seal;	  /* after the events that are queued now, the open batch is closed to further changes */
+	bool seal;	  /* the open batch is closed after the events that are in the queue now */
 };
 
 /* Checks git's lock. */
 void debounce_check_lock(struct debounce *debounce, int64_t now_ms);
-/* Ends a burst, because a client waits for an answer. */
+/* Ends a burst. Call this if a client waits for an answer. */
 void debounce_end_burst(struct debounce *debounce);
-/* Returns whether to collect new changes for some time before putting them into a batch. */
+/* Returns whether new changes must be collected for some time before they are put into a batch. */
 bool debounce_defers(const struct debounce *debounce, int64_t now_ms);
 /* Call this before the changes of `names` definitions are put into a batch while `under_way` batches are running.
  * Returns true if the changes belong to an open batch. */
 bool debounce_take(struct debounce *debounce, int64_t now_ms, int names, int under_way);
 /* Call this if there are no new changes. Ends a burst after BURST_REST_MS. */
 void debounce_rest(struct debounce *debounce, int64_t now_ms);
-/* Returns true if the open batch must be closed to further changes. The next call returns false. */
+/* Returns true once if the open batch must be closed to further changes. */
 bool debounce_seals(struct debounce *debounce);
-/* Returns the time at which the burst may end, or INT64_MAX if there is no burst. */
+/* Returns the time at which the burst ends if no change arrives, or INT64_MAX if there is no burst. */
 int64_t debounce_deadline(const struct debounce *debounce);
 
 #endif

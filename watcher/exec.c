@@ -35,7 +35,7 @@ struct variable {
 	char name[32];
 };
 
-/* "REFTEST_PASSED=" */
+/* returns a variable such as "REFTEST_PASSED=N", with the number of definitions with this status */
 static struct variable count_variable(enum status status)
 {
 	struct variable variable;
@@ -55,8 +55,8 @@ static bool is_of(const char *variable, const char *name)
 	return strncmp(variable, name, strlen(name)) == 0;
 }
 
-/* Returns whether this module sets the variable. If another watcher started this watcher with --exec, the environment
- * already has such variables. They must not be copied, because some shells use the last of two variables with one
+/* Returns whether this module sets the variable. If another watcher started this one with --exec, the environment
+ * already has such variables. These must not be copied, because some shells use the last of two variables with the same
  * name. */
 static bool is_ours(const char *variable)
 {

@@ -4,8 +4,9 @@
  * The standard input of the command is /dev/null, and the command inherits no descriptors besides standard output and
  * standard error. In the environment of the command, REFTEST_NAMES has the sorted names "op_type/name" of the
  * definitions, one per line, and REFTEST_COUNT has their number. REFTEST_PASSED, REFTEST_CHECKED, REFTEST_FAILED,
- * REFTEST_ERROR, REFTEST_SKIPPED and REFTEST_INVALID have the number of definitions with each status. REFTEST_NAMES is
- * cut after a whole name to at most EXEC_NAMES bytes, because the kernel accepts at most 128 KiB for one variable. */
+ * REFTEST_ERROR, REFTEST_SKIPPED and REFTEST_INVALID have the number of definitions with each status. If REFTEST_NAMES
+ * would be longer than EXEC_NAMES bytes, it has fewer names, because the kernel accepts at most 128 KiB for one
+ * variable. */
 #ifndef REFTEST_WATCHER_EXEC_H
 #define REFTEST_WATCHER_EXEC_H
 
@@ -22,19 +23,19 @@ struct exec {
 	int output;          /* the descriptor for the command's standard output */
 	struct process process;
 	struct last_statuses names; /* the definitions ("op_type/name") for the next run of the command */
-	bool wanted;                /* run the command again when the running command has ended */
+	bool wanted;                /* the command must run again when the running command has ended */
 };
 
 void exec_open(struct exec *exec, const char *command, int output);
 void exec_name(struct exec *exec, const char *op_type, const char *name, enum status status);
-void exec_forget(struct exec *exec, const char *op_type_and_name); /* call this if the definition no longer exists */
+void exec_forget(struct exec *exec, const char *op_type_and_name); /* call this when a definition no longer exists */
 /* Starts the command or, if it is running, sets `wanted`. Returns -1 and sets `err` if the command cannot be
  * started. */
 int exec_run(struct exec *exec, struct err *err);
-int exec_fd(const struct exec *exec); /* returns a descriptor that is readable when the command has ended; -1: the
+int exec_fd(const struct exec *exec); /* returns a descriptor that becomes readable when the command ends; -1: the
 				       * command is not running */
-/* If the command has ended, sets `status` to its wait status and returns true. If `wanted` is set, too, the caller must
- * then call exec_run again. */
+/* If the command has ended, sets `status` to its wait status and returns true. If `wanted` is also set, the caller must
+ * call exec_run again. */
 bool exec_ended(struct exec *exec, int *status);
 void exec_close(struct exec *exec); /* kills the command if it is running */
 

@@ -7,7 +7,7 @@
 
 static struct status_row **place_of(struct last_statuses *table, const char *path)
 {
-	uint32_t hash = 2166136261u; /* FNV-1a */
+	uint32_t hash = 2166136261u; /* the initial value of FNV-1a */
 
 	for (const char *c = path; *c != '\0'; c++)
 		hash = (hash ^ (unsigned char)*c) * 16777619u;

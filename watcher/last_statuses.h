@@ -1,6 +1,5 @@
-/* last_statuses - the table of all definitions that a watcher knows, with the last status of each. The answers to
- * queries (watcher/query.c), the status line (watcher/tty.c) and the exit status of `watch` are computed from this
- * table. */
+/* last_statuses - the table of all definitions that a watcher knows, with the last status of each. The watcher computes
+ * from this table the answers to queries (watcher/query.c), the status line (watcher/tty.c) and its exit status. */
 #ifndef REFTEST_WATCHER_LAST_STATUSES_H
 #define REFTEST_WATCHER_LAST_STATUSES_H
 
@@ -15,26 +14,26 @@ enum { STATUS_TABLE_BUCKETS = 4096 };
 struct last_status {
 	enum status status;
 	enum reason reason;
-	enum checked_kind checked; /* the kind, if the status is STATUS_CHECKED */
+	enum checked_kind checked; /* the kind of checked definition, if the status is STATUS_CHECKED */
 	uint32_t cases;
 	uint64_t elements;
 	int64_t batch;	      /* the number of the batch that reported this status; 0: the status was never reported */
-	struct digest inputs; /* digest of the file contents that were verified; zeros: unknown */
+	struct digest inputs; /* digest of the verified file contents; zeros: unknown */
 };
 
 struct status_row {
 	struct status_row *next;
 	bool known; /* true if `last` is up to date; false while the definition is being verified */
 	struct last_status last;
-	char path[]; /* "definitions/rmsnorm/rmsnorm_h4096.json" */
+	char path[]; /* a path such as "definitions/rmsnorm/rmsnorm_h4096.json" */
 };
 
-struct last_statuses { /* {0} is empty */
+struct last_statuses { /* {0}: an empty table */
 	struct status_row *bucket[STATUS_TABLE_BUCKETS];
 	int count, known;
 	int by_status[STATUS_COUNT]; /* for each status, the number of entries whose status is known */
-	int64_t checked[CHECKED_KINDS]; /* the definitions in by_status[STATUS_CHECKED], by kind */
-	int64_t passed_cases;	     /* the total number of cases of the definitions that are known to have passed */
+	int64_t checked[CHECKED_KINDS]; /* the number of definitions with STATUS_CHECKED, by kind */
+	int64_t passed_cases;	     /* the total number of cases of definitions that are known to have passed */
 	uint64_t passed_elements;
 };
 

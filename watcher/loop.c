@@ -2,10 +2,10 @@
  *
  * The program has one thread. The watcher (watcher/fs/watcher.h) reports changed paths. The changed definitions become
  * a batch (watcher/batches.h), the pool runs their cases, and each verdict is printed as soon as it is known. The first
- * batch contains all definitions. A batch after an overflow of the event queue, or after a replacement of the root,
- * contains all definitions, too. While git holds its lock, or while many files change in quick succession, changes are
- * collected (watcher/debounce.h). The program writes its own files below .reftest, where only the cookie file is
- * watched (watcher/server.h). */
+ * batch contains all definitions. The batch after an overflow of the event queue, or after a replacement of the root,
+ * also contains all definitions. While git holds its lock, or while many files change in quick succession, changes are
+ * collected (watcher/debounce.h). The program's own files are below .reftest, where only the cookie file is watched
+ * (watcher/server.h). */
 #include "watcher/loop.h"
 
 #include <poll.h>
@@ -30,7 +30,7 @@
 #include "watcher/tty.h"
 #include "workers/pool/zygote.h"
 
-enum { LOCK_MS = 1 }; /* the interval between checks of git's lock, while git holds it */
+enum { LOCK_MS = 1 }; /* while git holds its lock, the lock is checked at this interval */
 
 static const struct watched_tree trees[] = {
     {"definitions", 1, 1, ".json"},
@@ -100,7 +100,7 @@ static int timeout_ms(const struct watch *watch, bool more)
 	if (debounce_defers(debounce, now_ms) && first < debounce->taken_ms + DEBOUNCE_MS)
 		first = debounce->taken_ms + DEBOUNCE_MS;
 	first = earlier(first, earlier(debounce_deadline(debounce), rebuild_deadline(&watch->rebuild)));
-	if (watch->session.first == NULL) /* a running batch updates the generated files when it ends */
+	if (watch->session.first == NULL) /* if a batch is running, it updates the generated files when it ends */
 		first = earlier(first, autoupdate_deadline(&watch->session.autoupdate));
 	int64_t wait = first - now_ms;
 
@@ -114,7 +114,7 @@ static bool answer(const char *question, size_t length, struct buf *out, void *c
 	return query_answer(&watch->session, watcher_pending(watch->watcher) == 0, question, length, out);
 }
 
-/* Returns the exit status of `watch` if --once or the key q ends it. */
+/* Returns the exit status if --once or the key q ends `watch`. */
 static int exit_status_of(const struct watch *watch)
 {
 	const struct last_statuses *table = &watch->session.table;
@@ -196,7 +196,7 @@ static bool wait_for_event(struct watch *watch, bool more)
 
 	tty_hide(&watch->tty);
 	if (ready < 0)
-		return true; /* the only error that can occur is EINTR */
+		return true; /* only the error EINTR can occur */
 	if ((fds[FD_SIGNALS].revents & POLLIN) != 0) {
 		watch->code = EXIT_INTERRUPTED;
 		return false;
@@ -279,8 +279,8 @@ static int open_all(struct watch *watch, struct err *err)
 	struct batches *session = &watch->session;
 	struct err note = {""};
 
-	/* The root is opened by its absolute path, because "." would remain the old directory if the working directory
-	 * is deleted and created again. */
+	/* The root is opened by its absolute path. The path "." would lead to the old directory if the working
+	 * directory were deleted and created again. */
 	if (program_root_by_path(program, err) < 0)
 		return EXIT_USAGE;
 	settings_change_begin(&watch->settings, program->root);

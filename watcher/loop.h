@@ -8,15 +8,15 @@
 #include "engine/run_state.h"
 
 struct watch_options {
-	struct run_options run; /* `interactive`, `spares` and `watcher` are set by watch_run */
+	struct run_options run; /* watch_run sets `interactive`, `spares` and `watcher` */
 	const char *command;
 	bool json, once, poll;
 	int spares, watches;
 };
 
 /* Runs until the user ends the watcher or, if `once` is set, until every definition has a verdict. Returns the exit
- * status, and sets `err` if the watcher cannot start. The function does not return if the rebuilt program replaces this
- * process (watcher/rebuild.h). */
+ * status, and sets `err` if the watcher cannot start. Does not return if this process is replaced by a newly built
+ * program (watcher/rebuild.h). */
 int watch_run(struct program *program, const struct watch_options *options, struct err *err);
 
 #endif

@@ -72,8 +72,8 @@ static bool is_named(const char *path, const char *name)
 	return strncmp(full, name, length) == 0 && strcmp(full + length, ".json") == 0;
 }
 
-/* Adds the definitions that have the name `name`. Returns false if no definition has this name. Also returns false if
- * the name is a pattern or a path, which the client itself must resolve. */
+/* Adds the definitions with the name `name`. Returns false if there is none, or if `name` is a pattern or a path, which
+ * the client must resolve itself. */
 static bool add_named(const cJSON *name, const char *const *all, int count, struct up_to_date *found)
 {
 	int before = found->path_count;

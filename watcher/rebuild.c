@@ -15,7 +15,7 @@ static const struct watched_tree trees[] = {{"kernels", 2, 0, NULL}};
 static const char *const products[REBUILD_PRODUCTS] = {"reftest", "libreftest_kernels.so",
 						       "libreftest_kernels_cuda.so"};
 
-/* Returns whether make may have to run because the file changed. Returns false for temporary files of editors. */
+/* Returns whether a change of this file can make a build necessary. Returns false for temporary files of editors. */
 static bool is_source(const char *path)
 {
 	static const char *const suffixes[] = {".c", ".h", ".cu", ".cuh", ".json", "/"};
@@ -38,8 +38,8 @@ static bool always_complete(const char *path, void *context)
 	return true;
 }
 
-/* Finds the checkout in which this program was built by `make` without arguments. In such a checkout the program is in
- * a folder build/ with a Makefile in the parent folder. Returns false if there is no checkout. */
+/* Finds the checkout in which this program was built by `make` without arguments. In this case, the program is in a
+ * folder build/, and a Makefile is in the parent folder. Returns false if there is no checkout. */
 static bool find_checkout(struct rebuild *rebuild)
 {
 	char path[PATH_MAX], makefile[PATH_MAX + 16];
@@ -161,7 +161,7 @@ static bool sources_changed(struct rebuild *rebuild, int64_t now_ms)
 
 	watcher_turn(rebuild->watcher, now_ms);
 	while (watcher_notice(rebuild->watcher) != NULL)
-		; /* discard the messages of this watcher */
+		; /* discards the messages of this watcher */
 	if (watcher_pending(rebuild->watcher) > 0 && watcher_changes(rebuild->watcher, now_ms, &arena, &changes)) {
 		changed = changes.everything;
 		for (int i = 0; i < changes.count; i++)
@@ -181,7 +181,7 @@ enum rebuild_news rebuild_turn(struct rebuild *rebuild, int64_t now_ms, struct e
 	if (rebuild->make.pid != 0) {
 		if (!process_ended(&rebuild->make, &status))
 			return REBUILD_NOTHING;
-		if (rebuild->wanted) /* run make again, because a source changed after make was started */
+		if (rebuild->wanted) /* runs make again, because a source changed while make was running */
 			return start_make(rebuild, err) < 0 ? REBUILD_FAILED : REBUILD_NOTHING;
 		if (status == 0)
 			return has_new_product(rebuild) ? REBUILD_NEW : REBUILD_SAME;

@@ -1,10 +1,9 @@
 /* rebuild - runs make when a source below kernels/ changes, in the checkout in which this program was built. If make
  * builds a new program or library, `watch` must restart.
  *
- * A verdict is stored with a digest of the kernel sources, which is compiled into the kernels library. If the old
- * program loaded a new library, it would store verdicts of its old judge with the digest of the new sources. `watch`
- * therefore replaces its process by the new program. After the restart, only the cases of the changed op family run
- * again. */
+ * A verdict is stored with a digest of the kernel sources, which is compiled into the kernels library. An old program
+ * with a new library would store verdicts of its old judge with the digest of the new sources. Therefore `watch`
+ * replaces its process by the new program. After the restart, only the cases of the changed op family run again. */
 #ifndef REFTEST_WATCHER_REBUILD_H
 #define REFTEST_WATCHER_REBUILD_H
 
@@ -18,20 +17,20 @@
 enum { REBUILD_PRODUCTS = 3 };
 
 struct rebuild {
-	struct watcher *watcher; /* NULL: this program is not in the build/ of a checkout */
+	struct watcher *watcher; /* watches the sources; NULL: this program is not in the build/ of a checkout */
 	struct process make;
 	int make_output;  /* a descriptor of the file to which make writes its output; -1: there is no file */
-	bool wanted; /* make must run, because a source changed after make was last started */
+	bool wanted; /* a source changed after make was last started, so make must run again */
 	char folder[4096];
-	struct stat before[REBUILD_PRODUCTS]; /* the stats that the files built by make had before make was started;
-					       * zeros: there was no such file */
+	struct stat before[REBUILD_PRODUCTS]; /* the stats of the built files before make was started; zeros: there was
+					       * no such file */
 };
 
 void rebuild_open(struct rebuild *rebuild);
 void rebuild_close(struct rebuild *rebuild);
 
-int rebuild_fd(const struct rebuild *rebuild);	    /* the watcher's descriptor; -1: none */
-int rebuild_make_fd(const struct rebuild *rebuild); /* returns a descriptor that is readable when make has ended; -1:
+int rebuild_fd(const struct rebuild *rebuild);	    /* returns the watcher's descriptor; -1: there is none */
+int rebuild_make_fd(const struct rebuild *rebuild); /* returns a descriptor that becomes readable when make ends; -1:
 						     * make is not running */
 int64_t rebuild_deadline(const struct rebuild *rebuild);
 
@@ -40,7 +39,7 @@ enum rebuild_news {
 	REBUILD_MAKING, /* make has started */
 	REBUILD_FAILED, /* make failed, and `err` contains the end of its output */
 	REBUILD_SAME,	/* make succeeded, but the program and the libraries have not changed */
-	REBUILD_NEW	/* make has built a new program or library: restart */
+	REBUILD_NEW	/* make has built a new program or library, so `watch` must restart */
 };
 enum rebuild_news rebuild_turn(struct rebuild *rebuild, int64_t now_ms, struct err *err);
 

@@ -22,8 +22,9 @@
 
 enum { ANSWER_MOST = 64 << 20, LISTENER = SERVER_CLIENTS, PATIENCE_MS = 500 };
 
-/* Sets the address of the socket to a path below /proc/self/fd, through an open descriptor of its folder. This is
- * needed because an address has room for only 107 bytes, and the path of the root may be longer. */
+/* Sets the address of the socket to a path of the form /proc/self/fd/FOLDER/NAME, where FOLDER is an open descriptor of
+ * the socket's folder. The path of the folder itself may be too long, because an address has room for only 107
+ * bytes. */
 static bool socket_address(int folder, struct sockaddr_un *address)
 {
 	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
@@ -74,7 +75,7 @@ static int take_lock(struct server *server, int folder, long *holder)
 	int length = snprintf(text, sizeof text, "%ld\n", (long)getpid());
 
 	if (ftruncate(server->lock, 0) != 0 || pwrite(server->lock, text, (size_t)length, 0) != length)
-		return 0; /* the disk is full; the lock works without the process id */
+		return 0; /* if the disk is full, the lock works without the process id */
 	return 0;
 }
 
@@ -129,7 +130,8 @@ int server_open(struct server *server, const char *root, struct err *err)
 		close(folder);
 	if (lock_answer != 1)
 		return 0;
-	if (holder <= 0) /* the lock file does not have the other process's id yet, or the disk is full */
+	if (holder <= 0) /* the lock file has no process id, because the other process has not written it yet or the
+			  * disk is full */
 		return err_set(err,
 			       "%s is being watched by another process already; `reftest status` queries that process",
 			       root);
@@ -148,9 +150,8 @@ static void close_client(struct client *client)
 }
 
 /* Removes the socket file, but only if this process created it. If the root was replaced by another folder or the lock
- * file was removed, another watcher may have created a socket file at the same path. As long as this process listens,
- * the inode number of its own socket file is not reused, so the other watcher's socket file has another inode
- * number. */
+ * file was removed, another watcher may have created a socket file at the same path. While this process listens, no
+ * other file gets the inode number of its socket file, so the other watcher's socket file has another inode number. */
 static void remove_socket(const struct server *server)
 {
 	struct stat st;
@@ -168,7 +169,7 @@ void server_close(struct server *server)
 		close_client(&server->clients[i]);
 	close_fd(&server->listener);
 	close_fd(&server->epoll);
-	close_fd(&server->lock); /* release the lock last, because it protects the socket file */
+	close_fd(&server->lock); /* releases the lock last, because it protects the socket file */
 }
 
 /* ---- questions -------------------------------------------------------------------------------------------------- */
@@ -197,7 +198,7 @@ static void accept_clients(struct server *server)
 	}
 }
 
-/* Reads from a client. Returns true if the client's query is now complete. */
+/* Reads from a client. Returns true if the client's query is complete. */
 static bool read_question(struct client *client)
 {
 	ssize_t length;
@@ -230,9 +231,9 @@ static void write_cookie(const struct server *server)
 	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 
 	if (fd >= 0 && pwrite(fd, text, (size_t)length, 0) != length)
-		unlink(path); /* the disk is full; deleting the file also causes an event */
+		unlink(path); /* if the disk is full, deletes the file, which also causes an event */
 	if (fd >= 0)
-		close(fd); /* closing the file causes the event, because the file was opened for writing */
+		close(fd); /* the file was opened for writing, so closing it causes the event */
 }
 
 bool server_turn(struct server *server)
@@ -274,7 +275,7 @@ int server_fd(const struct server *server)
 }
 
 /* Sends the answer and closes the connection. If the client does not read for a second, closes the connection before
- * everything is sent; this does not happen if the client is reftest. */
+ * everything is sent. reftest's own client always reads. */
 static void send_answer(struct client *client)
 {
 	struct pollfd ready = {client->fd, POLLOUT, 0};
@@ -317,9 +318,9 @@ static long process_of(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.pid > 0 ? (long)peer.pid : 0;
 }
 
-/* Waits until the answer can be read. The watcher may first have to finish its runs, so there is no time limit if
- * `long_wait` is set. With `long_wait`, the function returns false only if the watcher process is stopped (by Ctrl-Z or
- * a debugger). */
+/* Waits until the answer can be read. If `long_wait` is set, there is no time limit, because the watcher may first have
+ * to finish its runs. The function then returns false only if the watcher process is stopped (by Ctrl-Z or a
+ * debugger). */
 static bool wait_for_answer(int fd, const char *root, server_long_wait *long_wait, int64_t *waited_ms)
 {
 	const int64_t limit = long_wait != NULL ? SERVER_LONG_MS : SERVER_GLANCE_MS;
@@ -356,7 +357,7 @@ static bool read_answer(int fd, const char *root, struct buf *answer, server_lon
 bool server_ask(const char *root, const struct buf *question, struct buf *answer, server_long_wait *long_wait)
 {
 	int folder = open_folder(root), fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	/* The time limit of connect, which waits if the watcher's listen queue is full. */
+	/* A time limit for connect, which waits if the watcher's listen queue is full. */
 	const struct timeval patience = {.tv_usec = PATIENCE_MS * 1000};
 	struct sockaddr_un address;
 	bool answered = folder >= 0 && fd >= 0 && socket_address(folder, &address) &&

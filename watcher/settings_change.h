@@ -9,7 +9,8 @@
 enum settings_answer {
 	SETTINGS_SAME,
 	SETTINGS_NEW,	/* the settings are different and valid, or the file was removed */
-	SETTINGS_BROKEN /* the file has changed and is invalid; the message says why. Returned once for each change */
+	SETTINGS_BROKEN /* the file has changed and is invalid, and the message says why; returned only once for each
+			 * change */
 };
 
 struct settings_change {
@@ -18,7 +19,7 @@ struct settings_change {
 
 /* Records the stats of reftest.toml and reftest.json. Call this before the settings are read. */
 void settings_change_begin(struct settings_change *change, const char *root);
-/* Compares reftest.toml and reftest.json with their state at the last call. */
+/* Compares reftest.toml and reftest.json with their state at the previous call. */
 enum settings_answer settings_change_look(struct settings_change *change, const char *root, struct err *err);
 
 #endif

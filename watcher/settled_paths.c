@@ -46,8 +46,8 @@ static bool lost_cache(const struct watch *watch, const struct changes *changes)
 }
 
 /* Restarts this process if the settings of the dataset have changed, because every part of the session depends on them.
- * The first batch of the new process includes the saved file that caused the call. If the new settings are invalid,
- * nothing changes. */
+ * The first batch of the new process also has the changed definitions. If the new settings are invalid, the old
+ * settings stay in force. */
 static void look_at_settings(struct watch *watch)
 {
 	struct err err = {""}, notice = {""};
@@ -98,8 +98,8 @@ static void take_changes(struct watch *watch, const struct changes *changes, str
 }
 
 /* Reads the events that have arrived. All files that a git command wrote must be in one batch, which is closed when git
- * has released its lock. When the lock has been released, the event queue is read once more, because further events may
- * have arrived before the lock was checked. */
+ * has released its lock. If the lock has been released, the events are read once more, because further events may have
+ * arrived before the lock was checked. */
 static void receive_changes(struct watch *watch, int64_t now_ms)
 {
 	struct debounce *debounce = &watch->debounce;

@@ -1,16 +1,17 @@
-/* settled_paths - takes the changed paths that have settled from the watcher (watcher/fs/watcher.h), finds the
- * definitions that they affect (watcher/affected_definitions.h), and starts a batch for these definitions. Also handles
- * changes of reftest.toml, of the root and of the cache. */
+/* settled_paths - gets the settled paths from the watcher (watcher/fs/watcher.h), finds the definitions that they
+ * affect (watcher/affected_definitions.h), and starts a batch with these definitions. Also handles changes of
+ * reftest.toml, of the root and of the cache. */
 #ifndef REFTEST_WATCHER_SETTLED_PATHS_H
 #define REFTEST_WATCHER_SETTLED_PATHS_H
 
 #include "watcher/watch_state.h"
 
-/* Reads the events that have arrived. If changes have settled and need not wait for others (watcher/debounce.h), starts
- * a batch for the definitions that they affect. */
+/* Reads the events that have arrived. If there are settled paths that need not wait for others (watcher/debounce.h),
+ * starts a batch with the definitions that they affect. */
 void changes_take(struct watch *watch);
 
-/* Starts a batch for the definitions at `paths`, or adds them to the open batch. `paths` NULL: all definitions. */
+/* Starts a batch with the definitions at `paths`, or adds them to the open batch. If `paths` is NULL, these are all
+ * definitions. */
 void changes_begin_batch(struct watch *watch, const char *const *paths, int count);
 
 #endif

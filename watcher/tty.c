@@ -29,7 +29,8 @@ static bool take_keys(struct tty *tty)
 	return tcsetattr(STDIN_FILENO, TCSANOW, &tty->raw) == 0;
 }
 
-/* Returns whether keys can be read now. Sets the terminal's modes again if another process used the terminal. */
+/* Returns whether keys can be read now. If another process has used the terminal, first sets the terminal's modes
+ * again. */
 static bool has_keys(struct tty *tty)
 {
 	if (!tty->keys)
@@ -99,8 +100,8 @@ void tty_again(struct tty *tty)
 
 /* ---- keys ------------------------------------------------------------------------------------------------------- */
 
-/* Returns whether the byte belongs to an escape sequence. An arrow key, for example, sends ESC [ A, and its letter A
- * must not be read as a key. */
+/* Returns whether the byte belongs to an escape sequence. For example, an arrow key sends ESC [ A, and this A is not
+ * the key A. */
 static bool in_sequence(struct tty *tty, char c)
 {
 	bool inside = tty->escape;
@@ -123,7 +124,7 @@ enum tty_key tty_key(struct tty *tty)
 	ssize_t length = read(STDIN_FILENO, typed, sizeof typed);
 	enum tty_key key = TTY_NOTHING;
 
-	if (length <= 0) /* the terminal is closed */
+	if (length <= 0) /* the terminal was closed */
 		tty->keys = false;
 	for (ssize_t i = 0; i < length; i++)
 		for (size_t k = 0; k < sizeof keys / sizeof *keys && !in_sequence(tty, typed[i]); k++)
@@ -138,8 +139,8 @@ void tty_hide(struct tty *tty)
 {
 	if (tty->drawn == 0)
 		return;
-	if (screen_in_background(STDOUT_FILENO)) { /* erase nothing, because the cursor may be in a line that another process
-					     * has written */
+	if (screen_in_background(STDOUT_FILENO)) { /* erases nothing, because the cursor may be in a line that another
+					     * process has written */
 		tty->drawn = 0;
 		return;
 	}
@@ -195,8 +196,8 @@ void tty_show(struct tty *tty, const struct batches *session)
 {
 	struct screen_line line = {.room = screen_columns(STDOUT_FILENO) - 1};
 
-	/* Draw nothing while the command of --exec runs, because the output of the command must not start in the status
-	 * line. */
+	/* Draws nothing while the command of --exec runs, because the output of the command would otherwise begin in
+	 * the status line. */
 	if (!tty->on || exec_fd(&session->exec) >= 0 || screen_in_background(STDOUT_FILENO))
 		return;
 	add_counts(tty, &line, &session->table);

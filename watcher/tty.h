@@ -2,7 +2,7 @@
  * counts, the progress, the definition that is being verified, and the keys.
  *
  * Verdicts are printed as ordinary lines, so the user can scroll, search and copy them. The status line is erased
- * before other output, and then drawn again in one write. */
+ * before other output, and drawn again after it. One call of write does all this. */
 #ifndef REFTEST_WATCHER_TTY_H
 #define REFTEST_WATCHER_TTY_H
 
@@ -13,11 +13,11 @@
 
 enum tty_key {
 	TTY_NOTHING,
-	TTY_STALE,    /* enter: run every case without a valid stored verdict */
+	TTY_STALE,    /* enter: run every case that has no valid stored verdict */
 	TTY_FAILURES, /* f: run the failed definitions again */
 	TTY_ALL,      /* a: run all definitions again */
 	TTY_DETAILS,  /* d: print details about all definitions that did not pass */
-	TTY_QUIT      /* q */
+	TTY_QUIT      /* q: end `watch` */
 };
 
 struct tty {
@@ -27,20 +27,20 @@ struct tty {
 	struct termios before; /* the terminal's modes at the start */
 	struct termios raw;    /* the modes that `watch` sets while it is in the foreground */
 	bool away;             /* `watch` was in the background (Ctrl-Z, `bg`), so it must set the modes `raw` again */
-	int resized;           /* signalfd of SIGWINCH and SIGCONT; -1: none */
-	int drawn;             /* the number of columns of the drawn status line; 0: no status line is drawn */
-	bool escape;           /* ignore the next byte, because it belongs to an escape sequence (such as an arrow
-				* key) */
+	int resized;           /* signalfd for SIGWINCH and SIGCONT; -1: none */
+	int drawn;             /* the number of columns of the visible status line; 0: it is not visible */
+	bool escape;           /* the next byte belongs to an escape sequence (such as that of an arrow key), so it must
+				 * be ignored */
 };
 
-/* Starts the status line. If `wanted` is false, or if standard output is not a terminal, the functions below do
+/* Starts the status line. If `wanted` is false or standard output is not a terminal, all functions of this module do
  * nothing. */
 void tty_open(struct tty *tty, bool wanted, bool colour);
 void tty_close(struct tty *tty);
 
-int tty_keys_fd(struct tty *tty);	   /* call tty_key if this descriptor is readable; -1: no keys can be read */
-int tty_resized_fd(const struct tty *tty); /* call tty_again if this descriptor is readable, which means SIGWINCH or
-					    * SIGCONT; -1: none */
+int tty_keys_fd(struct tty *tty);	   /* call tty_key when this descriptor is readable; -1: no keys can be read */
+int tty_resized_fd(const struct tty *tty); /* call tty_again when this descriptor is readable, because SIGWINCH or
+					    * SIGCONT has arrived; -1: none */
 void tty_again(struct tty *tty);
 enum tty_key tty_key(struct tty *tty);
 

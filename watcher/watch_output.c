@@ -35,7 +35,7 @@ static void add_statuses(struct buf *line, const int *by_status, const char *non
 	buf_text(line, comma[0] == '\0' ? none : "");
 }
 
-/* Prints a line, which is folded to the width of the terminal, and frees the line. */
+/* Prints a line, folded to the width of the terminal, and frees it. */
 static void print_line(struct buf *line)
 {
 	buf_text(line, "\n");

@@ -16,7 +16,7 @@ struct watch_output {
 	struct report_options report;
 };
 
-/* Prints the names "op_type/name" of the changed definitions. `count` may be 0. */
+/* Prints the names "op_type/name" of the changed definitions. `count` is their number, which may be 0. */
 void print_changed(const struct watch_output *output, const struct batch_counts *batch, const char *const *paths,
 		  int count);
 void print_planned(const struct watch_output *output, const struct batch_counts *batch);

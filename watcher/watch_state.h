@@ -13,7 +13,7 @@
 #include "watcher/settings_change.h"
 #include "watcher/tty.h"
 
-struct watch_options; /* watcher/loop.h */
+struct watch_options; /* defined in watcher/loop.h */
 
 struct watch {
 	const struct watch_options *options;

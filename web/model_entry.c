@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { COLUMNS = 100 /* the longest line with an array; longer arrays have a line for each element */ };
+enum { COLUMNS = 100 /* the longest line with an array; in a longer array, each element has a line of its own */ };
 
 static void add_line(const struct web_layout *layout, int level, struct buf *out)
 {
@@ -41,7 +41,7 @@ static void add_text(const struct web_layout *layout, int level, const char *key
 	buf_text(out, ",");
 }
 
-/* Returns the number of columns that the array takes on one line, with its key and the comma. */
+/* Returns the number of columns that the array needs on one line, with its key and the comma. */
 static size_t width_of(const struct web_layout *layout, int level, const struct web_module *module)
 {
 	size_t width = strlen(layout->indent) + (size_t)level * strlen(layout->step) + strlen("definitions: [],");

@@ -10,21 +10,21 @@ enum web_module_type { WEB_BLOCK, WEB_LAYER };
 
 struct web_module {
 	const char *name;
-	int64_t count;	    /* how many modules of this name the model has */
+	int64_t count;	    /* how often the model has a module with this name */
 	const char *parent; /* the name of the module that contains this module; NULL: no module contains it */
 	enum web_module_type type;
-	const char *const *definitions; /* names of definitions */
+	const char *const *definitions; /* the names of the definitions that belong to the module */
 	int definition_count;
 };
 
-/* The strings are UTF-8. The modules are written in the order of the array. */
+/* A model. The strings are UTF-8. The modules are written in the order of the array. */
 struct web_model {
 	const char *id, *name, *description;
 	const struct web_module *modules;
 	int module_count;
 };
 
-/* The layout of a file: its indentation and its line ends. */
+/* The format of a file: its indentation and its line ends. */
 struct web_layout {
 	const char *indent;  /* the indentation of the entry's first line */
 	const char *step;    /* the indentation that each further level adds */

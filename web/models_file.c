@@ -13,14 +13,14 @@ enum token_kind { TOKEN_END, TOKEN_STRING, TOKEN_NUMBER, TOKEN_WORD, TOKEN_SIGN,
 
 struct token {
 	enum token_kind kind;
-	size_t begin, end; /* position of the token, including the quotes of a string */
+	size_t begin, end; /* the positions of the token in the file; the quotes of a string belong to it */
 };
 
 struct parser {
 	const char *path, *text;
 	size_t length, at;
 	struct token token; /* the current token */
-	size_t last;	    /* the end of the token before the current token */
+	size_t last;	    /* the end of the previous token */
 	const char *bad;    /* why the current token is TOKEN_BAD */
 	struct err *err;
 };
@@ -137,8 +137,8 @@ static int fail(struct parser *p, const char *wanted)
 
 static int skip_value(struct parser *p, int depth);
 
-/* Skips the elements up to `close`: members if `keys` is true, otherwise values. Before the call, the current token is
- * the one after the opening bracket. */
+/* Skips the elements of a list up to `close`. The elements are members if `keys` is true, else values. Before the call,
+ * the current token is the one after the opening bracket. */
 static int skip_list(struct parser *p, const char *close, bool keys, int depth)
 {
 	while (!is_token(p, close)) {
@@ -180,14 +180,14 @@ static int skip_value(struct parser *p, int depth)
 
 /* ---- entries ----------------------------------------------------------------------------------------------------- */
 
-/* The positions in the file at which an entry can be replaced or added. */
+/* The place in the file at which an entry can be replaced or added. */
 struct place {
 	bool found;	      /* the file has an entry for the model */
-	size_t begin, end;    /* of this entry */
-	size_t modules, modules_end; /* position of the value of the entry's member "modules"; both are 0 if the entry
-				      * has no such member */
+	size_t begin, end;    /* the position of this entry */
+	size_t modules, modules_end; /* the position of the value of the entry's member "modules"; both are 0 if there
+				      * is no such member */
 	bool empty;	      /* the array has no entry */
-	size_t last;	      /* the end of the last entry */
+	size_t last;	      /* the end of the last entry of the array */
 	bool comma;	      /* a comma follows the last entry */
 	size_t close;	      /* the position of the array's ']' */
 	char indent[INDENT_MOST]; /* indentation of the line on which the first entry begins */
@@ -206,9 +206,9 @@ static void read_indent(const struct parser *p, size_t at, char *out)
 	out[length] = '\0';
 }
 
-/* What was read from one entry of the file. */
+/* The members of an entry that the parser needs. */
 struct entry {
-	char id[ID_MOST]; /* "" without one */
+	char id[ID_MOST]; /* the value of "id"; "": the entry has no id */
 	size_t modules, modules_end;
 };
 
@@ -221,8 +221,7 @@ static bool is_key(const struct parser *p, const char *key)
 				    memcmp(p->text + p->token.begin + 1, key, length) == 0);
 }
 
-/* Reads the id, which is the current token. The id is compared in its written form, so it must not contain an
- * escape. */
+/* Reads the id, which is the current token. An id is compared as it is written, so it must not contain an escape. */
 static int read_id(struct parser *p, struct entry *entry)
 {
 	size_t length = p->token.end - p->token.begin;
@@ -320,7 +319,7 @@ static int read_entries(struct parser *p, const char *wanted, struct place *out)
 	return 0;
 }
 
-/* Advances to the token after `const models … = [`. */
+/* Advances to the token that follows `const models … = [`. */
 static int find_array(struct parser *p)
 {
 	bool after_const = false;
@@ -330,7 +329,7 @@ static int find_array(struct parser *p)
 		if (p->token.kind == TOKEN_END || p->token.kind == TOKEN_BAD)
 			return fail(p, "`const models = [`");
 	}
-	for (next(p); !is_token(p, "="); next(p)) /* the type */
+	for (next(p); !is_token(p, "="); next(p)) /* skips the type */
 		if (p->token.kind != TOKEN_WORD && (p->token.kind != TOKEN_SIGN || strchr(":[]<>,.|", p->text[p->token.begin]) == NULL))
 			return fail(p, "'='");
 	next(p);
@@ -342,7 +341,7 @@ static int find_array(struct parser *p)
 
 /* ---- the new text ------------------------------------------------------------------------------------------------ */
 
-/* Adds the entry after the last one. If ']' is alone on its line, the entry is inserted before this line. */
+/* Adds the entry after the last one. If ']' is alone on its line, the new entry is inserted before this line. */
 static void add_entry(const struct parser *p, const struct place *place, const struct web_model *model,
 		      const struct web_layout *layout, struct buf *out)
 {

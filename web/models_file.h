@@ -1,9 +1,9 @@
 /* models_file - updates the entry of one model in a TypeScript file like flashinfer-bench's
- * web/apps/web/data/models.ts: replaces the modules in the entry, or adds an entry. No other byte changes.
+ * web/apps/web/data/models.ts. It replaces the modules in the entry, or adds an entry, and changes no other byte.
  *
  * The parser accepts only literals: `const models` with an optional type, `=`, and an array of objects. Keys are names
  * or strings. Values are strings, numbers, true, false, null, arrays and objects. Comments may be anywhere. Every
- * object has a member `id` that is a string. Any text may precede and follow the array. */
+ * object has a member `id` that is a string. Any text may be before and after the array. */
 #ifndef REFTEST_WEB_MODELS_FILE_H
 #define REFTEST_WEB_MODELS_FILE_H
 
@@ -16,10 +16,10 @@
 enum { MODELS_FILE_BYTES = 16 << 20 };
 
 enum models_file_change {
-	MODELS_FILE_ERROR = -1, /* the file does not have this form; `err` says where */
-	MODELS_FILE_SAME,	/* the entry has these modules already, byte for byte */
-	MODELS_FILE_REPLACED,	/* the entry was replaced, or only its modules if the entry had modules */
-	MODELS_FILE_ADDED /* the entry was added after the last one */
+	MODELS_FILE_ERROR = -1, /* the file does not have this form, and `err` says where */
+	MODELS_FILE_SAME,	/* the entry already has these modules, byte for byte */
+	MODELS_FILE_REPLACED,	/* the entry was replaced; if it had modules, only its modules were replaced */
+	MODELS_FILE_ADDED /* a new entry was added after the last one */
 };
 
 /* Replaces the contents of `out` by the new text of the file. `path` is for messages only. */

@@ -8,8 +8,9 @@
 enum { NODES = 256, DEFINITIONS_STEP = 16 };
 
 struct node {
-	const char *path; /* "self_attn.qkv_proj"; the root has the name of the architecture */
-	int parent;	  /* -1: the root */
+	const char *path; /* a path such as "self_attn.qkv_proj"; the path of the root is the name of the
+			   * architecture */
+	int parent;	  /* the index of the parent; -1: this is the root */
 	int64_t count;
 	bool shown;
 	const char **definitions;
@@ -39,7 +40,9 @@ static int add_node(struct builder *b, const char *path, int parent, int64_t cou
 {
 	if (b->node_count == NODES)
 		return err_set(b->err, "the architecture has more than %d modules", (int)NODES);
-	b->nodes[b->node_count] = (struct node){.path = arena_string(b->arena, path), /* outlives the architecture */
+	b->nodes[b->node_count] = (struct node){.path = arena_string(b->arena, path), /* copies the path, because the
+										       * node exists longer than the
+										       * architecture */
 						.parent = parent,
 						.count = count};
 	return b->node_count++;
@@ -66,7 +69,7 @@ static bool has_rules(const struct builder *b, const char *path)
 	return false;
 }
 
-/* Adds the modules of "tree" that the architecture has. A module without rules and without a parent is in every
+/* Adds the modules of "tree" that the architecture has. A module that has neither rules nor a parent is in every
  * model. */
 static int add_shared_modules(struct builder *b)
 {
@@ -96,8 +99,8 @@ static int add_shared_modules(struct builder *b)
 	return 0;
 }
 
-/* Returns the node of a path below a module of "tree". Adds the node and the nodes above it if they are missing.
- * Returns -1 if the model has no such module, or (with a message) if there are too many nodes. */
+/* Returns the node of a path below a module of "tree". Adds the node, and the nodes above it, if they do not exist.
+ * Returns -1 if the model has no such module. Also returns -1, and sets a message, if there are too many nodes. */
 static int node_at(struct builder *b, const char *path)
 {
 	int node = find_node(b, path), above;
@@ -147,9 +150,8 @@ static void add_definition(struct builder *b, int at, const char *name)
 	node->definitions[node->definition_count++] = name;
 }
 
-/* Adds a definition to the modules whose rules give the axes of the definition. Some modules are not always shown,
- * because only some implementations have them; these modules are used only if no other module fits. Returns whether a
- * module fits. */
+/* Adds a definition to the modules whose rules compute the lengths of its axes. Only some implementations have certain
+ * modules; these are used only if no other module fits. Returns whether a module fits. */
 static bool place_definition(struct builder *b, const struct definition *d)
 {
 	bool *explains = arena_array(b->arena, (size_t)b->architecture.rule_count, sizeof *explains), placed = false;
@@ -200,7 +202,7 @@ static bool has_children(const struct builder *b, int node)
 	return false;
 }
 
-/* Adds a node and the nodes below it, from the outside to the inside. */
+/* Adds a node, and after it the nodes below it. */
 static void write_node(const struct builder *b, int at, struct web_module *modules, int *count)
 {
 	const struct node *node = &b->nodes[at];
@@ -218,7 +220,7 @@ static void write_node(const struct builder *b, int at, struct web_module *modul
 			write_node(b, i, modules, count);
 }
 
-/* Returns the label with spaces: "Llama 3.1 8B". */
+/* Returns the label with spaces, such as "Llama 3.1 8B". */
 static const char *spaced(const char *label, struct arena *arena)
 {
 	char *copy = arena_string(arena, label);

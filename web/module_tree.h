@@ -1,10 +1,10 @@
 /* module_tree - makes the tree of a model's modules, with the definitions of each module, for the model's entry in the
  * web interface.
  *
- * "tree" in models/architectures.json has the modules that all architectures share, with the number of each in a model.
- * The rules of the architecture name the modules below the shared ones: "self_attn.qkv_proj" is below "self_attn". A
- * definition belongs to each module whose rule computes the lengths of the definition's axes. The name of a module is
- * the last part of its path, or the whole path if two modules have the same last part. */
+ * "tree" in models/architectures.json has the modules that all architectures share, and how often each occurs in a
+ * model. The rules of an architecture name modules below the shared ones: for example, "self_attn.qkv_proj" is below
+ * "self_attn". A definition belongs to each module whose rule computes the lengths of the definition's axes. The name
+ * of a module is the last part of its path, or the whole path if two modules have the same last part. */
 #ifndef REFTEST_WEB_MODULE_TREE_H
 #define REFTEST_WEB_MODULE_TREE_H
 
@@ -15,11 +15,11 @@
 
 struct module_tree {
 	struct web_model model;
-	struct string_list unplaced; /* "gemm/x": definitions whose axes fit no module */
+	struct string_list unplaced; /* definitions ("gemm/x") whose axes fit no module */
 };
 
-/* Makes the tree. `definitions` are the definitions of the model; their order is kept. Returns -1 with a message if the
- * configuration lacks a field that the counts need. The tree is in the arena. */
+/* Makes the tree in the arena. `definitions` are the definitions of the model, whose order is kept. Returns -1 and sets
+ * a message if the configuration lacks a field from which a count is computed. */
 int module_tree_make(const struct model *model, const struct definition *const *definitions, int count, struct module_tree *out,
 		     struct arena *arena, struct err *err);
 

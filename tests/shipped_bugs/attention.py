@@ -9,7 +9,7 @@ INDEXER = "dsa_topk_indexer_fp8_h64_d128_topk2048_ps64"
 
 DIMENSIONS = " ".join(f"flashinfer-ai/flashinfer-bench#{number}" for number in (237, 239, 240, 262, 334))
 
-# Repeats each kv head of DECODE for the query heads that share it.
+# WIDE: lines of a wrong reference that repeat each kv head of DECODE for the query heads that share the kv head.
 WIDE = """keys = k_cache[slots, 0].float().transpose(0, 1).repeat_interleave(group, dim=0)
             values = v_cache[slots, 0].float().transpose(0, 1).repeat_interleave(group, dim=0)"""
 TILED = WIDE.replace("repeat_interleave(group, dim=0)", "repeat(group, 1, 1)")

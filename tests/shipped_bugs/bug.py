@@ -1,29 +1,30 @@
-"""bug.py - the parts of an entry of tests/shipped_bugs: a bug that shipped, and its definition."""
+"""bug.py - functions and constants for the entries of tests/shipped_bugs. An entry describes a bug that shipped."""
 import collections
 
-# The values of Bug.says: reftest's result for the wrong reference.
+# The values of Bug.says: what reftest must report about the wrong reference.
 CAUGHT = "caught"  # the case failed, or the reference raised
-# implementations follow different conventions in this case, and only an edge case reports the bug
+# the default cases pass, and only an edge case fails, because implementations handle the edge case differently
 EDGE = "caught with `--edge --strict`"
-# no family has ground truth for the operation: the case is skipped (no_ground_truth), and never passes
+# the case is skipped (no_ground_truth), because no op family has ground truth for the operation
 UNDECIDED = "not decided"
-UNSEEN = "passed"  # the wrong reference passes, because the definition contains nothing that contradicts it
+UNSEEN = "passed"  # the wrong reference passes: nothing in the definition contradicts it
 
-# source: "owner/repository#number" (an issue or a pull request) or "owner/repository@commit", several separated by
-# blanks. definition: the name of a starter definition, the result of like(), or a definition of the entry's own with a
-# correct reference. old, new: a text that occurs once in the correct reference, and its wrong replacement; None if the
-# numbers of the definition itself are wrong.
+# The members of Bug. source: "owner/repository#number" (an issue or a pull request) or "owner/repository@commit";
+# several sources are separated by blanks. definition: the name of a starter definition, the result of like(), or a new
+# definition with a correct reference. old: a text that occurs once in the correct reference. new: the wrong text that
+# replaces it. old and new are None if the bug is a wrong number in the definition itself.
 Bug = collections.namedtuple("Bug", "definition source wrong old new says why")
 
 
 def like(name, axes=None, dtypes=None, tags=None):
-    """A starter definition with other axis lengths, dtypes of inputs and outputs, or tags ({old: new})."""
+    """Describes a starter definition with changes: other axis lengths, other dtypes of inputs and outputs, or other
+    tags ({old: new})."""
     return {"like": name, "axes": axes or {}, "dtypes": dtypes or {}, "tags": tags or {}}
 
 
 def definition(op_type, name, axes, inputs, outputs, reference):
-    """A new definition for one entry of the table. axes: a number, or None for a var axis. Tensors: {name: (dtype,
-    axis, …)}; without an axis: a scalar."""
+    """Builds a definition that is not a starter definition. axes: {name: length}, where None makes a var axis. inputs
+    and outputs: {name: (dtype, axis, …)}; a tensor without axes becomes a scalar."""
 
     def tensors(table):
         return {name: {"shape": list(axes) or None, "dtype": dtype} for name, (dtype, *axes) in table.items()}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""run.py - replays bugs that shipped, and checks what reftest reports about each: python3 tests/shipped_bugs/run.py BUILD
-[options]. Words after "--" are passed to `reftest verify`. Without BUILD, `--write` writes the tables of
+"""run.py - replays bugs that shipped, and checks what reftest reports about each bug: python3 tests/shipped_bugs/run.py
+BUILD [options]. Arguments after "--" are passed to `reftest verify`. Without BUILD, `--write` writes the tables of
 docs/history.md.
 
 Every other file of this folder has BUGS, a list of bug.Bug: a correct reference, the edit that turns it into the wrong
@@ -8,10 +8,10 @@ reference that shipped, the source that reported the bug, and the expected resul
 references become one dataset, which is verified on the CPU, and on the GPU if there is one. A bug is caught if its
 wrong reference fails or raises and the correct reference passes. A bug is also caught if an edge case of the wrong
 reference fails and no edge case of the correct reference fails. If no ground truth exists for a bug's operation, the
-wrong reference must be skipped and must not pass. The wrong reference of a bug that is listed as passed must pass; if
-reftest catches it one day, the bug's entry and docs/history.md must be changed. Prints TAP: one line checks that
-docs/history.md lists exactly these entries, one checks the number of entries, and one for each device and bug checks
-the result.
+wrong reference must be skipped and must not pass. If the expected result is "passed", the wrong reference must pass; if
+a later reftest catches the bug, the bug's entry and docs/history.md must be changed. The script prints TAP. One line
+says whether docs/history.md lists exactly these entries, one line says whether there are enough entries, and one line
+for each device and bug says whether the result is the expected one.
 """
 import argparse
 import glob
@@ -26,7 +26,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROJECT = os.path.dirname(os.path.dirname(HERE))
 PAGE = os.path.join(PROJECT, "docs", "history.md")
-LEAST = 30  # the least number of bugs
+LEAST = 30  # the test fails if there are fewer bugs
 BEGIN, END = "<!-- written by tests/shipped_bugs/run.py --write -->", "<!-- end of the part that run.py writes -->"
 
 
@@ -43,7 +43,7 @@ mutants = load("mutants_run", os.path.join(PROJECT, "tests", "mutants", "run.py"
 
 
 def load_tables():
-    """Reads the bugs: [(title of the table, its bugs)], by file name."""
+    """Reads the bugs of all files, in the order of the file names: [(title of the table, its bugs)]."""
     tables = []
     for path in sorted(glob.glob(os.path.join(HERE, "*.py"))):
         name = os.path.basename(path)[:-3]
@@ -88,8 +88,8 @@ def wrong_definition(entry, right, number):
 
 
 def build_dataset(root, bugs):
-    """Writes the correct definitions and the wrong ones. Returns the names [(wrong, right)] by bug; right is None if
-    the definition itself is wrong."""
+    """Writes the correct definitions and the wrong ones. Returns, for each bug, the names (wrong, right) of its two
+    definitions; right is None if the bug is in the definition itself."""
     names = []
     for number, entry in enumerate(bugs):
         right = right_definition(entry)
@@ -108,8 +108,7 @@ def is_undecided(definition):
 
 
 def guilty_edges(definition):
-    """The edge cases that fail or raise. Failures of edge cases are findings, which leave the definition's status
-    unchanged."""
+    """Returns the edge cases that fail or raise. Such a failure does not change the status of the definition."""
     edges = [c for c in definition["cases"] if c["id"].startswith("edge:")]
     return [c["id"] for c in edges if c["status"] == "failed" or c["reason"] == "raised"]
 
@@ -125,7 +124,8 @@ def matches_entry(says, wrong):
 
 
 def complaint(entry, wrong, right):
-    """Returns None, or how the result differs from the entry. right is None if there is no correct definition."""
+    """Returns None if the result is the one that the entry expects, else a message. right is None if there is no
+    correct definition."""
     if right is not None and (right["status"] != "passed" or guilty_edges(right)):
         if isinstance(entry.definition, str) or not is_undecided(right):
             return f"the correct definition does not pass: {right['status']} {' '.join(guilty_edges(right))}"
@@ -135,8 +135,8 @@ def complaint(entry, wrong, right):
 
 
 def judge(build, root, bugs, names, words):
-    """Returns [None, or how the result differs from the entry] by bug. A bug that is caught at the small size is not
-    tried again."""
+    """Returns, for each bug, None if the result is the expected one, else a message. A bug that is caught at the small
+    size is not tried at the other sizes."""
     codes = (0, 1, 3)  # 3: a case was skipped
     found = mutants.verify(build, root, [], [*words, "--sizes", "small"], codes)
     found.update(mutants.verify(build, root, [n for n in found if not mutants.is_caught(found[n])], words, codes))
@@ -165,7 +165,7 @@ def row(entry):
 
 
 def page_tables(tables):
-    """Returns the lines of docs/history.md between its two marks."""
+    """Returns the tables of docs/history.md, which stand between two marks in the page."""
     lines = [BEGIN]
     for title, bugs in tables:
         lines += ["", f"## {title}", "", "| source | what was wrong | replayed in | reftest says | why |"]

@@ -1,13 +1,13 @@
-/* attention_family - the checks that every attention family must pass, with correct references, planted mistakes,
- * invalid inputs and edge cases. */
+/* attention_family - the checks that every attention family must pass. The checks use correct references, planted
+ * mistakes, invalid inputs and edge cases. */
 #ifndef REFTEST_TESTS_ATTENTION_FAMILY_H
 #define REFTEST_TESTS_ATTENTION_FAMILY_H
 
 #include "tests/unit/attention_reference.h"
 #include "tests/unit/seeds.h"
 
-/* A correct float32 reference passes at the small and medium sizes, with both sets of input values, for every one of
- * `seeds` seeds. */
+/* Checks that a correct float32 reference passes at the small and medium sizes, with both sets of input values, for
+ * every one of `seeds` seeds. */
 static inline void expect_passes(const struct op *op, const struct op_problem *problem, int seeds)
 {
 	struct attention_roles roles = attention_roles_of(problem);
@@ -62,7 +62,7 @@ static inline void expect_general_mistakes_caught(const struct op *op, const str
 		expect_caught(op, problem, &mistake, 1);
 }
 
-/* Changes every bfloat16 tensor to `dtype`, and the key and value caches, if any, to `caches`. */
+/* Changes bfloat16 tensors to `dtype`, but the key and value caches, if any, to `caches`. */
 static inline void set_floats(struct built *b, enum dtype dtype, enum dtype caches)
 {
 	for (int i = 0; i < b->problem.input_count; i++)
@@ -71,8 +71,8 @@ static inline void set_floats(struct built *b, enum dtype dtype, enum dtype cach
 	b->outputs[0].dtype = dtype;
 }
 
-/* With inputs and caches of the given dtypes a correct reference passes, and the mistakes that a coarser dtype could
- * hide are found. */
+/* Checks inputs and caches of the given dtypes: a correct reference passes, and mistakes are found that a comparison
+ * with the bounds of a coarser dtype could miss. */
 static inline void expect_dtypes(const struct op *op, struct built *b, enum dtype dtype, enum dtype caches)
 {
 	static const enum mistake hidden[] = {SCALE_TWO_PERCENT, OUTPUT_TWO_PERCENT, NATURAL_LSE, LAST_KEY_LEFT_OUT,
@@ -131,8 +131,7 @@ static inline void expect_axes_invalid(const struct world *w, const char *name, 
 		fail_msg("the sentence \"%s\" does not say \"%s\"", why.text, word);
 }
 
-/* Builds the --edge case `name` in `w`, which the caller frees; returns false if the problem has no case of this
- * name. */
+/* Builds the edge case `name` in `w`; the caller frees `w`. Returns false if the problem has no case of this name. */
 static inline bool make_edge(struct world *w, const struct op *op, const struct op_problem *problem, const char *name)
 {
 	int64_t axis[MAX_AXES];
@@ -152,7 +151,7 @@ static inline bool make_edge(struct world *w, const struct op *op, const struct 
 	return false;
 }
 
-/* Checks that exactly the first `blind` queries have output 0 and lse -infinity. */
+/* Checks that the first `blind` queries, and no others, have output 0 and lse -infinity. */
 static inline void expect_blind(const struct world *w, int64_t blind)
 {
 	const struct tensor *output = &w->truth[0], *lse = &w->truth[1];
@@ -168,8 +167,8 @@ static inline void expect_blind(const struct world *w, int64_t blind)
 	}
 }
 
-/* Checks that the oracle's output of each edge case follows the documented convention. `blind` is the number of queries
- * that see no key when there are more queries than keys; 0 means that the problem is not causal. */
+/* Checks that the oracle's output of each edge case follows the documented convention. If there are more queries than
+ * keys, a causal mask hides all keys from the first `blind` queries. `blind` is 0 if the problem is not causal. */
 static inline void expect_edges(const struct op *op, const struct op_problem *problem, int64_t blind)
 {
 	struct world w;
@@ -190,8 +189,8 @@ static inline void expect_edges(const struct op *op, const struct op_problem *pr
 	free_world(&w);
 }
 
-/* Sets all offsets after element `from` to the value of element `from`. The queries from that value on then belong to
- * no sequence, and must have output 0 and lse -infinity. */
+/* Sets all offsets after offset `from` to the value of offset `from`. Queries whose index is at least this value then
+ * belong to no sequence, and must have output 0 and lse -infinity. */
 static inline void expect_nobodys(struct world *w, const char *offsets, int64_t from)
 {
 	struct tensor *tensor = &w->in[input_named(w->c.problem, offsets)];
@@ -243,7 +242,7 @@ static inline void expect_poison_where_unused(const struct world *w, const struc
 	free(used);
 }
 
-/* Counts of each kind of sequence in a case, so that a test can check that every kind occurs. */
+/* The number of sequences of each kind in a case. With these numbers, a test checks that every kind occurs. */
 struct kinds {
 	/* `before` counts sequences with at least two queries and more keys than queries */
 	int empty, one_key, square, no_query, one_query, before;
@@ -294,8 +293,8 @@ static inline void expect_sequences(const struct op *op, const struct op_problem
 	}
 }
 
-/* Invalid offsets into the 3062 keys of 301 sequences are rejected, and queries that belong to no sequence get no
- * output. */
+/* Checks that invalid offsets into the 3062 keys of 301 sequences are rejected. Queries that belong to no sequence must
+ * have output 0 and lse -infinity. */
 static inline void expect_ragged_offsets_refused(const struct op *op, const struct op_problem *problem)
 {
 	int64_t axis[MAX_ROWS * MAX_AXES];

@@ -1,6 +1,6 @@
-/* attention_reference - emulates torch references of attention in float32, with the mistakes that people make planted
- * on request. The emulation finds keys through the index tensors, as a reference does, and shares no code with the
- * oracle. */
+/* attention_reference - emulates torch references of attention in float32. On request, an emulation contains one of the
+ * mistakes that people make. The emulation finds keys through the index tensors, as a reference does, and shares no
+ * code with the oracle. */
 #ifndef REFTEST_TESTS_ATTENTION_REFERENCE_H
 #define REFTEST_TESTS_ATTENTION_REFERENCE_H
 
@@ -94,20 +94,20 @@ static const char *const mistake_names[MISTAKES] = {
     "rows are pages",
 };
 
-/* The rows that hold the keys of a query, as the reference finds them. */
+/* The rows of the key tensor that a sequence uses, as the reference finds them. */
 struct found {
 	int64_t *row;
 	int64_t count;
 };
 
-/* The data that a reference computes with: all tensors as floats. */
+/* The tensors that a reference computes with, converted to floats. */
 struct emulation {
 	struct attention_view v;
 	enum mistake mistake;
 	float *query[ATTENTION_PARTS], *key[ATTENTION_PARTS], *value;
 };
 
-/* All elements as floats, in memory from malloc; rounded to e4m3 first if `narrow`. */
+/* Copies all elements to new memory as floats. If `narrow`, rounds them to e4m3 first. The caller frees the memory. */
 static inline float *floats_of(const struct tensor *tensor, bool narrow)
 {
 	float *out = calloc((size_t)tensor->elements + 1, sizeof *out);
@@ -121,8 +121,8 @@ static inline float *floats_of(const struct tensor *tensor, bool narrow)
 	return out;
 }
 
-/* Returns true if torch could read the row; as in torch, a negative index counts from the end. If torch would raise an
- * error, the emulation ends, and the mistake counts as caught. */
+/* Returns true if the row exists. Like torch, first replaces a negative index by an index that counts from the end. If
+ * torch would raise an error, the emulation ends, and the mistake counts as caught. */
 static inline bool readable(const struct attention_view *v, int64_t *row)
 {
 	if (*row < 0)
@@ -153,7 +153,7 @@ static inline int64_t emulate_row(const struct attention_view *v, int64_t b, int
 	return page * size + (mistake == PLACE_IN_PAGE_IGNORED ? 0 : j % size);
 }
 
-/* Finds the keys of sequence b; false if torch would have raised. */
+/* Finds the keys of sequence b. Returns false if torch would raise an error. */
 static inline bool find_keys(const struct attention_view *v, int64_t b, enum mistake mistake, struct found *found)
 {
 	int64_t pages = attention_integer(&v->kv_indptr, b + 1) - attention_integer(&v->kv_indptr, b);
@@ -213,7 +213,7 @@ static inline float emulate_logit(const struct emulation *m, int64_t t, int64_t 
 	return logit;
 }
 
-/* Number of keys that query i of `queries` queries sees. */
+/* Returns the number of keys that query i of `queries` queries sees. */
 static inline int64_t emulate_seen(const struct attention_view *v, int64_t i, int64_t queries, int64_t count,
                                    enum mistake mistake)
 {
@@ -323,7 +323,7 @@ static inline bool emulate_sequence(const struct emulation *m, int64_t b)
 	return ran;
 }
 
-/* Computes the reference's outputs into w->answer; false if the reference raised. */
+/* Computes the reference's outputs into w->answer. Returns false if the reference would raise an error. */
 static inline bool emulate(struct world *w, const struct attention_roles *roles, enum mistake mistake)
 {
 	struct emulation m = {.v = attention_view_of(&w->c, roles, w->in, w->answer), .mistake = mistake};

@@ -1,5 +1,5 @@
-/* engine_world - runs the whole engine over a few definitions in memory. The files, records and runner are fakes that
- * log each request; no disk, no Python and no process is involved. */
+/* engine_world - runs the whole engine over a few definitions in memory. The files, the store and the runner are fakes
+ * that log each request. The tests use no disk, no Python and no other process. */
 #ifndef REFTEST_TESTS_ENGINE_WORLD_H
 #define REFTEST_TESTS_ENGINE_WORLD_H
 
@@ -24,21 +24,20 @@ enum { WORLD_FILES = 8, WORLD_LOG = 8192, WORLD_PUTS = 64, WORLD_TASKS = 64, WOR
 
 struct world_file {
 	const char *text;   /* NULL: reading the file fails */
-	uint64_t version;   /* stands for the file's stat: the number changes whenever the text changes */
-	const char *during; /* NULL, or the text that replaces the file's text while the reference runs */
+	uint64_t version;   /* stands for the file's stat: a new text gets a new number */
+	const char *during; /* the text that the file has from the moment its reference runs; NULL: the text stays */
 };
 
 struct world {
-	/* The files of the dataset. */
 	struct dataset_file files[WORLD_FILES];
 	struct world_file content[WORLD_FILES];
 	int file_count;
 	const char *fails;   /* the definition whose cases fail; NULL: no case fails */
 	const char *slow;    /* the definition whose cases take WORLD_SLOW_S seconds; NULL: every case takes 0 */
 	bool breaks;	     /* running the first dispatched case fails and ends the run */
-	int interrupt_after; /* number of answers after which SIGINT arrives; 0: never */
+	int interrupt_after; /* SIGINT arrives after this number of results; 0: never */
 	bool full;	     /* storing a verdict fails */
-	/* The verdicts that are stored. */
+	/* The stored verdicts. */
 	struct store_put puts[WORLD_PUTS];
 	int put_count;
 	struct file_entry entries[WORLD_FILES];
@@ -49,13 +48,13 @@ struct world {
 	/* State of the fake runner. */
 	struct task tasks[WORLD_TASKS];
 	int task_count, task_at, job_at, answers;
-	int ready, signals; /* eventfds: `ready` is always readable, `signals` only after SIGINT */
+	int ready, signals; /* eventfds; `ready` is always readable, `signals` becomes readable when SIGINT arrives */
 	struct program program;
 	struct run_options options;
 	struct run run;
 };
 
-/* The text of a definition like rmsnorm_h64; `body` is the last line of its reference. */
+/* The text of a definition of a small rmsnorm; `body` is the last line of its reference. */
 #define WORLD_DEFINITION(name, body)                                                                                   \
 	"{\"name\": \"" name "\", \"op_type\": \"rmsnorm\", \"description\": \"Epsilon is 1e-6.\", "                   \
 	"\"axes\": {\"batch_size\": {\"type\": \"var\"}, \"hidden_size\": {\"type\": \"const\", \"value\": 64}}, "     \
@@ -384,7 +383,7 @@ static int world_tear_down(void **state)
 	return 0;
 }
 
-/* Adds a definition, sorted by name, or replaces the text of the definition of that name. */
+/* Adds a definition. If the dataset has a definition with this path, replaces its text. */
 static void world_write(struct world *w, const char *path, const char *name, const char *text)
 {
 	int at = 0;
@@ -433,7 +432,7 @@ static void world_end(struct world *w)
 	run_close(&w->run);
 }
 
-/* The result of a definition, or NULL if the run has none. */
+/* Returns the result of a definition, or NULL if the run has none. */
 static const struct result *world_result(const struct world *w, const char *name)
 {
 	for (int i = 0; i < w->run.count; i++)

@@ -1,4 +1,4 @@
-/* folder - gives each test a temporary folder, which is the working directory while the test runs. */
+/* folder - gives each test a temporary folder as its working directory. */
 #ifndef REFTEST_TESTS_FOLDER_H
 #define REFTEST_TESTS_FOLDER_H
 
@@ -21,7 +21,7 @@ static inline int enter_folder(void **state)
 	return path == NULL || mkdtemp(path) == NULL || chdir(path) != 0;
 }
 
-/* Removes the folder with its content, whatever permissions the test set. */
+/* Removes the folder with its content, even if the test has taken permissions away. */
 static inline int leave_folder(void **state)
 {
 	char command[128];

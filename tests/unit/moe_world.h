@@ -1,4 +1,4 @@
-/* moe_world - builds the forms of mixture-of-experts problems, and emulates their references in float32. The emulations
+/* moe_world - builds mixture-of-experts problems of each form, and emulates their references in float32. The emulations
  * have their own loops, and can contain the mistakes that people make. */
 #ifndef REFTEST_TESTS_MOE_WORLD_H
 #define REFTEST_TESTS_MOE_WORLD_H
@@ -20,7 +20,8 @@ static inline void start(struct built *b, const char *name, const char *descript
 	b->problem.description = description;
 }
 
-/* Adds the axes. Blocks have 16 elements, and the other sizes are the smallest at which every mistake shows. */
+/* Adds the axes. A block of weights has 16 elements on a side. The other sizes are the smallest at which every mistake
+ * changes an output visibly. */
 static inline void add_sizes(struct built *b, int64_t experts, int64_t local)
 {
 	add_axis(b, "seq_len", 0);
@@ -46,7 +47,7 @@ static inline void add_weights(struct built *b, enum dtype hidden, enum dtype we
 static inline void add_block_scales(struct built *b, const char *first, const char *second)
 {
 	add_input(b, "hidden_states_scale", DTYPE_FLOAT32, "num_hidden_blocks seq_len");
-	/* gemm2's scale is listed before gemm1's, so only the axes distinguish the two scales */
+	/* the scale of gemm2 precedes the scale of gemm1, so only their axes distinguish the two */
 	add_input(b, "gemm2_weights_scale", DTYPE_FLOAT32, second);
 	add_input(b, "gemm1_weights_scale", DTYPE_FLOAT32, first);
 }
@@ -137,7 +138,7 @@ enum mistake {
 	NOT_NORMALISED,
 	FACTOR_LEFT_OUT,
 	OFFSET_IGNORED,
-	ROUTING_MISTAKES, /* the mistakes above occur only in DeepSeek's routing */
+	ROUTING_MISTAKES, /* BIAS_LEFT_OUT to OFFSET_IGNORED occur only in DeepSeek's routing */
 	ONE_TOO_MANY,
 	ONE_TOO_FEW,
 	EVEN_WEIGHTS,
@@ -172,7 +173,7 @@ struct emulation {
 	int64_t picks, groups, kept;
 	int variant;
 	enum mistake mistake;
-	float *values[MAX_INPUTS]; /* the values of all tensors except ids */
+	float *values[MAX_INPUTS]; /* values[i]: input i as floats; NULL for the input with expert ids */
 };
 
 static inline float *floats_of(const struct tensor *tensor)
@@ -285,8 +286,8 @@ static inline float emulate_hidden(const struct emulation *m, int64_t t, int64_t
 	       (m->mistake == HIDDEN_SCALE_LEFT_OUT ? 1 : at(m, m->roles.hidden_scale, place));
 }
 
-/* Dequantised weight [l][row][column] of a layer with rows x columns weights. A block of br x bc weights shares a
- * scale. */
+/* Returns the dequantised weight [l][row][column] of a layer with rows x columns weights. The weights of a block of br
+ * x bc share one scale. */
 static inline float emulate_weight(const struct emulation *m, int weights, int scales, int64_t l, int64_t row, int64_t column,
 			    int64_t rows, int64_t columns, int64_t br, int64_t bc)
 {

@@ -1,5 +1,5 @@
-/* numbered_verdicts - builds verdicts whose content follows from a number. So several processes can check each other's
- * verdicts in one store. */
+/* numbered_verdicts - builds verdicts whose content follows from a number. Therefore a process can check the verdicts
+ * that another process stored. */
 #ifndef REFTEST_TESTS_NUMBERED_VERDICTS_H
 #define REFTEST_TESTS_NUMBERED_VERDICTS_H
 
@@ -9,7 +9,8 @@
 #include "base/arena.h"
 #include "cache/store.h"
 
-/* Builds verdict `number` in the arena, with the time `made` (seconds since 1970) and about `size` bytes of text. */
+/* Builds verdict `number` in the arena. `made` is its time in seconds since 1970, and `size` is roughly the size of its
+ * text in bytes. */
 static inline struct store_put numbered_verdict(struct arena *arena, int number, long long made, size_t size)
 {
 	char *text = arena_alloc(arena, size + 64);

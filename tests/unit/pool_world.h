@@ -1,4 +1,5 @@
-/* pool_world - a pool of real judges and a real Python, a definition to verify in the pool, and checks of the results.
+/* pool_world - a pool with real judges and a real Python, a definition that the pool verifies, and checks of the
+ * results.
  *
  * Judges are forked from the test program, as they are from reftest itself. Most tests share one pool, so each test
  * also checks that the previous reference left the pool in working order. */
@@ -44,7 +45,7 @@ static const struct job rmsnorm = {
     .constants = {{"eps", 1e-6, "name", ""}}, .constant_count = 1, .rules = rules, .root = "/",
 };
 
-/* Lines of Python that begin a reference and its run(). `x` and `w` are the inputs, and `y` is the correct output. */
+/* The first lines of the Python references. `x` and `w` are the inputs, and `y` is the correct output. */
 #define HEAD "import os, sys, time, ctypes\nimport torch\n"
 #define RUN "def run(hidden_states, weight):\n    x, w = hidden_states, weight\n" \
 	    "    y = x * torch.rsqrt(x.double().pow(2).mean(-1, keepdim=True) + 1e-6).float() * w\n"
@@ -67,7 +68,8 @@ static const char *python(void)
 	return path;
 }
 
-/* Returns what the pool needs to start judges with the kernels library of this build. Opens the library only once. */
+/* Describes to the pool how to start judges with the kernels library of this build. The first call opens the
+ * library. */
 static inline struct judge_program test_judge(void)
 {
 	static struct kernels kernels;
@@ -145,7 +147,7 @@ static inline void expect(const struct pool_result *result, enum status status, 
 		         message, result->printed == NULL ? "" : result->printed);
 }
 
-/* A correct reference passes, whatever the reference before it did to the pool. */
+/* Checks that a correct reference passes, so the previous reference did no harm to the pool. */
 static inline void expect_all_is_well(struct setting *setting)
 {
 	struct pool_result result = verify(setting, CORRECT);
@@ -174,8 +176,8 @@ static inline int tear_down(void **state)
 
 /* ---- the program ---- */
 
-/* Returns the path of the file to which tell_outside() writes. A test program that this program starts uses the same
- * file. */
+/* Returns the path of the file to which tell_outside() writes. A child program inherits the path through the
+ * environment. */
 static inline const char *tells_path(void)
 {
 	char path[64];
@@ -196,9 +198,9 @@ static inline void remove_tells(void)
 	unlink(tells_path());
 }
 
-/* Lets references report to a test, although references cannot reach the test's files. tell_outside() appends a byte to
- * the file of open_tells; exists_outside(path) says whether a file in /tmp exists. The runner opens the file of
- * open_tells and /tmp before the runner confines itself. */
+/* Gives references two functions, although references cannot reach the test's files. tell_outside() appends a byte to
+ * the file that open_tells opens; exists_outside(name) returns whether a file exists in /tmp. The functions work
+ * because the runner opens that file and /tmp before it enters its sandbox. */
 static inline void let_references_tell(const char *here)
 {
 	char script[4096];
@@ -220,8 +222,8 @@ static inline void let_references_tell(const char *here)
 	atexit(remove_tells);
 }
 
-/* Opens the file to which tell_outside() writes, and goes to the end of the file. Each later call of tell_outside() by
- * a reference adds one byte that the test can read there. */
+/* Opens the file to which tell_outside() writes, and moves to the end of the file. For each later call of
+ * tell_outside(), the test can read one byte. */
 static inline int open_tells(void)
 {
 	int fd = open(tells_path(), O_RDONLY | O_CLOEXEC);
@@ -230,8 +232,8 @@ static inline int open_tells(void)
 	return fd;
 }
 
-/* In an installation, some files are beside the reftest executable. Makes the program use the copies in the build
- * folder. */
+/* Makes the program use the kernels library and the scripts of the build folder. In an installation, they lie beside
+ * the reftest executable. */
 static inline void find_build(void)
 {
 	const char *build = getenv("REFTEST_BUILD");
@@ -244,7 +246,8 @@ static inline void find_build(void)
 	let_references_tell(here);
 }
 
-/* A test's main calls pool_main first. pool_main selects all tests, or the test that the command line names. */
+/* The main function of a test calls pool_main first. pool_main selects the tests that the command line names, or all
+ * tests if the command line names none. */
 static inline void pool_main(int argc, char **argv)
 {
 	find_build();

@@ -1,5 +1,6 @@
-/* problem_builder - builds problems in a few lines of C, and cases of a problem. A case has the inputs as the family
- * fills them, the outputs of the family's oracle, and room for outputs that the test computes. */
+/* problem_builder - functions with which a test builds a problem in a few lines of C, and cases of the problem. The
+ * family fills the inputs of a case and its oracle computes the expected outputs. The case also has memory for the
+ * outputs that the test computes. */
 #ifndef REFTEST_TESTS_BUILT_H
 #define REFTEST_TESTS_BUILT_H
 
@@ -42,14 +43,14 @@ static inline void start_problem(struct built *b, const char *name, const char *
 	                                 .outputs = b->outputs};
 }
 
-/* Adds an axis of the size `value`; with 0, the axis is a var axis. */
+/* Adds an axis of length `value`. If `value` is 0, adds a var axis. */
 static inline int add_axis(struct built *b, const char *name, int64_t value)
 {
 	b->axes[b->problem.axis_count] = (struct op_axis){name, value == 0, value};
 	return b->problem.axis_count++;
 }
 
-/* `shape` has axis names with blanks between them; NULL makes a Python scalar. */
+/* `shape` lists the names of the axes, separated by blanks. If `shape` is NULL, the argument is a Python scalar. */
 static inline struct op_arg make_arg(const struct built *b, const char *name, enum dtype dtype, const char *shape)
 {
 	struct op_arg arg = {.name = name, .dtype = dtype, .rank = shape == NULL ? OP_SCALAR : 0};
@@ -107,7 +108,7 @@ static inline struct tensor make_tensor(const struct op_case *c, const struct op
 	return t;
 }
 
-/* Allocates and fills the inputs and allocates the outputs; does not compute the truth. */
+/* Allocates and fills the inputs, and allocates the outputs. Does not call the oracle. */
 static inline void make_inputs_of(struct world *w, const struct op *op, const struct op_problem *problem,
 				  const int64_t *axis, uint64_t seed, uint32_t given, int edge, enum op_contents states)
 {
@@ -183,8 +184,8 @@ static inline int rows_of(const struct op *op, const struct op_problem *problem,
 	return rows;
 }
 
-/* Returns true if the answer passes by the judge's own rule: op.judge if the family has one, else the elementwise rule
- * for every output. */
+/* Returns true if w->answer passes. Decides as the judge does: with op.judge if the family has this function, else with
+ * the elementwise tolerance rule of each output. */
 static inline bool passes(const struct world *w, const char *what)
 {
 	bool passed = true;

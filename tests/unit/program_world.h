@@ -1,6 +1,6 @@
-/* program_world - a dataset of four small definitions, and checks of its store and its files. In this dataset, a test
- * runs the real program with planted faults (tests/faults/); a run takes a few milliseconds. The tests need build/. A
- * process can have only one world at a time. */
+/* program_world - a dataset of four small definitions, and checks of its store and its files. A test runs the real
+ * program on this dataset with planted faults (tests/faults/). A run takes a few milliseconds. The tests need a
+ * finished build in build/. A process can have only one world at a time. */
 #ifndef REFTEST_TESTS_PROGRAM_WORLD_H
 #define REFTEST_TESTS_PROGRAM_WORLD_H
 
@@ -30,7 +30,7 @@
 
 enum { WORLD_PATH = 256, WORDS = 12, RUN_LIMIT_S = 60, OUTPUT_MAX = 1 << 20, FILE_LIMIT = 8 << 20, KNOWN_MAX = 512 };
 
-/* A verdict in the form in which the store has it. */
+/* A verdict as the store has it. */
 struct known {
 	struct digest subject, witness, text;
 	enum status status;
@@ -126,7 +126,7 @@ static void remove_tree(const char *path)
 	nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Copies the folder `from` to `to`, and deletes an older `to` first. */
+/* Copies the folder `from` to `to`. If `to` exists, deletes it first. */
 static void copy_tree(const char *from, const char *to)
 {
 	remove_tree(to);
@@ -138,7 +138,8 @@ static void copy_tree(const char *from, const char *to)
 
 /* --- The dataset ------------------------------------------------------------------------------------------------ */
 
-/* Writes a definition; `word` tells tests/faults/interpreter.c how its reference behaves. */
+/* Writes a definition. Its reference returns `word`, which tells tests/faults/interpreter.c how the reference
+ * behaves. */
 static inline void define(const struct world *w, const char *name, const char *word)
 {
 	char path[64], text[1024];
@@ -155,7 +156,8 @@ static inline void define(const struct world *w, const char *name, const char *w
 	write_text(in_root(w, path), text);
 }
 
-/* A definition's text and its expected verdict, before and after an edit that keeps the number of bytes. */
+/* The expected verdict of a definition: for the texts before an edit (first_texts) and after it (second_texts). The
+ * edit keeps the sizes of the files. */
 struct expected {
 	const char *name, *status;
 };
@@ -189,7 +191,7 @@ static void redirect(const char *path, int to)
 		_exit(126);
 }
 
-/* Sets up the child process, then executes the program. */
+/* Runs in the child process: sets up the environment, then executes the program. */
 static void become(const struct world *w, const char *const *words)
 {
 	char *argv[WORDS + 2] = {(char *)(uintptr_t) "reftest"}, program[PATH_MAX + 64];
@@ -219,8 +221,8 @@ static void become(const struct world *w, const char *const *words)
 	_exit(127);
 }
 
-/* Runs the program in the root and returns its wait status. The fault strikes at call number `at`; `out` and `err`
- * receive what the program printed. */
+/* Runs the program in the root and returns its wait status. The fault occurs at the call with the number `at`. w->out
+ * and w->err receive what the program printed. */
 static int run_with(struct world *w, const char *const *words, enum fault fault, long at)
 {
 	int status;
@@ -259,8 +261,8 @@ static const char *printed(const struct buf *text)
 }
 
 /* Returns NULL if every definition has the correct verdict for its text, else the name of a definition with another
- * verdict. With `partly`, a definition may lack its verdict: in a run with --cached-only, or if a fault struck the
- * run. */
+ * verdict. If `partly`, a definition may have no verdict, because the run used --cached-only or because a fault
+ * occurred. */
 static inline const char *wrong_status(const struct world *w, const struct expected *expected, bool partly)
 {
 	static char why[256];
@@ -300,8 +302,8 @@ static void know(const struct verdict_line *record, int64_t left, void *context)
 	arena_free(&arena);
 }
 
-/* Reads every verdict of the store below `root`. Skips all other rows, because these rows only fill the store. Returns
- * -1 if the store cannot be read. */
+/* Reads every verdict of the store below `root`. Skips the rows of fill_cache, which only make the store larger.
+ * Returns -1 if the store cannot be read. */
 static inline int read_known(const char *root, struct known_list *out)
 {
 	struct store_options options = {.read_only = true};
@@ -376,7 +378,7 @@ static inline void must_run(struct world *w, const char *const *words, int code)
 
 enum { BULK = 80, BULK_BYTES = 30000 };
 
-/* Stores enough old, unneeded verdicts to make gc rewrite the store's file. */
+/* Stores so many old, unneeded verdicts that gc rewrites the store's file. */
 static inline void fill_cache(const struct world *w)
 {
 	struct store_options options = {.read_only = false};
@@ -426,7 +428,7 @@ static int is_left(const char *path, const struct stat *st, int type, struct FTW
 	return 1;
 }
 
-/* Returns NULL, or the name of a file or folder that may exist only while a process runs. */
+/* Returns the name of a file or folder that should exist only while a process runs, or NULL if there is none. */
 static inline const char *leftover(const struct world *w)
 {
 	return nftw(w->root, is_left, 16, FTW_PHYS) == 1 ? left_lying : NULL;
@@ -444,8 +446,8 @@ static void make_faults(struct world *w)
 	close(fd);
 }
 
-/* The program trusts the stat of a file only if the file was last written more than a few seconds ago. Adding STILL_S
- * to the program's clock therefore makes every file look old enough to be trusted. */
+/* The program trusts the stat of a file only if the file was last written more than a few seconds ago. If the program's
+ * clock is ahead by STILL_S seconds, every file looks old enough to be trusted. */
 enum { STILL_S = 10 };
 
 static void world_make(struct world *w)

@@ -6,7 +6,8 @@
 
 #include "tests/unit/recurrence_world.h"
 
-/* Groups of mistakes that occur together in a family. */
+/* Groups of mistakes. Each group applies to a kind of family, for example OF_DELTA to the families with a delta
+ * rule. */
 #define OF_GATES                                                                                                     \
 	DECAY_LEFT_OUT, DECAY_NO_EXPONENTIAL, DECAY_BY_2, DECAY_2_PERCENT, DECAY_AFTER_LEARNING, DECAY_OF_THE_FIRST_HEAD
 #define OF_KEY_GATES OF_GATES, DECAY_OF_THE_FIRST_KEY, DECAY_OF_THE_TOKEN_BEFORE
@@ -20,7 +21,8 @@ struct family_problem {
 	struct op_problem problem;
 	const char *inputs; /* expected digest of the inputs (assert_inputs_are) */
 	int edges;          /* number of --edge cases of the problem */
-	/* the mistakes that are specific to the family, ended by NONE; general mistakes are tested in every family */
+	/* ended by NONE; the mistakes that only this family can have, because the mistakes of all families are tested
+	 * separately */
 	enum mistake mistakes[24];
 };
 
@@ -34,10 +36,11 @@ struct family {
 	const struct op *op;
 	const struct family_problem *problems;
 	int count;
-	int packed; /* index of a problem with an optional state and cu_seqlens; its tensors come from a workload */
+	int packed; /* index of a problem with an optional state and cu_seqlens; some tests let a workload provide its
+		     * tensors */
 	const struct refused *refused;
 	int refused_count;
-	/* Sets a Python scalar of problem `scalar_of` to a value that a workload may not provide; op.check then says
+	/* Sets a Python scalar of problem `scalar_of` to an invalid value; the message of op.check must then contain
 	 * `scalar_part`. NULL: the family has no Python scalar with invalid values. */
 	void (*spoil_scalar)(struct trial *t, const struct recurrence_roles *roles);
 	int scalar_of;
@@ -67,8 +70,7 @@ static inline void correct_references_pass_in_both_forms(void **state)
 	}
 }
 
-/* Returns true if a general mistake applies to the problem, that is, if the problem has the inputs that the mistake
- * needs. */
+/* Returns true if the problem has the inputs that a general mistake needs. */
 static inline bool can_have(const struct op_problem *problem, enum mistake mistake)
 {
 	struct recurrence_roles roles = recurrence_roles_of(problem);
@@ -122,7 +124,7 @@ static inline int64_t rows_all(const struct tensor *tensor, double value)
 	return rows;
 }
 
-/* Returns the number of sequences of the case, and sets `empty` to the number of sequences without a token. */
+/* Returns the number of sequences of the case. Sets `empty` to the number of sequences that have no token. */
 static inline int64_t sequences_of(const struct trial *t, int64_t *empty)
 {
 	struct recurrence_roles roles = recurrence_roles_of(t->problem);
@@ -176,7 +178,8 @@ static inline void assert_forgets_all(const struct trial *t)
 	assert_int_equal(rows_all(gate, -100) * gate->shape[gate->rank - 1], gate->elements);
 }
 
-/* Checks that some rows of q and of k, but not all, are zeros; the operation must also normalise the rows of zeros. */
+/* Checks that some rows of q and k, but not all, are zeros. When a row of zeros is normalised, the result must be
+ * defined. */
 static inline void assert_rows_of_zeros(const struct trial *t)
 {
 	struct recurrence_roles roles = recurrence_roles_of(t->problem);
@@ -191,8 +194,8 @@ static inline void assert_rows_of_zeros(const struct trial *t)
 	}
 }
 
-/* Checks that the inputs of each edge case have the property that the name of the case promises. An edge case that is
- * not listed here fails. */
+/* Checks that the inputs of each edge case have the property that the name of the case promises. Fails for an edge case
+ * that this function does not know. */
 static inline int assert_edges_hold_what_they_say(const struct op *op, const struct op_problem *problem)
 {
 	static const struct {
@@ -234,7 +237,8 @@ static inline void edges_have_one_answer(void **state)
 
 /* --- inputs from a workload --------------------------------------------------------------------------------------- */
 
-/* Checks that an absent state means a state of zeros, and that scale 0 means 1 / sqrt(K). */
+/* Checks that an absent state has the same effect as a state of zeros, and scale 0 the same as the scale 1 /
+ * sqrt(K). */
 static inline void assert_absent_state_is_zeros(const struct op *op, const struct op_problem *problem)
 {
 	struct recurrence_roles roles = recurrence_roles_of(problem);
@@ -252,9 +256,9 @@ static inline void assert_absent_state_is_zeros(const struct op *op, const struc
 	trial_close(&t);
 }
 
-/* Opens a medium case whose tensors all come from a workload, and sets element `at` of input `input` to `value`. A
- * negative `at` counts from the end. op.check and op.oracle must reject the case with a message that contains `wanted`;
- * if `wanted` is NULL, both must accept the case. */
+/* Opens a medium case as if a workload provided all its tensors, and sets element `at` of input `input` to `value`. A
+ * negative `at` counts from the end of the tensor. op.check and op.oracle must reject the case with a message that
+ * contains `wanted`; if `wanted` is NULL, both must accept the case. */
 static inline void assert_given(const struct op *op, const struct op_problem *problem, int input, int64_t at,
                                 double value, const char *wanted)
 {
@@ -286,8 +290,8 @@ static inline void assert_scalar_refused(const struct family *family)
 	trial_close(&t);
 }
 
-/* NaN is rejected, and so are offsets that decrease, do not begin with 0 or do not end at the number of tokens.
- * Sequences without tokens are accepted. */
+/* Checks that these inputs are rejected: NaN, and offsets that decrease, do not begin with 0 or do not end at the
+ * number of tokens. Sequences without tokens are accepted. */
 static inline void inputs_from_a_workload_are_checked(void **state)
 {
 	const struct family *family = *state;

@@ -1,6 +1,6 @@
 /* recurrence_world - problems of gla, simple_gla, delta_rule, gated_delta_rule and kda, and emulations of their
- * references in float32. An emulation is recurrent or chunked, and can contain a mistake that people make. The expected
- * results are in recurrence_family.h. */
+ * references in float32. An emulation is recurrent or chunked, and can contain a planted mistake. recurrence_family.h
+ * has the expected results. */
 #ifndef REFTEST_TESTS_RECURRENCE_WORLD_H
 #define REFTEST_TESTS_RECURRENCE_WORLD_H
 
@@ -145,7 +145,7 @@ static inline float activated(const struct emulation *m, int64_t place, int64_t 
 	return -rate * x;
 }
 
-/* The logarithm of the factor by which token `token` decays key element j in a state; h is the state's value head. */
+/* Returns the logarithm of the factor by which a token decays key element j of the state of value head h. */
 static inline float log_gate(const struct emulation *m, int64_t token, int64_t first, int64_t h, int64_t j)
 {
 	const struct recurrence_roles *roles = &m->roles;
@@ -195,7 +195,7 @@ static inline float scale_of(const struct emulation *m)
 	return (float)m->modes.scale * (m->mistake == SCALE_2_PERCENT ? 1.02f : 1);
 }
 
-/* Updates column v of the state, [K], with one token, and returns element v of the output. */
+/* Updates column v of the state with one token, and returns element v of the output. The column has K elements. */
 NOT_INSTRUMENTED
 static inline float learn(const struct emulation *m, int64_t token, int64_t h, int64_t v, const float *left,
                           const float *q, const float *k, float *s)
@@ -241,7 +241,8 @@ static inline void tokens_of(const struct emulation *m, int64_t n, int64_t *firs
 	*end -= m->mistake == LAST_TOKEN_LEFT_OUT && *end > *first;
 }
 
-/* Index in the state tensors: sequence n, value head h, key element j, value element v. */
+/* Returns the index of an element in the state tensors. n: sequence, h: value head, j: key element, v: value
+ * element. */
 static inline int64_t stored(const struct emulation *m, int64_t n, int64_t h, int64_t j, int64_t v)
 {
 	int64_t size = m->e.k_dim * m->e.v_dim;
@@ -297,12 +298,12 @@ static inline void recur_head(const struct emulation *m, int64_t n, int64_t h, f
 	write_state(m, n, h, state);
 }
 
-/* A chunk of tokens of one head: q, k, the cumulative sums of the logarithms of the gates, and the value that each
- * token writes; each is [CHUNK][dim]. */
+/* A chunk of tokens of one head. q, k, sum and learnt are [CHUNK][dim]. `sum` is the cumulative sum of the logarithms
+ * of the gates, and `learnt` is the value that each token writes. */
 struct chunk {
 	int64_t first, count;
 	float q[CHUNK][DIM_MOST], k[CHUNK][DIM_MOST], sum[CHUNK][DIM_MOST], since[CHUNK][DIM_MOST];
-	/* products of k (or q) of token i with k of token j, decayed from j to i */
+	/* [i][j]: the dot product of k (or q) of token i with k of token j, decayed from token j to token i */
 	float kk[CHUNK][CHUNK], qk[CHUNK][CHUNK];
 	float learnt[CHUNK][DIM_MOST];
 };
@@ -319,7 +320,8 @@ static inline void pair(const struct emulation *m, struct chunk *c, int64_t i, i
 	}
 }
 
-/* Element v of a product: row `a` of token i times `state`, the state before the chunk, decayed up to token i. */
+/* Returns element v of the product of row `a` of token i with `state`. `state` is the state before the chunk, and is
+ * decayed up to token i. */
 NOT_INSTRUMENTED
 static inline float earlier(const struct emulation *m, const struct chunk *c, const float *a, int64_t i, int64_t v,
                             const float *state)

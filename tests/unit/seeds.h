@@ -1,10 +1,9 @@
-/* seeds - reduces the tests of the op families in sanitized builds, in which the tests are several times slower than in
- * other builds.
+/* seeds - reduces the work of unit tests in builds with sanitizers, in which tests run several times slower.
  *
- * A seed changes the values but hardly the memory accesses, so sanitized builds use one seed, and the plain build the
- * number that a test names. Likewise, tests that damage each byte of a file damage only every BYTE_STEP-th byte in
- * sanitized builds. The step is odd, so that every bit is damaged in some byte. The inner loops of emulated references
- * are code of the tests alone, and are not instrumented. */
+ * A seed changes the values but hardly the memory accesses. Therefore sanitized builds use only one seed, and other
+ * builds use the number of seeds that the test names. A test that damages each byte of a file damages only every
+ * BYTE_STEP-th byte in sanitized builds. The step is odd, so that each of the 8 bits is damaged in some byte. The inner
+ * loops of emulated references are not instrumented, because they are only test code. */
 #ifndef REFTEST_TESTS_SEEDS_H
 #define REFTEST_TESTS_SEEDS_H
 

@@ -1,4 +1,4 @@
-/* store_world - gives each test a temporary root with its own store, and verdicts whose content follows from their
+/* store_world - gives each test a temporary root with a store of its own. The content of each verdict follows from its
  * number. */
 #ifndef REFTEST_TESTS_STORE_WORLD_H
 #define REFTEST_TESTS_STORE_WORLD_H
@@ -145,7 +145,7 @@ static inline void fill(struct place *p, int count, size_t length)
 
 /* --- the store's file as bytes ------------------------------------------------------------------------------------ */
 
-/* Overwrites bytes of data.mdb without LMDB's knowledge. */
+/* Overwrites bytes of data.mdb directly, without LMDB. */
 static inline void scribble(const struct place *p, off_t offset, const void *bytes, size_t length)
 {
 	int fd = open(in(p, "cache/data.mdb"), O_RDWR);
@@ -171,7 +171,7 @@ static inline char *slurp(const struct place *p, size_t *length)
 	return bytes;
 }
 
-/* LMDB uses the page size of the machine, up to 32 KiB. */
+/* LMDB uses the page size of the machine, but at most 32 KiB. */
 static inline size_t page_size(void)
 {
 	long size = sysconf(_SC_PAGESIZE);

@@ -1,4 +1,4 @@
-/* test_accepted_machines - checks what is remembered about the torch of an interpreter. */
+/* test_accepted_machines - checks when the program forgets the remembered version of torch. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,8 +11,8 @@
 #include "engine/accepted_machines.h"
 #include "engine/program.h"
 
-/* Without a cache, the version of torch is kept in memory. After a reference ran with another version, the old version
- * must be deleted from memory: otherwise each later request of `serve` would expect the old version. */
+/* Without a cache, the version of torch is kept in memory. If a reference runs with another version, the old version
+ * must be deleted from memory, because each later request of `serve` would otherwise expect it. */
 static void a_version_in_memory_is_forgotten(void **state)
 {
 	struct program program = {.torch_key = strdup("torch python"), .torch_fact = strdup("2.0.0")};

@@ -1,5 +1,5 @@
-/* test_action_result - a verdict written as an ActionResult reads back, and damaged bytes never make the reader leave
- * its buffer. */
+/* test_action_result - a verdict that was written as an ActionResult can be read again, and damaged bytes never make
+ * the reader read beyond its buffer. */
 #include "remote/action_result.h"
 
 #include <setjmp.h>
@@ -99,8 +99,8 @@ static void what_is_cut_or_garbled_is_none(void **state)
 	for (size_t at = 0; at < out.length; at++)
 		for (unsigned bit = 0; bit < 8; bit++) {
 			out.data[at] = (char)(out.data[at] ^ 1 << bit);
-			/* the return value is not checked: the reader accepts a flipped bit in the path or the
-			 * contents */
+			/* the return value is not checked, because the reader accepts some flipped bits (in the path or
+			 * the contents) */
 			reads(out.data, out.length);
 			out.data[at] = (char)(out.data[at] ^ 1 << bit);
 		}
@@ -112,7 +112,7 @@ static void what_is_cut_or_garbled_is_none(void **state)
 		reads(bytes, (size_t)i % sizeof bytes);
 	}
 	assert_false(reads("\x12\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11)); /* a length field of 2^64 - 1 */
-	assert_false(reads("\x0b\x0c", 2));					 /* a group */
+	assert_false(reads("\x0b\x0c", 2));					 /* a protobuf group */
 	buf_free(&out);
 }
 
@@ -122,7 +122,7 @@ static void contents_of_another_length_than_the_digest_says_are_refused(void **s
 
 	(void)state;
 	action_result_write(hash, "abc", 3, &out);
-	out.data[out.length - 6] = 4; /* size_bytes */
+	out.data[out.length - 6] = 4; /* changes size_bytes from 3 to 4 */
 	assert_false(reads(out.data, out.length));
 	buf_free(&out);
 }

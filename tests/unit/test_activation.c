@@ -31,7 +31,7 @@ static const struct op_problem problems[] = {
 
 enum mistake {
 	NONE,
-	NARROW, /* not a mistake: the activation is rounded to the dtype, as torch rounds it */
+	NARROW, /* a correct way: the activation is rounded to the dtype, as torch rounds it */
 	HALVES_SWAPPED,
 	HALVES_INTERLEAVED,
 	OTHER_ACTIVATION,
@@ -48,7 +48,7 @@ enum mistake {
 	CUBE_LEFT_OUT,
 	NAIVE_EXPONENTIAL,
 	LAST_ROW_LEFT_OUT,
-	CLAMPED, /* the mistakes below need gates beyond 1000 */
+	CLAMPED, /* the mistakes below are visible only if some gates exceed 1000 */
 	ALL_ZERO,
 };
 
@@ -122,7 +122,7 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 static const struct {
 	enum mistake mistake;
 	const char *name;
-	int kinds; /* one bit for each kind of activation whose output the mistake changes visibly */
+	int kinds; /* one bit for each kind of activation; set if the mistake changes its output visibly */
 } mistakes[] = {
     {HALVES_SWAPPED, "gate and factor swapped", 7},
     {HALVES_INTERLEAVED, "gate and factor interleaved", 7},

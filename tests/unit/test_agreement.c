@@ -1,5 +1,5 @@
-/* test_agreement - given which ground truths computed an output and which outputs differ, the right ground truth is
- * named as the outlier, or none. */
+/* test_agreement - ground truths differ: the one that is wrong (the outlier) is named if the differences show it, else
+ * none is named. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,30 +18,30 @@ struct row {
 };
 
 static const struct row table[] = {
-    /* Two ground truths differ: only the oracle can tell which one is the outlier. */
+    /* Two ground truths that differ: only the oracle can show which one is the outlier. */
     {"ab", "ab", "a", "a is the outlier, by comparison with the oracle on the CPU"},
     {"ab", "ab", "b", "b is the outlier, by comparison with the oracle on the CPU"},
     {"ab", "ab", NULL, "1 pair of ground truths differs and no single ground truth is the outlier"},
     {"ab", "ab", "ab", "1 pair of ground truths differs and no single ground truth is the outlier; the oracle on the CPU differs from all of the ground truths"},
     {"ab", "ab", "", "1 pair of ground truths differs and no single ground truth is the outlier; the oracle on the CPU differs from none of the ground truths"},
-    /* Two of three ground truths computed an output: the third neither counts nor can be named. */
+    /* Two of three ground truths computed an output: the third one has no vote and cannot be the outlier. */
     {"ac", "ac", "c", "c is the outlier, by comparison with the oracle on the CPU"},
     {"bd", "bd", NULL, "1 pair of ground truths differs and no single ground truth is the outlier"},
     {"bcd", "bd cd", NULL, "d is the outlier"},
     {"acd", "ac ad", NULL, "a is the outlier"},
-    /* Three ground truths: two that agree outvote the third. */
+    /* Three ground truths: if two agree, the third is the outlier. */
     {"abc", "ab ac", NULL, "a is the outlier"},
     {"abc", "ab bc", NULL, "b is the outlier"},
     {"abc", "ac bc", NULL, "c is the outlier"},
-    {"abc", "ab ac", "bc", "a is the outlier"}, /* if the votes do not show the outlier, the oracle decides */
+    {"abc", "ab ac", "bc", "a is the outlier"}, /* the votes show the outlier, so the oracle does not count */
     {"abc", "ab", "a", "a is the outlier, by comparison with the oracle on the CPU"}, /* c agrees with both a and b */
     {"abc", "bc", "c", "c is the outlier, by comparison with the oracle on the CPU"},
     {"abc", "ab", NULL, "1 pair of ground truths differs and no single ground truth is the outlier"},
     {"abc", "ab ac bc", NULL, "3 pairs of ground truths differ and no single ground truth is the outlier"},
     {"abc", "ab ac bc", "ab", "3 pairs of ground truths differ and no single ground truth is the outlier: a and b differ from the oracle on the CPU"},
     {"abc", "ab ac bc", "b", "b is the outlier, by comparison with the oracle on the CPU"},
-    /* Four ground truths: three against one; two against two; one against two, where the fourth agrees with both
-     * sides. */
+    /* Four ground truths. Three may differ from one, or two from two, or two from one while the fourth agrees with
+     * all. */
     {"abcd", "ab ac ad", NULL, "a is the outlier"},
     {"abcd", "ad bd cd", NULL, "d is the outlier"},
     {"abcd", "ac ad bc bd", NULL, "4 pairs of ground truths differ and no single ground truth is the outlier"},
@@ -89,7 +89,7 @@ static void the_outlier_is_named(void **state)
 	}
 }
 
-/* The outlier is the same whatever its place in the list of four. */
+/* The result does not depend on the outlier's place in the list of four ground truths. */
 static void the_order_of_ground_truths_does_not_change_the_outlier(void **state)
 {
 	(void)state;
@@ -105,7 +105,8 @@ static void the_order_of_ground_truths_does_not_change_the_outlier(void **state)
 		assert_int_equal(agreement_alone_by(&agreement, &vote), -1);
 		vote.against[first] = true;
 		assert_int_equal(agreement_alone_by(&agreement, &vote), first);
-		agreement.answered[first] = false; /* the oracle differs from a ground truth that computed no output */
+		agreement.answered[first] = false; /* the oracle differs from this ground truth, but this ground truth
+						    * computed no output */
 		assert_int_equal(agreement_alone_by(&agreement, &vote), -1);
 	}
 }
@@ -121,8 +122,8 @@ static void a_ground_truth_that_agrees_is_no_outlier(void **state)
 	assert_int_equal(agreement_alone(&agreement), -1);
 }
 
-/* If no finer ground truth was called, a coarse ground truth alone decides the case. If a finer ground truth was called
- * and failed, a coarse one does not replace it. */
+/* A coarse ground truth decides the case alone if no finer ground truth was called. It does not decide the case if a
+ * finer ground truth was called and failed. */
 static void coarse_outputs_do_not_replace_a_finer_ground_truth_that_failed(void **state)
 {
 	enum { COARSE, FINE, EXACT, COUNT };

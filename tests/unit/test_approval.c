@@ -1,4 +1,5 @@
-/* Files of approved references are read as they were written, and every change to one is noticed. */
+/* test_approval - the file of an approved reference is read as it was written, and every change of the file is
+ * noticed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +53,7 @@ static void what_was_written_is_read(void **state)
 	arena_free(&arena);
 }
 
-/* Spacing between the values does not count, so a formatter may change the spacing. */
+/* A change of the spaces between values is no error, so a formatter may make one. */
 static void spacing_does_not_count(void **state)
 {
 	(void)state;
@@ -70,7 +71,7 @@ static void spacing_does_not_count(void **state)
 	arena_free(&arena);
 }
 
-/* Every byte of the file counts, except spacing. */
+/* A change of any byte other than a space or line break is an error. */
 static void every_change_is_an_error(void **state)
 {
 	(void)state;
@@ -100,7 +101,7 @@ static void every_change_is_an_error(void **state)
 	buf_free(&text);
 }
 
-/* If a file was copied to another name, it is the approval of another definition. */
+/* A file that is copied to another name is refused, because it approves another definition. */
 static void the_definition_must_have_its_name(void **state)
 {
 	(void)state;

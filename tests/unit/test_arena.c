@@ -19,7 +19,7 @@ static void memory_is_zeroed_aligned_and_apart(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 300; i++) {
-		size_t size = i * i; /* the last sizes are larger than a block */
+		size_t size = i * i; /* the last sizes are larger than a block of the arena */
 
 		blocks[i] = arena_alloc(&arena, size);
 		assert_int_equal((uintptr_t)blocks[i] % 16, 0);
@@ -33,7 +33,7 @@ static void memory_is_zeroed_aligned_and_apart(void **state)
 	assert_ptr_not_equal(arena_alloc(&arena, 0), arena_alloc(&arena, 0));
 	arena_free(&arena);
 	assert_null(arena.block);
-	assert_non_null(arena_alloc(&arena, 1)); /* usable again */
+	assert_non_null(arena_alloc(&arena, 1)); /* a freed arena can be used again */
 	arena_free(&arena);
 	arena_free(&arena);
 }
@@ -55,7 +55,7 @@ static void strings_are_copies_with_a_nul(void **state)
 	arena_free(&arena);
 }
 
-/* Exit status of a child process that allocates `count` times `size` bytes. */
+/* Returns the exit status of a child process that allocates `count` times `size` bytes. */
 static int status_of(size_t count, size_t size)
 {
 	struct arena arena = {0};

@@ -1,5 +1,5 @@
-/* test_attested_dimensions - expressions over configurations, and contradictions between a definition's axes and its
- * name, its description or its models. */
+/* test_attested_dimensions - expressions over the configuration of a model, and contradictions between the axes of a
+ * definition and its name, description or models. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -90,8 +90,8 @@ static void expressions_have_exact_values(void **state)
 	}
 }
 
-/* Evaluates every expression of every architecture, for every model in the table with this architecture. Each
- * expression must be valid, and the table must have every field that the architecture requires. */
+/* Evaluates each expression of an architecture for every model that has this architecture. Each expression must be
+ * valid, and the table must have every field that the architecture requires. */
 static void every_model_of_the_table_fits_its_architecture(void **state)
 {
 	static const char *const models[] = {"llama-3.1-8b",  "mistral-7b-v0.1", "qwen2.5-7b",	"qwen3-8b",	 "phi-4",	 "olmo-2-7b",
@@ -174,12 +174,12 @@ static void names_and_descriptions_are_held_against_axes(void **state)
 	expect(attest("x_v1", "x", "", NULL, 0, &words, 1, &arena), "the name says v1,");
 	expect(attest("x_h32_kv4_d128", "x", "", NULL, 0, axes, 4, &arena), "the name says kv4, but axis 'num_kv_heads' is 8");
 	expect(attest("x_h32_kv8_d64", "x", "", NULL, 0, axes, 4, &arena), "the name says d64, but axis 'head_dim' is 128");
-	/* "h" may be the head dimension where "nh" is the number of heads */
+	/* if "nh" is the number of heads, "h" may be the head dimension */
 	expect(attest("x_nh32_h128", "x", "", NULL, 0, axes, 4, &arena), NULL);
 	expect(attest("x_nh32_h64", "x", "", NULL, 0, axes, 4, &arena), "the name says h64, but axis 'num_qo_heads' is 32");
 	expect(attest("x_h64", "x", "", NULL, 0, axes + 2, 1, &arena), NULL);
-	/* A part such as "topk8" is ignored if its letters stand for no axis of the definition. Each part of a
-	 * definition's name must match as a whole. */
+	/* A part of the name such as "topk8" is ignored if its letters stand for no axis of the definition. A part is
+	 * also ignored if it is not only letters and a number ("h32x"). */
 	expect(attest("x_topk8_v2_h32x_fp8_z9", "x", "", NULL, 0, axes, 4, &arena), NULL);
 	expect(attest("x", "x", "with head_dim = 64 and more", NULL, 0, axes, 4, &arena), "the description says head_dim = 64");
 	expect(attest("x", "x", "q: num_qo_heads * head_dim = 4096; qo/head_dim=4; my_head_dim=3; head_dim = 256/2", NULL, 0, axes, 4, &arena), NULL);
@@ -203,8 +203,8 @@ static void models_explain_axes_at_some_degree(void **state)
 	expect(attest("x", "gqa_paged", "", by_four, 2, gqa, 3, &arena), "degrees tried: tp 4 by its tag");
 	expect(attest("x", "gqa_paged", "", by_three, 2, gqa, 3, &arena), "no module of llama-3.1-8b can be divided by tp:3: in self_attn.attn");
 	expect(attest("x", "gqa_paged", "", other_case, 2, gqa, 3, &arena), "degrees tried: tp 4 by its tag");
-	/* 16 and 2 heads on each device: qwen3-30b-a3b (32 and 4) on two devices, or llama-3.1-70b (64 and 8) on
-	 * four */
+	/* 16 query heads and 2 kv heads on each device: qwen3-30b-a3b has 32 and 4 on two devices; llama-3.1-70b has 64
+	 * and 8 on four devices */
 	gqa[1].value = 2;
 	expect(attest("x", "gqa_paged", "", shared, 3, gqa, 3, &arena), NULL);
 	expect(attest("x", "gqa_paged", "", wrong, 3, gqa, 3, &arena), "degrees tried: tp 8 by its tag");
@@ -220,7 +220,7 @@ static void models_explain_axes_at_some_degree(void **state)
 	norm[0].value = 4096;
 	expect(attest("x", "rmsnorm", "", plain, 1, norm, 1, &arena), NULL);
 	expect(attest("x", "rmsnorm", "", both, 2, norm, 1, &arena), "no module of qwen3-14b");
-	/* qkv_proj at tp 4 */
+	/* the matrix of qkv_proj at tp 4 has these sizes */
 	expect(attest("x", "gemm", "", plain, 1, gemm, 3, &arena), NULL);
 	gemm[1].value = 1537;
 	expect(attest("x", "gemm", "", plain, 1, gemm, 3, &arena), "axis 'N' is 1537");
@@ -231,8 +231,8 @@ static void models_explain_axes_at_some_degree(void **state)
 	arena_free(&arena);
 }
 
-/* The table's row of mistral-7b has no vocab_size, because the versions of mistral-7b have different sizes. So a head
- * of mistral-7b may have any number of rows. */
+/* The table's row of mistral-7b has no vocab_size, because the versions of mistral-7b have different vocabularies.
+ * Therefore the output projection (lm_head) of mistral-7b may have any number of rows. */
 static void fields_that_the_table_lacks_contradict_nothing(void **state)
 {
 	const char *tags[] = {"model:mistral-7b"};

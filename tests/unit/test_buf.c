@@ -1,5 +1,5 @@
-/* test_buf - the growing byte buffer: appended bytes end in NUL, room is allocated before it is written, and strings
- * and numbers become valid JSON. */
+/* test_buf - the growing byte buffer: a NUL follows the appended bytes, memory is reserved before it is written, and
+ * strings and numbers become valid JSON. */
 #include "base/buf.h"
 
 #include <float.h>
@@ -130,7 +130,7 @@ static void numbers_are_short_and_read_back_the_same(void **state)
 	buf_free(&buf);
 }
 
-/* Writes the number with more and more digits, until the text reads back as the same number. */
+/* Writes the number with the fewest digits (at least 6) with which the text reads back as the same number. */
 static void write_plainly(char text[40], double value)
 {
 	for (int digits = 6; digits <= 17; digits++) {
@@ -173,7 +173,7 @@ static void numbers_have_the_fewest_digits(void **state)
 		expect_plain_number((double)(float)fmod(value, 1e30));
 		expect_plain_number((double)(int64_t)(bits >> (i % 64)));
 		expect_plain_number(round(fmod(value, 1e12)) * pow(10, i % 30 - 15));
-		expect_plain_number((double)(bits >> 40) * DBL_TRUE_MIN); /* subnormal */
+		expect_plain_number((double)(bits >> 40) * DBL_TRUE_MIN); /* a subnormal number */
 	}
 }
 

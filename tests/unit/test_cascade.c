@@ -42,7 +42,7 @@ enum mistake {
 	NONE,
 	NATURAL_THROUGHOUT,
 	NATURAL_LOGARITHM_AT_THE_END,
-	THROUGH_NATURAL, /* not a mistake: s is multiplied by ln 2, and then exp is used instead of exp2 */
+	THROUGH_NATURAL, /* a correct way: s is multiplied by ln 2, and then exp is used instead of exp2 */
 	NOT_NORMALISED,
 	AVERAGED,
 	MAX_KEPT,
@@ -98,7 +98,7 @@ static bool is_merged(const struct trial *t, int64_t token, enum mistake mistake
 	return merge != (mistake == MASK_TURNED_ROUND) || mistake == MASK_IGNORED;
 }
 
-/* Sets the answer for token `at` to the token's own state, as if nothing were merged. */
+/* Sets the answer for token `at` to the token's first state, as if nothing were merged. */
 static void keep_head(struct trial *t, int64_t at)
 {
 	struct cascade_roles roles = cascade_roles_of(t->problem);
@@ -179,7 +179,7 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 static const struct {
 	enum mistake mistake;
 	const char *name;
-	int problems; /* one bit for each problem in which this way is a mistake */
+	int problems; /* bit p is set if this is a mistake in problem p */
 } mistakes[] = {
     {NATURAL_THROUGHOUT, "natural for base 2", 63},
     {NATURAL_LOGARITHM_AT_THE_END, "natural logarithm at the end", 63},
@@ -221,8 +221,8 @@ static void every_planted_mistake_fails_at_the_medium_size(void **state)
 			}
 }
 
-/* Checks the defining property of the operation with real attention: if attention is computed over two parts of the
- * keys, the merged result equals attention over all keys. */
+/* Checks the defining property of the operation with real attention: attention over two parts of the keys, merged,
+ * equals attention over all keys. */
 static void merging_the_parts_of_a_softmax_gives_the_whole(void **state)
 {
 	struct trial t;

@@ -1,4 +1,5 @@
-/* Chains of operations: which texts are accepted, the sum of the bounds, and the computed values. */
+/* test_chain_plan - chains of operations: which texts are accepted, the sum of the error bounds, and the computed
+ * values. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +11,7 @@
 
 static const struct kernels_api api = {.find = op_find};
 
-/* Two norms, one after the other. */
+/* The axes of a chain of two norms, where the second norm takes the output of the first. */
 static const struct op_axis axes[] = {{"rows", true, 0}, {"hidden", false, 4}};
 static const struct op_arg inputs[] = {{.name = "x", .dtype = DTYPE_FLOAT32, .rank = 2, .axis = {0, 1}},
 				       {.name = "w", .dtype = DTYPE_FLOAT32, .rank = 1, .axis = {1}}};
@@ -59,7 +60,8 @@ static void a_chain_computes_what_its_steps_compute(void **state)
 	(void)state;
 	assert_int_equal(chain_plan_compute(plan_of("[" FIRST "," SECOND "]", &arena), &one, in, out, &err), 0);
 	for (int i = 0; i < 8; i++)
-		assert_float_equal(y[i], 2, 1e-6); /* a norm times 2, normed again, times 2 */
+		assert_float_equal(y[i], 2, 1e-6); /* the chain normalises, multiplies by 2, normalises again, and
+						    * multiplies by 2 again */
 	arena_free(&arena);
 }
 

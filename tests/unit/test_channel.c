@@ -1,5 +1,5 @@
-/* test_channel - lines and file descriptors pass between processes intact, and a peer that breaks the protocol does no
- * harm. */
+/* test_channel - lines and file descriptors arrive unchanged in another process, and a peer that breaks the protocol
+ * does no harm. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -124,14 +124,16 @@ static void descriptors_travel_and_none_is_leaked(void **state)
 	channel_send(&pair.ours, "take", 4, fds, 2);
 	channel_send(&pair.ours, "again", 5, fds, 2);
 	assert_int_equal(channel_read(&pair.theirs), CHANNEL_DATA);
-	taken = channel_take_fd(&pair.theirs); /* the write end is the descriptor that arrived last */
+	taken = channel_take_fd(&pair.theirs); /* returns the last descriptor of the message, which is the write end of
+					        * the pipe */
 	assert_true(taken >= 0);
 	assert_int_equal(channel_take_fd(&pair.theirs), -1);
 	assert_true(fcntl(taken, F_GETFD) & FD_CLOEXEC);
 	assert_int_equal(write(taken, "b", 1), 1);
 	assert_int_equal(read(fds[0], &byte, 1), 1);
 	assert_int_equal(byte, 'b');
-	channel_read(&pair.theirs); /* the receiver never fetches the second pair of descriptors */
+	channel_read(&pair.theirs); /* receives the second pair of descriptors, which nobody takes; channel_close must
+				     * close them */
 	close(taken);
 	close(fds[0]);
 	close(fds[1]);
@@ -147,8 +149,8 @@ static bool readable(int fd)
 	return poll(&poll_fd, 1, 0) == 1;
 }
 
-/* A loop that waits on one epoll wakes up only if there is something to read, or if the unsent part of a message can be
- * sent. */
+/* A loop that waits on an epoll instance wakes up only if the channel can be read, or if it can send the rest of a
+ * message. */
 static void a_loop_is_woken_when_there_is_something_to_do(void **state)
 {
 	enum { SIZE = 4 << 20 };

@@ -1,5 +1,5 @@
-/* test_checksummed_record - binary records: a written record reads back, and a damaged, copied or cut one is
- * rejected. */
+/* test_checksummed_record - binary records: a record can be read after it was written, and a damaged, copied or
+ * truncated record is rejected. */
 #include "cache/checksummed_record.h"
 
 #include <setjmp.h>
@@ -22,7 +22,7 @@ static struct buf written(void)
 
 static bool checks_out(const void *bytes, size_t length)
 {
-	/* an allocation of exactly this size, so that a sanitizer sees a read beyond the end */
+	/* the allocation has exactly this size, so that a sanitizer detects a read beyond the end */
 	char *copy = malloc(length + 1);
 	struct reader reader;
 
@@ -129,7 +129,7 @@ static void reading_past_the_end_gives_zeros_and_stays_bad(void **state)
 	size_t length = 5;
 
 	(void)state;
-	assert_null(record_get_bytes(&reader, &length)); /* the length says 9, but 2 bytes follow */
+	assert_null(record_get_bytes(&reader, &length)); /* the length field is 9, but only 2 bytes follow */
 	assert_int_equal(length, 0);
 	assert_true(reader.bad);
 	reader.left = sizeof bytes;

@@ -1,5 +1,5 @@
-/* test_compare - the tolerance rule and the figures of a comparison equal those of a simple second implementation, and
- * each kind of difference that matters is found. */
+/* test_compare - the tolerance rule and the figures of a comparison give the same results as a simple second
+ * implementation, and each kind of difference is found. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -107,8 +107,8 @@ static void assert_same_figures(const struct metrics *got, const struct metrics 
 	assert_true(fabs(got->cosine - want->cosine) <= 1e-12);
 }
 
-/* Fills two tensors of a dtype with values near each other. If `odd` is above 0, about one of every `odd` elements is
- * NaN or infinite. */
+/* Fills two tensors of a dtype with values near each other. If `odd` is above 0, about one element of every `odd`
+ * elements is NaN or infinite. */
 static void make_pair(void *a, void *b, enum dtype dtype, int64_t elements, int odd)
 {
 	static const double specials[] = {NAN, INFINITY, -INFINITY, 0, 1};
@@ -336,7 +336,7 @@ static void the_five_worst_places_are_those_of_a_search_through_all(void **state
 	for (uint64_t seed = 0; seed < 6; seed++) {
 		for (int64_t i = 0; i < elements; i++) {
 			float noise =
-			    /* few distinct values from seed 3 on, so that there are many ties */
+			    /* from seed 3 on there are few distinct values, so that there are many ties */
 			    uniform_signed(philox_bits(seed, i), seed < 3 ? 20 : 2);
 
 			truth[i] = seed < 3 ? uniform_signed(philox_bits(seed + 100, i), 20) : 1;
@@ -352,8 +352,8 @@ static void the_five_worst_places_are_those_of_a_search_through_all(void **state
 	free(reference);
 }
 
-/* Let q be the next double below d / (1 + g). Because products are rounded, q * (1 + g) may still equal d. Finds
- * numbers g and d for which q * (1 + g) equals d. Both are exact sums of a few powers of two. */
+/* Let q be the next double below d / (1 + g). Finds numbers g and d for which the rounded product q * (1 + g) is at
+ * least d, although q is less than d / (1 + g). Both g and d have few binary digits, so g + d is exact. */
 static void find_what_rounding_hides(double *g, double *d)
 {
 	for (*g = 2; *g < 4096; *g += 1)
@@ -367,8 +367,8 @@ static void find_what_rounding_hides(double *g, double *d)
 }
 
 /* Five places with the ratio q of find_what_rounding_hides fill the list of the worst places. One place in a later
- * block has the ratio d / (1 + g). Only a division shows that the ratio d / (1 + g) is larger than q; a comparison of
- * products does not. */
+ * block has the larger ratio d / (1 + g). A comparison of products does not show that this ratio is larger; only a
+ * division shows it. */
 static void a_place_that_rounding_hides_is_among_the_worst(void **state)
 {
 	enum { COUNT_OF_ALL = 3000, LATER = 2500 };
@@ -435,7 +435,7 @@ static void orthogonal_and_opposite_tensors_show_in_the_cosine(void **state)
 	assert_true(compared_floats(zero, zero, 4, all_within).cosine == 1);
 }
 
-/* The cosine of a tensor with itself is at most 1, however the three sums were rounded. */
+/* The cosine of a tensor with itself is at most 1, even if the three sums are rounded. */
 static void a_cosine_never_leaves_its_range(void **state)
 {
 	const struct rule rule = {.atol = 1, .rtol = 1, .hit_ratio = 1};

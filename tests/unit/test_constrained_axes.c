@@ -9,7 +9,7 @@
 
 enum { M, N, C, AXES };
 
-/* Two var axes and a const one of 24; one tensor [M][N] of int32. */
+/* Tests a problem with the var axes m and n, the const axis c of length 24, and one int32 tensor [m][n]. */
 static bool fits(const char *const *constraints, int count, int64_t m, int64_t n, int64_t *row)
 {
 	static const struct axis axes[AXES] = {{"m", true, 0}, {"n", true, 0}, {"c", false, 24}};
@@ -29,16 +29,16 @@ static void rows_are_fitted(void **state)
 		const char *constraints[2];
 		int64_t m, n, fitted_m, fitted_n;
 	} rows[] = {
-	    {{"m >= 1"}, 7, 9, 7, 9},                          /* nothing is broken */
+	    {{"m >= 1"}, 7, 9, 7, 9},                          /* no constraint is violated */
 	    {{"m == 2 * n"}, 8, 4, 8, 4},
-	    {{"m == 2 * n"}, 7, 100, 200, 100},                /* one axis follows from the other */
-	    {{"m % 8 == 0"}, 30, 5, 32, 5},                    /* the nearest multiple */
+	    {{"m == 2 * n"}, 7, 100, 200, 100},                /* the constraint determines m from n */
+	    {{"m % 8 == 0"}, 30, 5, 32, 5},                    /* m becomes the nearest multiple of 8 */
 	    {{"m in (3, 5)"}, 100, 5, 5, 5},
 	    {{"m <= 8", "n >= 16"}, 100, 5, 8, 16},
 	    {{"m == c"}, 1, 1, 24, 1},                         /* a const axis does not change */
 	    {{"m * n == 96"}, 1, 1000, 1, 96},
 	    {{"m > n", "n > 100"}, 1, 1000, 1001, 1000},
-	    {{"m == 0", "n % 4 == 0"}, 5, 8, 0, 8},            /* an axis is 0 only if a constraint says so */
+	    {{"m == 0", "n % 4 == 0"}, 5, 8, 0, 8},            /* an axis becomes 0 only if a constraint demands it */
 	    {{"n==0 "}, 5, 8, 5, 0},
 	    {{"m % 5 == 0"}, 1, 8, 5, 8},
 	    {{"m % 128 == 0", "n == m * 4096 // 32"}, 4, 4, 128, 16384},

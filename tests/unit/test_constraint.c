@@ -1,5 +1,5 @@
-/* test_constraint - constraints of a definition are parsed and evaluated as Python would, and messages say what is
- * wrong. */
+/* test_constraint - constraints of a definition are parsed and evaluated as Python parses and evaluates them, and
+ * messages say what is wrong. */
 #include "dataset/constraint.h"
 
 #include <setjmp.h>
@@ -24,7 +24,7 @@ static const struct tensor_spec inputs[INPUTS] = {
     {.name = "table", .dtype = DTYPE_INT64, .rank = 2, .axis = {BATCH, PAGES}},
     {.name = "k", .dtype = DTYPE_BFLOAT16, .rank = 3, .axis = {PAGES, SIZE, HEADS}},
     {.name = "scale", .dtype = DTYPE_FLOAT32, .rank = RANK_SCALAR},
-    {.name = "heads", .dtype = DTYPE_INT8, .rank = 0}, /* an input with the name of an axis */
+    {.name = "heads", .dtype = DTYPE_INT8, .rank = 0}, /* an input may have the name of an axis */
     {.name = "flag", .dtype = DTYPE_BOOL, .rank = 1, .axis = {BATCH}},
 };
 static const struct definition definition = {.axes = axes, .axis_count = AXES, .inputs = inputs, .input_count = INPUTS};
@@ -39,7 +39,7 @@ static void check(const char *text, const char *sentence)
 		assert_string_equal(err.text, sentence);
 }
 
-/* Evaluates `text` with all axes and all inputs known: indptr {0, 3, 3, 9}, table {{1, 2}, {3, -4}, {5, 6}}, heads 7,
+/* Evaluates `text`. All axes and all inputs are known: indptr {0, 3, 3, 9}, table {{1, 2}, {3, -4}, {5, 6}}, heads 7,
  * flag {1, 0, 1}. */
 static enum constraint_answer evaluate(const char *text, struct err *why)
 {
@@ -205,7 +205,7 @@ static void long_and_deep_texts_are_refused(void **state)
 	buf_clear(&text);
 	buf_text(&text, "1 == 1");
 	while (text.length < 2000)
-		buf_text(&text, " and 1 == 1 + 2 * 3 - 6"); /* the expression is long but not deeply nested */
+		buf_text(&text, " and 1 == 1 + 2 * 3 - 6"); /* makes the expression long without deep nesting */
 	check(text.data, NULL);
 	while (text.length < 5000)
 		buf_text(&text, " and 1 == 1");
@@ -256,7 +256,7 @@ static void arithmetic_is_that_of_python(void **state)
 	    "math.floor(5 / 2) == 2 and math.floor (-2.5) == -3",
 	    "int(2.9) == 2 and int(-2.9) == -2 and int(7) == 7",
 	    "abs(-3) == 3 and abs(2 - 4.5) == 2.5 and abs(0) == 0",
-	    "math.ceil(len_indptr / batch_size) * 2 == 4", /* 4 / 3 */
+	    "math.ceil(len_indptr / batch_size) * 2 == 4", /* rounds 4 / 3 up */
 	    "max(math.ceil(1.5), int(1.9)) == 2",
 	    "9007199254740993 != 9007199254740992.0",
 	    "-9223372036854775807 - 1 < -9223372036854775807",
@@ -270,7 +270,7 @@ static void arithmetic_is_that_of_python(void **state)
 	    "1 + 2 in (3, 4) and 2.0 in (1, 2)",
 	    "(1 == 1) & (2 == 2)",
 	    "not (1 == 2) | (2 == 3)",
-	    "6 & 3 == 2",  /* & binds closer than == */
+	    "6 & 3 == 2",  /* in Python, & binds more tightly than == */
 	    "4 | 2 & 3 == 6",
 	    "1 | 2 + 4 == 7",
 	};
@@ -432,8 +432,8 @@ static void what_is_not_given_is_unknown(void **state)
 	    {"table[0].shape[0] == 3", CONSTRAINT_BROKEN, "table[0].shape[0] == 3: 2 == 3 is false"},
 	    {"table[indptr[0]].shape[0] == 2", CONSTRAINT_HOLDS, ""},
 	    {"indptr.shape[0] == 3", CONSTRAINT_UNKNOWN, "indptr.shape[0] == 3 needs len_indptr"},
-	    /* Operands are evaluated from left to right. If the left operand is known, the left operand may determine
-	     * the result alone. If the left operand is unknown, the result is unknown. */
+	    /* Operands are evaluated from left to right. A known left operand can determine the result alone. An
+	     * unknown left operand makes the result unknown. */
 	    {"batch_size == 3 or scale > 0", CONSTRAINT_HOLDS, ""},
 	    {"scale > 0 or batch_size == 3", CONSTRAINT_UNKNOWN, "scale > 0 or batch_size == 3 needs scale"},
 	    {"batch_size == 4 and scale > 0", CONSTRAINT_BROKEN,
@@ -480,7 +480,7 @@ static void contents_are_known_one_by_one(void **state)
 	assert_string_equal(why.text, "table[indptr[0], 1] == 2 needs indptr");
 	assert_int_equal(constraint_evaluate(&definition, "table.numel() > 0", huge, NULL, &why), CONSTRAINT_UNKNOWN);
 	const struct constraint_tensor flat[INPUTS] = {
-	    [TABLE] = {table, DTYPE_INT64, 1, {4}}}; /* the rank differs from the declared one */
+	    [TABLE] = {table, DTYPE_INT64, 1, {4}}}; /* the definition declares another rank */
 
 	assert_int_equal(constraint_evaluate(&definition, "table[1, 1] == 4", none, flat, &why), CONSTRAINT_UNKNOWN);
 }

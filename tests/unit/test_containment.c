@@ -1,4 +1,4 @@
-/* test_containment - the text that says what missing layers of the sandbox mean. */
+/* test_containment - the text that explains what it means that a layer of the sandbox is missing. */
 #include "workers/sandbox/containment.h"
 
 #include <setjmp.h>
@@ -53,7 +53,7 @@ static void layers_are_written_as_open_gaps(void **state)
 	assert_string_equal(names, "disk,memory");
 	containment_write_sentences(SANDBOX_ALL & ~(uint32_t)SANDBOX_TMP, sentences);
 	assert_string_equal(sentences, "references can fill the disk with temporary files");
-	containment_write(0, names); /* all names fit */
+	containment_write(0, names); /* the buffer has room for all names */
 	assert_non_null(strstr(names, "disk,memory"));
 	containment_write_sentences(0, sentences);
 	assert_non_null(strstr(sentences, "this machine's memory"));
@@ -67,10 +67,11 @@ static void what_is_required_is_compared_word_by_word(void **state)
 	} rows[] = {
 	    {"full", NULL, true},          {NULL, NULL, true},
 	    {"files", NULL, true},         {"full", "full", true},
-	    {"full", "files,disk", true},  {NULL, "files", false}, /* unknown */
+	    {"full", "files,disk", true},  {NULL, "files", false}, /* text NULL: the containment is unknown */
 	    {NULL, "full", false},         {"memory", "full", false},
 	    {"memory", "memory", false},   {"memory", "files,memory", false},
-	    {"memory", "files,disk", true}, {"process_memory", "memory", true}, /* only whole words count */
+	    {"memory", "files,disk", true}, {"process_memory", "memory", true}, /* a name must match a whole word of the
+										 * list */
 	    {"files,memory", "disk,memory", false},
 	};
 
@@ -79,8 +80,8 @@ static void what_is_required_is_compared_word_by_word(void **state)
 		assert_int_equal(containment_suffices(rows[i].text, rows[i].required), rows[i].suffices);
 }
 
-/* A limit on the summed memory of all processes holds only if every process is visible and all memory belongs to some
- * process. */
+/* A limit on the total memory of a reference's processes works only if the sum includes every process and all of its
+ * memory. */
 static void memory_is_added_up_only_if_the_sum_is_complete(void **state)
 {
 	const uint32_t needed = SANDBOX_PID | SANDBOX_PROC | SANDBOX_TMP | SANDBOX_MEMORY_LIMIT | SANDBOX_NO_SHARED_MEMORY;
@@ -95,7 +96,7 @@ static void memory_is_added_up_only_if_the_sum_is_complete(void **state)
 	}
 }
 
-/* On a GPU a runner needs local sockets and a large address space for the driver. */
+/* On a GPU, the driver needs local sockets and a large address space, so these two are not limited. */
 static void on_a_gpu_only_local_sockets_and_memory_are_not_limited(void **state)
 {
 	const uint32_t on_cpu_only = SANDBOX_NO_SOCKETS | SANDBOX_MEMORY_LIMIT | SANDBOX_NO_SHARED_MEMORY;

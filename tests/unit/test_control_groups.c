@@ -1,5 +1,5 @@
-/* test_control_groups - where the control group of this process is, and when reftest does not use this group.
- * tests/e2e/containment/a-control-group-limits-a-reference-as-a-whole.sh tests the limits of the groups. */
+/* test_control_groups - the folder of this process's control group, and the cases in which reftest cannot use this
+ * group. tests/e2e/containment/a-control-group-limits-a-reference-as-a-whole.sh tests the limits of the groups. */
 #include "workers/pool/control_groups.h"
 
 #include <setjmp.h>
@@ -16,7 +16,8 @@
 static void the_folder_of_the_group_is_found(void **state)
 {
 	static const struct {
-		const char *cgroup, *mountinfo, *folder; /* NULL: none */
+		const char *cgroup, *mountinfo, *folder; /* the content of two files in /proc, and the expected folder;
+							  * NULL: no folder is found */
 	} cases[] = {
 	    {"0::/\n", USUAL, "/sys/fs/cgroup/"},
 	    {"0::/user.slice/a.scope\n", USUAL, "/sys/fs/cgroup/user.slice/a.scope"},
@@ -24,7 +25,7 @@ static void the_folder_of_the_group_is_found(void **state)
 	    {"0::/docker/1/a\n", MOUNT("/docker/1", "/sys/fs/cgroup"), "/sys/fs/cgroup/a"},
 	    {"0::/docker/1\n", MOUNT("/docker/1", "/sys/fs/cgroup"), "/sys/fs/cgroup"},
 	    {"0::/docker/12\n", MOUNT("/docker/1", "/sys/fs/cgroup"), NULL},
-	    {"0::/../outside\n", USUAL, NULL}, /* a path outside of this cgroup namespace */
+	    {"0::/../outside\n", USUAL, NULL}, /* a path outside this cgroup namespace */
 	    {"0::/a\n", PROC, NULL},
 	    {"0::/a\n", PROC "30 23 0:26 / /sys/fs/cgroup rw - tmpfs cgroup2 rw\n", NULL},
 	    {"0::/a\n", MOUNT("/", "/odd\\040place"), NULL},

@@ -1,5 +1,5 @@
-/* test_coverage - the checklists of all families are well-formed; coverage is counted from shapes, roles and cases, and
- * not from names. The matrix of the coverage names what is not covered, as text and as JSON. */
+/* test_coverage - the checklists of all families are well-formed; coverage follows from shapes, roles and cases, and
+ * not from names. The report names what is not covered, as text and as JSON. */
 #include "tests/unit/engine_world.h"
 
 #include <cjson/cJSON.h>
@@ -37,7 +37,8 @@ static bool knows_modes(const struct op *op, const char *modes)
 	return true;
 }
 
-/* With a misspelt role or mode, a row would be "absent" in every definition. */
+/* Checks that each role and mode of a row exists, because a row with a misspelt role or mode would be "absent" in every
+ * definition. */
 static void expect_names(const struct op *op, const struct op_coverage *row)
 {
 	bool of_mode = row->measure == coverage_mode, of_switch = row->measure == coverage_switch;
@@ -90,7 +91,7 @@ static void checklists_are_well_formed(void **state)
 
 /* ---- a case ---- */
 
-/* Returns the name of the value that a case covers, or NULL. */
+/* Returns the name of the value of the axis that a case covers, or NULL. */
 static const char *covered(const struct op *op, const struct op_case *c, const char *axis)
 {
 	const struct coverage_view view = coverage_view_of(op, c);
@@ -106,7 +107,7 @@ static const char *covered(const struct op *op, const struct op_case *c, const c
 	return NULL;
 }
 
-/* The definition's name contradicts its shapes. */
+/* The axes of a definition whose name contradicts its shapes. */
 enum { BATCH, TOKENS, HEADS, V_HEADS, K, V, AXES };
 static const struct op_axis axes[AXES] = {
     [BATCH] = {"batch", true, 0},      [TOKENS] = {"tokens", true, 0}, [HEADS] = {"heads", false, 2},

@@ -1,10 +1,10 @@
-/* test_crash - the store survives if a process dies at any call that changes a file. The process is killed before,
- * during or after the call, or the call fails because the disk is full or broken. After each fault every stored verdict
- * is still there, every verdict in the store is correct, and the store works.
+/* test_crash - the store survives a fault at any call that changes a file. The process is killed before, during or
+ * after the call, or the call fails because the disk is full or broken. After each fault no stored verdict is lost,
+ * every verdict in the store is correct, and the store works.
  *
- * This file replaces the functions of the C library that change files, also for LMDB, and counts their calls. fsync is
- * not executed, because a killed process loses nothing that the kernel has. So a thousand crashes take only seconds. A
- * torn write ends between two sectors, as on a disk. */
+ * This file replaces the functions of the C library that change files, and counts their calls. LMDB calls the replaced
+ * functions, too. The replaced fsync does nothing, because the kernel keeps what a killed process has written.
+ * Therefore a thousand crashes take only seconds. A torn write ends between two sectors, as on a disk. */
 #include "cache/store.h"
 
 #include <errno.h>
@@ -35,14 +35,14 @@ enum { SECTOR = 512, BEFORE = 20, PUTS = 70, MERGED = 80, BULK = 1000, BULK_COUN
 enum fault { FAULT_NONE, FAULT_BEFORE, FAULT_TORN, FAULT_AFTER, FAULT_EIO, FAULT_ENOSPC, FAULT_COUNT };
 static const char *const fault_names[FAULT_COUNT] = {"none", "killed before", "torn", "killed after", "EIO", "ENOSPC"};
 
-/* Memory that parent and child share. */
+/* The memory that the parent and the child process share. */
 struct stage {
 	volatile bool counting;
-	volatile long calls, at; /* the fault strikes at call number `at` */
+	volatile long calls, at; /* the fault occurs at the call with the number `at` */
 	volatile enum fault fault;
 	volatile char acked[BULK + BULK_COUNT];
 	bool compacted;
-	char last[64]; /* name of the call at which the fault struck */
+	char last[64]; /* the name of the call at which the fault occurred */
 };
 static struct stage *stage;
 
@@ -50,7 +50,7 @@ static struct stage *stage;
 
 #define SHOWN __attribute__((visibility("default")))
 
-/* Counts a call and returns the fault that strikes it. */
+/* Counts a call. Returns the fault that occurs at this call. */
 static enum fault next_fault(const char *name)
 {
 	if (stage == NULL || !stage->counting)
@@ -65,7 +65,7 @@ static enum fault next_fault(const char *name)
 	return stage->fault;
 }
 
-/* Returns -1 and sets errno if the fault makes the call fail; 0 otherwise. */
+/* Returns -1 and sets errno if the fault makes the call fail. Returns 0 otherwise. */
 static int refused(enum fault fault)
 {
 	if (fault != FAULT_EIO && fault != FAULT_ENOSPC)
@@ -81,7 +81,7 @@ static long done(enum fault fault, long answer)
 	return answer;
 }
 
-/* Number of bytes of a torn write that reach the disk. */
+/* Returns the number of bytes that a write stores; a torn write stores only a part. */
 static size_t torn(enum fault fault, size_t length)
 {
 	return fault == FAULT_TORN && length > SECTOR ? length / SECTOR / 2 * SECTOR + SECTOR : length;
@@ -207,8 +207,8 @@ struct actor {
 	struct err note, err;
 };
 
-/* Verdict `number`, always with the same text. Some verdicts' texts are larger than a page, and some are larger than
- * many pages. */
+/* Builds verdict `number`, whose text depends only on the number. Some texts are larger than a page, and some are
+ * larger than many pages. */
 static struct store_put put_of(struct actor *a, int number)
 {
 	bool old = number >= BULK && number < BULK + BULK_COUNT;
@@ -274,7 +274,7 @@ static void merge(struct actor *a, int from, int to)
 			stage->acked[i] = 1;
 }
 
-/* Changes the store in every possible way, one after the other. A verdict is noted in `acked` as soon as the store has
+/* Changes the store in every possible way, one after the other. Notes a verdict in `acked` as soon as the store has
  * reported it as stored. */
 static void act(struct actor *a)
 {
@@ -296,7 +296,7 @@ static void act(struct actor *a)
 			stage->acked[i] = 0; /* gc may delete these verdicts from now on */
 		if (store_gc(a->store, &needs, false, &swept, &a->err) == 0 && swept.bytes_after < swept.bytes_before)
 			stage->compacted = true;
-		for (int i = 0; i < MERGED; i++) /* checks, even after a failed call, the merged verdicts */
+		for (int i = 0; i < MERGED; i++) /* gc may delete these verdicts, so they need not be found any more */
 			if (look(a, i) < 0 || (stage->acked[i] && look(a, i) != 1))
 				_exit(3);
 		struct export_counts out;
@@ -321,7 +321,7 @@ static void remove_root(const char *root)
 	nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Calls `work` in a new process, because the next run of the program is also a new process. */
+/* Calls `work` in a new process, as each run of the program is a new process. */
 static int in_child(struct actor *a, void (*work)(struct actor *a))
 {
 	int status;

@@ -1,8 +1,8 @@
 /* test_crash_program - the whole program survives a crash at any call that changes a file. Each command that writes
- * runs many times, each time with one fault at one of these calls: the program is killed before, during or after the
- * call; the write is cut short; the disk is broken or full; or the clock jumps. After every fault, all stored verdicts
- * remain and are correct, and each file that others read has its old or its new content. A second run of the same
- * command repairs everything and leaves no temporary file. */
+ * runs many times, each time with one fault at one of these calls. The faults are: the program is killed before, during
+ * or after the call; the write is cut short; the disk is broken or full; the clock jumps. After every fault, all stored
+ * verdicts remain and are correct, and each file that others read has its old or its new content. A second run of the
+ * same command repairs everything and leaves no temporary file. */
 #include "tests/unit/program_world.h"
 
 #include <lmdb.h>
@@ -23,14 +23,14 @@ static const char *const fault_names[FAULT_COUNT] = {
 static struct world w;
 static struct known_list first, second, all;
 
-/* A check after the faulted run, and after the next run of the same command (`mended`). Returns NULL or a description
- * of what is wrong. */
+/* A check that runs after the run with a fault (`mended` is false), and again after a second run of the same command
+ * (`mended` is true). Returns NULL or a description of what is wrong. */
 typedef const char *look(bool mended);
 
 /* --- files with their old or their new content -------------------------------------------------------------------- */
 
-/* Returns NULL if the file has one of the two contents, or is missing and was missing before; else `why`. With
- * `mended`, only the second content is accepted. */
+/* Checks that a file has its old or its new content. Without an old content, the file may also be missing. If `mended`,
+ * only the new content is right. Returns NULL, or `why` if the file is wrong. */
 static const char *old_or_new(const char *name, const char *old, const char *new, bool mended, const char *why)
 {
 	struct buf now = {0}, one = {0}, two = {0};
@@ -95,7 +95,7 @@ static const char *hook_runs(bool mended)
 	return good ? NULL : "the hook is neither the old nor the new one";
 }
 
-/* Checks that at every moment git runs one of the two hooks: the user's earlier one or reftest's. */
+/* Checks that git runs a hook: the user's earlier hook or reftest's. If `mended`, it must be the user's hook. */
 static const char *old_hook_is_back(bool mended)
 {
 	struct buf text = {0};
@@ -116,10 +116,10 @@ static const char *new_hook_runs(bool mended)
 	return access(in_root(&w, ".git/hooks/pre-commit"), X_OK) == 0 ? NULL : "git would not run the hook";
 }
 
-enum { UNBORN = 2 * 4096 }; /* largest size in bytes of a store that has never kept a verdict */
+enum { UNBORN = 2 * 4096 }; /* a store that has never kept a verdict has at most this many bytes */
 
-/* Returns NULL, or an error if an undamaged cache was set aside under the number `from` or a later one. Ignores small
- * caches: a crash during the creation of a cache leaves a torn cache, and a torn cache may be set aside. */
+/* Returns an error if an undamaged cache was set aside as cache.aside-`from` or under a higher number; else NULL.
+ * Ignores small caches, because a crash during the creation of a cache leaves a torn cache, which may be set aside. */
 static const char *quarantine_only_below(int from)
 {
 	struct stat st;
@@ -133,7 +133,7 @@ static const char *quarantine_only_below(int from)
 	return NULL;
 }
 
-/* Checks that the unusable cache is set aside beside the new one, complete to the last byte. */
+/* Checks that the unusable cache was set aside unchanged. */
 static const char *quarantine_kept(bool mended)
 {
 	struct buf now = {0}, was = {0};
@@ -176,11 +176,10 @@ static const struct scenario {
 	const char *name, *state;
 	const char *words[WORDS];
 	const struct expected *expected;
-	const struct known_list *before; /* verdicts that must not be lost */
+	const struct known_list *before; /* the verdicts that must not be lost */
 	look *look;
-	/* The least number of calls at which faults must strike. The test fails if faults strike at fewer calls. The
-	 * number is a lower bound because the number of verdicts that `verify` stores in one transaction depends on how
-	 * fast the verdicts arrive. */
+	/* The test fails if the program makes fewer calls at which a fault can occur. The exact number of calls is not
+	 * known, because it depends on how many verdicts `verify` stores in one transaction. */
 	long least;
 } scenarios[] = {
     {"the first verify",
@@ -331,7 +330,7 @@ static int make_world(void **state)
 	make_first_states();
 	make_second_states();
 	make_generated_states();
-	all = second; /* `second` also contains the verdicts stored earlier */
+	all = second; /* the second store also contains the verdicts of the first */
 	assert_true(first.count == 6 && second.count == 6 + 8);
 	return 0;
 }
@@ -345,7 +344,7 @@ static int free_world(void **state)
 
 /* --- a crash, and the run after it -------------------------------------------------------------------------------- */
 
-/* the name of the call at which the fault of this crash struck */
+/* the call at which the fault occurred */
 static char last[sizeof((struct faults *)NULL)->last];
 
 static void dig(const struct scenario *s, const char *when, enum fault fault, long at, const char *why)
@@ -381,7 +380,7 @@ static const char *crashed(const struct scenario *s, int status, enum fault faul
 	return why;
 }
 
-/* Runs the same command once more, and checks what is cached. */
+/* Runs the same command again without a fault, and checks what is cached. */
 static const char *mended(const struct scenario *s, int code)
 {
 	int found = run_plainly(&w, s->words);
@@ -419,8 +418,8 @@ static long run_one(const struct scenario *s, enum fault fault, long at, int cod
 
 static long run_scenario(const struct scenario *s)
 {
-	/* After the damaged or older cache has been set aside, the program does the same as in the first verify
-	 * scenario, so only one kind of fault is tried. */
+	/* If a damaged or older cache was set aside, the rest of the run is the same as in the first verify scenario,
+	 * which is tried with every fault. Therefore only one kind of fault is tried here. */
 	enum fault last_fault = s->look == quarantine_kept || s->look == older_kept ? FAULT_BEFORE : FAULT_BACK;
 	long points = 0, calls;
 
@@ -453,8 +452,8 @@ static void at_every_point_of_the_program(void **state)
 
 /* --- clocks and torn files ---------------------------------------------------------------------------------------- */
 
-/* After an edit that keeps the size, runs the program under each clock listed here. Each run must report the verdict of
- * the current text. Verdicts that an earlier run stored when the clock was different are still there. */
+/* Edits the dataset without changing the sizes of files, then runs the program under each of these clocks. Each run
+ * must report the verdict of the current text, and no verdict of an earlier run may be lost. */
 static void whatever_the_clock_shows(void **state)
 {
 	static const int64_t clocks[] = {
@@ -480,7 +479,7 @@ static void whatever_the_clock_shows(void **state)
 	w.faults->clock_s = STILL_S;
 }
 
-/* At a random place, cuts the file or overwrites a part of the file with noise or zeros. */
+/* Cuts the file at a random place, or overwrites a part of the file with noise or zeros. */
 static void tear(const char *path, unsigned *noise)
 {
 	unsigned draws[3];

@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "tests/unit/folder.h"
 
-/* Unsets the variables that name a root. */
+/* Unsets the environment variables that name a root. */
 static int enter(void **state)
 {
 	unsetenv("REFTEST_ROOT");
@@ -20,7 +20,7 @@ static void folder(const char *path)
 	assert_int_equal(mkdir(path, 0777), 0);
 }
 
-/* Checks the paths of the files, one a line. */
+/* Checks that the paths of the files are the lines of `expected`. */
 static void check_paths(const struct dataset_file *files, int count, const char *expected)
 {
 	struct buf text = {0};
@@ -85,15 +85,15 @@ static void any_name(uint32_t *state, char *out)
 	static const char *const letters[] = {"a", "a", "b", "-", ".", "~", "\xC3\xBF"};
 	size_t length = (*state = *state * 1664525u + 1013904223u) % 7;
 
-	strcpy(out, "a"); /* not hidden */
+	strcpy(out, "a"); /* each name begins with "a", so no file is hidden */
 	for (size_t i = 0; i < length; i++) {
 		*state = *state * 1664525u + 1013904223u;
 		strcat(out, letters[(*state >> 16) % (sizeof letters / sizeof *letters)]);
 	}
 }
 
-/* The order is correct whatever prefix two names share. Names may differ within the first eight bytes, which are
- * compared as a number, or after these bytes. */
+/* The order is correct for names with a common prefix of any length. The first eight bytes are compared as one number,
+ * so some names differ within these bytes, and some after them. */
 static void any_names_are_found_in_the_order_of_their_paths(void **state)
 {
 	static const char *const shared[] = {"", "x", "alike_in_more_than_eight_bytes_"};
@@ -131,7 +131,7 @@ static void any_names_are_found_in_the_order_of_their_paths(void **state)
 	arena_free(&arena);
 }
 
-/* Names whose order depends on the suffix: '.' against letters, ".json" against ".jsonl". */
+/* The suffix of the file decides the order of these names: '.' sorts before letters, and ".json" before ".jsonl". */
 static void every_definition_gets_its_workload(void **state)
 {
 	static const char *const names[] = {"llama3",       "llama3.1",  "llama3-1", "llama3.json", "llama3.jsona",
@@ -279,7 +279,7 @@ static void a_pipe_is_listed_and_blocks_nobody(void **state)
 	assert_int_equal(symlink("pipe", "definitions/link"), 0);
 	assert_int_equal(dataset_scan(".", &arena, &dataset, NULL), 0);
 	check_paths(dataset.definitions, dataset.definition_count,
-	            "definitions/a/x.json\n"); /* listed; the pipe is reported when it is read */
+	            "definitions/a/x.json\n"); /* x.json is a pipe: it is listed here, and refused when it is read */
 	assert_int_equal(dataset.problem_count, 0);
 	dataset_close(&dataset);
 	arena_free(&arena);
@@ -479,7 +479,7 @@ static void what_is_listed_is_paired_as_the_walk_pairs(void **state)
 	assert_string_equal(dataset.definitions[0].op_type, "a");
 	assert_string_equal(dataset.definitions[0].name, "x");
 	assert_true(object_name_equal(dataset.definitions[0].object, &files[1].object));
-	/* an absent object name equals no other name */
+	/* two absent object names count as different */
 	assert_false(object_name_equal(dataset.definitions[1].object, &files[3].object));
 	assert_string_equal(dataset_workload(&dataset, &dataset.definitions[0])->path, "workloads/a/x.jsonl");
 	assert_null(dataset_workload(&dataset, &dataset.definitions[1]));

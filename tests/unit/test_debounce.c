@@ -1,4 +1,5 @@
-/* test_debounce - which changes of files form one batch of watch. The test sets the time itself and needs no git. */
+/* test_debounce - which changes of files `watch` puts into one batch. The test sets the time itself and needs no
+ * git. */
 #include "watcher/debounce.h"
 
 #include <setjmp.h>
@@ -8,8 +9,8 @@
 
 #include <cmocka.h>
 
-/* Takes a change of `names` definitions and immediately finishes the batch of this change; returns true if the change
- * belongs to an open batch. */
+/* Passes a change of `names` definitions, whose batch ends immediately. Returns true if the change belongs to an open
+ * batch, to which later changes may be added. */
 static bool take(struct debounce *debounce, int64_t now_ms, int names)
 {
 	bool open = debounce_take(debounce, now_ms, names, 0);
@@ -52,13 +53,14 @@ static void files_that_keep_coming_are_gathered(void **state)
 	assert_true(debounce_defers(&debounce, 1004));
 	assert_true(debounce_defers(&debounce, 1003 + DEBOUNCE_MS - 1));
 	assert_false(debounce_defers(&debounce, 1003 + DEBOUNCE_MS));
-	assert_true(take(&debounce, 1003 + DEBOUNCE_MS, 1)); /* however few */
+	assert_true(take(&debounce, 1003 + DEBOUNCE_MS, 1)); /* during a burst, even a change of one name belongs to the
+							      * open batch */
 	assert_int_equal(debounce_deadline(&debounce), 1003 + DEBOUNCE_MS + BURST_REST_MS);
 	debounce_rest(&debounce, 1003 + DEBOUNCE_MS + BURST_REST_MS - 1);
 	assert_false(debounce_seals(&debounce));
 	debounce_rest(&debounce, 1003 + DEBOUNCE_MS + BURST_REST_MS);
 	assert_true(debounce_seals(&debounce));
-	assert_false(debounce_seals(&debounce)); /* once */
+	assert_false(debounce_seals(&debounce)); /* reports the end of the burst only once */
 	assert_false(take(&debounce, 2000, BURST_NAMES));
 	assert_int_equal(debounce_deadline(&debounce), INT64_MAX);
 }
@@ -69,7 +71,7 @@ static void work_that_takes_long_does_not_hide_a_rush(void **state)
 
 	(void)state;
 	assert_false(debounce_take(&debounce, 1000, 1, 0));
-	debounce.done_ms = 1500; /* changes arrived while the previous batch was running */
+	debounce.done_ms = 1500; /* as if changes had arrived while the previous batch was running */
 	assert_true(debounce_take(&debounce, 1501, BURST_NAMES, 0));
 }
 

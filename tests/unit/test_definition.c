@@ -1,4 +1,4 @@
-/* test_definition - definitions load completely, and each kind of mistake is rejected with a message that gives the
+/* test_definition - definitions load completely, and each kind of mistake is rejected with a message that names the
  * line. */
 #include "dataset/definition_load.h"
 
@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "dataset/axis_expressions.h"
 
-/* Each line has one field, so that a test can replace the field and predict the line number of the error. */
+/* Each field has its own line. If a test replaces a field, it knows the line number of the error. */
 static const char *const lines[] = {
     "{",
     "\"name\": \"norm_h64\",",
@@ -66,7 +66,7 @@ static void taken(int replaced, const char *line)
 	arena_free(&arena);
 }
 
-/* Checks that the function `name` of a reference is called. */
+/* Checks that `name` is the function that reftest calls in the reference. */
 static void calls(const char *name, const char *source)
 {
 	struct arena arena = {0};
@@ -372,7 +372,7 @@ static void an_axis_with_one_value_is_const(void **state)
 {
 	static const struct {
 		const char *line;
-		int64_t value; /* 0: the axis stays var */
+		int64_t value; /* the length that the axis gets; 0: the axis stays var */
 	} constraints[] = {
 	    {"\"constraints\": [\"hidden == 2 * batch\"],", 32},
 	    {"\"constraints\": [\"batch == hidden + 1\", \"batch > 3\"],", 65},
@@ -442,7 +442,7 @@ static void a_tag_names_the_traced_function(void **state)
 	}
 }
 
-/* Loads the definition with `line` in place of the line "op_type", and returns the op_type, which is in `arena`. */
+/* Loads the definition after replacing its line "op_type" by `line`. Returns the op_type, which is in `arena`. */
 static const char *op_type_of(const char *line, const char *folder, struct arena *arena)
 {
 	struct buf text = {0};
@@ -508,7 +508,8 @@ static void axes_are_computed_from_others(void **state)
 	arena_free(&arena);
 }
 
-/* The search for circular definitions of axes computes with a batch of 1. */
+/* Axes may be defined by expressions over each other. The search for circular definitions evaluates them with a batch
+ * of 1. */
 static void an_axis_may_be_negative_for_small_lengths(void **state)
 {
 	struct arena arena = {0};
@@ -593,7 +594,7 @@ static void shapes_may_contain_sizes_and_expressions(void **state)
 		"d.json:8:29: expected the name of an axis, found \"hiden\"; did you mean \"hidden\"?");
 }
 
-/* A byte of the dtype float4_e2m1fn_x2 contains two values. The last size of a shape counts bytes, not values. */
+/* In the dtype float4_e2m1fn_x2, one byte has two values. The last length of a shape counts bytes, not values. */
 static void shapes_of_packed_dtypes_count_bytes(void **state)
 {
 	struct arena arena = {0};
@@ -656,7 +657,7 @@ static void names_are_those_of_the_file_and_of_python(void **state)
 	refused(AXES, "\"axes\": {\"\": {\"type\": \"var\"}},", "d.json:6:14: expected an axis name, found an empty string");
 	refused(AXES, "\"axes\": {\"a\\u202eb\": {\"type\": \"var\"}},",
 	        "d.json:6:22: expected an axis name without control or invisible characters, found \"a\\u202eb\"");
-	/* the name of an axis occurs only in shapes and constraints, so it need not be a Python identifier */
+	/* the name of an axis need not be a Python identifier, because no Python code uses it */
 	taken(AXES, "\"axes\": {\"batch\": {\"type\": \"var\"}, \"hidden\": {\"type\": \"const\", \"value\": 64}, "
 	            "\"2h\": {\"type\": \"var\"}, \"kv-heads / 2\": {\"type\": \"var\"}, \"\xC3\xA9\": {\"type\": \"var\"}},");
 	/* an input whose name cannot be the name of a Python argument is passed by position */
@@ -751,7 +752,7 @@ static void bytes_are_counted_without_overflow(void **state)
 	    {DTYPE_INT8,
 	     4,
 	     {(int64_t)1 << 40, (int64_t)1 << 40, 0, 1},
-	     -1}, /* the tensor is empty, but its strides would overflow */
+	     -1}, /* the tensor has no elements, but the computation of its strides would overflow */
 	};
 
 	(void)state;
@@ -830,12 +831,12 @@ static void an_axis_without_a_type_and_a_length_that_is_no_number(void **state)
 static void an_expression_that_no_lengths_fit_is_noted(void **state)
 {
 	static const struct {
-		const char *expression, *note; /* NULL: no note */
+		const char *expression, *note; /* the note that the expression causes; NULL: no note */
 	} rows[] = {
 	    {"8 // (n - n)", "d.json:6:64: no lengths that reftest tried fit: the axis a = 8 // (n - n) cannot be computed: a division by zero"},
 	    {"n % (m - m)", "d.json:6:64: no lengths that reftest tried fit: the axis a = n % (m - m) cannot be computed: a division by zero"},
 	    {"n // 64", NULL},
-	    {"64 // (n // 64)", NULL}, /* from 64 on */
+	    {"64 // (n // 64)", NULL}, /* a valid length from n = 64 on */
 	    {"n - 1000", NULL},	       {"n - m - 1", NULL}, {"m - n - 1", NULL},
 	};
 
@@ -860,7 +861,7 @@ static void a_length_may_be_a_text_that_flashinfer_bench_converts(void **state)
 {
 	static const struct {
 		const char *value;
-		int64_t length; /* -1: refused */
+		int64_t length; /* the length that is read; -1: the definition is refused */
 	} texts[] = {
 	    {"\"+128\"", 128}, {"\" 128 \"", 128}, {"\"1_000\"", 1000}, {"\"128.0\"", 128}, {"\"007\"", 7},	 {"false", 0}, {"null", -1}, {"[]", -1},
 	    {"\"-0\"", 0},	 {"\"-1\"", -1},     {"\"_1\"", -1},	   {"\"1__0\"", -1},  {"\"1_\"", -1}, {"\"\"", -1},
@@ -982,7 +983,7 @@ static void files_that_references_read_are_below_the_root(void **state)
 	assert_non_null(d);
 	assert_int_equal(d->note_count, 0);
 	assert_int_equal(d->read_count, 2);
-	assert_string_equal(d->reads[0], "a b/it's.."); /* sorted, so the order in the file means nothing */
+	assert_string_equal(d->reads[0], "a b/it's.."); /* sorted, because the order in the file has no meaning */
 	assert_string_equal(d->reads[1], "b/a.txt");
 	d = load(TAGS, "\"reads\": null,", &arena, &err);
 	assert_int_equal(d->read_count, 0);

@@ -1,4 +1,4 @@
-/* test_delta_rule - delta_rule: the state is corrected by each token and never decays. */
+/* test_delta_rule - tests the family delta_rule, in which each token corrects the state and the state never decays. */
 #include "tests/unit/recurrence_family.h"
 
 extern const struct op delta_rule_op;

@@ -1,5 +1,5 @@
-/* test_described_default - which sentences of a description say that a certain value of a Python scalar stands for the
- * scalar's default. Such a value gives the same results as the default. */
+/* test_described_default - which sentences say that a certain value of a Python scalar stands for its default. With
+ * this value, an operation gives the same results as with the default. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -79,7 +79,7 @@ static void tensors_and_switches_have_no_such_number(void **state)
 	assert_false(described_default(&arg, &number));
 }
 
-/* op.scalar of a family whose only scalar has the default 0.125. In variant 1, the scalar has no default. */
+/* The op.scalar of a family with one scalar, whose default is 0.125. In variant 1, the scalar has no default. */
 static double scalar(const struct op_case *c, int input)
 {
 	if ((c->absent >> input & 1) == 0)

@@ -1,4 +1,4 @@
-/* test_described_effects - which words of a definition say that its operation draws samples. */
+/* test_described_effects - the words by which a definition says that its operation draws samples. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static void words_say_that_an_operation_samples(void **state)
 	assert_false(samples("resample2", "Scales the rows", "status:draft"));
 }
 
-/* If a tag names a function, only the function's own name counts, not its module. */
+/* In the name of a function in a tag, only the part after the module counts. */
 static void modules_say_nothing(void **state)
 {
 	(void)state;

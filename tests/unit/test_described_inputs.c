@@ -1,4 +1,5 @@
-/* test_described_inputs - the values of inputs whose names say what they are, in definitions of no op family. */
+/* test_described_inputs - the values of inputs in definitions without an op family. The name of an input determines its
+ * values. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -88,7 +89,8 @@ static void constraints_say_the_kind(void **state)
 	    {"count.max() < width2", COUNT, {INPUT_GENERIC, -1}},
 	    {"count.max() < width and 1 == 1", COUNT, {INPUT_GENERIC, -1}},
 	    {"counts.max() < width", COUNT, {INPUT_GENERIC, -1}},
-	    {"num_pages == hidden_states[-1]", 13, {INPUT_ROWS, -1}}, /* no integers */
+	    {"num_pages == hidden_states[-1]", 13, {INPUT_ROWS, -1}}, /* hidden_states has no integers, so the
+								       * constraint is not used */
 	    {"width == mask[-1]", 5, {INPUT_MASK, -1}},
 	};
 

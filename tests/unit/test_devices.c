@@ -1,5 +1,5 @@
-/* test_devices - checks which devices --device names, and which of them a run uses, on machines with GPUs that this
- * test makes up: of several classes, broken, or none. */
+/* test_devices - checks which devices --device names, and which of them a run uses. The machines are invented: they
+ * have GPUs of several classes, broken GPUs, or no GPU. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -64,7 +64,7 @@ static void what_names_no_device_is_refused(void **state)
 
 /* ---- which devices a run uses ---- */
 
-/* A machine with GPUs of these classes; a class NULL means that this GPU cannot be used. */
+/* An invented machine. `classes` has the class of each GPU; NULL: this GPU cannot be used. */
 struct machine {
 	const char *const *classes;
 	int count;
@@ -103,7 +103,7 @@ static void choose(struct chosen *c, const char *text, const char *const *classe
 	c->answer = devices_choose(&choice, count, (struct device_probe){class_of, &c->machine}, &c->arena, &c->devices, &c->err);
 }
 
-/* Expects the names of the chosen devices, each followed by a space. */
+/* Checks the names of the chosen devices. In `names`, a space follows each name. */
 static void expect_chosen(struct chosen *c, const char *names)
 {
 	char found[256] = "";

@@ -1,6 +1,6 @@
-/* test_diagnosis - which of the mistakes that explain a case are reported. Each row of the families' tables of mistakes
- * recognises the outputs of its own mistake, and does not recognise correct outputs. The cases are small cases of the
- * starter definitions; nearly every row has an effect on one of them. */
+/* test_diagnosis - which of the mistakes that explain a failed case are reported. Each row of a family's table of
+ * mistakes must recognise outputs with its own mistake, and must not recognise correct outputs. The test uses small
+ * cases of the starter definitions. Nearly every mistake changes the outputs of one of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,15 +22,15 @@
 #include "tests/unit/seeds.h"
 #include "workers/protocol/job.h"
 
-/* LARGER: the largest number of rows that may have no effect on these cases. A row without effect needs random draws,
- * cases above MOST_BYTES, or other inputs. In sanitized builds, cases are so small that more rows have no effect, so
- * LARGER does not limit their number. */
+/* LARGER: at most this number of rows may change no output of these cases. A mistake changes no output if it needs
+ * random draws, cases above MOST_BYTES, or other inputs. In sanitized builds, cases are so small that more rows change
+ * no output, and the number is not limited. */
 enum { SEEN = 1024, MOST_BYTES = SANITIZED ? 1 << 18 : 4 << 20, LARGER = SANITIZED ? SEEN : 28 };
 
 /* The rows that were tried. */
 struct seen {
 	const struct op_mistake *rows[SEEN];
-	bool effect[SEEN]; /* the row had an effect on a case */
+	bool effect[SEEN]; /* the mistake of the row changed the outputs of a case */
 	int count;
 };
 
@@ -61,7 +61,7 @@ static void round_outputs(const struct op_variation *v, struct world *w)
 	}
 }
 
-/* Returns true if a reference's outputs `found` agree with the outputs of `v`, in which a mistake was planted. */
+/* Returns true if the outputs `found` of a reference agree with the outputs of `v`, which have a planted mistake. */
 static bool explains(const struct world *w, const struct op_variation *v, const struct tensor *found)
 {
 	struct rule rules[2];
@@ -72,7 +72,7 @@ static bool explains(const struct world *w, const struct op_variation *v, const 
 	return diagnosis_agrees(v, &set);
 }
 
-/* Returns true if an output is mostly NaN. diagnosis_agrees does not compare an output that is mostly NaN. */
+/* Returns true if an output is mostly NaN, because diagnosis_agrees ignores such an output. */
 static bool is_mostly_nan(const struct world *w)
 {
 	bool any = false;
@@ -88,7 +88,8 @@ static bool is_mostly_nan(const struct world *w)
 	return any;
 }
 
-/* `right` is the variation without a mistake. The oracle runs once for each row. */
+/* Checks a row of a table. `right` is the variation without a mistake. Runs the oracle once with the mistake of the
+ * row. */
 static void expect_row(struct world *w, const struct op_mistake *row, const struct op_variation *right,
 		       struct seen *seen)
 {
@@ -99,7 +100,7 @@ static void expect_row(struct world *w, const struct op_mistake *row, const stru
 		round_outputs(&v, w);
 		if (!is_mostly_nan(w) && !explains(w, &v, w->answer))
 			fail_msg("%s: '%s' does not recognise its own outputs", w->c.problem->name, row->says);
-		if (!is_mostly_nan(w) && !explains(w, right, w->answer)) { /* the mistake has an effect */
+		if (!is_mostly_nan(w) && !explains(w, right, w->answer)) { /* the mistake changes the outputs */
 			if (explains(w, &v, w->truth))
 				fail_msg("%s: '%s' agrees with the right outputs", w->c.problem->name, row->says);
 			seen->effect[number] = true;
@@ -108,7 +109,7 @@ static void expect_row(struct world *w, const struct op_mistake *row, const stru
 	variation_close(&v);
 }
 
-/* Tries the rows that have not been seen on one set of inputs. */
+/* Tries the rows of the family that have not been tried yet, on one set of inputs. */
 static void try_rows(struct world *w, struct seen *seen)
 {
 	struct op_variation right = variation_open(w->op, &w->c, w->in);
@@ -116,8 +117,8 @@ static void try_rows(struct world *w, struct seen *seen)
 	struct tensor truth[OP_PLACES] = {{.data = NULL}};
 	struct err err = {""};
 
-	/* The oracle may also read the entries behind those of the outputs. The data of these entries is NULL, which
-	 * means that their truths are not requested. */
+	/* The oracle may also read the entries after those of the outputs, so these are set to NULL: their truths are
+	 * not requested. */
 	for (int i = 0; i < w->c.problem->output_count; i++)
 		truth[i] = w->truth[i];
 	assert_int_equal(w->op->oracle(&w->c, w->in, truth, &err), 0);
@@ -152,8 +153,8 @@ static void look_at(const struct op *op, const struct op_problem *problem, struc
 			continue;
 		for (int contents = 0; contents < CONTENTS_COUNT; contents++) {
 			make_inputs_of(&w, op, problem, axes + i * problem->axis_count, 1, 0, 0, (enum op_contents)contents);
-			/* The oracle makes no random draws. For a sampler, the outputs of the oracle therefore differ
-			 * from those of a reference. */
+			/* The oracle makes no random draws. Therefore its outputs differ from those of a correct
+			 * sampler. */
 			if (op->samples == NULL || !op->samples(&w.c))
 				try_rows(&w, seen);
 			free_world(&w);
@@ -161,7 +162,8 @@ static void look_at(const struct op *op, const struct op_problem *problem, struc
 	}
 }
 
-/* Tries the rows on small mixtures of experts, because the dataset's mixtures of experts are larger than MOST_BYTES. */
+/* Tries the rows of the family moe on small problems, because the problems of the dataset are larger than
+ * MOST_BYTES. */
 static void look_at_experts(struct seen *seen)
 {
 	struct built forms[7];
@@ -188,8 +190,8 @@ static bool has_known_constants(const struct op *op, const struct op_problem *pr
 	return true;
 }
 
-/* Returns true if row i is the first with its text, and no row with this text has an effect. Families may have copies
- * of the same rows. */
+/* Returns true if row i is the first row with its text, and no row with this text changes an output. Several families
+ * may have the same row. */
 static bool is_missing(const struct seen *seen, int i)
 {
 	for (int k = 0; k < seen->count; k++)
@@ -375,7 +377,7 @@ static void a_mistake_in_indices_never_leaves_a_tensor(void **state)
 	variation_close(&v);
 }
 
-/* Searches a table for the mistake of the reference that triples its outputs. */
+/* Diagnoses the outputs of a reference that triples every output, with the mistakes of `table`. */
 static void look_for_triples(const struct op_mistake *table, struct diagnosis *diagnosis)
 {
 	const struct op op = gather_op(table);
@@ -442,7 +444,7 @@ static void a_limit_that_changes_nothing_runs_no_oracle(void **state)
 	variation_close(&v);
 }
 
-/* Applies the limit to a Python scalar with the value x, and returns whether the limit counts as vague. */
+/* Applies the limit of a mistake to a Python scalar with the value x. Returns true if the diagnosis counts as vague. */
 static bool is_vague(bool (*limit)(struct op_variation *v, const struct op_mistake *mistake), double by, double x)
 {
 	const struct op op = gather_op(two_rows);
@@ -469,11 +471,11 @@ static void a_limit_that_equals_rounding_is_vague(void **state)
 	assert_true(is_vague(before_least, 1, 0.75));
 	assert_false(is_vague(before_least, 1, 0.25));
 	assert_false(is_vague(before_least, 1, 1.5));
-	assert_true(is_vague(before_most, 1, 1.75)); /* without its fraction */
+	assert_true(is_vague(before_most, 1, 1.75)); /* 1.75 is used without its fraction */
 	assert_false(is_vague(before_most, 1, 2.5));
 }
 
-/* Diagnoses a reference that uses 1 instead of a scale of `small`, but uses a scale of 2 correctly. */
+/* Diagnoses a reference that treats the scale `small` as 1, but computes correctly with the scale 2. */
 static void look_for_limit(double small, struct diagnosis *diagnosis)
 {
 	const struct op_mistake none[] = {{.says = NULL}};
@@ -504,12 +506,12 @@ static void a_set_on_which_the_reference_is_right_names_no_mistake(void **state)
 	look_for_limit(0.25, &limit);
 	assert_int_equal(limit.count, 1);
 	assert_string_equal(limit.says[0], "input 'scale' had a lower limit of 1");
-	look_for_limit(0.75, &vague); /* or rounded */
+	look_for_limit(0.75, &vague); /* 0.75 may also be rounded to 1 */
 	assert_int_equal(vague.count, 0);
 	assert_false(vague.complete);
 }
 
-/* tests/mutants/diagnoses.py says for each family how many diagnoses must be right. */
+/* tests/mutants/diagnoses.py states, for each family, the number of diagnoses that must be right. */
 static void each_family_has_a_number_of_right_diagnoses(void **state)
 {
 	struct buf text = {0};

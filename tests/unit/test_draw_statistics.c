@@ -1,5 +1,5 @@
-/* test_draw_statistics - the statistical test of samplers: a wrong sampler is found, and a correct sampler raises a
- * false alarm as rarely as promised. Where possible, the test computes the exact probability of a false alarm. */
+/* test_draw_statistics - the statistical test of samplers: a wrong sampler is found, and the rate of false alarms about
+ * correct samplers is as low as promised. Where possible, the test computes the exact probability of a false alarm. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,16 +18,15 @@ enum { MOST_ROWS = 1000, ALARMS = QUESTIONS };
 
 static void a_run_of_five_hundred_cases_is_falsely_alarmed_once_in_a_million_at_most(void **state)
 {
-	const double same = 1e-10; /* sampling.c: false_sameness */
+	const double same = 1e-10; /* the constant false_sameness of sampling.c */
 
 	(void)state;
 	assert_int_equal(ALARMS, 406);
 	assert_true(500 * (2 * false_alarm + false_suspicion + same) <= 1e-6);
 }
 
-/* A split divides the tokens into two sides; mean[i] is the probability that the draw of row i falls on the first side.
- * Computes the distribution of the number of rows whose draw falls on the first side, by adding one row after the
- * other. */
+/* A split divides the tokens into two sides. mean[i] is the probability that the draw of row i is on the first side.
+ * Computes the probability of each possible number of draws on the first side, row by row. */
 static void count_exactly(const double *mean, int rows, double *probability)
 {
 	memset(probability, 0, (size_t)(rows + 1) * sizeof *probability);
@@ -37,8 +36,7 @@ static void count_exactly(const double *mean, int rows, double *probability)
 			probability[k] = probability[k] * (1 - mean[row]) + (k > 0 ? probability[k - 1] * mean[row] : 0);
 }
 
-/* Returns the probability that the count of rows on the first side of one split raises an alarm, although the sampler
- * is correct. */
+/* Returns the probability that one split raises a false alarm about a correct sampler. */
 static double alarm_probability(const double *mean, int rows)
 {
 	double probability[MOST_ROWS + 1], sum = 0, alarm = 0;
@@ -52,7 +50,7 @@ static double alarm_probability(const double *mean, int rows)
 	return alarm;
 }
 
-/* Equal rows are the worst case. If rows differ (every third row has the mean `other`), false alarms are rarer. */
+/* False alarms are most frequent if all rows are equal. They are rarer if every third row has the other mean. */
 static void every_tally_and_split_is_falsely_alarmed_as_rarely_as_was_derived(void **state)
 {
 	static const int rows[] = {1, 2, 8, 40, 120, 320, MOST_ROWS};
@@ -72,7 +70,7 @@ static void every_tally_and_split_is_falsely_alarmed_as_rarely_as_was_derived(vo
 					         means[other], alarm, share);
 				largest = fmax(largest, alarm);
 			}
-	assert_true(largest > share / 100); /* the bound is not so lax that no alarm is ever raised */
+	assert_true(largest > share / 100); /* the bound is tight enough that a false alarm is possible */
 }
 
 /* A draw from {0.4, 0.3, 0.2, 0.1}, with the vocabulary rotated by `row`. */
@@ -92,8 +90,8 @@ static struct draw draw_one(struct filter *filter, int64_t row, uint64_t key)
 	return draw_of(filter, &kept, (i + row) % 4);
 }
 
-/* Runs enough cases to show that a threshold for one false alarm in twenty cases gives no more false alarms. False
- * alarms at the real threshold are too rare to be counted in a test, but the same formula gives both thresholds. */
+/* Checks the rate of false alarms with a threshold that allows one in twenty cases. At the real threshold, false alarms
+ * are too rare to be counted in a test; both thresholds come from the same formula. */
 static void correct_samplers_are_alarmed_no_more_often_than_alpha_says(void **state)
 {
 	enum { CASES = 2000, ROWS = 120 };
@@ -118,7 +116,7 @@ static void correct_samplers_are_alarmed_no_more_often_than_alpha_says(void **st
 }
 
 /* Checks that the odds of every suspect have the mean 1 if a correct sampler draws from the `count` probabilities `p`.
- * Sets asked[s] if some token makes suspect s more or less likely. */
+ * Sets asked[s] if the odds of suspect s differ between tokens. */
 static void expect_mean_one(const double *p, int count, const struct filter_bounds *bounds, bool asked[DRAW_SUSPECTS])
 {
 	double mean[DRAW_SUSPECTS] = {0};
@@ -143,8 +141,8 @@ static void expect_mean_one(const double *p, int count, const struct filter_boun
 	filter_close(&filter);
 }
 
-/* Under a correct sampler the odds of a suspect have the mean 1, and so has their product over any rows. Because the
- * mean is 1, the product is rarely large. */
+/* With a correct sampler, the odds of a suspect have the mean 1, and the product of the odds over several rows has the
+ * mean 1, too. Therefore the product is rarely large. */
 static void a_correct_samplers_odds_have_the_mean_one_for_every_suspect(void **state)
 {
 	static const struct filter_bounds bounds[] = {
@@ -196,8 +194,8 @@ static void a_token_at_an_exact_limit_of_min_p_must_be_kept(void **state)
 	filter_close(&filter);
 }
 
-/* In a race with weights {2, 1} and uniform noise, the first token wins if its noise is below twice the other's. So the
- * first token wins three quarters of all races. */
+/* In a race with the weights {2, 1} and uniform noise, the first token wins if its noise is less than twice the noise
+ * of the other token. Therefore it wins three quarters of all races. */
 static void a_race_with_uniform_noise_is_predicted(void **state)
 {
 	struct filter filter;
@@ -225,8 +223,7 @@ static void a_suspicion_is_reported_with_the_suspected_mistake(void **state)
 	assert_non_null(strstr(why.text, "the rest of top_p"));
 }
 
-/* The wrong sampler of this test returns the most likely token in every second row. 320 rows are enough to find
- * this. */
+/* This wrong sampler returns the most likely token in every second row. The test must find this in 320 rows. */
 static void a_sampler_that_strays_is_alarmed(void **state)
 {
 	enum { ROWS = 320 };

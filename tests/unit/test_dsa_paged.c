@@ -1,6 +1,6 @@
 /* test_dsa_paged - sparse attention and its indexer: the dataset's definitions are recognised, inputs are valid and
- * difficult, correct references pass and wrong ones fail. The indexer's choice is compared as a set, in which near-ties
- * are free. */
+ * difficult, correct references pass and wrong ones fail. The keys that the indexer chooses are compared as a set. If
+ * two scores are nearly equal, either key may be chosen. */
 #include "tests/unit/attention_family.h"
 
 #include "kernels/dsa_paged/input_values.h"
@@ -110,8 +110,8 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 
 /* --- sparse attention --------------------------------------------------------------------------------------------- */
 
-/* Some queries read all rows, no row, or one row; some have gaps in the middle of their list; some read exactly as many
- * rows as a block has. No row is listed twice. */
+/* Some queries read all rows, some no row, some one row, and some exactly as many rows as a block has. Some lists of
+ * rows have gaps in the middle. No list has a row twice. */
 static void sparse_rows_are_valid_and_contain_difficult_patterns(void **state)
 {
 	int64_t axis[MAX_ROWS * MAX_AXES];
@@ -164,7 +164,7 @@ static void rows_that_are_not_there_are_refused(void **state)
 	expect_invalid(&w, "sparse_indices", 5, (double)(w.in[2].shape[0] * 16), "key rows");
 	expect_invalid(&w, "sparse_indices", 5, -2, "sparse_indices has -2");
 	free_world(&w);
-	/* the workload provides the indices, so no row is NaN */
+	/* the workload provides the indices and could name any row, so no row is NaN */
 	make_inputs(&w, &dsa_paged_op, &b.problem, axis, 0, 1u << 4, 0);
 	for (int64_t row = 0; row < w.in[2].shape[0] * 16; row++)
 		assert_false(is_nan_row(&w.in[2], row, 32));
@@ -263,7 +263,7 @@ static const char *const wrong_names[WRONGS] = {
     "empty has a key",
 };
 
-/* A candidate key. Candidates are ordered as torch.topk orders them: NaN first. */
+/* A candidate key. Candidates are ordered as torch.topk orders them: NaN comes first. */
 struct candidate {
 	float score;
 	int64_t name;
@@ -372,9 +372,8 @@ static void start_indexer(struct world *w, struct built *b, enum op_size size, i
 	make_world_of(w, &dsa_paged_op, &b->problem, axis + row * b->problem.axis_count, seed, contents);
 }
 
-/* There are sequences with no key, one key, as many keys as are chosen, and one key more than that. The pages of a
- * sequence are distinct; pages of no sequence are NaN. Table entries beyond a sequence's pages refer to pages of no
- * sequence. */
+/* Some sequences have no key, some one key, some as many keys as are chosen, and some one key more. No page belongs to
+ * two sequences. The pages of no sequence are NaN, and table entries beyond the pages of a sequence refer to them. */
 static void tables_are_valid_and_contain_difficult_lengths(void **state)
 {
 	struct built b;
@@ -409,7 +408,7 @@ static void tables_are_valid_and_contain_difficult_lengths(void **state)
 	}
 }
 
-/* In the second set of input values, table entries beyond the pages of a sequence refer to no page at all. If a
+/* In the second set of input values, a table entry beyond the pages of a sequence is no valid page number. If a
  * workload provides the lengths of the sequences, every table entry refers to an existing page. Some zeros among the
  * keys are -0. */
 static void what_nobody_has_to_read_leads_nowhere(void **state)
@@ -520,8 +519,8 @@ static void mistakes_of_the_indexer_are_caught(void **state)
 				fail_msg("%s, seed %llu: passed", wrong_names[wrong], (unsigned long long)seed);
 }
 
-/* A row may list the chosen keys in any order, and any choice is accepted among keys whose scores nearly equal the
- * smallest chosen score. */
+/* A row may list the chosen keys in any order. Among keys whose scores nearly equal the smallest chosen score, any
+ * choice is accepted. */
 static void a_choice_is_a_set_in_which_near_ties_are_free(void **state)
 {
 	struct built b;
@@ -538,8 +537,8 @@ static void a_choice_is_a_set_in_which_near_ties_are_free(void **state)
 	dtype_store(w.answer[0].data, DTYPE_INT32, 63, first);
 	assert_true(passes(&w, "another order"));
 
-	/* A key that was not chosen is not accepted in place of the chosen key with the smallest score. Once the key
-	 * that was not chosen is a copy of that chosen key, it is accepted. */
+	/* The test replaces the chosen key with the smallest score by a key that was not chosen: this fails. Then it
+	 * copies the chosen key to the other key, so that their scores are equal: this passes. */
 	beyond = -1;
 	for (int64_t j = 0; j < attention_integer(&w.in[3], 0) && beyond < 0; j++) {
 		double name = (double)(attention_integer(&w.in[4], j / 16) * 16 + j % 16);
@@ -563,8 +562,8 @@ static void a_choice_is_a_set_in_which_near_ties_are_free(void **state)
 	free_world(&w);
 }
 
-/* A workload may provide keys of any value: a score of NaN counts as the largest, as in torch.topk, in whatever order
- * the keys come. */
+/* A workload may provide keys of any value. A NaN score counts as the largest score, as in torch.topk, at every place
+ * in the list of keys. */
 static void scores_that_are_no_numbers_count_as_the_largest(void **state)
 {
 	static const float odd[] = {NAN, INFINITY, -INFINITY};
@@ -598,8 +597,8 @@ static void scores_that_are_no_numbers_count_as_the_largest(void **state)
 	}
 }
 
-/* Checks the inputs of the indexer's edge cases. In each edge case, a correct choice must pass and each wrong choice
- * must fail. */
+/* Checks the inputs of the indexer's edge cases. In each case, the correct choice must pass and each wrong choice must
+ * fail. */
 static void the_indexers_edges_have_one_answer(void **state)
 {
 	static const struct {
@@ -630,7 +629,7 @@ static void the_indexers_edges_have_one_answer(void **state)
 			if (passes(&w, NULL))
 				fail_msg("%s: %s passes", edges[i].name, wrong_names[*wrong]);
 		}
-		/* any choice of keys passes where all scores are equal or all keys are chosen */
+		/* if all scores are equal or all keys are chosen, any choice passes */
 		emulate_indexer(&w, SMALLEST_CHOSEN);
 		assert_true(passes(&w, "another choice"));
 		free_world(&w);

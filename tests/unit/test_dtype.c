@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-/* Caches and messages contain the numbers, and datasets contain the names, so neither may ever change. */
+/* Caches and messages store the numbers, and datasets use the names, so none of them may ever change. */
 static const struct {
 	int number;
 	const char *name;

@@ -1,5 +1,5 @@
-/* test_dtype_convert - conversion of narrow formats is exact for every code and its neighbours, compared with formulas
- * that use no bit operations. */
+/* test_dtype_convert - the conversion of narrow number formats is exact for every code and for numbers near it. The
+ * test compares with formulas that use no bit operations. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,8 +14,8 @@
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/random_inputs.h"
 
-/* The absolute value of a code by the definition of the format: (1 + f / 2^m) 2^(e - bias), or f / 2^m 2^(1 - bias) if
- * e = 0. */
+/* The absolute value of a code with exponent e and mantissa f, by the definition of the format: (1 + f / 2^m) 2^(e -
+ * bias), or f / 2^m 2^(1 - bias) if e = 0. */
 static double by_definition(unsigned code, int mantissa_bits, int bias)
 {
 	int exponent = (int)(code >> mantissa_bits);
@@ -28,7 +28,7 @@ static const struct {
 	enum dtype dtype;
 	int mantissa_bits, bias;
 	unsigned largest; /* code of the largest finite number */
-	double overflow;  /* what a number above the largest becomes when it is stored; NaN for e4m3 */
+	double overflow;  /* the value that is stored in place of a number above the largest; NaN for e4m3 */
 } formats[] = {
     {DTYPE_FLOAT16, 10, 15, 0x7bff, INFINITY},
     {DTYPE_BFLOAT16, 7, 127, 0x7f7f, INFINITY},
@@ -78,8 +78,8 @@ static void every_code_survives_a_round_trip(void **state)
 		}
 }
 
-/* A double between two neighbours is rounded to the nearer one, and the exact middle to the even code. A double that is
- * closer to the middle than any float is not rounded to a float first. */
+/* A double between two neighbours is rounded to the nearer one, and the exact middle to the even code. The double must
+ * not be rounded to a float first, because the float could be the exact middle. */
 static void rounding_is_to_nearest_with_ties_to_even_and_only_once(void **state)
 {
 	(void)state;
@@ -103,7 +103,7 @@ static void a_float_that_is_rounded_first_would_be_wrong(void **state)
 	double off_the_middle = 1 + 0x1p-8 + 0x1p-40;
 
 	(void)state;
-	/* rounding to float first gives a wrong result */
+	/* this conversion through a float gives a wrong result */
 	assert_true(float_from_bf16(bf16_from_float((float)off_the_middle)) == 1.0f);
 	assert_true(written(DTYPE_BFLOAT16, off_the_middle) == 1 + 0x1p-7);
 }

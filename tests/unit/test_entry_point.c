@@ -1,4 +1,5 @@
-/* test_entry_point - the function that is called: run, or else the last …_reference. */
+/* test_entry_point - which function of a reference is called: run, or else the last function whose name ends with
+ * _reference. */
 #include "dataset/entry_point.h"
 
 #include <setjmp.h>
@@ -10,8 +11,8 @@
 
 #include "base/buf.h"
 
-/* Searches a copy of the source. The copy has no NUL at its end and an allocation of exactly its size, so that a
- * sanitizer sees a read beyond the end. `expected` is NULL if the source has no function to call. */
+/* Searches a copy of the source. The copy has no NUL at its end and its allocation has exactly its size, so that a
+ * sanitizer detects a read beyond the end. `expected` is NULL if the source has no function to call. */
 static void check_answer(const char *source, enum python_outline_answer expected_answer, const char *expected)
 {
 	struct arena arena = {0};
@@ -75,7 +76,7 @@ static void without_run_the_last_reference_is_called(void **state)
 	check("class A:\n    def run(x):\n        pass\n" REFERENCE, "_a_reference");
 }
 
-/* A call such as setattr(x, "a", 1) may bind any name, also `run`. */
+/* A call such as setattr(x, "a", 1) can define a function of any name, even `run`. */
 static void run_is_called_if_any_name_may_be_bound(void **state)
 {
 	static const char *const binds[] = {"from m import *\n", "exec(text)\n", "def f(x):\n    setattr(x, 'a', 1)\n"};
@@ -114,7 +115,7 @@ static void a_syntax_error_hides_all_functions(void **state)
 	check_answer("def run(x): pass\ny = '''a\n", PYTHON_OUTLINE_ERROR, NULL);
 }
 
-/* If the outline gives up before the end of the source, the rest of the source may define run. */
+/* If the outline stops before the end of the source, the rest of the source may define run. */
 static void run_is_called_if_the_outline_is_unsure(void **state)
 {
 	struct buf source = {0};

@@ -1,5 +1,5 @@
-/* test_equal_cases - cases with the same subject share one run: one case runs and the others wait, and a waiting case
- * takes over if the running one leaves. */
+/* test_equal_cases - cases with the same subject share one run: one case runs and the others wait for its verdict. If
+ * the running case is cancelled, a waiting case runs instead. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -90,16 +90,16 @@ static void a_case_that_waits_replaces_the_one_that_leaves(void **state)
 	assert_true(equal_cases_join(&equal_cases, &a, x, 0, &arena));
 	assert_false(equal_cases_join(&equal_cases, &a, y, 1, &arena));
 	assert_false(equal_cases_join(&equal_cases, &a, z, 2, &arena));
-	/* the waiter of result y has case index 1, so no waiter with index 7 is found */
+	/* the waiting case of result y has index 1, so no waiting case with index 7 is found */
 	assert_null(equal_cases_leave(&equal_cases, &a, y, 7));
-	assert_null(equal_cases_leave(&equal_cases, &b, x, 0)); /* another subject */
+	assert_null(equal_cases_leave(&equal_cases, &b, x, 0)); /* the subject is another one */
 	const struct waiter *next = equal_cases_leave(&equal_cases, &a, x, 0);
 
 	assert_non_null(next);
 	assert_ptr_equal(next->result, next->case_index == 1 ? y : z);
 	struct result *left = next->result == y ? z : y;
 
-	/* if a waiting case leaves, no other case has to run */
+	/* if a waiting case is cancelled, no other case has to run instead */
 	assert_null(equal_cases_leave(&equal_cases, &a, left, left == y ? 1 : 2));
 	next = equal_cases_finish(&equal_cases, &a);
 	assert_non_null(next);

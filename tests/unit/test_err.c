@@ -1,5 +1,5 @@
-/* test_err - messages: a long one is cut between characters, text from strangers is printed without control characters,
- * and missing memory ends the program with status 4. */
+/* test_err - messages: a long message is cut between two characters, text from strangers is printed without control
+ * characters, and the program ends with status 4 if it cannot allocate memory. */
 #include "base/err.h"
 
 #include <errno.h>
@@ -45,7 +45,7 @@ static void a_long_sentence_is_cut_between_characters(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 4; i++)
-		for (size_t offset = 0; offset < 4; offset++) { /* the cut falls at every place within a character */
+		for (size_t offset = 0; offset < 4; offset++) { /* so the cut is tried at every byte of a character */
 			size_t width = strlen(characters[i]), length = offset;
 
 			memset(text, 'x', offset);
@@ -72,14 +72,14 @@ static void strangers_text_is_shown_without_harm(void **state)
 	assert_string_equal(err_show("plain").text, "plain");
 	assert_string_equal(err_show("").text, "");
 	assert_string_equal(err_show("a\x1b[31m\n\t\x7f" "b").text, "a\\x1b[31m\\x0a\\x09\\x7fb");
-	/* C1: the control character CSI as one character */
+	/* the control character CSI (U+009B), encoded as one character */
 	assert_string_equal(err_show("\xC2\x9B" "31m").text, "\\u009b31m");
 	assert_string_equal(err_show("\xFF\xC3").text, "\\xff\\xc3");
 	assert_string_equal(err_show("\xC3\xA9\xE2\x82\xAC").text, "\xC3\xA9\xE2\x82\xAC");
 	memset(text, 'y', 80);
 	text[80] = '\0';
 	assert_string_equal(err_show(text).text, text);
-	memcpy(text + 78, "\xE2\x82\xAC", 4); /* the character would end at byte 81 */
+	memcpy(text + 78, "\xE2\x82\xAC", 4); /* byte 81 would be the last byte of the character */
 	char shown[84];
 
 	memset(shown, 'y', 78);

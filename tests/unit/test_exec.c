@@ -1,4 +1,4 @@
-/* test_exec - the command of `watch --exec` is run, fed and ended, whatever it does. */
+/* test_exec - `watch --exec` starts the command, passes the names to it and ends it, even if the command misbehaves. */
 #include "watcher/exec.h"
 
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 enum { LIMIT_MS = 60000 };
 
 struct session {
-	char text[256 * 1024]; /* output of the command */
+	char text[256 * 1024]; /* what the command printed */
 	int output;
 	struct exec exec;
 };
@@ -87,7 +87,7 @@ static void what_comes_while_it_runs_is_one_more_run_with_each_name_once(void **
 	run(session);
 	exec_name(&session->exec, "norm", "b", STATUS_FAILED);
 	run(session);
-	exec_name(&session->exec, "norm", "b", STATUS_PASSED); /* saved again */
+	exec_name(&session->exec, "norm", "b", STATUS_PASSED); /* the same definition was saved again */
 	exec_name(&session->exec, "gemm", "c", STATUS_INVALID);
 	exec_name(&session->exec, "gemm", "d", STATUS_PASSED);
 	exec_forget(&session->exec, "gemm/d");
@@ -98,14 +98,15 @@ static void what_comes_while_it_runs_is_one_more_run_with_each_name_once(void **
 	run(session);
 	assert_false(session->exec.wanted);
 	assert_string_equal(wait_for_end(session), "gemm/c norm/b 2 1 0 0 0 1\n");
-	run(session); /* nothing of the first command is reported again */
+	run(session); /* a name that the first command got is not reported again */
 	assert_string_equal(wait_for_end(session), "0 0 0 0 0 0\n");
 	end(session);
 }
 
 static void it_reads_nothing_and_has_no_descriptor_of_ours(void **state)
 {
-	/* Marks the descriptors that the test's parent left open as close-on-exec; else the command would see them. */
+	/* The test's parent may have left descriptors open. Marks them as close-on-exec, because the command would
+	 * otherwise inherit them. */
 	assert_int_equal(close_range(3, ~0u, CLOSE_RANGE_CLOEXEC), 0);
 	struct session *session =
 	    begin("cat; for fd in 3 4 5 6 7 8 9; do [ ! -e /proc/$$/fd/$fd ] || echo $fd; done; echo end");
@@ -134,7 +135,7 @@ static void ten_thousand_names_are_cut_at_a_lines_end(void **state)
 		lines++;
 	assert_in_range(strlen(text), EXEC_NAMES - 128, EXEC_NAMES + 64);
 	assert_int_equal(strncmp(text, "rmsnorm/a_norm_with_a_name_that_is_rather_long_00000\n", 53), 0);
-	assert_int_equal((strlen(text) - strlen("10000 10000\n")) % 53, 0); /* the list ends after a whole name */
+	assert_int_equal((strlen(text) - strlen("10000 10000\n")) % 53, 0); /* the list is cut after a whole name */
 	assert_true(lines > 1000);
 	assert_non_null(strstr(text, "\n10000 10000\n"));
 	end(session);
@@ -180,7 +181,7 @@ static void it_ends_with_us_and_its_children_too(void **state)
 	assert_true(child > 0);
 	assert_int_equal(kill(child, 0), 0);
 	end(session);
-	/* the process that adopts the child may reap it late, so the child may still be a zombie */
+	/* the child is adopted by another process, which may reap it late, so the child may be a zombie for a while */
 	for (int i = 0; i < LIMIT_MS; i++) {
 		char path[64], text[512] = "";
 

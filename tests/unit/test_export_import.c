@@ -1,5 +1,6 @@
-/* test_export_import - an exported file reads back completely. Damage loses only the verdicts whose bytes are damaged,
- * and is reported with its line. No file makes the reader use more memory or time than its size allows. */
+/* test_export_import - every verdict of an exported file can be imported. In a damaged file, only the verdicts with
+ * damaged bytes are lost, and each damage is reported with its line. The memory and the time that an import uses are
+ * bounded by the size of the file. */
 #include "cache/export_import.h"
 
 #include <fcntl.h>
@@ -26,13 +27,14 @@ struct world {
 	char root[64], path[96], other[96];
 	struct arena arena;
 	struct store *store;
-	struct buf file, text; /* an exported file of `RECORDS` verdicts, and its text after decompression */
+	struct buf file, text; /* an exported file with `RECORDS` verdicts, and its decompressed text */
 	struct import_counts in;
 	int sentences;
 	char first[2048], last[2048];
 };
 
-/* Replaced by a function that does nothing: the test needs no durability, and syncing would take most of its time. */
+/* Replaces fdatasync by a function that does nothing, because the test needs no durability, and syncing would take most
+ * of the test's time. */
 __attribute__((visibility("default"))) int fdatasync(int fd)
 {
 	(void)fd;
@@ -217,7 +219,7 @@ static int import_text(struct world *w, const void *text, size_t length)
 	return answer;
 }
 
-/* Checks that every verdict of the store is one that was written. */
+/* Checks that the store has no verdict other than those of the exported file. */
 static void expect_no_other(struct world *w)
 {
 	struct store_inspected seen;
@@ -315,7 +317,7 @@ static void one_changed_byte_anywhere_is_reported(void **state)
 
 	for (size_t i = 0; i < w->file.length; i += BYTE_STEP) {
 		w->file.data[i] = (char)(w->file.data[i] ^ 1 << i % 8);
-		/* some bits of a zstd frame have no meaning */
+		/* a changed bit may have no meaning for zstd; then the import must be complete */
 		if (import(w, w->file.data, w->file.length) == 0 && (w->in.whole ? taken(w) < RECORDS : w->sentences == 0))
 			fail_msg("bit %zu of byte %zu was flipped, and that was not noticed", i % 8, i);
 		/* if a changed byte splits a line in two, both parts count as rejected */
@@ -381,7 +383,7 @@ static void every_cut_is_reported(void **state)
 			assert_true(taken(w) >= most);
 			most = taken(w);
 		}
-	assert_int_equal(most, RECORDS); /* only the last line, or the checksum after it, is missing */
+	assert_int_equal(most, RECORDS); /* only the last line, or the checksum after it, can be missing */
 	for (size_t length = 0; length < w->text.length; length += 11 * BYTE_STEP)
 		if (import_text(w, w->text.data, length) == 0)
 			assert_true(!w->in.whole && taken(w) + w->in.refused == RECORDS);
@@ -438,8 +440,8 @@ static void counts_that_lie_are_reported(void **state)
 		buf_printf(&text, "reftest verdicts\t3\t%s\n", heads[i]);
 		buf_add(&text, w->text.data + 22, w->text.length - 22);
 		assert_int_equal(import_text(w, text.data, text.length), 0);
-		/* the head may announce more verdicts than follow: an export leaves out verdicts that are too large for
-		 * a line */
+		/* The head may announce more verdicts than the file has, because an export leaves out verdicts that are
+		 * too large for a line. */
 		assert_int_equal(w->in.whole, i == 2 || i == 3);
 		buf_free(&text);
 	}

@@ -1,5 +1,6 @@
-/* test_extracted_definitions - `extract` plans the definitions of every model of the table. Each text is complete, each
- * template belongs to a rule, and the parts of an architecture that no op family covers are named. */
+/* test_extracted_definitions - `extract` plans the definitions of every model of the table. Each definition's text is
+ * complete, each template is used by a rule, and the report names the parts of an architecture that no op family
+ * covers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,7 @@
 #include "kernels/core/published_models.h"
 #include "models/architecture.h"
 
-/* Plans the definitions of a model at degree 1 and page sizes 1 and 64, for an empty dataset. */
+/* Plans the definitions of a model for tensor parallel degree 1 and page sizes 1 and 64, for an empty dataset. */
 static void plan(const char *name, struct extract_result *result, struct arena *arena)
 {
 	struct model model;
@@ -31,7 +32,7 @@ static void plan(const char *name, struct extract_result *result, struct arena *
 	model_close(&model);
 }
 
-/* Returns whether a text still contains @NAME@. */
+/* Returns true if a text still contains a placeholder @NAME@. */
 static bool has_placeholder(const char *text)
 {
 	for (const char *at = strchr(text, '@'); at != NULL; at = strchr(at + 1, '@')) {
@@ -92,11 +93,11 @@ static void shared_experts_and_routings_have_definitions(void **state)
 	static const struct {
 		const char *model, *name;
 	} rows[] = {
-	    {"deepseek-v3", "gemm_n4096_k7168"}, /* gate_up_proj of the shared expert */
+	    {"deepseek-v3", "gemm_n4096_k7168"}, /* the gate_up_proj of the shared expert */
 	    {"deepseek-v3", "gemm_n7168_k2048"},
 	    {"deepseek-v3", "silu_and_mul_h2048"},
 	    {"deepseek-v3", "rope_with_cos_sin_cache_interleaved_d64_rd64"},
-	    {"deepseek-v2", "silu_and_mul_h3072"}, /* two shared experts */
+	    {"deepseek-v2", "silu_and_mul_h3072"}, /* the width of two shared experts together */
 	    {"deepseek-v2", "trtllm_fp4_block_scale_routed_moe_topk6_e160_h5120_i1536"},
 	    {"glm-4.5", "silu_and_mul_h1536"},
 	    {"qwen3-next", "gemm_n1_k2048"}, /* the gate of the shared expert */
@@ -134,7 +135,7 @@ static void routings_without_an_op_family_are_named(void **state)
 	}
 }
 
-/* Returns whether some rule of the blocks uses the template `name`. */
+/* Returns true if a rule of `blocks` uses the template `name`. */
 static bool has_rule(const cJSON *blocks, const char *name)
 {
 	const cJSON *block, *rule;

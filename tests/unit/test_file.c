@@ -1,5 +1,5 @@
-/* test_file - reading, writing and mapping of files: sizes are bounded, a write replaces the whole file or nothing, and
- * no path leaves the root. */
+/* test_file - reading, writing and mapping of files: sizes are limited, a write replaces the whole file or changes
+ * nothing, and no path leads out of the root. */
 #include "base/file.c"
 
 #include <signal.h>
@@ -79,11 +79,12 @@ static void a_file_beyond_the_limit_is_not_read(void **state)
 	assert_int_equal(file_read(AT_FDCWD, "a", 16 << 20, &buf, NULL, &err), FILE_ERROR);
 	assert_string_equal(err.text, "a: the file has 1073741824 bytes, more than the limit of 16777216");
 	assert_int_equal(buf.length, 0);
-	assert_true(buf.room < 4096); /* the buffer did not even reserve memory for the gigabyte */
+	assert_true(buf.room < 4096); /* the read fails before the buffer allocates memory for the gigabyte */
 	buf_free(&buf);
 }
 
-/* stat reports 0 bytes for a file in /proc, but reading the file gives more, as if it grew while it is read. */
+/* For a file in /proc, stat reports 0 bytes. Reading the file gives more bytes, as if the file grew at the same
+ * time. */
 static void a_file_that_grows_while_it_is_read_is_still_bounded(void **state)
 {
 	struct buf buf = {0};
@@ -156,7 +157,7 @@ static void replacing_leaves_no_temporary_file(void **state)
 	buf_free(&name);
 }
 
-/* A process creates the temporary file of "a", then exits or stays alive. */
+/* Starts a process that creates the temporary file of "a". The process then exits, or stays alive if `lives`. */
 static pid_t leave_temporary(bool lives)
 {
 	int pipe_fds[2];
@@ -312,8 +313,8 @@ static int open_root(void)
 	return open("root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* A second write through a shared mapping does not change the file's times. So while anybody may map a file for
- * writing, the file's stat does not prove that it is unchanged. */
+/* A process may map a file for writing. Its second write through the shared mapping does not change the times of the
+ * file. While a process can write in this way, the stat of the file cannot prove that the file is unchanged. */
 static void a_file_that_somebody_may_write_to_shows_no_changes(void **state)
 {
 	char path[] = "/tmp/reftest-test-mapped-XXXXXX";
@@ -323,14 +324,14 @@ static void a_file_that_somebody_may_write_to_shows_no_changes(void **state)
 	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, 8192), 0);
-	assert_false(file_shows_changes(AT_FDCWD, path, &st)); /* open */
+	assert_false(file_shows_changes(AT_FDCWD, path, &st)); /* a process has the file open for writing */
 	char *bytes = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	assert_true(bytes != MAP_FAILED);
 	assert_int_equal(fstat(fd, &before), 0);
 	assert_int_equal(close(fd), 0);
 	bytes[0] = 1;
-	assert_false(file_shows_changes(AT_FDCWD, path, &st)); /* mapped */
+	assert_false(file_shows_changes(AT_FDCWD, path, &st)); /* the file is closed, but still mapped for writing */
 	assert_int_equal(stat(path, &before), 0);
 	usleep(50000);
 	bytes[0] = 2;
@@ -338,12 +339,12 @@ static void a_file_that_somebody_may_write_to_shows_no_changes(void **state)
 	if (memcmp(&before.st_mtim, &after.st_mtim, sizeof before.st_mtim) != 0)
 		print_message("on this filesystem each store through a mapping changes a time\n");
 	assert_int_equal(munmap(bytes, 8192), 0);
-	assert_true(file_shows_changes(AT_FDCWD, path, &st)); /* nobody can write to the file any more */
+	assert_true(file_shows_changes(AT_FDCWD, path, &st)); /* no process can write to the file any more */
 	assert_int_equal(st.st_ino, before.st_ino);
 
 	int reader = open(path, O_RDONLY);
 
-	assert_true(file_shows_changes(AT_FDCWD, path, &st)); /* a reader changes nothing */
+	assert_true(file_shows_changes(AT_FDCWD, path, &st)); /* a process that only reads makes no difference */
 	close(reader);
 	unlink(path);
 	assert_false(file_shows_changes(AT_FDCWD, path, &st));
@@ -410,7 +411,7 @@ static void nothing_outside_the_root_is_mapped(void **state)
 	assert_non_null(strstr(err.text, ": cannot open the file: File name too long"));
 	assert_int_equal(file_map_beneath(root, "blob/none", &mapping, NULL), FILE_ABSENT);
 	assert_int_equal(file_map_beneath(root, "blob/a/none", &mapping, NULL), FILE_ABSENT);
-	/* ".." is here only the beginning of an ordinary name */
+	/* here ".." is only the beginning of an ordinary name */
 	assert_int_equal(file_map_beneath(root, "..a", &mapping, NULL), FILE_ABSENT);
 	close(root);
 }
@@ -435,11 +436,12 @@ static void without_openat2_the_steps_hold_the_same_line(void **state)
 	(void)state;
 	check_steps(root, "blob/a", 0);
 	check_steps(root, "./blob//a", 0);
-	check_steps(root, "pipe", 0); /* the pipe is opened without blocking; stat_regular rejects the pipe later */
+	check_steps(root, "pipe", 0); /* opening the pipe does not block; stat_regular refuses it later */
 	check_steps(root, "leak", ELOOP);
 	check_steps(root, "up/outside", ELOOP);
 	check_steps(root, "etc/passwd", ELOOP);
-	/* stricter than the kernel's RESOLVE_BENEATH: no link at all is followed */
+	/* this is stricter than the kernel's RESOLVE_BENEATH, because no link is followed, not even one that stays
+	 * below the root */
 	check_steps(root, "inside/a", ELOOP);
 	check_steps(root, "blob/none", ENOENT);
 	check_steps(root, "blob/a/none", ENOTDIR);
@@ -497,7 +499,7 @@ static void interrupt(int signal_number)
 	(void)signal_number;
 }
 
-/* The child reads slowly, so the writer must wait. Signals interrupt the waiting writer, and a call of write then
+/* The child reads slowly, so the writer must wait. Signals interrupt the wait, and each interrupted call of write
  * returns early. */
 static void all_bytes_go_through_a_pipe(void **state)
 {

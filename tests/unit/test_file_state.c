@@ -1,5 +1,5 @@
-/* test_file_state - each file of a run gets its own stored record, in small datasets and in datasets whose records are
- * read by two threads. The store is real; the files are fakes that return the record that they got. */
+/* test_file_state - a run finds the stored record of each file of a dataset. In large datasets, two threads read the
+ * records. The store is real. The files are fakes, and each notes the record that it gets. */
 #include "engine/file_state.h"
 
 #include "engine/disk_store.h"
@@ -7,7 +7,8 @@
 
 enum { FILES = 1300 };
 
-/* A dataset of `definitions` definitions and `workloads` workload files, of which the store knows every second one. */
+/* A dataset of `definitions` definitions and `workloads` workload files. The store has a record for every second
+ * file. */
 struct scene {
 	struct place *place;
 	struct program program;
@@ -59,7 +60,7 @@ static const struct dataset_file *make_files(struct scene *scene, const char *pa
 	return files;
 }
 
-/* Other records that the store has: between, before and after the records of the dataset's files. */
+/* Records of other files that the store has. They sort before, between and after the records of the dataset's files. */
 static const char *const others[] = {"a", "definitions/a/0/x", "u", "workloads/", "workloads/a/00001", "workloads/z", "x"};
 
 static void make_scene(struct scene *scene, int definitions, int workloads)

@@ -1,5 +1,5 @@
-/* test_file_tolerances - the bounds of `generate --tolerance` are written as a short tuple of strings, inserted into a
- * test file below its imports, and found again there. */
+/* test_file_tolerances - `generate --tolerance` writes its tolerances as a short tuple of strings below the imports of
+ * a test file, and finds them there again. */
 #include "testgen/file_tolerances.h"
 
 #include <setjmp.h>
@@ -49,7 +49,7 @@ static void a_tuple_is_found_where_it_was_inserted(void **state)
 	test_file_write("definitions/x", &kept, 1, &body);
 	buf_add(&plain, body.data, body.length);
 	assert_int_equal(file_tolerances_find(body.data, body.length, &found), 0);
-	file_tolerances_insert(tuple, 0, &body); /* nothing */
+	file_tolerances_insert(tuple, 0, &body); /* an empty tuple inserts nothing */
 	assert_string_equal(body.data, plain.data);
 	file_tolerances_insert(tuple, sizeof tuple - 1, &body);
 	assert_non_null(strstr(body.data, "\n\nimport conftest\n\nTOLERANCES = (\n    \"0.5\",\n)\n\n\n# definition: \"a\"\n"));
@@ -57,7 +57,7 @@ static void a_tuple_is_found_where_it_was_inserted(void **state)
 	assert_int_equal(file_tolerances_find(body.data, body.length, &found), sizeof tuple - 1);
 	assert_memory_equal(found, tuple, sizeof tuple - 1);
 
-	/* Only a whole tuple directly below the imports counts. */
+	/* The tuple is found only if it is complete and directly below the imports. */
 	for (size_t length = 0; length < (size_t)(found - body.data) + sizeof tuple - 1; length++)
 		assert_int_equal(file_tolerances_find(body.data, length, &found), 0);
 	buf_free(&body);

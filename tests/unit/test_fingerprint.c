@@ -1,5 +1,4 @@
-/* test_fingerprint - which changes of a definition change its subject digest and which do not, and the messages that
- * name a change. */
+/* test_fingerprint - which changes of a definition change its subject digest, and the messages that name a change. */
 #include "cache/fingerprint.h"
 
 #include <setjmp.h>
@@ -87,7 +86,7 @@ static void the_order_of_axes_inputs_and_constraints_leaves_no_trace(void **stat
 
 	s.axes[0] = s.axes[1];
 	s.axes[1] = axis;
-	for (int i = 0; i < 2; i++) { /* tensors refer to axes by index */
+	for (int i = 0; i < 2; i++) { /* the shapes have the indices of the axes, so the axes may move */
 		s.inputs[0].axis[i] = s.outputs[0].axis[i] = 1 - i;
 		s.inputs[1].axis[0] = 0;
 	}
@@ -179,8 +178,8 @@ static void a_comment_in_the_reference_leaves_no_trace(void **state)
 	assert_true(unchanged(&s));
 }
 
-/* The subject digest must be the same on every machine and in every version. A change of this digest makes all stored
- * verdicts useless, and needs a new FINGERPRINT_FORMAT. */
+/* The subject digest must be the same on every machine and in every version. If it changes, all stored verdicts become
+ * useless, and FINGERPRINT_FORMAT must get a new value. */
 static void the_digest_of_a_definition_is_the_same_everywhere(void **state)
 {
 	struct sample s;
@@ -224,7 +223,8 @@ static void the_order_of_adding_does_not_matter(void **state)
 
 	(void)state;
 	for (int i = 0; i < 100; i++) {
-		field_printf(&one, &arena, "tag", "%d", i); /* all tags are equal, so the fields are sorted by digest */
+		field_printf(&one, &arena, "tag", "%d", i); /* all fields have the same tag, so they are sorted by
+							     * digest */
 		field_printf(&two, &arena, "tag", "%d", 99 - i);
 	}
 	struct digest a = fields_digest(&one), b = fields_digest(&two);
@@ -307,7 +307,8 @@ static void fields_read_back_as_they_were_written(void **state)
 	arena_free(&arena);
 }
 
-/* The displayed value may differ from the hashed value, or only the digest may be known. */
+/* A field has a displayed value and a hashed value, which may differ. A field may also have only the digest of the
+ * hashed value. */
 static void each_field_reads_back_with_its_value_and_digest(void **state)
 {
 	struct arena arena = {0};

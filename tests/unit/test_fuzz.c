@@ -1,5 +1,5 @@
-/* test_fuzz - the parsers that read bytes from strangers survive thousands of random and changed inputs, and the fuzz
- * driver reports a check that fails. */
+/* test_fuzz - the parsers of data from strangers survive thousands of random and mutated inputs, and the fuzz driver
+ * reports a failed check. */
 #include "tests/fuzz/targets.c"
 
 #include <setjmp.h>
@@ -12,8 +12,8 @@
 
 enum { COUNT = 20000 };
 
-/* Some inputs must be accepted and some rejected: a target that accepts all inputs, or rejects all, tests only half of
- * its code. */
+/* Some inputs must be accepted and some rejected, because a target that accepts all inputs, or rejects all, tests only
+ * half of its code. */
 static void strangers_bytes_do_no_harm(void **state)
 {
 	const struct target *target = *state;
@@ -23,7 +23,7 @@ static void strangers_bytes_do_no_harm(void **state)
 		fail_msg("%s: %d of %d inputs were accepted", target->name, taken, count);
 }
 
-/* A fuzz target whose check fails; the driver must notice that. */
+/* A fuzz target whose check always fails, which the driver must notice. */
 static bool feed_broken(const struct input *input)
 {
 	hold(input, input->number != 7, "all is well");

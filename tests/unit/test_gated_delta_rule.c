@@ -1,4 +1,5 @@
-/* test_gated_delta_rule - gated_delta_rule: each head has a gate, and each token corrects the state. */
+/* test_gated_delta_rule - tests the family gated_delta_rule, in which each head has a gate, and each token corrects the
+ * state. */
 #include "tests/unit/recurrence_family.h"
 
 extern const struct op gated_delta_rule_op;
@@ -25,8 +26,8 @@ static const struct family_problem problems[] = {
                 "50edb5b96f34f3d1fc9de93094368f61", 4, {OF_BOTH, OF_SOFTPLUS, OF_PACKING}},
 };
 
-/* Doubles a strength that did not pass through a sigmoid. Implementations differ in whether they double such a
- * strength, so the problem is rejected. */
+/* Doubles a strength that is not the result of a sigmoid. The problem is rejected, because some implementations double
+ * such a strength and others do not. */
 static void double_without_a_sigmoid(struct trial *t, const struct recurrence_roles *roles)
 {
 	t->c.scalar[roles->doubled] = 1;

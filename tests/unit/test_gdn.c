@@ -176,7 +176,7 @@ static float strength_of(const struct emulation *m, int64_t place)
 	return m->mistake == STRENGTH_2_PERCENT ? 1.02f * beta : beta;
 }
 
-/* Updates `state`, which is [K][V] as in many references, with one token. */
+/* Updates `state` with one token. `state` is [K][V], as in many references. */
 static void emulate_token(const struct emulation *m, int64_t token, int64_t h, float *state)
 {
 	const struct gdn_extent *e = &m->e;
@@ -208,7 +208,7 @@ static void emulate_token(const struct emulation *m, int64_t token, int64_t h, f
 	}
 }
 
-/* Index of key element i and value element j in the state of a head, as the tensors store it. */
+/* Returns the index of the state for key element i and value element j, within the state of one head of a tensor. */
 static int64_t stored(const struct emulation *m, int64_t i, int64_t j)
 {
 	return m->v_last != (m->mistake == STATE_TRANSPOSED) ? i * m->e.v_dim + j : j * m->e.k_dim + i;
@@ -382,7 +382,8 @@ static void offsets_and_slots_are_valid_and_ragged(void **state)
 	}
 }
 
-/* An implementation that stores a slot number in one byte, or loses one of its bits, reads the wrong state. */
+/* Slot numbers cross 256, so that an implementation that stores them in one byte reads a wrong state. An implementation
+ * that loses another bit also reads a wrong state. */
 static void slots_lie_where_bytes_end(void **state)
 {
 	static const int64_t ends[] = {127, 128, 255, 256};
@@ -402,7 +403,7 @@ static void slots_lie_where_bytes_end(void **state)
 		}
 }
 
-/* If states are small, a pool has more slots than a byte can count; otherwise it has a few unused slots. */
+/* A pool of small states has more slots than one byte can count. Other pools have only a few unused slots. */
 static void pools_are_large_where_states_are_small(void **state)
 {
 	(void)state;
@@ -469,12 +470,13 @@ static void offsets_and_slots_that_lead_nowhere_are_refused(void **state)
 	expect_invalid(&problems[POOLED], slots, 2, -1, "initial_state_indices[2] is -1, but the 3 states are numbered from 0");
 	expect_invalid(&problems[POOLED], slots, 0, 2147483647, "initial_state_indices[0] is 2147483647");
 
-	/* Two sequences share a slot. This is invalid if the pool is updated, and valid if the pool is only read. */
+	/* Two sequences have the same slot. This is invalid if the pool is updated, and valid if the pool is only
+	 * read. */
 	open_last(&t, &problems[POOLED]);
 	dtype_store(t.in[slots].data, DTYPE_INT32, 0, dtype_load(t.in[slots].data, DTYPE_INT32, 2));
 	assert_int_equal(gdn_op.check(&t.c, t.in, &err), -1);
 	assert_non_null(strstr(err.text, "which sequence 0 also updates"));
-	/* both sequences would store to the same place in the buffer of intermediate states */
+	/* invalid, because both sequences would store to the same place in the buffer of intermediate states */
 	t.c.constants[0].value = 0;
 	assert_int_equal(gdn_op.check(&t.c, t.in, &err), -1);
 	trial_close(&t);
@@ -486,8 +488,8 @@ static void offsets_and_slots_that_lead_nowhere_are_refused(void **state)
 	assert_int_equal(gdn_op.oracle(&t.c, t.in, t.truth, &err), 0);
 	trial_close(&t);
 
-	/* The axes contradict the offsets: the oracle rejects the case, and reads nothing beyond the end of a
-	 * tensor. */
+	/* The lengths of the axes contradict the offsets. The oracle rejects the case and reads nothing beyond the end
+	 * of a tensor. */
 	assert_true(trial_open_size(&t, &gdn_op, &problems[PREFILL], SIZE_SMALL, 1, 0));
 	t.axis[SEQUENCES] = 1;
 	assert_int_equal(gdn_op.oracle(&t.c, t.in, t.truth, &err), -1);
@@ -505,7 +507,7 @@ static void offsets_and_slots_that_lead_nowhere_are_refused(void **state)
 	assert_int_equal(gdn_op.sizes(&problems[POOLED], 0, SIZE_SMALL, axis, 1), -1);
 }
 
-/* Inputs without a defined result are rejected: NaN anywhere, and a row of zeros if the row is normalised. */
+/* Inputs without a defined result are rejected: NaN in any input, and a row of zeros that is normalised. */
 static void numbers_that_nothing_follows_from_are_refused(void **state)
 {
 	struct gdn_roles roles = gdn_roles_of(&problems[OBLONG]);
@@ -536,8 +538,8 @@ static struct op_constant constant_of(const struct op_problem *problem)
 	return constants[0];
 }
 
-/* The schema does not say whether an operation on several tokens updates the pool of states. If the tags and the
- * description do not say so either, the reference is run once to find out. */
+/* It depends on the definition whether an operation on several tokens updates the pool of states. If neither tags nor
+ * description answer this, the reference is run once to find out. */
 static void whether_a_pool_is_updated_is_attested_or_probed(void **state)
 {
 	static const char *const tags[] = {"stage:mtp", "disable_state_update=false"};
@@ -570,7 +572,7 @@ static void whether_a_pool_is_updated_is_attested_or_probed(void **state)
 	}
 }
 
-/* A pool that is not updated is compared bit by bit. */
+/* If the pool must not be updated, its bits are compared. */
 static void a_pool_that_is_not_updated_is_the_same_bits(void **state)
 {
 	struct gdn_roles roles = gdn_roles_of(&problems[POOLED]);
@@ -632,7 +634,8 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	p.axes = axes;                                                                                                 \
 	p.input_count = COUNT(decode_in)
 	AGAIN;
-	inputs[5].name = "alpha"; /* alpha is the decay itself, not an input from which the decay is computed */
+	inputs[5].name = "alpha"; /* the input alpha has the decay itself, so the decay is not computed from other
+				   * inputs */
 	assert_refused(&gdn_op, &p, "'alpha'");
 	AGAIN;
 	inputs[0].dtype = DTYPE_INT32;
@@ -689,7 +692,7 @@ static void what_is_right_passes_at_every_edge(void **state)
 	assert_true(trial_open_edge(&t, &gdn_op, &problems[PREFILL], "empty_sequence", 1));
 	emulate(&t, NONE);
 	memset(t.out[roles.new_state].data, 0, (size_t)t.out[roles.new_state].elements / 3 * sizeof(float));
-	assert_false(trial_passes(&t)); /* the first sequence has no token, and its state is lost */
+	assert_false(trial_passes(&t)); /* the state of the first sequence, which has no token, is lost */
 	trial_close(&t);
 }
 

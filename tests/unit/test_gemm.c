@@ -1,4 +1,4 @@
-/* test_gemm - a gemm reference that sums in float32 passes for every seed, and every mistake that people make fails.
+/* test_gemm - a reference of gemm that sums in float32 passes for every seed, and each mistake that people make fails.
  * The mistakes are planted in an emulation of a torch reference, not in the oracle. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ struct problem {
 	struct op_problem problem;
 };
 
-/* A[M, K] and B[N, K] (or [K, N]) give C[M, N]; M is a var axis. */
+/* Builds the problem C[M, N] = A[M, K] B[N, K]^T, or A[M, K] B[K, N] if `nn`. M is a var axis. */
 static void make_problem(struct problem *p, int64_t n, int64_t k, enum dtype dtype, bool nn)
 {
 	*p = (struct problem){.axes = {{"M", true, 0}, {"N", false, n}, {"K", false, k}}};
@@ -46,7 +46,7 @@ struct world {
 	struct op_case c;
 	int64_t axis[4];
 	struct tensor in[2], truth, answer;
-	float *a, *b; /* a[m][k] and b[n][k], whatever the layout of B in the problem */
+	float *a, *b; /* a is [M][K] and b is [N][K], whatever the layout of B in the problem */
 	struct gemm_extent e;
 };
 
@@ -123,12 +123,12 @@ enum mistake {
 	TWICE,
 	ONE_ROW_TOO_LOW,
 	PLAIN_MISTAKES,
-	NOT_TRANSPOSED = PLAIN_MISTAKES, /* possible only if N = K */
-	SWAPPED,                        /* possible only if M = N */
-	SUM_IN_THE_DTYPE,               /* float16, bfloat16 */
+	NOT_TRANSPOSED = PLAIN_MISTAKES, /* this mistake is possible only if N = K */
+	SWAPPED,                        /* this mistake is possible only if M = N */
+	SUM_IN_THE_DTYPE,               /* only for float16 and bfloat16: sums in the dtype itself */
 	PARTS_IN_THE_DTYPE,             /* sums of 64 products in float32, added in float16 or bfloat16 */
 	HALVES_IN_THE_DTYPE,            /* two halves of K, each summed in float32 and rounded */
-	IN_TF32,                        /* float32 */
+	IN_TF32,                        /* only for float32 */
 	MISTAKES
 };
 
@@ -207,7 +207,7 @@ static bool caught_on(const struct op_problem *problem, enum mistake mistake, ui
 	bool found = false;
 
 	for (int size = SIZE_SMALL; size <= SIZE_MEDIUM && !found; size++) {
-		/* uses only the first medium case: of the cheap medium cases, it has the most rows */
+		/* uses only the first medium case, because this case has the most rows of the cheap ones */
 		int room = size == SIZE_SMALL ? 2 : 1;
 		int count = gemm_op.sizes(problem, gemm_op.match(problem, NULL), (enum op_size)size, axis, room);
 
@@ -407,15 +407,16 @@ static void tf32_in_place_of_float32_fails(void **state)
 	assert_caught(16, 8192, DTYPE_FLOAT32, IN_TF32, IN_TF32 + 1, true);
 }
 
-/* Removes the product for one k from the row in which this product is the largest. Returns true if a comparison of that
- * row alone shows the change. */
+/* Removes the product for index k from the row in which this product is the largest. Returns true if the comparison of
+ * this row fails. */
 static bool k_shows(const struct world *w, const double *sums, int64_t k)
 {
 	int64_t m = k % GEMM_PERIOD, n = w->e.n;
 
 	const struct gemm_fill f = gemm_fill_of(&w->c, w->e.a);
 
-	m += gemm_row_of(&f, m) != GEMM_USUAL ? GEMM_PERIOD : 0; /* a row whose values are enlarged has a wide bound */
+	m += gemm_row_of(&f, m) != GEMM_USUAL ? GEMM_PERIOD : 0; /* the next row, because a row with enlarged values has
+								  * a wide bound */
 	char answer[64 * 4];
 	struct metrics metrics;
 
@@ -531,7 +532,7 @@ static void inputs_are_exact_in_their_dtype_and_those_of_each_element_alone(void
 	}
 }
 
-/* Stores a number, rounded to the dtype of the tensor, in the tensor and in `copy`. */
+/* Rounds a number to the dtype of the tensor, and stores it in the tensor and in `copy`. */
 static void set_element(struct tensor *tensor, int64_t at, double value, float *copy)
 {
 	dtype_store(tensor->data, tensor->dtype, at, value);
@@ -551,7 +552,8 @@ static void assert_truth_is_that_of_double_sums(const struct world *w)
 	}
 }
 
-/* The oracle sums the second set of values in float. If float cannot represent a sum, the oracle uses double. */
+/* The oracle sums products of the second set of input values in float. If float cannot represent a sum, the oracle uses
+ * double. */
 static void sums_of_the_second_set_are_those_of_double(void **state)
 {
 	(void)state;
@@ -562,7 +564,7 @@ static void sums_of_the_second_set_are_those_of_double(void **state)
 		make_problem(&p, 37, 1200, dtypes[d], false);
 		make_world_on(&w, &p.problem, (int64_t[]){6, 37, 1200}, 5, CONTENTS_SECOND);
 		assert_truth_is_that_of_double_sums(&w);
-		/* in one of three chunks, products get more bits than float has */
+		/* in one of three chunks, the products need more bits than float has */
 		for (int64_t k = 600; k < 700; k++) {
 			set_element(&w.in[0], 3 * 1200 + k, 1 + 0x1p-12 * (double)k, &w.a[3 * 1200 + k]);
 			for (int64_t n = 0; n < 37; n++)
@@ -589,7 +591,8 @@ static void a_comes_second_and_activations_of_rank_three_are_recognised(void **s
 	p.output.rank = 3;
 	memcpy(p.output.axis, (int[]){0, 3, 1}, 3 * sizeof(int));
 	assert_int_equal(gemm_op.match(&p.problem, NULL), GEMM_NN);
-	/* a leading axis has length 4, so 127 rows become 128, and two of the nine cases are equal */
+	/* a leading axis has length 4, so 127 rows become 128; then two of the nine cases are equal, and eight are
+	 * left */
 	assert_int_equal(gemm_op.sizes(&p.problem, GEMM_NN, SIZE_MEDIUM, axis, 9), 8);
 	assert_true(axis[0] * axis[3] >= 321);
 	make_world(&w, &p.problem, axis, 0);
@@ -666,7 +669,8 @@ static void no_rows_are_an_edge_and_nan_is_not_accepted_from_a_workload(void **s
 	axis[0] = 4;
 	make_world(&w, &p.problem, axis, 1);
 	dtype_store(w.in[1].data, w.in[1].dtype, 130, (double)INFINITY);
-	assert_int_equal(gemm_op.check(&w.c, w.in, &why), 0); /* its own */
+	assert_int_equal(gemm_op.check(&w.c, w.in, &why), 0); /* op.check does not look at values that the family itself
+							       * filled in */
 	w.c.given = 1 << 1;
 	assert_int_equal(gemm_op.check(&w.c, w.in, &why), -1);
 	assert_non_null(strstr(why.text, "input 'B' holds infinity at [2, 2]"));

@@ -1,5 +1,5 @@
-/* test_gemma_rmsnorm - Gemma's norms: correct references in float32 pass for every seed, and the mistakes that people
- * make fail. */
+/* test_gemma_rmsnorm - the norms of the model Gemma: correct references in float32 pass for every seed, and the
+ * mistakes that people make fail. */
 #include "tests/unit/trial.h"
 
 #include "kernels/common/norm/rms.h"
@@ -125,7 +125,7 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 static const struct {
 	enum mistake mistake;
 	const char *name;
-	int first, last; /* problems */
+	int first, last; /* the mistake is tried on problems[first] to problems[last] */
 } mistakes[] = {
     {PLAIN_WEIGHT, "w for 1 + w", 0, 5},
     {NO_WEIGHT, "no weight", 0, 5},

@@ -1,5 +1,5 @@
-/* test_github - annotations: at most ten of each level are printed, and no text of a dataset can start a workflow
- * command. */
+/* test_github - annotations for GitHub: at most ten annotations of each level are printed, and no text of a dataset can
+ * start a workflow command. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

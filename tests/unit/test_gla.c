@@ -1,4 +1,5 @@
-/* test_gla - gla: each head and key element has a gate, and tokens only add to the state. */
+/* test_gla - tests the family gla, in which each element of a head's keys has a gate, and tokens only add to the
+ * state. */
 #include "tests/unit/recurrence_family.h"
 
 extern const struct op gla_op;

@@ -10,7 +10,7 @@ struct shape {
 	int64_t heads, kv_heads, dim, page_size;
 };
 static const struct shape llama = {32, 8, 128, 1}, llama_pages = {32, 8, 128, 64};
-/* small shapes, which run fast and still show every mistake */
+/* small shapes, with which cases run fast and every mistake still shows */
 static const struct shape little = {4, 2, 16, 1}, little_pages = {4, 2, 16, 16};
 
 static void add_caches(struct built *b)
@@ -31,8 +31,7 @@ static void start(struct built *b, const char *name, struct shape shape)
 	add_axis(b, "num_kv_indices", 0);
 }
 
-/* The inputs and outputs of the dataset's decode definitions, with kv_last_page_len if a page holds more than one
- * key. */
+/* The inputs and outputs of the dataset's decode definitions, and kv_last_page_len if a page has more than one key. */
 static void decode(struct built *b, struct shape shape)
 {
 	start(b, "gqa_paged_decode_h_kv_d_ps", shape);
@@ -106,7 +105,8 @@ static void the_name_tells_causal_or_not_then_a_tag_then_the_description(void **
 	b.problem.name = "gqa_paged_prefill_noncausal_h32_kv8";
 	assert_int_equal(gqa_paged_op.match(&b.problem, NULL), ATTENTION_FULL);
 	decode(&b, llama);
-	b.problem.name = "gqa_paged_decode_causal"; /* with one query after all keys, the causal mask hides nothing */
+	b.problem.name = "gqa_paged_decode_causal"; /* for a single query after all keys, the causal mask hides nothing,
+						     * so the definition is recognised */
 	assert_int_equal(gqa_paged_op.match(&b.problem, NULL), ATTENTION_FULL);
 }
 
@@ -252,7 +252,7 @@ static void presets_are_valid_at_every_size_of_the_dataset(void **state)
 		}
 }
 
-/* If a workload provides indices, no row is NaN, and no length is 0. */
+/* If a workload provides the indices, it may name any row, so no row is NaN. No length is 0. */
 static void provided_indices_meet_no_poison(void **state)
 {
 	int64_t axis[MAX_ROWS * MAX_AXES];
@@ -271,7 +271,8 @@ static void provided_indices_meet_no_poison(void **state)
 	free_world(&w);
 }
 
-/* Sets var axes as a workload may do, in the order of the problem's axes; const axes such as heads keep their sizes. */
+/* Sets the lengths of the var axes, in the order of the problem's axes, as a workload may do. Const axes such as heads
+ * keep their lengths. */
 static void set_axes(const struct built *b, int64_t *axis, const int64_t *var)
 {
 	for (int a = 0, v = 0; a < b->problem.axis_count; a++)
@@ -350,7 +351,7 @@ static void indices_that_point_nowhere_are_refused(void **state)
 	free_world(&w);
 }
 
-/* All 64 bits of an int64 index are checked: a value beyond 32 bits is not truncated to its low half. */
+/* All 64 bits of an int64 index are checked: an invalid index does not become valid because its upper half is lost. */
 static void wide_indices_are_looked_at_whole(void **state)
 {
 	int64_t axis[MAX_ROWS * MAX_AXES];
@@ -370,8 +371,8 @@ static void wide_indices_are_looked_at_whole(void **state)
 	expect_passes(&gqa_paged_op, &b.problem, 3);
 }
 
-/* The tolerance rule of a case is computed before it is known whether the case fits into memory. So the computation
- * must not need as much memory as the case. */
+/* The tolerance rule of a case is computed before it is known whether the case fits into memory, so the computation
+ * must need less memory than the case. */
 static void bounds_of_a_case_without_end_are_found_at_once(void **state)
 {
 	const int64_t endless[] = {INT64_C(1) << 40, (INT64_C(1) << 40) + 1, INT64_C(1) << 45, INT64_C(1) << 40};
@@ -390,7 +391,7 @@ static void bounds_of_a_case_without_end_are_found_at_once(void **state)
 
 /* --- truth -------------------------------------------------------------------------------------------------------- */
 
-/* One head, two keys, and numbers that can be checked by hand. */
+/* The case has one head, two keys, and numbers for which the output can be computed by hand. */
 static void the_oracle_is_right_where_the_answer_is_known(void **state)
 {
 	static const struct shape tiny = {1, 1, 2, 1};
@@ -410,7 +411,7 @@ static void the_oracle_is_right_where_the_answer_is_known(void **state)
 	dtype_store_run(w.in[1].data, DTYPE_BFLOAT16, 0, 4, keys);
 	dtype_store_run(w.in[2].data, DTYPE_BFLOAT16, 0, 4, values);
 	dtype_store_run(w.in[4].data, DTYPE_INT32, 0, 2, indices);
-	w.c.scalar[5] = log(2); /* the logits are ln 2 * (3 - 2) and ln 2 * 2, so the weights are 2 and 4 of 6 */
+	w.c.scalar[5] = log(2); /* the logits are ln 2 * (3 - 2) and ln 2 * 2, so the weights are 2 / 6 and 4 / 6 */
 	assert_int_equal(gqa_paged_op.oracle(&w.c, w.in, w.truth, &err), 0);
 	assert_float_equal(dtype_load(w.truth[0].data, DTYPE_BFLOAT16, 0), 1.0 / 3, 1e-3);
 	assert_float_equal(dtype_load(w.truth[0].data, DTYPE_BFLOAT16, 1), 2.0 / 3, 2e-3);
@@ -449,7 +450,8 @@ static void a_correct_reference_passes_for_twenty_seeds(void **state)
 	expect_passes(&gqa_paged_op, &b.problem, 20);
 	prefill(&b, "gqa_paged_prefill", little_pages, "batch_size");
 	expect_passes(&gqa_paged_op, &b.problem, 5);
-	prefill(&b, causal_name, little_pages, NULL); /* every page has several keys, and all pages are full */
+	prefill(&b, causal_name, little_pages, NULL); /* a page has several keys, and without kv_last_page_len all pages
+						       * are full */
 	expect_passes(&gqa_paged_op, &b.problem, 5);
 }
 

@@ -37,7 +37,7 @@ static void matches_causal_and_not_at_any_head_size(void **state)
 	assert_int_equal(gqa_ragged_op.match(&b.problem, NULL), ATTENTION_CAUSAL);
 	prefill(&b, full_name, 32, 8, 128);
 	assert_int_equal(gqa_ragged_op.match(&b.problem, NULL), ATTENTION_FULL);
-	b.problem.output_count = 1; /* without lse */
+	b.problem.output_count = 1; /* the definition has no output lse */
 	assert_int_equal(gqa_ragged_op.match(&b.problem, NULL), ATTENTION_FULL);
 	assert_int_equal(attention_roles_of(&b.problem).lse, -1);
 }
@@ -86,7 +86,7 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	add_input(&b, "sinks", DTYPE_FLOAT32, "num_qo_heads");
 	expect_refused(&gqa_ragged_op, &b.problem, "'sinks'");
 	prefill(&b, causal_name, 32, 8, 128);
-	b.inputs[3] = b.inputs[5]; /* queries and keys share one index vector, as in self-attention */
+	b.inputs[3] = b.inputs[5]; /* one index vector gives the offsets of queries and keys, as in self-attention */
 	b.problem.input_count = 5;
 	expect_refused(&gqa_ragged_op, &b.problem, "lack the index vector qo_indptr");
 }
@@ -150,7 +150,7 @@ static void mistakes_are_caught(void **state)
 	expect_general_mistakes_caught(&gqa_ragged_op, &b.problem);
 }
 
-/* Taking a full mask for a causal one is a mistake, and so is the reverse. */
+/* It is a mistake to use a full mask in place of a causal mask, or a causal mask in place of a full one. */
 static void a_mask_that_does_not_belong_is_caught(void **state)
 {
 	int64_t axis[MAX_ROWS * MAX_AXES];

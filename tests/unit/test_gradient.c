@@ -1,5 +1,5 @@
-/* test_gradient - gradient cases: the problem that is derived from a definition, and its tolerance rules. The oracle's
- * gradients equal central differences of the oracle's forward operation, element by element. */
+/* test_gradient - gradient cases: the backward problem that is derived from a definition, and its tolerance rules. Each
+ * element of the oracle's gradients equals a central difference of the oracle's forward operation. */
 #include "tests/unit/recurrence_world.h"
 
 #include "kernels/core/gradient_bounds.h"
@@ -77,7 +77,8 @@ static void a_problem_of_gradients_is_derived_and_reversed(void **state)
 	struct op_problem made = gradient_problem(forward, absent, false, &arena);
 
 	assert_int_equal(made.input_count, 8);
-	assert_int_equal(made.output_count, 5); /* gradients of q, k, v, g and initial_state; a scale has no gradient */
+	assert_int_equal(made.output_count, 5); /* the gradients of q, k, v, g and initial_state; the scale has no
+						 * gradient */
 	assert_string_equal(made.inputs[0].name, "q");
 	assert_string_equal(made.inputs[6].name, "grad:output");
 	assert_string_equal(made.inputs[7].name, "grad:final_state");
@@ -155,7 +156,7 @@ static void gradients_are_held_as_a_whole_and_one_by_one(void **state)
 	assert_true(passes_by((struct rule){0, 0, 1}, truth, truth, NULL));
 	assert_false(passes_by((struct rule){0, 0, 1}, found, truth, "at most 0 is allowed"));
 
-	/* If one of 100000 rows is zero, the error ratio is only 0.003. */
+	/* If one row of 100000 rows is zero, the error ratio is only 0.003, although a whole row is wrong. */
 	memcpy(found, truth, sizeof *truth * ROWS * COLUMNS);
 	memset(found + 777 * COLUMNS, 0, sizeof *found * COLUMNS);
 	assert_false(passes(found, truth, "elements are off by more than"));
@@ -238,7 +239,7 @@ static void close_world(struct world *w)
 	arena_free(&w->arena);
 }
 
-/* The sum of all outputs, each times its given gradient. */
+/* Computes the loss: the sum of all elements of the outputs, each multiplied by its given gradient. */
 static double loss(struct world *w)
 {
 	struct err err = {""};
@@ -330,7 +331,7 @@ static void the_oracles_gradients_are_those_of_its_forward(void **state)
 		}
 }
 
-/* The oracle stores the state at every 64th token and recomputes the states between. */
+/* The oracle stores the state after every 64th token, and recomputes the states between them. */
 static void long_sequences_go_back_from_stretch_to_stretch(void **state)
 {
 	struct world w;

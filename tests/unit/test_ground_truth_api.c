@@ -1,5 +1,5 @@
-/* test_ground_truth_api - the ground truth for other programs gives the same numbers as reftest itself, rejects
- * arguments that do not fit, and never writes beyond a buffer. */
+/* test_ground_truth_api - the library that gives other programs a ground truth computes the same numbers as reftest
+ * itself, rejects invalid arguments, and never writes beyond a buffer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,7 +41,7 @@ static const char filtered[] =
     "\"float32\"}, \"top_k\": {\"shape\": [\"b\"], \"dtype\": \"int32\"}},"
     " \"outputs\": {\"samples\": {\"shape\": [\"b\"], \"dtype\": \"int64\"}}}, \"axes\": {\"b\": 1}, \"seed\": 0}";
 
-/* The text of a sampler's case. %d is the set of input values: 0 for the first set, 1 for the second. */
+/* The JSON text of a sampling case. %d is the number of the set of input values, 0 or 1. */
 static const char rows_of_sampler[] =
     "{\"definition\": {\"name\": \"sampling\", \"op_type\": \"sampling\", \"axes\": {\"b\": {\"type\": \"var\"},"
     " \"v\": {\"type\": \"const\", \"value\": 64}}, \"inputs\": {\"probs\": {\"shape\": [\"b\", \"v\"], \"dtype\": "
@@ -115,7 +115,7 @@ static void what_nothing_attests_is_not_computed(void **state)
 	assert_int_equal(reftest_constant(unattested, "eps", &value, why, sizeof why), TRUTH_NONE);
 }
 
-/* Copies the text of a case and adds members before its last brace. */
+/* Copies the text of a case, and adds `members` before its last brace. */
 static void extend(const char *text, const char *members, char out[2048])
 {
 	snprintf(out, 2048, "%.*s, %s}", (int)strlen(text) - 1, text, members);
@@ -139,7 +139,8 @@ static void what_nothing_attests_can_be_given_and_what_is_attested_stays(void **
 	assert_int_equal(reftest_truth(text, in, out, why, sizeof why), TRUTH_NONE);
 }
 
-/* With the inputs of a probing case, the outputs show with which epsilon the reference computed them. */
+/* The inputs of a probing case make the epsilon visible: from the outputs, the library computes the epsilon of the
+ * reference. */
 static void a_constant_is_recovered_from_what_a_reference_returns(void **state)
 {
 	float x[8] = {0}, w[4] = {0}, y[8] = {0};
@@ -224,7 +225,7 @@ static void bounds_are_the_familys(void **state)
 	assert_int_equal(reftest_rule(norm, 1, rule, why, sizeof why), TRUTH_BAD);
 }
 
-/* Adds a "tolerance" to the definition of the norm, and another one to its output. */
+/* A "tolerance" is added to the definition of a norm, and another one to its output. */
 static void bounds_are_first_the_definitions_own(void **state)
 {
 	static const char top[] = "\"tolerance\": {\"atol\": 0.5, \"rtol\": 0.25}, \"outputs\": ";
@@ -263,7 +264,8 @@ static void second_contents_are_others(void **state)
 	assert_memory_equal(first, second, sizeof first);
 }
 
-/* One head, whose only element has one state. The states are updated in place, and no output returns them. */
+/* A definition with one head, one element and one state. The states are updated in place, and no output returns
+ * them. */
 static const char states[] =
     "{\"definition\": {\"name\": \"mamba_ssu\", \"op_type\": \"mamba_ssu\", \"axes\": {\"b\": {\"type\": \"var\"},"
     " \"slots\": {\"type\": \"var\"}, \"h\": {\"type\": \"const\", \"value\": 1},"
@@ -278,7 +280,7 @@ static const char states[] =
     "\"y\": {\"shape\": [\"b\", \"h\", \"d\"], \"dtype\": \"float32\"}}}, \"axes\": {\"b\": 1, \"slots\": 2},"
     " \"seed\": 0}";
 
-/* One step of softplus(0) = ln 2 with A = -1 halves a state. */
+/* With A = -1, one step of softplus(0) = ln 2 halves a state. */
 static void what_an_operation_leaves_in_its_input_is_returned(void **state)
 {
 	float held[2] = {4, 5}, x = 0, dt = 0, a = -1, b = 1, c = 3, y = 0, after[2] = {-1, -1};
@@ -326,7 +328,7 @@ static void samples_are_judged(void **state)
 	assert_non_null(strstr(why, "there is no output 1"));
 }
 
-/* A reference that does not draw from torch's generators returns the same samples under another seed. */
+/* This reference does not use torch's generators, so it draws the same samples under every seed. */
 static void samples_of_both_sets_are_judged_together(void **state)
 {
 	enum { ROWS = 512, TOKENS = 64 };
@@ -360,7 +362,7 @@ static void samples_of_both_sets_are_judged_together(void **state)
 	assert_int_equal(reftest_judge_both(sets, 0, why, sizeof why), TRUTH_BAD);
 }
 
-/* The default of an omitted scalar is that of the family. An input that is not optional cannot be omitted. */
+/* If a scalar is omitted, it has the default of the family. An input that is not optional cannot be omitted. */
 static void a_case_omits_inputs(void **state)
 {
 	char why[256];

@@ -1,5 +1,5 @@
-/* test_ground_truths - which ground truths a run uses for a family: on a GPU the libraries of the family's table,
- * filtered by --ground-truth. */
+/* test_ground_truths - which ground truths a run uses for an op family. On a GPU, these are the libraries in the
+ * family's table, reduced by --ground-truth. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,8 +14,8 @@
 #include "engine/ground_truths.h"
 #include "tests/unit/folder.h"
 
-/* A table whose library need not be installed. The library is used for gemm by default, for rmsnorm on request, and for
- * page never. */
+/* The table of a library that need not be installed. The library is used for gemm by default, for rmsnorm on request,
+ * and for page never. */
 static const char table[] = "from reftest_providers import Row, Table\n"
 			    "TABLES = (Table('torch', (), {'gemm': Row(None), 'rmsnorm': Row(None, on_request=True)},\n"
 			    "                {'page': 'it has no pages'}),)\n";
@@ -32,7 +32,7 @@ static int name_provider(void **state)
 	return setenv("REFTEST_PROVIDER", provider, 1);
 }
 
-/* SGLang has two tables, one of which has no row for softmax. */
+/* Two tables, both of the library SGLang. One of them has no row for softmax. */
 static const char two_tables[] = "from reftest_providers import Row, Table\n"
 				 "TABLES = (Table('sglang', (), {'gemm': Row(None)}),\n"
 				 "          Table('sgl_kernel', (), {'gemm': Row(None), 'softmax': Row(None)}))\n";
@@ -90,7 +90,8 @@ static void assert_asked(const char *choice, const char *family, const char *exp
 	assert_asked_with(&missing, choice, family, expected);
 }
 
-/* The dataset's own truth is used for definitions without a family, and for others only on request. */
+/* The dataset's own truth is used for each definition without a family. For a definition with a family, it is used only
+ * on request. */
 static void the_datasets_own_truth_is_used_without_a_family_and_on_request(void **state)
 {
 	const struct truth own = {.name = "truth", .version = "1", .program = true};
@@ -104,10 +105,11 @@ static void the_datasets_own_truth_is_used_without_a_family_and_on_request(void 
 	assert_asked_with(&own, "truth,builtin", NULL, "truth");
 	assert_asked_with(&own, "builtin", NULL, "");
 	assert_asked("auto", NULL, "");
-	assert_asked("truth", "gemm", "truth"); /* the list includes "truth", although it cannot be used */
+	assert_asked("truth", "gemm", "truth"); /* "truth" is listed although it cannot be used, so that the run reports
+						 * this */
 }
 
-/* Solutions are used only if --ground-truth names them: all solutions, or the solutions with a certain name or
+/* Solutions are used only if --ground-truth names them. It can name all solutions, or those of a certain name or
  * author. */
 static void solutions_are_used_if_they_are_named(void **state)
 {
@@ -129,7 +131,8 @@ static void solutions_are_used_if_they_are_named(void **state)
 	assert_asked_among(own, 4, "auto,solution:nobody", NULL, "truth");
 	assert_asked_among(own, 4, "auto,solution", "gemm", "torch builtin solution:a solution:b");
 	assert_asked_among(own, 4, "all,solution:a", "gemm", "torch builtin truth solution:a");
-	assert_asked_among(own, 4, "solution:c", NULL, "solution:c"); /* listed, although solution c cannot be used */
+	assert_asked_among(own, 4, "solution:c", NULL, "solution:c"); /* solution c is listed although it cannot be
+								       * used */
 	assert_asked_among(own, 1, "solution", NULL, "solution");
 }
 
@@ -180,8 +183,8 @@ static void a_row_on_request_is_used_by_name_and_by_all_but_not_by_default(void 
 	assert_asked("builtin,torch", "rmsnorm", "builtin torch");
 }
 
-/* A ground truth that is used on request is part of the context of a verdict. A run that does not request this ground
- * truth therefore does not reuse the verdict. */
+/* A ground truth on request is part of the context of the verdicts that use it, so a run without it does not reuse
+ * these verdicts. */
 static void a_ground_truth_on_request_is_in_the_context_of_runs_that_use_it(void **state)
 {
 	struct program program = {.store = NULL};

@@ -1,4 +1,4 @@
-/* test_hand_edit - a generated file belongs to reftest only as long as the file has the body that reftest wrote. */
+/* test_hand_edit - reftest may replace a generated file only while the file has the body that reftest wrote. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* test_hash - digests are those of XXH3-128, the same on every machine and however the bytes are split. */
+/* test_hash - digests are those of XXH3-128. They are the same on every machine, and do not depend on the pieces in
+ * which the bytes are passed. */
 #include "base/hash.h"
 
 #include <setjmp.h>
@@ -7,8 +8,8 @@
 
 #include <cmocka.h>
 
-/* The values are those of XXH3-128 (seed 0) in canonical byte order. A cache must be valid on every machine, so the
- * digests must be the same everywhere. */
+/* The expected values are those of XXH3-128 with seed 0, in canonical byte order. A cache can be copied to another
+ * machine, so digests must be the same on every machine. */
 static void digests_are_those_of_xxh3(void **state)
 {
 	char hex[DIGEST_HEX];

@@ -1,5 +1,5 @@
-/* test_html_page - the page has the data of the run; no text of the dataset becomes markup; and a definition without a
- * valid verdict has no margin, and the same status as in the output of `reftest status`. */
+/* test_html_page - the page has the data of the run, and no text of the dataset becomes markup. A definition without a
+ * valid verdict has no margin, and has the status that `reftest status` prints. */
 #include "tests/unit/engine_world.h"
 
 #include <cjson/cJSON.h>
@@ -41,7 +41,8 @@ static int count_of(const char *text, const char *word)
 	return count;
 }
 
-/* Returns the data that the page's script reads: the text of the script element, up to the first end of a script. */
+/* Returns the data that the page's script reads: the content of the script element with the data, up to the first
+ * "</script>". */
 static cJSON *data_of(const struct buf *page)
 {
 	static const char begins[] = "type=\"application/json\">";
@@ -139,8 +140,7 @@ static void what_has_no_valid_verdict_is_not_called_verified(void **state)
 	world_end(w);
 }
 
-/* Returns the text of a list or table of the page's script, from the name of the list or table to the end of the
- * line. */
+/* Returns a list or table of the page's script, from its name to the end of the line. */
 static const char *list_of(const struct buf *page, const char *name, struct arena *arena)
 {
 	const char *from = strstr(page->data, arena_printf(arena, "\nconst %s = ", name));
@@ -149,7 +149,7 @@ static const char *list_of(const struct buf *page, const char *name, struct aren
 	return arena_printf(arena, "%.*s", (int)strcspn(from + 1, "\n") + 1, from);
 }
 
-/* Returns where a status stands in a list of the page. The status must be in the list exactly once. */
+/* Returns the place of a status in a list of the page. Fails unless the status is in the list exactly once. */
 static const char *place_of(const char *list, const char *name, struct arena *arena)
 {
 	const char *word = arena_printf(arena, "\"%s\"", name);
@@ -159,8 +159,7 @@ static const char *place_of(const char *list, const char *name, struct arena *ar
 	return strstr(list, word);
 }
 
-/* The page's script lists the statuses in the order of severity. The script gives a colour to each status that does not
- * count as wrong. */
+/* The page's script lists the statuses by severity, and gives a colour to each status that does not count as wrong. */
 static void the_page_knows_every_status(void **state)
 {
 	struct world *w = *state;
@@ -188,7 +187,7 @@ static void the_page_knows_every_status(void **state)
 	world_end(w);
 }
 
-/* Stores a verdict of case `c` that was computed with version `torch` of torch. */
+/* Stores a verdict of case `c`. Its reference ran with version `torch` of torch. */
 static void store(struct world *w, const struct case_result *c, const char *torch, double margin, int64_t time)
 {
 	const struct output_verdict output = {
@@ -235,7 +234,7 @@ static void margins_are_ordered_by_time_and_the_largest_counts(void **state)
 	cJSON *json = data_of(&page);
 	const cJSON *history = cJSON_GetObjectItem(first_of(json), "history");
 
-	/* None of the stored verdicts counts for the torch of this run. */
+	/* no stored verdict was computed with the torch of this run, so none is used */
 	assert_false(cJSON_IsNumber(cJSON_GetObjectItem(first_of(json), "margin")));
 	assert_string_not_equal(text_of(first_of(json), "status"), "passed");
 	assert_int_equal(cJSON_GetArraySize(history), 2);

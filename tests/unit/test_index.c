@@ -1,5 +1,5 @@
-/* test_index - git's index files are read as git itself lists them, in each format that git writes; damaged index files
- * do no harm. */
+/* test_index - reftest reads from git's index file the same list of files that git prints, in each format that git
+ * writes. Damaged index files do no harm. */
 #include "git/index.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@ static void shell(const char *command)
 		fail_msg("this failed: %s", command);
 }
 
-/* Unsets the variables that name a repository. */
+/* Unsets the environment variables that name a git repository. */
 static int enter(void **state)
 {
 	unsetenv("GIT_DIR");
@@ -23,8 +23,8 @@ static int enter(void **state)
 	return enter_folder(state);
 }
 
-/* Writes a repository with a link, with names that sort before and after a '/', and with names of many lengths, so that
- * every padding of an index entry occurs. */
+/* Creates a repository with a link, with names that sort before and after a '/', and with names of many lengths, so
+ * that every padding of an index entry occurs. */
 static void fill(const char *how)
 {
 	char command[256];
@@ -163,8 +163,8 @@ static void the_versions_of_a_conflict_are_one_entry(void **state)
 	arena_free(&arena);
 }
 
-/* In some index formats, the index file alone does not describe all paths; git_index must still give the same list as
- * git. */
+/* In some formats, the index file alone does not have all paths. git_index must still return the list that git
+ * prints. */
 static void expect_left_to_git(const char *announced, bool sparse)
 {
 	struct buf bytes = {0}, listing = {0}, again = {0};
@@ -204,8 +204,8 @@ static void a_sparse_index_is_left_to_git(void **state)
 	expect_left_to_git("announced", true);
 }
 
-/* Any bytes of an index file give an answer, and no byte beyond the end is read. Each index is copied into an
- * allocation of exactly its size, so that the sanitizers see a read beyond the end. */
+/* git_index returns an answer for any bytes, and reads no byte beyond the end. Each index is copied to an allocation of
+ * exactly its size, so that a sanitizer detects a read beyond the end. */
 static void garbled_indexes_get_an_answer(void **state)
 {
 	struct buf bytes = {0};

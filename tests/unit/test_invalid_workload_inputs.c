@@ -1,8 +1,8 @@
 /* test_invalid_workload_inputs - op.check rejects meaningless inputs that a workload provides: bad indices, offsets and
- * lengths, and NaN where a number is needed. The test covers every definition of the starter dataset, and so every
- * family. For every input that op.check accepts, the oracle reads nothing beyond its tensors; the sanitizers check
- * this. The table below lists the inputs for which any content is valid, with the reason. If a new input of a family is
- * neither checked by op.check nor listed in the table, this test fails. */
+ * lengths, and NaN where a number is needed. The test covers every definition of the starter dataset, and therefore
+ * every op family. If op.check accepts the inputs, the oracle must not read beyond its tensors; the sanitizers check
+ * this. The table `meanings` lists the inputs for which any content is valid, with the reason. The test fails if a new
+ * input of a family is neither checked by op.check nor listed in the table. */
 #include "tests/unit/trial.h"
 
 #include <dirent.h>
@@ -17,7 +17,7 @@ enum { BYTES_MOST = 16 << 20, PLACES = 6, FAMILIES = 64 };
 
 /* Inputs for which any content is valid. */
 static const struct {
-	const char *family, *inputs, *meaning; /* inputs: the names of the inputs, with a blank before and after each */
+	const char *family, *inputs, *meaning; /* inputs: the names of the inputs, with blanks around each name */
 } meanings[] = {
     {"sampling", " top_k ", "0 and below: no filter; above the vocabulary: all of it"},
     {"rope", " pos_ids ", "an angle, whatever it is; where they are rows of a table they are looked at"},
@@ -29,7 +29,7 @@ static const struct {
 };
 
 struct tally {
-	bool seen[FAMILIES]; /* indexed like op_table */
+	bool seen[FAMILIES]; /* whether the family was tested; the index is that of op_table */
 	int inputs, silent;
 };
 
@@ -44,7 +44,7 @@ static bool has_a_meaning(const char *family, const char *input)
 	return false;
 }
 
-/* Returns true if op.check rejects the case with a message. */
+/* Returns true if op.check rejects the case. A rejection must have a message. */
 static bool refused(const struct trial *t)
 {
 	struct err why = {""};
@@ -55,8 +55,8 @@ static bool refused(const struct trial *t)
 	return true;
 }
 
-/* Stores each of `values` at some positions of the tensor. Returns true if there is a position at which op.check
- * rejects every one of the values. */
+/* Stores each of `values` at some positions of the tensor, one at a time. Returns true if op.check rejects all values
+ * at one of these positions. */
 static bool refuses_all(struct trial *t, int input, const double *values, int count)
 {
 	struct tensor *tensor = &t->in[input];

@@ -1,6 +1,6 @@
 /* test_isolation - checks which tasks may keep their runner and which may have several runners, as far as the task
- * itself determines this. Also checks what the pool makes of the answers of the reader process. In this test, a socket
- * takes the place of the reader, and no process is started. */
+ * itself determines this. Also checks how the pool uses the answers of the reader process. In this test, a socket
+ * replaces the reader, and no process is started. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -135,7 +135,7 @@ struct reader {
 	struct child child;
 	struct isolation_reader reader;
 	struct queued *work;
-	int end; /* the reader's end of the socket */
+	int end; /* the end of the socket that the reader would have */
 };
 
 static int set_up(void **state)
@@ -220,8 +220,8 @@ static void a_reason_is_read_and_nothing_is_assumed(void **state)
 	free(answer.why);
 }
 
-/* The reader gave no valid answer. Expects that the reference therefore gets a runner of its own, and that the reader
- * is replaced. */
+/* Checks the result if the reader gives no valid answer: the reference gets a runner of its own, and the reader is
+ * replaced. */
 static void expect_unread(struct reader *r, int64_t now_ms)
 {
 	struct isolation_answer answer;

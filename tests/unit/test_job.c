@@ -1,4 +1,5 @@
-/* test_job - a case that is sent to the judge arrives complete, and a damaged one is rejected. */
+/* test_job - the message with which a case is sent to the judge: a valid message is read completely, and a damaged one
+ * is rejected. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -152,7 +153,7 @@ static void a_job_without_a_family_says_why(void **state)
 	arena_free(&arena);
 }
 
-/* Every member is needed: the text with one member renamed is rejected, and the message names the member. */
+/* Every member is needed. If a member is renamed, the text is rejected, and the message names the missing member. */
 static void a_job_that_lacks_a_member_is_refused(void **state)
 {
 	static const char *const members[] = {
@@ -244,7 +245,7 @@ static void bytes_are_counted_and_saturate(void **state)
 	tensor = job_tensor(&job.problem.inputs[0], empty);
 	assert_true(tensor.elements == 0 && job_tensor_bytes(&tensor) == 0);
 	tensor = job_tensor(&job.problem.inputs[2], axis);
-	assert_int_equal(job_tensor_bytes(&tensor), 2048); /* a byte has two elements */
+	assert_int_equal(job_tensor_bytes(&tensor), 2048); /* the dtype has two elements in a byte */
 	tensor = job_tensor(&job.problem.inputs[1], axis);
 	assert_int_equal(job_tensor_bytes(&tensor), 0);
 	tensor = job_tensor(&job.problem.inputs[3], axis);

@@ -1,5 +1,5 @@
 /* test_job_count - checks how many references run in parallel on machines with few or many cores, little memory, or a
- * GPU, and that the reported reason is the one that limits the number. */
+ * GPU, and that the reported reason names the resource that limits the number. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 struct row {
 	struct job_facts facts;
 	int jobs;
-	const char *why; /* a part of the reason */
+	const char *why; /* a part of the expected reason */
 };
 
 static void expect(const struct row *row)

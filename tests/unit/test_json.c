@@ -1,4 +1,5 @@
-/* test_json - the JSON parser accepts exactly JSON, and each mistake gets a message with its line and column. */
+/* test_json - the JSON parser accepts valid JSON and nothing else, and the message for each mistake has its line and
+ * column. */
 #include "base/json.h"
 
 #include <setjmp.h>
@@ -16,7 +17,7 @@ static struct json_text text_of(const char *bytes, size_t length)
 	return (struct json_text){.name = "x.json", .text = bytes, .length = length, .first_line = 1};
 }
 
-/* Parses a copy in an allocation of exactly `length` bytes, so that the address sanitizer sees a read beyond the
+/* Parses a copy in an allocation of exactly `length` bytes, so that the address sanitizer detects a read beyond the
  * end. */
 static void check_bytes(const char *bytes, size_t length, const char *sentence)
 {
@@ -143,14 +144,14 @@ static void strings_are_utf8_without_nul_or_control_characters(void **state)
 	                                    "\"\xF4\x8F\xBF\xBF\"", "\"\x7F\""};
 	static const char *const invalid[] = {
 	    "\"\x80\"",             /* a continuation byte without its first byte */
-	    "\"\xC0\xAF\"",         /* overlong '/' */
-	    "\"\xE0\x80\xAF\"",     /* overlong, three bytes */
-	    "\"\xF0\x80\x80\xAF\"", /* overlong, four bytes */
+	    "\"\xC0\xAF\"",         /* an overlong form of '/', in two bytes */
+	    "\"\xE0\x80\xAF\"",     /* an overlong form of '/', in three bytes */
+	    "\"\xF0\x80\x80\xAF\"", /* an overlong form of '/', in four bytes */
 	    "\"\xED\xA0\x80\"",     /* the surrogate U+D800 */
 	    "\"\xF4\x90\x80\x80\"", /* above U+10FFFF */
 	    "\"\xFF\"",             /* 0xFF never occurs in UTF-8 */
-	    "\"\xE2\x82\"",         /* the closing quote cuts the character */
-	    "\"\xE2\x82",           /* the end of the text cuts the character */
+	    "\"\xE2\x82\"",         /* the closing quote comes before the last byte of the character */
+	    "\"\xE2\x82",           /* the text ends before the last byte of the character */
 	};
 	char sentence[128];
 
@@ -215,7 +216,7 @@ static void a_key_given_twice_is_refused_however_it_is_written(void **state)
 	      "x.json:1:21: expected each key once, found \"\xF0\x9F\x98\x80\" a second time");
 	check("{\"a\\n\": 1, \"a\\u000a\": 3}", "x.json:1:12: expected each key once, found \"a\\x0a\" a second time");
 	check("{\"a\\/\": 1, \"a/\": 3}", "x.json:1:12: expected each key once, found \"a/\" a second time");
-	/* The object has so many members that the check for duplicates sorts them; the check still reports the first
+	/* With this many members, the check for duplicates sorts the names. It must still report the first
 	 * duplicate. */
 	check("{\"a\":0,\"b\":0,\"c\":0,\"d\":0,\"e\":0,\"f\":0,\"g\":0,\"h\":0,\"i\":0,\"j\":0,\"k\":0,\"l\":0,\"m\":0,"
 	      "\"n\":0,\"o\":0,\"p\":0,\"q\":0,\"r\":0,\"s\":0,\"t\":0,\"u\":0,\"v\":0,\"w\":0,\"b\":0,\"a\":0}",

@@ -1,4 +1,4 @@
-/* test_junit - JUnit XML: skipped cases are <skipped>, errors are <error>, and no text breaks the XML. */
+/* test_junit - JUnit XML: a skipped case has <skipped>, an error has <error>, and no text makes the XML invalid. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* test_kda - kda: each head and key element has a gate, given directly, through softplus or with a lower bound; each
- * token corrects the state. */
+/* test_kda - tests the family kda. Each key element of each head has a gate, and each token corrects the state. A gate
+ * is given directly, through softplus, or with a lower bound. */
 #include "tests/unit/recurrence_family.h"
 
 extern const struct op kda_op;

@@ -1,5 +1,5 @@
-/* test_kept_memory - freed memory stays in the judge for the next case, and is returned to the system after a while
- * without a message. */
+/* test_kept_memory - the judge keeps freed memory for the next case. If no message arrives for a while, it returns the
+ * memory to the system. */
 #include "workers/judge/kept_memory.h"
 
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 
 enum { MIB = 1 << 20, BLOCK_MIB = 64 };
 
-/* Returns the memory of this process that is in RAM, in MiB. */
+/* Returns the part of this process's memory that is in RAM, in MiB. */
 static long resident(void)
 {
 	FILE *file = fopen("/proc/self/statm", "re");
@@ -28,8 +28,8 @@ static long resident(void)
 	return pages * (sysconf(_SC_PAGESIZE) / 1024) / 1024;
 }
 
-/* Allocates and frees a large block. A small block lies behind the large block, so the large block is not the end of
- * the heap. */
+/* Allocates and frees a large block. A small block lies behind the large block, so that the large block is not at the
+ * end of the heap. */
 static void use_a_block(void)
 {
 	char *volatile block = malloc((size_t)BLOCK_MIB * MIB), *volatile after = malloc(1000);
@@ -48,7 +48,8 @@ static void freed_memory_is_kept_until_nothing_happens(void **state)
 	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	use_a_block();
-	assert_true(SANITIZED || resident() < before + BLOCK_MIB / 2); /* how malloc behaves by default */
+	assert_true(SANITIZED || resident() < before + BLOCK_MIB / 2); /* by default, malloc returns the memory to the
+								        * system */
 	kept_memory_begin();
 	use_a_block();
 	assert_true(SANITIZED || resident() >= before + BLOCK_MIB);

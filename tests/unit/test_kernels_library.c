@@ -1,5 +1,5 @@
-/* test_kernels_library - the kernels library is loaded from the path in $REFTEST_KERNELS, and every file that is not
- * such a library gets a message. */
+/* test_kernels_library - the kernels library is loaded from the path in $REFTEST_KERNELS, and each file that is not
+ * such a library causes a message. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "kernels/core/kernels_library.h"
 
-/* Finds the folder that make builds into; this program lies in tests/unit/ of that folder. */
+/* Finds the build folder from the path of this program, which lies in tests/unit/ of that folder. */
 static void name_build_folder(void)
 {
 	char folder[4096], place[4200];
@@ -46,7 +46,8 @@ static void the_library_of_this_build_opens_and_knows_its_families(void **state)
 	device->calls->close(device);
 	kernels_close(&kernels);
 	assert_null(kernels.api);
-	assert_int_equal(kernels_open(&kernels, NULL, &err), 0); /* anew */
+	assert_int_equal(kernels_open(&kernels, NULL, &err), 0); /* the library can be opened again after it was
+								  * closed */
 	kernels_close(&kernels);
 }
 
@@ -75,7 +76,7 @@ static void beside_a_program_without_a_library_the_remedy_is_named(void **state)
 	struct err err = {""};
 
 	(void)state;
-	/* without the variable, the folders beside this test program are searched; they contain no library */
+	/* without the variable, the folders near this test program are searched, and they have no library */
 	unsetenv("REFTEST_KERNELS");
 	assert_int_equal(kernels_open(&kernels, NULL, &err), -1);
 	assert_non_null(strstr(err.text, "run make"));

@@ -1,5 +1,5 @@
 /* test_last_statuses - the watcher's table of the last status of each definition: its counts follow every change, and
- * its paths come sorted. */
+ * its paths are returned in sorted order. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,7 +76,7 @@ static void paths_come_sorted_by_prefix_and_by_doubt(void **state)
 	assert_int_equal(last_statuses_unverified(&table, &arena, &paths), 1);
 	assert_string_equal(paths[0], "definitions/b/4.json");
 
-	/* A skipped definition and a definition with unknown status count as doubtful, and not as failures. */
+	/* A definition that is skipped or has no status yet counts as unverified, but not as failed. */
 	last_statuses_set(&table, "definitions/a/1.json", &(struct last_status){.status = STATUS_SKIPPED});
 	last_statuses_set(&table, "definitions/a/3.json", &(struct last_status){.status = STATUS_ERROR});
 	last_statuses_set(&table, "definitions/b/0.json", &(struct last_status){.status = STATUS_INVALID});

@@ -142,7 +142,8 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 static const struct {
 	enum mistake mistake;
 	const char *name;
-	bool biased, wide; /* biased: needs a problem with a bias; wide: needs float32 */
+	bool biased, wide; /* biased: the mistake needs a problem with a bias; wide: the mistake is visible only in
+			    * float32 */
 } mistakes[] = {
     {EPSILON_LARGE, "epsilon ten times as large", false, false},
     {EPSILON_NONE, "no epsilon", false, false},

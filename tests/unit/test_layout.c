@@ -1,4 +1,4 @@
-/* test_layout - tensors in the shared arena are aligned and do not overlap, and the second layout gives each tensor
+/* test_layout - tensors in the shared arena are aligned and do not overlap. The second layout puts each tensor at
  * another place. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,8 @@
 
 #include "workers/protocol/layout.h"
 
-/* Lists of sizes. For some of the lists, a reversed order is not enough: a tensor would keep its address. */
+/* The sizes of the tensors. It is not always enough to reverse the order: in some lists, a tensor would then keep its
+ * address. */
 static const struct {
 	int count;
 	int64_t bytes[4];
@@ -17,7 +18,7 @@ static const struct {
     {0, {0}},
     {1, {1}},
     {1, {0}},
-    {2, {512, 4096}}, /* in reversed order, shifted by three, the second tensor would have the same address */
+    {2, {512, 4096}}, /* if the order were reversed with a shift of three, the second tensor would keep its address */
     {3, {1000, 1000, 1000}},
     {4, {0, 0, 0, 0}},
     {4, {256, 255, 257, 8192}},

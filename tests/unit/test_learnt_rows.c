@@ -1,5 +1,5 @@
-/* test_learnt_rows - if rows are independent of each other in the first cases of a definition, they must be independent
- * in its later cases. */
+/* test_learnt_rows - if the rows along an axis are independent of each other in the first case of a definition, they
+ * must also be independent in later cases. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,7 +84,7 @@ static void rows_that_were_independent_stay_so(void **state)
 	const char *said = strstr(w.cases[1].verdict->checks[0].evidence, "in case first");
 
 	assert_non_null(said);
-	assert_null(strstr(said + 1, "in case first")); /* the second call of learn_rows adds no second message */
+	assert_null(strstr(said + 1, "in case first")); /* the second call of learn_rows adds no message */
 	arena_free(&w.result.arena);
 }
 
@@ -115,8 +115,8 @@ static void known_inputs_make_it_a_failure(void **state)
 	arena_free(&w.result.arena);
 }
 
-/* If a case passed by comparison with a ground truth, it stays passed, whatever the check of rows shows. In a case that
- * exists only for its checks, rows that are not independent are a finding. */
+/* If a case passed because it agrees with a ground truth, the check of rows cannot change this. If a case is only
+ * checked and never compared, dependent rows are a finding. */
 static void a_ground_truth_decides(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
-/* test_lines - lines of bounded length: however the bytes arrive, the same lines come out, and only a line that is too
- * long is lost. */
+/* test_lines - lines of limited length: the lines do not depend on the pieces in which the bytes arrive, and only a
+ * line that is too long is lost. */
 #include "fleet/lines.h"
 
 #include <setjmp.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-/* Appends each line that lines_next returns to `out`: "[line]N", or "!N" if the line is too long, where N is the number
+/* Appends each line that lines_next returns to `out`: "[line]N", or "!N" for a line that is too long. N is the number
  * of the line. */
 static void take_all(struct lines *lines, struct buf *out)
 {
@@ -24,7 +24,7 @@ static void take_all(struct lines *lines, struct buf *out)
 	}
 }
 
-/* Feeds `text` in pieces of `step` bytes, and compares what comes out. */
+/* Passes `text` to the parser in pieces of `step` bytes, and compares the lines. */
 static void check(const char *text, size_t step, const char *expected)
 {
 	struct lines lines = {.most = 4};

@@ -1,4 +1,4 @@
-/* test_lmdb_page_check - the page check finds a file valid after every commit of LMDB, and finds damage. */
+/* test_lmdb_page_check - the page check accepts the file after every commit of LMDB, and finds damage. */
 #include "cache/lmdb_page_check.h"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@ struct place {
 	uint32_t seed;
 };
 
-/* LMDB uses the page size of the machine, up to 32 KiB. */
+/* LMDB uses the page size of the machine, but at most 32 KiB. */
 static size_t page_size(void)
 {
 	long size = sysconf(_SC_PAGESIZE);
@@ -80,8 +80,8 @@ static enum lmdb_page_check_answer check(const struct place *p, struct err *why)
 	return answer;
 }
 
-/* Changes rows of every size in tables small and large. The first half of the rounds puts more than it deletes, the
- * second half deletes more. */
+/* Changes rows of all sizes in small and large tables. In the first half of the rounds there are more puts than
+ * deletions, in the second half more deletions. */
 static void change_something(struct place *p, MDB_txn *txn, int round)
 {
 	char key[64];
@@ -108,7 +108,7 @@ static void every_commit_leaves_a_sound_file(void **state)
 	MDB_txn *txn, *reader = NULL;
 
 	for (int round = 0; round < 300; round++) {
-		if (round % 7 == 0) { /* a reader keeps old pages in use for a while */
+		if (round % 7 == 0) { /* opens a reader, so that LMDB keeps old pages for a while */
 			mdb_txn_abort(reader);
 			assert_int_equal(mdb_txn_begin(p->env, NULL, MDB_RDONLY, &reader), 0);
 		}
@@ -201,7 +201,8 @@ static void a_page_of_zeros_is_damage_unless_nobody_refers_to_it(void **state)
 
 	for (size_t page = 0; page < length / size; page++)
 		damaged += check_with(fd, bytes, page * size, zeros, size, &why) == LMDB_PAGE_CHECK_DAMAGED;
-	assert_true(damaged > length / size / 4); /* pages of long values and free pages may contain any bytes */
+	assert_true(damaged > length / size / 4); /* the content of free pages and of pages with long values is not
+						   * checked */
 	assert_int_equal(check_with(fd, bytes, 0, zeros, size, &why), LMDB_PAGE_CHECK_DAMAGED);
 	assert_int_equal(check_with(fd, bytes, size, zeros, size, &why), LMDB_PAGE_CHECK_DAMAGED);
 	assert_int_equal(lmdb_page_check(fd, &why), LMDB_PAGE_CHECK_SOUND);
@@ -209,7 +210,7 @@ static void a_page_of_zeros_is_damage_unless_nobody_refers_to_it(void **state)
 	free(bytes);
 }
 
-/* Whatever a byte is changed to, the check reads nothing out of bounds, ends, and returns an answer. */
+/* Whatever value a byte has, the check returns an answer and reads nothing out of bounds. */
 static void every_byte_of_every_head_may_be_anything(void **state)
 {
 	struct place *p = *state;

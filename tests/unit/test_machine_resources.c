@@ -1,5 +1,5 @@
-/* test_machine_resources - the Python interpreter and its torch are found without importing anything; GPUs and cores
- * are counted. */
+/* test_machine_resources - the Python interpreter and its torch are found without importing torch; GPUs and cores are
+ * counted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "workers/pool/machine_resources.h"
 
-/* A temporary folder, deleted at the end; the file names below are relative to it. */
+/* A temporary folder that is deleted at the end. Below, the names of files are relative to this folder. */
 struct place {
 	char folder[64], path[4096];
 };
@@ -36,7 +36,7 @@ static void write_file(struct place *place, const char *name, const char *text, 
 	assert_int_equal(chmod(place->path, mode), 0);
 }
 
-/* Writes a fake interpreter for machine_torch. The fake interpreter prints its version and where its torch is. */
+/* Writes a fake interpreter for machine_torch. It prints a version and the folder of its torch. */
 static void write_python(struct place *place, const char *name, const char *torch_folder)
 {
 	char script[4096];
@@ -84,7 +84,7 @@ static void the_interpreter_that_is_named_is_used(void **state)
 	assert_int_equal(machine_python(NULL, at(place, "root"), out, sizeof out, &err), 0);
 	assert_string_equal(out, at(place, "named"));
 	assert_int_equal(machine_python("sh", at(place, "root"), out, sizeof out, &err), 0);
-	assert_int_equal(out[0], '/'); /* found through PATH */
+	assert_int_equal(out[0], '/'); /* the program sh was found through PATH */
 	unsetenv("REFTEST_PYTHON");
 }
 
@@ -98,15 +98,16 @@ static void a_named_interpreter_that_is_none_is_a_sentence_and_nothing_is_put_in
 	assert_int_equal(machine_python(at(place, "text"), NULL, out, sizeof out, &err), -1);
 	assert_non_null(strstr(err.text, "--python names"));
 	assert_int_equal(machine_python("no-such-python", NULL, out, sizeof out, &err), -1);
-	assert_int_equal(machine_python(place->folder, NULL, out, sizeof out, &err), -1); /* a folder */
+	assert_int_equal(machine_python(place->folder, NULL, out, sizeof out, &err), -1); /* the path is that of a
+											   * folder */
 	setenv("REFTEST_PYTHON", "/no/such", 1);
 	assert_int_equal(machine_python(NULL, NULL, out, sizeof out, &err), -1);
 	assert_non_null(strstr(err.text, "REFTEST_PYTHON names /no/such"));
 	unsetenv("REFTEST_PYTHON");
 }
 
-/* The `python` of a virtual environment is a link, and its path identifies the environment. So links are not
- * followed. */
+/* Links are not followed: the `python` of a virtual environment is a link, and its path tells which environment it
+ * is. */
 static void links_are_not_followed(void **state)
 {
 	struct place *place = *state;
@@ -195,7 +196,7 @@ static void the_key_changes_when_the_interpreter_or_its_surroundings_do(void **s
 	assert_string_not_equal(key, machine_torch_key(python, &arena));
 	unsetenv("PYTHONPATH");
 	assert_string_equal(key, machine_torch_key(python, &arena));
-	write_python(place, "python", "torch"); /* a new file with another inode replaces the file */
+	write_python(place, "python", "torch"); /* replaces the program by a new file, which has another inode */
 	assert_string_not_equal(key, machine_torch_key(python, &arena));
 	arena_free(&arena);
 }
@@ -216,7 +217,8 @@ static void what_a_launcher_said_is_not_believed(void **state)
 	assert_int_equal(machine_torch(python, &arena, &facts, &err), 1);
 	assert_non_null(facts.proof);
 	assert_true(machine_torch_holds(python, facts.proof));
-	assert_false(machine_torch_holds("/bin/sh", facts.proof)); /* a valid program, but not the interpreter */
+	assert_false(machine_torch_holds("/bin/sh", facts.proof)); /* the proof is valid, but belongs to another
+								    * program */
 	assert_false(machine_torch_holds(python, ""));
 	buf_printf(&script, "#!/bin/sh\nexec '%s' \"$@\"\n", python);
 	write_file(place, "shim", script.data, 0755);
@@ -261,8 +263,7 @@ static void hidden_gpus_are_not_counted_and_cores_are(void **state)
 	arena_free(&arena);
 }
 
-/* The identities of the providers are reused as long as the providers' files do not change; other files do not
- * matter. */
+/* The identities of the providers are reused until a file of the providers changes. Other files do not matter. */
 static void what_providers_are_known_by_changes_with_their_files(void **state)
 {
 	static const char *const files[] = {
@@ -306,7 +307,7 @@ static void the_version_of_the_driver_is_read(void **state)
 	    {"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (builder)\n", "580.159.04"},
 	    {"550.54.15", "550.54.15"},
 	    {"", NULL},
-	    {"NVRM version: none\nGCC version:  gcc 9.3.0\n", NULL}, /* only the first line counts */
+	    {"NVRM version: none\nGCC version:  gcc 9.3.0\n", NULL}, /* only the first line is read */
 	    {"1234567890.1234567890.1234567890.1234567890", NULL},
 	    {"version 580 .5\n", NULL},
 	};

@@ -21,7 +21,7 @@ enum { BATCH, SLOTS, HEADS, DIM, STATES, GROUPS };
 	}
 
 static const struct op_axis axes[] = AXES(8, 12, 32, 2);
-/* all sizes are equal, so that a transposed weight keeps its shape */
+/* with equal sizes, a transposed weight has the same shape */
 static const struct op_axis square[] = AXES(16, 16, 16, 4);
 static const struct op_axis as_published[] = AXES(64, 64, 128, 4);
 
@@ -102,7 +102,7 @@ static float value(const struct emulation *m, int input, int64_t index)
 	return input < 0 || m->t->in[input].data == NULL ? 0 : get(&m->t->in[input], index);
 }
 
-/* The weight of a head and element, or of a head alone. */
+/* Returns the weight of element i of a head. Some weights have only one value for each head. */
 static float weight(const struct emulation *m, int input, int64_t h, int64_t i, bool transposed)
 {
 	bool by_head = input >= 0 && m->t->in[input].rank == 1;
@@ -134,8 +134,8 @@ static float decay_of(const struct emulation *m, int64_t h, int64_t i, int64_t j
 	return m->mistake == DECAY_LEFT_OUT ? 1 : expf(m->mistake == DECAY_WITHOUT_STEP ? a : a * step);
 }
 
-/* Computes one element of one head. `from` and `to` are the indices of the states that are read and written; to < 0: no
- * state is written. */
+/* Computes one element of one head. Reads the state with index `from`, and writes the state with index `to`. If `to` is
+ * negative, writes no state. */
 static float emulate_row(const struct emulation *m, int64_t n, int64_t h, int64_t i, int64_t from, int64_t to)
 {
 	const struct ssu_extent *e = &m->e;
@@ -167,7 +167,7 @@ static void emulate_sequence(const struct emulation *m, int64_t n)
 	int64_t pad = m->roles.pad < 0 || m->mistake == PAD_IS_MINUS_ONE ? -1 : (int64_t)m->t->c.scalar[m->roles.pad];
 	bool skipped = indexed && slot == pad && m->mistake != PADDING_NOT_SKIPPED;
 
-	slot = slot < 0 ? e->slots - 1 : slot; /* slot -1 is the last slot, as Python counts */
+	slot = slot < 0 ? e->slots - 1 : slot; /* slot -1 means the last slot, as an index in Python */
 	for (int64_t row = 0; row < e->heads * e->dim; row++) {
 		int64_t size = e->heads * e->dim * e->states, at = n * e->heads * e->dim + row;
 		int64_t target = m->mistake == WRITTEN_TO_PLACE_IN_BATCH ? n : slot;
@@ -275,7 +275,7 @@ static void slots_are_distinct_and_some_are_padding(void **state)
 	}
 }
 
-/* If there are fewer slots than sequences, the remaining sequences are padding. */
+/* If there are more sequences than slots, the remaining sequences are padding. */
 static void sequences_without_a_slot_are_padding(void **state)
 {
 	struct ssu_roles roles = ssu_roles_of(&problems[FULL]);
@@ -325,7 +325,7 @@ static void slots_that_lead_nowhere_are_refused(void **state)
 	assert_non_null(strstr(err.text, "which sequence 2 also updates"));
 	trial_close(&t);
 
-	/* Without slot indices, each sequence needs its own state. */
+	/* without slot indices, each sequence needs a state of its own */
 	assert_true(trial_open_size(&t, &mamba_ssu_op, &problems[PLAIN], SIZE_SMALL, 1, 0));
 	t.axis[SLOTS] = 2;
 	assert_int_equal(mamba_ssu_op.oracle(&t.c, t.in, t.truth, &err), -1);
@@ -333,7 +333,7 @@ static void slots_that_lead_nowhere_are_refused(void **state)
 	trial_close(&t);
 }
 
-/* NaN is rejected wherever a result depends on it; the token of a padding sequence may have any value. */
+/* NaN is rejected in every value on which a result depends. The tokens of a padding sequence may have any value. */
 static void numbers_that_are_none_are_refused_unless_nobody_looks(void **state)
 {
 	struct ssu_roles roles = ssu_roles_of(&problems[GATED]);
@@ -381,7 +381,7 @@ static void only_the_state_may_be_written(void **state)
 	}
 }
 
-/* If no output returns the states, their values after the call are still compared. */
+/* If no output returns the states, the states are compared in the input after the call. */
 static void states_without_an_output_are_left_or_updated(void **state)
 {
 	struct trial t;
@@ -466,8 +466,8 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	assert_refused(&mamba_ssu_op, &p, "needs an output with the shape of x");
 }
 
-/* The states may be written if the description of a tensor says so. If the description of the definition says so, the
- * states must be written. */
+/* If the description of a tensor says so, the states may be written. If the description of the definition says so, they
+ * must be written. */
 static void states_may_be_written_if_the_definition_says_so(void **state)
 {
 	struct op_arg in[COUNT(full_in)], out[COUNT(full_out)];
@@ -479,7 +479,8 @@ static void states_may_be_written_if_the_definition_says_so(void **state)
 	memcpy(out, full_out, sizeof out);
 	p.inputs = in;
 	p.outputs = out;
-	assert_int_equal(mamba_ssu_op.in_place(&c, 0).place, 1); /* both are named "state" */
+	assert_int_equal(mamba_ssu_op.in_place(&c, 0).place, 1); /* the input and the output both have the name
+								  * "state" */
 	out[1].name = "new_state";
 	assert_int_equal(mamba_ssu_op.in_place(&c, 0).place, OP_KEPT);
 	out[1].description = "The same tensor, modified in-place.";
@@ -490,8 +491,8 @@ static void states_may_be_written_if_the_definition_says_so(void **state)
 	assert_false(mamba_ssu_op.in_place(&c, 0).may_keep);
 }
 
-/* If no output returns the states, a description may say that the states are updated in place. A reference that updates
- * a copy is then wrong. */
+/* If no output returns the states, a description may say that they are updated in place. A reference that updates only
+ * a copy of the states then fails. */
 static void states_that_are_updated_in_place_must_be_written(void **state)
 {
 	struct op_arg in[COUNT(plain_in)];

@@ -1,6 +1,6 @@
-/* test_margin_drift - if a case has verdicts from several versions, their margins are compared, separately for each
- * device class. The case whose margin changed most represents its definition. The list says what changed, and how near
- * the bound is. */
+/* test_margin_drift - the margins of a case's verdicts from different versions are compared, separately for each device
+ * class. Of all cases of a definition, the one whose margin changed most is listed. The list says what changed, and how
+ * near the margin is to its bound. */
 #include "tests/unit/engine_world.h"
 
 #include <cjson/cJSON.h>
@@ -22,7 +22,7 @@ struct stored {
 	const char *torch, *version, *device_class;
 	double margin;
 	int64_t time;
-	const char *ground_truth; /* NULL: builtin */
+	const char *ground_truth; /* NULL: the ground truth is builtin */
 	const char *driver, *earlier_driver;
 	double earlier_margin;
 };
@@ -178,7 +178,7 @@ static void the_list_says_what_changed(void **state)
 	world_end(w);
 }
 
-/* The driver is no part of a verdict's key, so one verdict has the margins on several drivers. */
+/* A verdict's key does not include the driver, so one verdict has the margins with several drivers. */
 static void another_driver_is_compared(void **state)
 {
 	struct world *w = *state;
@@ -195,7 +195,8 @@ static void another_driver_is_compared(void **state)
 	assert_int_equal(drifts.count, 2);
 	assert_non_null(strstr(text.data, "grew     rmsnorm/first on sm_90: margin 0.25 -> 0.75, 75 % of the bound\n"));
 	assert_non_null(strstr(text.data, ": driver 570.86.10 -> 580.159.04\n"));
-	assert_non_null(strstr(text.data, ": torch 2.12 -> 2.13\n")); /* one of the drivers is not known */
+	assert_non_null(strstr(text.data, ": torch 2.12 -> 2.13\n")); /* one of the two drivers is not known, so the
+								       * message names only torch */
 	drift_list_json(&drifts, &json);
 	assert_non_null(strstr(json.data, "\"driver\": \"570.86.10\""));
 	assert_non_null(strstr(json.data, "\"driver\": \"\""));

@@ -1,5 +1,5 @@
-/* test_merge - a worker's answer counts only if its checksum and fields are right, its signature was made with the key,
- * and its case names the checker of this build. */
+/* test_merge - a worker's answer is accepted only if its checksum and fields are right, its signature was made with the
+ * expected key, and its case names the checker of this build. */
 #include "fleet/merge.h"
 
 #include <limits.h>
@@ -32,7 +32,8 @@ static const struct verdict verdict = {
     .time = 1795314088,
 };
 
-/* Appends the answer of a worker whose build has `checker` and whose key is `key` (NULL: none). */
+/* Appends the answer of a worker. The worker's build has the checker digest `checker`, and the worker signs with `key`
+ * (NULL: not at all). */
 static void write_answer(const char *checker, const char *key, struct arena *arena, struct buf *out)
 {
 	struct outbox outbox = {.signer = NULL};
@@ -67,9 +68,9 @@ static void write_answer(const char *checker, const char *key, struct arena *are
 	buf_free(&fields);
 }
 
-/* Writes an answer of a worker (write_answer), and checks its only verdict by the rules of a build with the checker
- * "ours". Returns the message, which is "" if the verdict is accepted. If `spoil` is true, a character of the verdict
- * is changed first. */
+/* Writes the answer of a worker (write_answer), and checks its only verdict as a build with the checker digest "ours"
+ * does. Returns the message, which is "" if the verdict is accepted. If `spoil`, changes a character of the verdict
+ * first. */
 static struct err check(const char *checker, const char *key, const char *expected_key, bool spoil)
 {
 	struct arena arena = {0};
@@ -103,7 +104,7 @@ static void a_verdict_counts_by_its_signature_and_its_build(void **state)
 	static const struct {
 		const char *checker, *key, *expected_key;
 		bool spoil;
-		const char *says; /* NULL: it is accepted */
+		const char *says; /* a part of the message; NULL: the answer is accepted */
 	} rows[] = {
 	    {"ours", NULL, NULL, false, NULL},
 	    {"ours", KEY, KEY, false, NULL},
@@ -156,7 +157,7 @@ int main(void)
 	};
 	char folder[PATH_MAX];
 
-	/* The library for signatures is in the build folder, two folders above this test program. */
+	/* the signing library is in the build folder, two folders above this test program */
 	if (file_program_directory(folder, sizeof folder - 6, NULL) == 0)
 		setenv("REFTEST_KERNELS", strcat(folder, "/../.."), 1);
 	return cmocka_run_group_tests_name("merge", tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* test_message_text - numbers in messages: bytes with units, indices and shapes as torch prints them, and as many
- * digits as the dtype needs. */
+/* test_message_text - numbers in messages: bytes have units, indices and shapes look as torch prints them, and values
+ * have as many digits as the dtype needs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* test_miss_map - the picture of a difference has the right levels, axes and counts, including for long axes, single
- * numbers, and values that are not finite. */
+/* test_miss_map - the picture of a difference has the right levels, axes and counts, also for long axes, for single
+ * numbers, and for values that are not finite. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 enum { BATCH = 3, ROWS = 100, COLUMNS = 5, ELEMENTS = BATCH * ROWS * COLUMNS };
 
-static const struct rule one = {1, 0, 1}; /* the bound is 1 everywhere */
+static const struct rule one = {1, 0, 1}; /* with this rule, the bound of every element is 1 */
 
 static float found[ELEMENTS], truth[ELEMENTS];
 
@@ -58,7 +58,8 @@ static void the_worst_two_axes_are_shown(void **state)
 	(void)state;
 	memset(found, 0, sizeof found);
 	for (int b = 0; b < BATCH; b++)
-		found[(b * ROWS + 99) * COLUMNS + 4] = 4; /* one miss in each batch: last row, last column */
+		found[(b * ROWS + 99) * COLUMNS + 4] = 4; /* one element of each batch differs: the one in the last row
+							   * and the last column */
 	struct miss_map map = map_of(3, BATCH, ROWS, COLUMNS);
 
 	assert_int_equal(map.row_axis, 1);

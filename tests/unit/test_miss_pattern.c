@@ -1,4 +1,4 @@
-/* test_miss_pattern - the region in which an output differs is named only if the output differs exactly there. */
+/* test_miss_pattern - a region is named only if the output differs in the whole region and nowhere else. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ static struct output right(void)
 	return o;
 }
 
-/* Returns the region, or "" if there is none. */
+/* Returns the name of the region, or "" if there is none. */
 static const char *region(struct output *o)
 {
 	static char text[256];

@@ -8,7 +8,7 @@ struct shape {
 	int64_t heads, latent, rotary, page_size;
 };
 static const struct shape deepseek = {16, 512, 64, 1}, deepseek_pages = {16, 512, 64, 64};
-/* small shapes, which run fast and still show every mistake */
+/* small shapes, with which cases run fast and every mistake still shows */
 static const struct shape little = {3, 32, 8, 1}, little_pages = {3, 32, 8, 16};
 
 static void start(struct built *b, const char *name, struct shape shape, const char *queries)
@@ -44,8 +44,8 @@ static void finish(struct built *b, struct shape shape, const char *last)
 	add_input(b, "sm_scale", DTYPE_FLOAT32, NULL);
 }
 
-/* The inputs and outputs of the dataset's definitions. kv_last_page_len exists if a page holds more than one key; in
- * prefill it has its own axis. */
+/* The inputs and outputs of the dataset's definitions. The input kv_last_page_len exists if a page has more than one
+ * key; in prefill it has an axis of its own. */
 static void decode(struct built *b, struct shape shape)
 {
 	start(b, "mla_paged_decode_h_ckv_kpe_ps", shape, "batch_size");
@@ -175,7 +175,7 @@ static void a_correct_reference_passes_in_other_dtypes(void **state)
 	expect_dtypes(&mla_paged_op, &b, DTYPE_BFLOAT16, DTYPE_FLOAT8_E4M3FN);
 }
 
-/* The scale is 1 / sqrt of the head dimension before absorption, not of the latent dimension. */
+/* The scale is 1 / sqrt of the head dimension before the absorption of a projection, not of the latent dimension. */
 static void the_scale_is_that_of_unabsorbed_heads(void **state)
 {
 	int64_t axis[MAX_ROWS * MAX_AXES];

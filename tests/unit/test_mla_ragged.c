@@ -45,8 +45,8 @@ static void matches_what_the_dataset_has(void **state)
 	assert_int_equal(mla_ragged_op.match(&b.problem, NULL), ATTENTION_FULL);
 }
 
-/* A value has the size of the output, and a key has the size of the query. If keys and values are swapped, the shapes
- * do not match. */
+/* A value must have the length of the output, and a key the length of the query. With keys of the length of values, or
+ * the reverse, the shapes do not match. */
 static void parts_that_do_not_fit_are_refused_with_a_sentence(void **state)
 {
 	struct built b;

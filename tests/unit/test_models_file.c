@@ -56,7 +56,7 @@ static void expect(const char *text, enum models_file_change change, const char 
 {
 	struct buf out = {0};
 	struct err err = {""};
-	/* A copy of exact length, so that a sanitizer sees reads behind the end. */
+	/* the copy has exactly this length, so that a sanitizer detects a read beyond its end */
 	size_t length = strlen(text);
 	char *copy = malloc(length + (length == 0));
 
@@ -83,8 +83,8 @@ static void an_entry_is_replaced_and_nothing_else(void **state)
 	expect(wanted, MODELS_FILE_SAME, wanted);
 }
 
-/* In an entry, everything except the modules stays: names that somebody wrote, comments, members that reftest does not
- * know. */
+/* Everything in an entry except the modules stays unchanged: names that somebody wrote, comments, and members that
+ * reftest does not know. */
 static void the_modules_of_an_entry_are_replaced(void **state)
 {
 	static const char modules_text[] = "modules: {", end[] = "\n    },\n";

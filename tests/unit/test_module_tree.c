@@ -1,5 +1,5 @@
-/* test_module_tree - how often a model has each module, what is above the module, and to which modules a definition
- * belongs. */
+/* test_module_tree - the tree of a model's modules: the count and the parent of each module, and the modules to which a
+ * definition belongs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -90,8 +90,8 @@ static void modules_are_counted(void **state)
 	}
 }
 
-/* In each model for which the table has the number of layers, names are unique, and the parent of a module is a block
- * that is listed before it. */
+/* Checks each model for which the table has a number of layers: the names of its modules are unique, and the parent of
+ * a module is a block that is listed before the module. */
 static void trees_of_all_models_are_trees(void **state)
 {
 	const char *row = NULL;

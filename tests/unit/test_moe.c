@@ -1,5 +1,5 @@
-/* test_moe - moe: the dataset's definitions are recognised with their routing, inputs leave no routing decision open,
- * correct references pass, wrong ones fail. */
+/* test_moe - moe: the dataset's definitions are recognised with their routing methods, no choice of experts is a
+ * near-tie, correct references pass, and wrong ones fail. */
 #include "tests/unit/moe_world.h"
 #include "tests/unit/seeds.h"
 
@@ -97,7 +97,7 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	b.axes[4].name = "gemm1_out";
 	expect_refused(&b, "'gemm1_weights' is [num_experts, gemm1_out, hidden_size]");
 	renormalised(&b);
-	b.axes[5].value = 5; /* the number of blocks of the hidden size is wrong */
+	b.axes[5].value = 5; /* this number of blocks contradicts the hidden size */
 	expect_refused(&b, "expected");
 	renormalised(&b);
 	b.inputs[2].dtype = DTYPE_UINT8;
@@ -143,7 +143,7 @@ static void numbers_of_a_routing_are_attested(void **state)
 	moe_op.constants(&b.problem, MOE_DEEPSEEK, found);
 	assert_true(isnan(found[1].value));
 	assert_int_equal(moe_op.match(&b.problem, NULL),
-			 /* the number of groups is unknown here, and each case of this definition reports that */
+			 /* nothing states the number of groups; each case of this definition reports that */
 			 MOE_DEEPSEEK | MOE_BLOCKS_FIRST);
 	per_tensor(&b, renorm_text, 2, false);
 	assert_int_equal(moe_op.constants(&b.problem, MOE_RENORMALISE, found), 1);
@@ -164,8 +164,8 @@ static void groups_bias_and_factor_decide_as_deepseek_has_it(void **state)
 	double weight[2], margin;
 
 	(void)state;
-	/* The two best scores of each group sum to 1.0, 1.1, 0.5 and 1.05. So groups 1 and 3 are kept, and expert 0 is
-	 * not chosen although it has the highest score. */
+	/* The two best scores of each group sum to 1.0, 1.1, 0.5 and 1.05. Therefore groups 1 and 3 are kept, and
+	 * expert 0 is not chosen, although it has the highest score. */
 	margin = routing_choose(&r, score, bias, expert, weight);
 	assert_int_equal(expert[0], 7);
 	assert_int_equal(expert[1], 2);
@@ -211,11 +211,12 @@ static void decisions_are_clear_and_tokens_go_where_it_tells(void **state)
 			if (t % 8 == 3 || (t >= 16 && t % 2 != 0))
 				assert_int_equal(here, 0);
 		}
-		assert_in_range(company, 155, 169); /* expected: 14 of the first 16 tokens, then every second token */
+		assert_in_range(company, 155, 169); /* the expected tokens with a local expert: 14 of the first 16, then
+						     * every second one */
 		assert_true(negative > 0);
 		for (int l = 0; l < 8; l++)
 			most = visits[l] > most ? visits[l] : most;
-		assert_true(most >= 10); /* the favourite */
+		assert_true(most >= 10); /* one of the local experts gets many tokens */
 		free_world(&w);
 	}
 }
@@ -292,7 +293,8 @@ static void experts_that_are_not_there_and_values_that_are_none_are_refused(void
 	w.c.scalar[input_named(&b.problem, "local_expert_offset")] = 25;
 	assert_int_equal(moe_op.check(&w.c, w.in, &err), -1);
 	assert_non_null(strstr(err.text, "8 experts from number 25 on, but there are only 32 experts"));
-	assert_int_equal(moe_op.oracle(&w.c, w.in, &w.truth[0], &err), 0); /* experts that do not exist are not read */
+	assert_int_equal(moe_op.oracle(&w.c, w.in, &w.truth[0], &err), 0); /* the oracle reads only experts that
+									    * exist */
 	w.c.scalar[input_named(&b.problem, "local_expert_offset")] = 1e300;
 	assert_int_equal(moe_op.oracle(&w.c, w.in, &w.truth[0], &err), 0);
 	free_world(&w);
@@ -319,7 +321,7 @@ static void bounds_know_which_inputs_a_workload_provides(void **state)
 	assert_true(moe_op.rule(&c, 0).hit_ratio == 1);
 }
 
-/* A workload may set the var axes of a definition to any size. */
+/* A workload may give the var axes any lengths, even lengths that contradict each other. */
 static void sizes_that_do_not_fit_together_are_refused(void **state)
 {
 	int64_t axis[MAX_CASES * MAX_AXES];

@@ -1,5 +1,5 @@
-/* test_norm_epsilon - the epsilon of a norm is read from an axis, the definition's name, the published configuration of
- * a model, or the description, in this order. */
+/* test_norm_epsilon - the epsilon of a norm is read from the first of these sources that has it: an axis, the
+ * definition's name, the published configuration of a model, the description. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -85,7 +85,8 @@ static void sources_of_epsilon_are_used_in_order(void **state)
 	eps = attested("n", "model:deepseek-v3", "model:deepseek-r1", "");
 	assert_true(eps.value == 1e-6 && eps.conflict[0] == '\0');
 	assert_string_equal(eps.source, "model:deepseek-v3");
-	eps = attested("n", "model:nemotron-h-8b", "x", ""); /* the key of this epsilon is layer_norm_epsilon */
+	eps = attested("n", "model:nemotron-h-8b", "x", ""); /* in this model's configuration, the epsilon has the name
+							      * layer_norm_epsilon */
 	assert_true(eps.value == 1e-5);
 	eps = attested("n_eps1e-5", "model:deepseek-v3", "x", "");
 	assert_true(eps.value == 1e-5);

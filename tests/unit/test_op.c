@@ -1,5 +1,5 @@
-/* test_op - the table of op families: each problem is given to the right family, and a problem that no family accepts
- * gets a message. */
+/* test_op - the table of op families: the right family is found for each problem, and there is a message for a problem
+ * that no family accepts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -102,12 +102,15 @@ static void words_of_a_definition_name_its_family(void **state)
 	    {"GEMM-n8", NULL, 0, MATCHED_BY_WORDS},
 	    {"odd", "A matrix multiplication in float16.", 0, MATCHED_BY_WORDS},
 	    {"odd", NULL, 2, MATCHED_BY_WORDS},
-	    {"gemms_n8", NULL, 0, MATCHED_BY_SHAPES},            /* not a whole word */
-	    {"gemm_relu_n8", NULL, 0, MATCHED_BY_SHAPES},        /* the name says more than a matrix product */
+	    {"gemms_n8", NULL, 0, MATCHED_BY_SHAPES},            /* "gemm" is not a whole word of the name */
+	    {"gemm_relu_n8", NULL, 0, MATCHED_BY_SHAPES},        /* the name also has a word that is no matrix
+								  * product */
 	    {"odd", "A GEMM followed by a tanh.", 0, MATCHED_BY_SHAPES},
-	    {"gemm_softmax", NULL, 0, MATCHED_BY_SHAPES},        /* two families */
-	    {"gemm_n8", "RMSNorm.", 0, MATCHED_BY_SHAPES},       /* different families */
-	    {"rmsnorm_n8", NULL, 0, MATCHED_BY_SHAPES},          /* the name is that of a family that does not match */
+	    {"gemm_softmax", NULL, 0, MATCHED_BY_SHAPES},        /* the name has words of two families */
+	    {"gemm_n8", "RMSNorm.", 0, MATCHED_BY_SHAPES},       /* name and description have words of different
+								  * families */
+	    {"rmsnorm_n8", NULL, 0, MATCHED_BY_SHAPES},          /* the name is that of another family, which does not
+								  * match the shapes */
 	};
 
 	(void)state;
@@ -207,7 +210,7 @@ static void names_are_looked_up_and_shapes_are_reported(void **state)
 	assert_string_equal(op_shape_text(&problem, &inputs[0], small, sizeof small), "[M, K");
 }
 
-/* Two const axes with the same value have the same length. A var axis equals only itself. */
+/* Two const axes with the same length are equal. A var axis is equal only to itself. */
 static void axes_are_compared_by_name_or_by_a_value_that_stays(void **state)
 {
 	static const struct op_axis several[] = {{"M", true, 0}, {"N", false, 8}, {"O", false, 8}, {"P", true, 0}};

@@ -1,5 +1,5 @@
-/* test_options - the command line: options and operands are parsed, a wrong word gets a message with a remedy, and the
- * tables of options are complete. */
+/* test_options - the command line: options and operands are parsed, the message about a wrong word says what to do, and
+ * the tables of options are complete. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -102,7 +102,7 @@ static void sizes_are_bytes_or_have_a_unit(void **state)
 {
 	static const struct {
 		char *text;
-		int64_t bytes; /* 0: refused */
+		int64_t bytes; /* the size in bytes; 0: the text is refused */
 	} sizes[] = {
 	    {"1", 1}, {"512M", (int64_t)512 << 20}, {"3K", 3072}, {"8G", (int64_t)8 << 30}, {"2T", (int64_t)2 << 40},
 	    {"9223372036854775807", INT64_MAX}, {"9223372036854775808", 0}, {"99999999999999999999", 0}, {"8388608T", 0},
@@ -221,7 +221,8 @@ static int find_nothing(struct program *program, const void *options, const stru
 	return EXIT_VERIFIED;
 }
 
-/* Parses argv with command_line_subcommand, and expects this subcommand and this message ("" for no message). */
+/* Parses argv with command_line_subcommand, and checks the subcommand and the message. "" means that there is no
+ * message. */
 static void expect_subcommand(int argc, char **argv, const char *name, const char *sentence)
 {
 	static const struct subcommand subcommands[] = {

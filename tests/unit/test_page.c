@@ -1,5 +1,5 @@
-/* test_page - appending to paged caches: page tables are valid for every seed, a correct reference passes, and mistakes
- * fail. */
+/* test_page - the operation that appends keys and values to paged caches: page tables are valid for every seed, correct
+ * references pass, and references with a mistake fail. */
 #include "tests/unit/trial_second.h"
 
 #include "kernels/page/input_values.h"
@@ -92,7 +92,7 @@ static void find(const struct trial *t, int64_t token, const struct page_extent 
 	int64_t position = mistake == POSITION_FROM_TOKEN ? token : integer(t, roles.positions, token);
 	int64_t count = t->in[roles.indices].elements;
 
-	if (sequence < 0) /* somewhere */
+	if (sequence < 0) /* a wrong reference writes the padding token to some place */
 		sequence = position = 0;
 	int64_t index = (mistake == INDPTR_IGNORED ? 0 : integer(t, roles.indptr, sequence)) + position / e->page_size;
 
@@ -163,7 +163,7 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 static const struct {
 	enum mistake mistake;
 	const char *name;
-	int problems; /* one bit for each problem in which this way is a mistake */
+	int problems; /* bit p is set if this is a mistake in problem p */
 } mistakes[] = {
     {NOTHING_WRITTEN, "nothing written", 31},
     {PAGES_IN_ORDER, "page table ignored", 31},
@@ -225,7 +225,7 @@ static void assert_table_is_valid(const struct trial *t)
 
 		assert_true(page >= 0 && page < e.pages);
 		if (count > e.pages && i < count - (e.pages - e.pages / 3))
-			continue; /* the prefix */
+			continue; /* pages of the common prefix may be used by several sequences */
 		assert_int_equal(used[page], 0);
 		used[page] = 1;
 	}
@@ -439,7 +439,7 @@ static void two_tokens_that_a_workload_sends_to_one_place_are_reported(void **st
 	trial_close(&t);
 }
 
-/* Before any input exists, op.check is called to reject axes that are impossible by themselves. */
+/* Axes that are impossible by themselves are rejected before any input exists. */
 static void tables_that_are_not_at_hand_are_not_looked_at(void **state)
 {
 	struct tensor nothing[OP_ARGS];
@@ -452,7 +452,7 @@ static void tables_that_are_not_at_hand_are_not_looked_at(void **state)
 	for (int i = 0; i < problems[0].input_count; i++)
 		nothing[i].data = NULL;
 	assert_int_equal(page_op.check(&t.c, nothing, &why), 0);
-	t.axis[problems[0].inputs[5].axis[0]] = 100000; /* more tokens than all pages can hold */
+	t.axis[problems[0].inputs[5].axis[0]] = 100000; /* more tokens than the pages have room for */
 	assert_int_equal(page_op.check(&t.c, nothing, &why), -1);
 	assert_non_null(strstr(why.text, "cannot hold the 100000 tokens"));
 	t.c.given = 1u << 5;

@@ -1,5 +1,5 @@
-/* test_pool - a pool of real judges and a real Python: event loops, workers that are killed from outside, processes
- * that remain after closing, and cases that need more than one run of a reference. */
+/* test_pool - a pool with real judges and a real Python: event loops, workers that another process kills, processes
+ * that are left after the pool closes, and cases that need more than one run of a reference. */
 #include "tests/unit/pool_world.h"
 
 #include <dirent.h>
@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-/* the test reads the pool's internal state: whether a case waits for its second attempt */
+/* the test reads a variable of the pool: whether a case waits for its second attempt */
 #include "workers/pool/pool.c"
 
 /* --- event loops, and processes that are killed from outside ------------------------------------------------------ */
@@ -32,7 +32,7 @@ static void endless_loops_are_ended(void **state)
 	arena_free(&slow.arena);
 }
 
-/* The parent of a process; 0 if the process does not exist. */
+/* Returns the parent of a process, or 0 if the process does not exist. */
 static pid_t parent_of(const char *pid)
 {
 	char path[64], text[512] = "";
@@ -48,7 +48,7 @@ static pid_t parent_of(const char *pid)
 	return parent;
 }
 
-/* Appends the file NAME of /proc/PID to `text`. */
+/* Appends the content of /proc/PID/NAME to `text`. */
 static void append_proc(const char *pid, const char *name, char *text, size_t size)
 {
 	char path[64];
@@ -68,8 +68,8 @@ static void append_proc(const char *pid, const char *name, char *text, size_t si
 
 enum { CHILDREN_MAX = 16 };
 
-/* Finds every child process whose name or command line contains `word`; returns their number. (A forked child has the
- * command line of its parent.) */
+/* Finds the child processes whose name or command line contains `word`, and returns their number. A child that only
+ * forked has the command line of its parent. */
 static int find_children(const char *word, pid_t *children)
 {
 	DIR *proc = opendir("/proc");
@@ -90,9 +90,8 @@ static int find_children(const char *word, pid_t *children)
 	return found;
 }
 
-/* Sends a signal to every child process whose name or command line contains `word`; returns their number. All these
- * processes are found before the first gets the signal, because children of a killed child become children of this
- * process. */
+/* Sends a signal to the child processes whose name or command line contains `word`, and returns their number. Finds all
+ * of them before it sends the first signal, because the children of a killed child become children of this process. */
 static int signal_children(const char *word, int number)
 {
 	pid_t children[CHILDREN_MAX];
@@ -101,12 +100,14 @@ static int signal_children(const char *word, int number)
 	for (int i = 0; i < found; i++)
 		kill(children[i], number);
 	for (int i = 0; i < found && number == SIGKILL; i++)
-		waitid(P_PID, (id_t)children[i], &(siginfo_t){0}, WEXITED | WNOWAIT); /* its children die, too */
+		waitid(P_PID, (id_t)children[i], &(siginfo_t){0}, WEXITED | WNOWAIT); /* by then, the children of the
+										       * killed process are killed,
+										       * too */
 	return found;
 }
 
-/* Sends a signal to a worker while a reference runs, in each of the first `times` attempts. Checks that `times`
- * attempts were made. */
+/* Starts a reference, and sends a signal to a worker while the reference runs. Repeats this in the first `times`
+ * attempts, and checks that there are so many attempts. */
 static struct pool_result signal_while_it_runs(struct setting *setting, const char *victim, int number, int times)
 {
 	static const char mark[] = "/tmp/reftest-test-pool-XXXXXX";
@@ -118,7 +119,7 @@ static struct pool_result signal_while_it_runs(struct setting *setting, const ch
 
 	memcpy(path, mark, sizeof mark);
 	close(mkstemp(path));
-	/* the reference reports that it runs, and continues when the file is deleted */
+	/* the reference reports that it runs, then waits until the file is deleted */
 	snprintf(reference, sizeof reference,
 	         HEAD RUN "    if exists_outside('%s'): tell_outside()\n"
 	         "    while exists_outside('%s'): time.sleep(0.01)\n    return y\n", path, path);
@@ -169,8 +170,8 @@ static void a_judge_killed_twice_is_an_error_of_that_case(void **state)
 	expect_all_is_well(*state);
 }
 
-/* Kills the judge of one of two lanes while references run in both, and lets the references end. Writes the process ids
- * of both judges to `judges`. */
+/* Runs references in two lanes, kills one of the two judges, and lets the references end. Writes the process ids of the
+ * judges to `judges`. */
 static int kill_one_of_two_judges(struct setting *two, pid_t *judges)
 {
 	static const char mark[] = "/tmp/reftest-test-pool-XXXXXX";
@@ -207,7 +208,7 @@ static int kill_one_of_two_judges(struct setting *two, pid_t *judges)
 	return count;
 }
 
-/* Without a new judge, the second attempt could get a judge that another reference has killed, but that has not ended
+/* The second attempt gets a new judge. An existing judge might already be killed by another reference, but not ended
  * yet. */
 static void a_second_try_gets_a_new_judge(void **state)
 {
@@ -237,7 +238,7 @@ static void a_judge_stopped_by_others_costs_a_second_try(void **state)
 	arena_free(&impatient.arena);
 }
 
-/* Returns true if some process has this word in its environment. */
+/* Returns true if the environment of some process contains the word. */
 static bool any_process_with(const char *word)
 {
 	char command[256];
@@ -340,8 +341,7 @@ static void when_the_program_itself_is_killed_nothing_stays_behind(void **state)
 
 /* ---- the pool itself ---- */
 
-/* If a case runs out of memory while another case is running, the first case is tried again after the other case has
- * ended. */
+/* If a case lacks memory while another case is running, it is tried again after the other case has ended. */
 static void a_lack_of_memory_counts_only_if_no_other_case_runs(void **state)
 {
 	struct setting wide = {.pool = open_pool(2, GENEROUS_S, false)};
@@ -543,8 +543,8 @@ static void a_constant_that_nothing_attests_is_probed_and_verifies_nothing(void 
 	assert_int_not_equal(result.verdict->status, STATUS_PASSED);
 }
 
-/* Inputs and outputs of every dtype, a 0-D tensor, a tensor without elements, an absent one, and Python scalars of each
- * kind. */
+/* Tests inputs and outputs of every dtype, a 0-D tensor, a tensor without elements, an absent tensor, and Python
+ * scalars of each type. */
 static void every_kind_of_argument_arrives_and_returns(void **state)
 {
 	static const struct op_axis sizes[] = {{"n", true, 0}, {"none", true, 0}};

@@ -1,5 +1,5 @@
-/* test_pool_references - real references, run by a real judge and a real Python, get the verdicts that they deserve.
- * Some references fail, cheat or break things; none of them affects the next reference. */
+/* test_pool_references - real references, run by a real judge and a real Python, get the right verdicts. Some
+ * references fail, cheat or cause damage, and none of them affects the next reference. */
 #include "tests/unit/pool_world.h"
 #include "workers/pool/memory_limit.h"
 #include "workers/sandbox/sandbox.h"
@@ -20,7 +20,8 @@ static void the_right_reference_passes(void **state)
 	assert_non_null(verdict->ground_truth_version);
 	assert_non_null(verdict->torch);
 	assert_int_equal(verdict->output_count, 1);
-	assert_int_equal(verdict->elements, 2 * BATCH * HIDDEN); /* the elements of both sets of input values count */
+	assert_int_equal(verdict->elements, 2 * BATCH * HIDDEN); /* the verdict counts the elements of both sets of
+								  * input values */
 	assert_false(verdict->weak);
 	assert_true(verdict->outputs[0].metrics.margin < 1);
 	assert_int_equal(verdict->constant_count, 1);
@@ -47,8 +48,8 @@ static void a_nan_and_an_infinity_fail(void **state)
 	expect(&result, STATUS_FAILED, REASON_NONFINITE, "[0, 0]: -inf");
 }
 
-/* The reference patches the runner, which then reports a missing gradient. The case asks for no gradients, so that
- * report is ignored. */
+/* The reference patches the runner, so that the runner reports a missing gradient. The case asks for no gradients, so
+ * that report is ignored. */
 static void a_claim_that_was_not_requested_is_ignored(void **state)
 {
 	struct pool_result result = verify(*state, HEAD "import sys\n"
@@ -124,8 +125,8 @@ static void an_output_may_be_an_input(void **state)
 	assert_true(result.verdict->outputs[0].metrics.hits < BATCH * HIDDEN);
 }
 
-/* Python's audit events show which files a reference opened, and what it imported, started or connected to, outside the
- * folders of its own interpreter. */
+/* The verdict is not stored if Python's audit events show that the reference opened or imported a file outside the
+ * folders of its interpreter, started a process, or connected to a server. */
 static void what_a_reference_reaches_is_reported_and_its_verdict_is_not_stored(void **state)
 {
 	static const struct {
@@ -149,7 +150,8 @@ static void what_a_reference_reaches_is_reported_and_its_verdict_is_not_stored(v
 			fail_msg("reported is '%s', not '%s'", result.reached, reaches[i].says);
 	}
 
-	/* Modules of the interpreter itself do not change between runs, so using them does not prevent caching. */
+	/* Importing a module of the interpreter does not prevent caching, because such modules do not change between
+	 * runs. */
 	struct pool_result result = verify(*state, HEAD RUN "    import wave; print(wave)\n    return y\n");
 
 	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
@@ -160,8 +162,8 @@ static void what_a_reference_reaches_is_reported_and_its_verdict_is_not_stored(v
 static void answers_that_change_are_nondeterministic(void **state)
 {
 	static const char *const fickle[] = {
-	    /* the references depend on a counter, the clock, memory addresses, and the layout of the shared arena,
-	     * which differs between runs */
+	    /* The results depend on a counter, on the clock, and on memory addresses, which differ between runs because
+	     * the shared arena has two layouts. */
 	    HEAD "n = 0\n" RUN "    global n\n    n += 1\n    y[3, 63] += n * 1e-7\n    return y\n",
 	    HEAD RUN "    return y + (time.perf_counter_ns() % 1000003) * 1e-13\n",
 	    HEAD RUN "    return y + (x.data_ptr() % 65536) * 1e-12\n",
@@ -183,7 +185,8 @@ static void garbage_is_collected(void **state)
 	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
 }
 
-/* When the first set of input values is repeated, every random generator that a reference may use has another seed. */
+/* The third run repeats the first set of input values. Before this run, every random generator that a reference may use
+ * gets another seed. */
 static void what_depends_on_a_generators_seed_is_nondeterministic(void **state)
 {
 	static const char *const random[] = {
@@ -198,7 +201,7 @@ static void what_depends_on_a_generators_seed_is_nondeterministic(void **state)
 	}
 }
 
-/* Between its two runs with the first set of input values, the reference gets other values of the same shapes. */
+/* A reference runs on the first set of input values, on other values of the same shapes, and on the first set again. */
 static void what_is_kept_between_calls_is_found(void **state)
 {
 	static const char *const keepers[] = {
@@ -222,7 +225,7 @@ static void what_is_kept_between_calls_is_found(void **state)
 	expect_all_is_well(*state);
 }
 
-/* The reference returns the same buffer in every call, or two buffers in turn. */
+/* In every call, these references return the same buffer, or one of two buffers. */
 static void an_output_that_overwrites_that_of_an_earlier_call_fails(void **state)
 {
 	static const char *const writers[] = {
@@ -312,7 +315,7 @@ static void a_reference_that_raises_keeps_its_traceback_and_line(void **state)
 	assert_int_equal(result.verdict->reference_line, 4);
 	assert_null(strstr(result.verdict->message, "runner.py"));
 	assert_true(result.keep);
-	/* the ground truth is recorded, so that the cached failure can be found again */
+	/* a run that looks for the cached failure needs the name of the ground truth */
 	assert_string_equal(result.verdict->ground_truth, "builtin");
 }
 
@@ -323,7 +326,7 @@ static void references_that_do_not_load_say_where(void **state)
 		int line;
 		bool keep;
 	} wrongs[] = {
-	    /* the message differs between versions of Python */
+	    /* the text of this message differs between versions of Python */
 	    {"import torch\n\ndef run(hidden_states, weight:\n    return 1\n",
 	     "failed to load: SyntaxError: ", 3, true},
 	    {"def walk():\n    pass\n", "does not define a function named run", 0, true},
@@ -343,7 +346,7 @@ static void references_that_do_not_load_say_where(void **state)
 	}
 }
 
-/* The reference is loaded once, and every case gets the error message. */
+/* The reference is loaded once, and its error is reported for every case. */
 static void a_reference_that_does_not_load_fails_every_case(void **state)
 {
 	struct setting *setting = *state;
@@ -459,9 +462,9 @@ static void taking_more_memory_than_there_is_raises(void **state)
 
 	expect(&result, STATUS_ERROR, REASON_MEMORY_LIMIT, "ran out of memory");
 	assert_false(result.keep);
-	/* Memory that is reserved but never written uses no physical memory. Without a memory limit the reference could
-	 * reserve much more than the machine has. The default limit for the small tensors of this definition is a
-	 * little more than 4 GiB. */
+	/* Memory that is reserved but not written uses no RAM, so without a limit, a reference could reserve much more
+	 * than the machine has. For the small tensors of this definition, the default limit is a little more than 4
+	 * GiB. */
 	result = verify(*state, HEAD RUN "    hog = []\n"
 	                                 "    try:\n        while True: hog.append(torch.empty(1 << 28))\n"
 	                                 "    finally: assert len(hog) <= 4, len(hog)\n");
@@ -470,8 +473,8 @@ static void taking_more_memory_than_there_is_raises(void **state)
 	expect_all_is_well(*state);
 }
 
-/* Each limit has its own reason, whether the reference reaches the limit in run() or when it is loaded. A verdict with
- * one of these reasons is never stored. */
+/* Each limit has a reason of its own, which is the same in run() and while the reference is loaded. A verdict with such
+ * a reason is never stored. */
 static void each_limit_is_told(void **state)
 {
 	static const struct {
@@ -483,7 +486,7 @@ static void each_limit_is_told(void **state)
 	    {HEAD RUN "    open(os.environ['TMPDIR'] + '/big', 'wb').truncate((1 << 30) + 1)\n", "it should write less\n", REASON_FILE_LIMIT},
 	    {HEAD "import signal\n" RUN "    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)\n"
 	     "    open(os.environ['TMPDIR'] + '/big', 'wb').truncate((1 << 30) + 1)\n", "signal 25", REASON_FILE_LIMIT},
-	    /* the reference itself lowers the limit of processor time to the next second */
+	    /* the reference lowers its own limit of processor time, so that it ends in about a second */
 	    {HEAD "import resource\n" RUN "    limits = resource.getrlimit(resource.RLIMIT_CPU)\n"
 	     "    assert 0 < limits[0] < limits[1] < 1 << 40, limits\n"
 	     "    resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + 1, limits[1]))\n"
@@ -501,7 +504,7 @@ static void each_limit_is_told(void **state)
 
 		if (limits[i].reason == REASON_FILE_LIMIT && result.verdict->reason != REASON_FILE_LIMIT &&
 		    strcmp(result.verdict->containment, "full") != 0)
-			continue; /* this machine refuses a /tmp of limited size */
+			continue; /* without full containment, there is no limit for temporary files */
 		expect(&result, STATUS_ERROR, limits[i].reason, limits[i].says);
 		assert_int_equal(result.keep, limits[i].reason == REASON_RAISED);
 		assert_null(result.reached != NULL && strstr(result.reached, "/proc") != NULL ? result.reached : NULL);
@@ -509,8 +512,8 @@ static void each_limit_is_told(void **state)
 	expect_all_is_well(*state);
 }
 
-/* The memory of a freed tensor is reused without new pages, even if the tensor is larger than malloc's largest
- * threshold. */
+/* If a tensor is freed, the next tensor uses its memory, and the kernel need not supply new pages. This also holds for
+ * blocks above malloc's largest mmap threshold. */
 static void freed_memory_is_reused_by_the_next_tensor(void **state)
 {
 	struct pool_result result = verify(
@@ -524,7 +527,7 @@ static void freed_memory_is_reused_by_the_next_tensor(void **state)
 	expect(&result, STATUS_ERROR, REASON_RAISED, "ValueError: True True");
 }
 
-/* Only a limit that the user has set may be so small that holes in the heap matter. */
+/* Holes in the heap matter only if the limit is small, and only a user can set such a limit. */
 static void every_default_limit_has_room(void **state)
 {
 	(void)state;
@@ -534,7 +537,7 @@ static void every_default_limit_has_room(void **state)
 }
 
 /* A new tensor fits into the memory of a freed tensor of the same size, even if small tensors were created in between.
- * Without the settings that make this possible, the heap of about every second runner grows by 2 GiB. */
+ * The runner needs settings of malloc for this: without them, about every second heap grows by 2 GiB. */
 static void freed_tensors_leave_no_holes(void **state)
 {
 	const char *reference =
@@ -571,14 +574,14 @@ static void junk_on_every_descriptor_hurts_only_its_own_case(void **state)
 	expect_all_is_well(*state);
 }
 
-/* The reference writes to every open file descriptor the answer that the runner would send. */
+/* Lines of a reference that write a forged answer of the runner to every open file descriptor. */
 #define FORGED "    for fd in range(3, 1024):\n" \
 	       "        try: os.write(fd, b'{\"ran\":[{\"shape\":[4,64],\"dtype\":\"float32\"}]}\\n')\n" \
 	       "        except OSError: pass\n"
 
 static void claiming_to_have_run_is_worth_nothing(void **state)
 {
-	/* The first reference never returns; the second sends the answer several times. */
+	/* The first two references never return. The first one sends one answer, and the second one sends three. */
 	struct pool_result result = verify(*state, HEAD RUN FORGED "    time.sleep(600)\n");
 
 	assert_int_not_equal(result.verdict->status, STATUS_PASSED);
@@ -591,8 +594,8 @@ static void claiming_to_have_run_is_worth_nothing(void **state)
 
 static void an_output_that_nobody_wrote_cannot_look_deterministic(void **state)
 {
-	/* Tensor.copy_ is patched so that the runner's copy does nothing: in both runs the outputs keep their fill
-	 * value. */
+	/* The reference patches Tensor.copy_, so that the runner copies nothing. The outputs then have the fill value,
+	 * which differs between runs. */
 	struct pool_result result = verify(*state, HEAD "torch.Tensor.copy_ = lambda self, other: self\n" RUN "    return y\n");
 
 	expect(&result, STATUS_FAILED, REASON_NONDETERMINISTIC, NULL);
@@ -611,8 +614,8 @@ static void what_is_patched_is_whole_again_for_the_next_definition(void **state)
 
 static void threads_and_children_left_behind_do_not_answer(void **state)
 {
-	/* The forked process returns from run() while the third run is in progress, in which the tensors have other
-	 * addresses. */
+	/* A forked copy of the runner returns from run() while the third run is in progress. In that run, the tensors
+	 * have other addresses. */
 	struct pool_result result = verify(*state, HEAD "n = 0\n" RUN "    global n\n    n += 1\n"
 	                                                "    if os.fork() == 0: time.sleep(0.2)\n"
 	                                                "    elif n == 3: time.sleep(0.6)\n    return y\n");
@@ -624,12 +627,12 @@ static void threads_and_children_left_behind_do_not_answer(void **state)
 	expect_all_is_well(*state);
 }
 
-/* parent(pid): the parent process of pid, or 0 if there is no such process. */
+/* A function for references: parent(pid) returns the parent process of pid, or 0 if there is no such process. */
 #define PARENT "def parent(pid):\n    try: return int(open(f'/proc/{pid}/stat').read().rpartition(')')[2].split()[1])\n" \
 	       "    except OSError: return 0\n"
 
-/* The reference kills every other process of this user. If Linux can block the kills, no process ends. Otherwise the
- * pool loses its judge and its template process, and tries the case again alone. */
+/* The reference kills every process of this user. If Linux lets the sandbox prevent this, no other process ends.
+ * Otherwise the pool loses its judge and its zygote, and tries the case again while no other case runs. */
 static void killing_its_relatives_gains_nothing(void **state)
 {
 	struct pool_result result = verify(
@@ -664,8 +667,8 @@ static void the_memory_of_the_judge_is_closed(void **state)
 	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
 }
 
-/* A daemon in its own session outlives the process that started it. The pool still ends the daemon when the definition
- * is done. */
+/* A reference starts a daemon in a session of its own, which outlives the reference's process. The pool ends the daemon
+ * when the definition is done. */
 static void what_a_reference_leaves_running_is_ended_with_it(void **state)
 {
 	static const char reference[] =
@@ -686,9 +689,9 @@ static void what_a_reference_leaves_running_is_ended_with_it(void **state)
 	assert_true(patience > 0);
 }
 
-/* This reference finds the arena, reports the arena's memfd and whether an earlier reference left bytes in it, and
- * leaves bytes of its own. A process that the reference starts writes the same bytes again and again until the process
- * is killed. */
+/* A reference that reports the memfd of its arena, and how often the arena contains the bytes of an earlier reference.
+ * It then leaves such bytes in the arena. It also starts a process that writes the bytes again and again until it is
+ * killed. */
 #define LEAVES_BYTES HEAD "import gc\n" RUN \
 	"    arena = next(o.map for o in gc.get_objects() if type(o).__name__ == 'Arena' and hasattr(o, 'map'))\n" \
 	"    inode = next(line.split()[4] for line in open('/proc/self/maps') if 'reftest-arena' in line)\n" \
@@ -698,8 +701,8 @@ static void what_a_reference_leaves_running_is_ended_with_it(void **state)
 	"    arena[-64:-53] = b'left behind'\n" \
 	"    raise ValueError(f'{found} in {inode}.')\n"
 
-/* The memory that a reference shares with the judge is used again when the reference's processes are gone, and the next
- * reference finds it empty. */
+/* The memory of the arena is used again after all processes of the reference have ended. The next reference finds only
+ * zeros in it. */
 static void memory_of_an_earlier_reference_is_empty(void **state)
 {
 	struct setting *setting = *state;

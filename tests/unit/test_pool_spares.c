@@ -1,13 +1,13 @@
-/* test_pool_spares - spare runners, which are started in advance: which case gets one, and when new ones are
- * started. */
+/* test_pool_spares - spare runners, which the pool starts before a case needs them: which case gets a spare runner, and
+ * when new ones are started. */
 #include "tests/unit/pool_world.h"
 
 #include "workers/pool/pool.c" /* the test reads the pool's lanes */
 
 enum { SLOW_S = 2, SPARES = 3 };
 
-/* Patches for runner.py. With SLOW, a child needs SLOW_S to become ready, as on a GPU. With LONG, the child then warms
- * up for another minute. With FAILING, this further warm-up fails. */
+/* Patches for runner.py. With SLOW, a runner needs SLOW_S seconds to become ready, as on a GPU. With LONG, a ready
+ * runner warms up for another minute. With FAILING, this further warm-up fails. */
 #define SLOW "runner.warm_up = lambda *how: (time.sleep(2), warm_up(*how))[1]\n"
 #define LONG "runner.further_steps = lambda device: ((lambda: time.sleep(0.02)) for _ in range(3000))\n"
 #define FAILING "runner.further_steps = lambda device: ((lambda: 1 / 0) for _ in range(3))\n"
@@ -97,7 +97,8 @@ static void a_spare_that_warms_on_makes_way(void **state)
 	}
 }
 
-/* On a device where each spare runner holds memory, a case that lacks memory is tried again without spare runners. */
+/* On a GPU, each spare runner uses memory of the device. A case that lacks this memory is tried again after the spare
+ * runners have ended. */
 static void spares_make_room_for_a_case_that_lacks_memory(void **state)
 {
 	struct setting warm = {.pool = open_slow_pool(SLOW)};

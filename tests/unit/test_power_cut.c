@@ -1,12 +1,12 @@
 /* test_power_cut - after a power failure at any call, the cache is intact. tests/faults/shim.c logs the program's
- * calls, and the test constructs from the log what a disk may contain if the power fails after any of them:
+ * calls. From the log, the test builds the states in which a disk may be if the power fails after a call:
  *
- *   contents   synced bytes are there; of the bytes that were not synced, all sectors are there, or some, or none
- *   names      names appear in order, at least up to the last sync of a folder or of a new file, and possibly further
+ *   contents   synced bytes are on the disk, and of the other bytes, all sectors, some sectors or none
+ *   names      names reach the disk in order, at least up to the last sync of a folder or of a new file
  *
- * In every state that the disk may have, all verdicts stored before the run are in the cache. The run's own verdicts
- * are also in the cache if anything was synced after the run. No verdict is wrong, an exported file has its old or its
- * new content, and the next run reports the right verdicts. */
+ * In each state, all verdicts that were stored before the run are in the cache. The verdicts of the run are also in the
+ * cache if the cache was synced after the run. No verdict is wrong, an exported file has its old or its new content,
+ * and the next run reports the right verdicts. */
 #include "tests/unit/program_world.h"
 
 enum { INODES = 64, NAMES = 128, OPS = 2048, RUNS = 3, SECTOR = 512, CUTS_LEAST = 1200, RANDOM_WAYS = 4 };
@@ -19,7 +19,8 @@ static struct known_list first, second;
 struct op {
 	enum logged what;
 	uint64_t inode, offset, length;
-	char name[WORLD_PATH], other[WORLD_PATH]; /* both paths are relative to the root */
+	char name[WORLD_PATH], other[WORLD_PATH]; /* paths relative to the root; `other` is the new name of a renamed
+						   * file */
 	const char *bytes;
 };
 
@@ -27,7 +28,7 @@ static struct op ops[OPS];
 static int op_count;
 static struct buf log_bytes;
 
-/* Removes the root from the path. The program may name the root ".", so "./" is removed, too. */
+/* Makes the path relative to the root. The program may call the root ".", so "./" is also removed. */
 static void relative(char out[WORLD_PATH], const char *path, size_t length)
 {
 	size_t skip = strlen(w.root);
@@ -41,8 +42,8 @@ static void relative(char out[WORLD_PATH], const char *path, size_t length)
 	snprintf(out, WORLD_PATH, "%.*s", (int)(end - path), path);
 }
 
-/* Replaces an inode number by a number that is never used twice. This is needed because a new file may get the inode
- * number of a deleted file. */
+/* Returns a number that identifies the file of an inode number. An inode number is not enough, because a new file may
+ * get the inode number of a deleted file. */
 static uint64_t lasting_number(uint64_t number, bool made)
 {
 	static struct {
@@ -102,7 +103,7 @@ struct inode {
 
 struct name {
 	char path[WORLD_PATH];
-	int inode; /* index of the inode; -1: a folder */
+	int inode; /* the index of the inode; -1: the name is that of a folder */
 };
 
 struct disk {
@@ -228,16 +229,16 @@ static void apply_content(const struct op *op, bool kept, enum way way)
 		set_length(&disk.inodes[inode_of(&disk, op->inode)], op->offset);
 	} else if (kept || way == WAY_CONTENTS) {
 		write_inode(op, 0, op->length);
-	} else if (draw(3) != 0) { /* of some other writes, only a part of the sectors reaches the disk */
+	} else if (draw(3) != 0) { /* of other writes that were not synced, only some sectors reach the disk */
 		for (size_t at = 0; at < op->length; at += SECTOR)
 			if (draw(3) != 0)
 				write_inode(op, at, at + SECTOR < op->length ? at + SECTOR : op->length);
 	}
 }
 
-/* Returns how many of the operations before the power failure have certainly put their file names on the disk. Names
- * reach the disk in order. The sync of a folder writes all earlier names, and the sync of a file at least the name of
- * the file. */
+/* Returns how many operations before the power failure have certainly put their names on the disk. Names reach the disk
+ * in order. The sync of a folder puts all earlier names on the disk. The sync of a file puts at least the name of this
+ * file and the names before it on the disk. */
 static int names_synced(int cut)
 {
 	int certain = 0;
@@ -385,7 +386,7 @@ static const struct scenario {
 };
 enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
 
-static struct known_list after[RUNS + 1]; /* the verdicts that were stored before run i began */
+static struct known_list after[RUNS + 1]; /* after[i]: the verdicts that were stored before run i */
 
 static void play(const struct scenario *s)
 {
@@ -409,7 +410,7 @@ static void play(const struct scenario *s)
 	read_log();
 }
 
-/* The number of the last run whose verdicts must be in the cache: bytes of the cache were synced after that run
+/* Returns the number of runs whose verdicts must be in the cache, because bytes of the cache were synced after they
  * ended. */
 static int runs_kept(int cut)
 {
@@ -439,8 +440,8 @@ static const char *archive_whole(void)
 	return good ? NULL : "the exported file is neither the old nor the new one";
 }
 
-/* A generated file is synced before it gets its name. So after a power failure no generated file is incomplete. (The
- * program would take an incomplete file for an edited one.) The next run generates missing files again. */
+/* A generated file is synced before it gets its name, so a power failure leaves no incomplete file. (The program would
+ * treat an incomplete file as an edited one.) The next run writes missing files again. */
 static const char *made_again(void)
 {
 	static const char path[] = "tests/references/test_gemm.py";
@@ -512,7 +513,7 @@ static void after_every_power_cut(void **state)
 	assert_true(only != NULL || cuts >= CUTS_LEAST);
 }
 
-/* Returns true if the file that `made` renames was synced before, under its earlier name. */
+/* Returns true if the file was synced before the operation `made` renamed it. */
 static bool synced_before(const struct op *made)
 {
 	for (const struct op *op = ops; op < made; op++)

@@ -1,5 +1,5 @@
-/* test_process - child processes of this program start in a clean state, their end is noticed, and none is left
- * behind. */
+/* test_process - child processes of this program start in a clean state, the program notices their end, and no child is
+ * left. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,8 +63,8 @@ static void a_program_that_is_not_there_is_a_sentence(void **state)
 	assert_int_equal(process.pid, 0);
 }
 
-/* A child starts without this program's blocked and ignored signals and without its open files, and outside the
- * terminal's process group. */
+/* A child inherits no blocked or ignored signals and no open files, and does not belong to the terminal's process
+ * group. */
 static void a_child_begins_clean(void **state)
 {
 	static const char script[] = "test \"$(ps -o pgid= -p $$ 2>/dev/null || cut -d' ' -f5 /proc/$$/stat)\" -eq $$ || exit 1;"
@@ -89,7 +89,7 @@ static void a_child_begins_clean(void **state)
 	close(pipe_fds[1]);
 }
 
-/* A descriptor may need a number in the child that another descriptor of the list has in this program. */
+/* In the child, a descriptor may get a number that another descriptor of the list has in this program. */
 static void descriptors_arrive_where_they_are_asked_for(void **state)
 {
 	int a[2], b[2];
@@ -113,8 +113,8 @@ static void descriptors_arrive_where_they_are_asked_for(void **state)
 	}
 }
 
-/* A child starts a process in a new session and dies. The orphan is adopted by this program and ended; a child in this
- * program's own session is left alone. */
+/* A child starts a process in a new session and dies. This program becomes the parent of the orphan and ends it. A
+ * child in this program's own session keeps running. */
 static void orphans_of_other_sessions_are_ended_and_only_they(void **state)
 {
 	const int nothing[] = {-1, -1, -1};
@@ -130,7 +130,7 @@ static void orphans_of_other_sessions_are_ended_and_only_they(void **state)
 	assert_int_equal(run("exec sleep 60", nothing, 3, &own), 0);
 	assert_int_equal(run("setsid sh -c 'sleep 60 & echo up; sleep 60' & exit 0", fds, 3, &parent), 0);
 	assert_int_equal(wait_for(&parent), 0);
-	assert_int_equal(read(up[0], &byte, 1), 1); /* the orphan is in its own session now */
+	assert_int_equal(read(up[0], &byte, 1), 1); /* waits until the orphan is in its own session */
 	for (int more = leftover_processes_kill(); more > 0; more = leftover_processes_kill())
 		found += more;
 	assert_true(found >= 2);

@@ -43,15 +43,15 @@ static void an_alias_has_the_numbers_of_its_model(void **state)
 
 	(void)state;
 	assert_true(model_number("llama-3.1-8b-instruct", "hidden_size", &value) && value == 4096);
-	/* this row comes from another source than the row with the aliases */
+	/* this number and the aliases are in different rows of the table, because they come from different sources */
 	assert_true(model_number("llama-3.1-8b-instruct", "rms_norm_eps", &value) && value == 1e-5);
 	assert_true(model_number("qwen2.5-coder-32b", "vocab_size", &value) && value == 152064);
-	/* the name as people write it in a tag */
+	/* people write the name like this in tags */
 	assert_true(model_number("Llama-3.1-8B", "rms_norm_eps", &value) && value == 1e-5);
 	assert_true(model_number("Qwen/Qwen3-30B-A3B", "rms_norm_eps", &value) && value == 1e-6);
 }
 
-/* Returns true if both entries state the same field of the same model. */
+/* Returns true if both entries have a number for the same field of the same model. */
 static int same_field(const cJSON *entry, const cJSON *other)
 {
 	const cJSON *field;
@@ -66,7 +66,7 @@ static int numbers_of(const cJSON *entry)
 	return same_field(entry, entry);
 }
 
-/* Checks that a look-up by lines finds the same rows as the parser, and that no two models share a name. */
+/* Checks that the search by lines finds the same rows as the JSON parser, and that no two models have the same name. */
 static void check_rows(const cJSON *models)
 {
 	const cJSON *entry, *other, *alias;
@@ -91,8 +91,8 @@ static void check_rows(const cJSON *models)
 	assert_true(with_architecture >= 60);
 }
 
-/* Checks the real file: every entry has a model, a source and numbers, and every epsilon is small. A model may have
- * several entries, because its fields come from several sources, but no field may occur twice. */
+/* Checks the table itself: every entry has a model, a source and numbers, and every epsilon is small. A model may have
+ * several entries, because its fields come from several sources. No two entries may have the same field. */
 static void every_entry_names_its_source_and_no_field_of_a_model_comes_twice(void **state)
 {
 	struct buf text = {0};
@@ -132,8 +132,8 @@ static bool is_one_of(const char *name, const char *const *names, size_t count)
 	return false;
 }
 
-/* `extract` writes no norm for a model without an epsilon. docs/models.md names the models for which no source was
- * found. */
+/* For a model without an epsilon, `extract` writes no norm. No source was found for the epsilon of these models, which
+ * docs/models.md lists. */
 static void every_model_but_those_in_the_manual_has_an_epsilon(void **state)
 {
 	static const char *const without[] = {"glm-4.7", "qwen2.5-coder-14b-instruct", "qwen2.5-coder-32b-instruct"},

@@ -1,5 +1,5 @@
-/* test_python_dependencies - a scan of the words in the source code distinguishes references that can depend only on
- * their source code and inputs from references that may depend on more. */
+/* test_python_dependencies - a scan of the words in a reference's source code. It finds out whether the reference can
+ * depend on more than its source code and its inputs. */
 #include "cache/python_dependencies.h"
 
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 
 static struct python_dependencies words_of(const char *source)
 {
-	/* an allocation of exactly this size, so that a sanitizer sees a read beyond the end */
+	/* the allocation has exactly this size, so that a sanitizer detects a read beyond the end */
 	char *copy = malloc(strlen(source) + 1);
 	size_t length = strlen(source);
 
@@ -97,7 +97,7 @@ static void names_are_sorted(void **state)
 			fail_msg("%s stands before %s", names_plain[i - 1], names_plain[i]);
 }
 
-/* A reference may open a file only if the path is a literal and is in the list, and only for reading. */
+/* A reference may only open files for reading, with a literal path that is in the list. */
 static void declared_files_may_be_read(void **state)
 {
 	static const char *const files[] = {"a.txt", "b/it's.bin"};
@@ -126,8 +126,8 @@ static void declared_files_may_be_read(void **state)
 			fail_msg("allowed: %s", refused[i]);
 }
 
-/* Code that reads the clock or the name of the machine is found in every form of import, whatever else the source code
- * contains. */
+/* An import of code that reads the clock or the name of the machine is found in every form, whatever else the source
+ * code contains. */
 static void what_reads_the_clock_is_reported(void **state)
 {
 	static const struct {
@@ -151,7 +151,9 @@ static void what_reads_the_clock_is_reported(void **state)
 
 		assert_string_equal(words.unsteady, rows[i].unsteady);
 		assert_int_equal(words.unsteady_line, rows[i].line);
-		assert_true(words.unsteady[0] == '\0' || words.access == ACCESS_OUTSIDE); /* never stored */
+		assert_true(words.unsteady[0] == '\0' || words.access == ACCESS_OUTSIDE); /* the verdicts of such a
+											   * reference are never
+											   * stored */
 	}
 }
 

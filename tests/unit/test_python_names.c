@@ -1,5 +1,5 @@
-/* test_python_names - a name that nothing in a source defines is found with its place, and a name that any statement
- * defines is not. */
+/* test_python_names - a name that nothing in the source defines is found with its line and column. A name that any
+ * statement defines is not reported. */
 #include "dataset/python_names.h"
 
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 
-/* Writes what is found as "line:column name", separated by spaces. */
+/* Checks the names that are found. `expected` lists them as "line:column name", separated by spaces. */
 static void check_found(const char *source, const char *expected)
 {
 	struct arena arena = {0};

@@ -1,9 +1,9 @@
-/* test_python_normal_form - the lexical normal form of Python: which edits leave it unchanged, which change it, and
- * for which texts it is the raw text. The last test compares the normal form with Python's own parser:
+/* test_python_normal_form - the lexical normal form of Python source code: which edits change it, which do not, and for
+ * which sources it is the source itself. The last test compares the normal form with Python's own parser:
  * tests/normal_forms/check.py starts this program with `--forms`.
  *
- * `test_python_normal_form --forms` reads any number of inputs, each as "LENGTH\n" and that many bytes, and prints each
- * form in hex. */
+ * `test_python_normal_form --forms` reads any number of sources, each as "LENGTH\n" followed by that many bytes, and
+ * prints the normal form of each in hex. */
 #include "cache/python_normal_form.h"
 
 #include <setjmp.h>
@@ -35,7 +35,7 @@ static bool same(const char *a, const char *b)
 	return equal;
 }
 
-/* Checks that all `sources` have the same form, and that this form consists of tokens and is not the raw text. */
+/* Checks that all `sources` have the same normal form, and that it consists of tokens and is not the source itself. */
 static void assert_all_same(const char *const *sources, int count)
 {
 	for (int i = 0; i < count; i++) {
@@ -47,7 +47,7 @@ static void assert_all_same(const char *const *sources, int count)
 	}
 }
 
-/* Checks that no two of the `sources` have the same form. */
+/* Checks that no two of the `sources` have the same normal form. */
 static void assert_all_differ(const char *const *sources, int count)
 {
 	for (int i = 0; i < count; i++)
@@ -113,8 +113,8 @@ static void strings_that_are_no_docstrings_leave_a_trace(void **state)
 	    "def f():\n  ('a')\n  pass\n", "def f(): 'a'\n", "def f():\n  'a'; pass\n", "def f():\n  'a' + b\n  pass\n",
 	    "def f():\n  pass\n  'a'\n", "if f:\n  'a'\n  pass\n", "if f:\n  'b'\n  pass\n",
 	    "def f():\n  'a' f'b'\n  pass\n");
-	/* A docstring, a string and a future import, in this order. The form drops the docstring, but must keep the
-	 * string. */
+	/* In the last source, a docstring comes before a string and a future import. The normal form drops the
+	 * docstring, but must keep the string. */
 	ALL(assert_all_differ, "'a'\nfrom __future__ import annotations\n",
 	    "'a'\n'b'\nfrom __future__ import annotations\n", "('b')\nfrom __future__ import annotations\n",
 	    "'a'\n('b')\nfrom __future__ import annotations\n");
@@ -173,8 +173,7 @@ static void code_that_may_see_its_own_source_is_raw(void **state)
 	    "globals()['x']", "torch.sys", "def f():\n  'lineno' 'x' + y\n");
 }
 
-/* Each text below uses a name that is not in the list of harmless names. The normal form of such a text is the raw
- * text. */
+/* Each source uses a name that is not in the list of harmless names, so its normal form is the source itself. */
 static void what_is_not_known_to_see_nothing_is_raw(void **state)
 {
 	(void)state;
@@ -210,7 +209,7 @@ static void the_end_of_the_text_may_come_anywhere(void **state)
 
 	(void)state;
 	for (size_t length = 0; length <= sizeof text - 1; length++) {
-		/* an allocation of exactly this size, so that a sanitizer sees a read beyond the end */
+		/* the allocation has exactly this size, so that a sanitizer detects a read beyond the end */
 		char *copy = malloc(length + 1);
 		struct buf out = {0};
 

@@ -1,5 +1,5 @@
-/* test_python_outline - the outline has every function at top level, each kind of error has its position, and no valid
- * source of any version of Python is an error. */
+/* test_python_outline - the outline of a source has every function at top level, each kind of error is reported with
+ * its position, and source code that is valid in any version of Python is no error. */
 #include "dataset/python_outline.h"
 
 #include <setjmp.h>
@@ -217,7 +217,7 @@ static void errors_have_a_position(void **state)
 	}
 }
 
-/* Nesting beyond the limits neither overflows the stack nor is an error. */
+/* If the nesting exceeds the limits, the stack does not overflow, and no error is reported. */
 static void deep_nesting_is_unsure(void **state)
 {
 	static const char *const repeated[] = {"(", "lambda: ", "x if x else ", "f'{", "- ", "[x for x in ", "x[", "f("};

@@ -1,5 +1,5 @@
-/* test_python_text - Python literals have the value of the text that they were made from, and no text can end a literal
- * early. */
+/* test_python_text - a Python literal that is made from a text has this text as its value, and no text can end the
+ * literal early. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

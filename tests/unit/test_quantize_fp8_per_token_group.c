@@ -1,5 +1,6 @@
 /* test_quantize_fp8_per_token_group - quantisation by groups: correct references in float32 pass for every seed,
- * however they compute the scale and the quotient, and the mistakes that people make fail. */
+ * whatever correct way they use to compute the scale and the quotient. References with the mistakes that people make
+ * fail. */
 #include "tests/unit/trial.h"
 
 #include "kernels/quantize_fp8_per_token_group/input_values.h"
@@ -10,7 +11,7 @@ extern const struct op quantize_fp8_per_token_group_op;
 
 #define AXES(hidden, groups) {{"num_tokens", true, 0}, {"hidden_size", false, hidden}, {"num_groups", false, groups}}
 static const struct op_axis axes64[] = AXES(256, 4), axes128[] = AXES(256, 2), odd[] = AXES(100, 3);
-/* these rows are so long that a case of 4097 rows would take long */
+/* with rows of this length, a case of 4097 rows would take long, so there is none */
 static const struct op_axis wide64[] = AXES(320, 5), wide160[] = AXES(320, 2), one[] = AXES(320, 1);
 #define X(dtype) {"x", dtype, 2, {0, 1}, false, NULL}
 #define Q {"q", DTYPE_FLOAT8_E4M3FN, 2, {0, 1}, false, NULL}
@@ -33,16 +34,16 @@ static const struct op_problem problems[] = {
 };
 
 enum way {
-	BY_SCALE,      /* x / s */
-	BY_FACTOR,     /* not a mistake: x * (448 / amax) */
-	BY_RECIPROCAL, /* not a mistake: x * (1 / s) */
-	BY_CONSTANT,   /* not a mistake: s = amax * (1 / 448), then x / s */
-	/* not a mistake: if s is not a power of two, s is off by one unit in the last place, and the quotient by two
+	BY_SCALE,      /* the usual way: x / s */
+	BY_FACTOR,     /* a correct way: x * (448 / amax) */
+	BY_RECIPROCAL, /* a correct way: x * (1 / s) */
+	BY_CONSTANT,   /* a correct way: s = amax * (1 / 448), then x / s */
+	/* a correct way: if s is not a power of two, s is off by one unit in the last place, and the quotient by two
 	 * units */
 	BY_LOOSE,
-	NEGATIVE_ZERO, /* no mistake */
+	NEGATIVE_ZERO, /* a correct way: a zero may be negative */
 	OF_THE_ROW,
-	OF_THE_TENSOR, /* uses only the first groups, which is as wrong and faster */
+	OF_THE_TENSOR, /* uses only the first groups of the tensor, which is equally wrong and faster */
 	WITHOUT_SIGN,
 	LIMIT_240,
 	INVERTED,
@@ -72,7 +73,7 @@ static float bf16_of(float x)
 	return float_from_bf16(bf16_from_float(x));
 }
 
-/* The largest absolute value of a group, as the reference computes it. */
+/* Returns the largest absolute value of a group, computed in this way. */
 static float amax_of(const struct trial *t, int64_t number, enum way way)
 {
 	struct quantize_roles roles = quantize_roles_of(t->problem);
@@ -101,7 +102,7 @@ static float nudged(float x, int units)
 	return float_from_bits(float_bits(x) + (uint32_t)units);
 }
 
-/* Returns true if the number is a power of two. Every way of dividing by 448 is then exact. */
+/* Returns true if the number is a power of two. For such a scale, all correct ways give the same result. */
 static bool is_power(float scale)
 {
 	return (float_bits(scale) & 0x7fffff) == 0;
@@ -172,8 +173,8 @@ static void every_way_of_computing_it_passes_for_every_problem_size_and_seed(voi
 		assert_right_passes(OP, &problems[p], MANY_SEEDS, run, ways);
 }
 
-/* Returns true if the way is not a mistake in this problem. All float16 numbers are so far above a floor of 1e-10 that
- * adding the floor changes nothing. */
+/* Returns true if the way is correct in this problem. If the dtype is float16, it is correct to add a floor of 1e-10,
+ * because this changes no number. */
 static bool is_harmless(int way, int problem)
 {
 	return (way == OF_THE_ROW && quantize_extent_of(&problems[problem]).groups == 1) ||
@@ -197,8 +198,8 @@ static void every_planted_mistake_fails_at_the_medium_size(void **state)
 		}
 }
 
-/* If the quotient is so close to a tie that rounding errors decide, either neighbour passes. If scale and quotient are
- * exact, only the correct neighbour passes. */
+/* If a quotient is so near a tie that rounding errors decide, both neighbours pass. If scale and quotient are exact,
+ * only the correct neighbour passes. */
 static void either_neighbour_of_a_tie_passes_where_the_scale_is_rounded(void **state)
 {
 	static const struct {
@@ -258,7 +259,7 @@ static void groups_of_every_kind_are_among_the_inputs_of_both_contents(void **st
 			}
 			assert_int_equal(seen, (1 << QUANTIZE_KINDS) - 1);
 			assert_true(zeros > 0 && exact > 0);
-			assert_true(below > 0 || p == 1); /* no float16 number is below 1e-10 */
+			assert_true(below > 0 || p == 1); /* float16 has no positive number below 1e-10 */
 			trial_close(&t);
 		}
 }
@@ -285,8 +286,8 @@ static void an_unattested_floor_is_seen_in_the_reference(void **state)
 			assert_int_equal(OP->oracle(&t.c, t.in, t.out, NULL), 0);
 			assert_int_equal(OP->probe(&t.c, t.in, t.out, found, NULL), 0);
 			assert_true(fabs(found[0].value - floors[i]) <= 1e-9 * floors[i]);
-			/* If there is no floor, a group of zeros has scale 0. Scale 0 is accepted only if groups of
-			 * tiny numbers do not show a floor either. */
+			/* Without a floor, a group of zeros has scale 0. Scale 0 is accepted only if groups of tiny
+			 * numbers show no floor, either. */
 			trial_spoil(&t, true, false);
 			assert_int_equal(OP->probe(&t.c, t.in, t.out, found, NULL), p == 0 ? 0 : -1);
 			t.c.constants[0].value = 1.234e-9;

@@ -1,5 +1,5 @@
-/* test_random_inputs - random numbers computed from a counter: known results, and keys that depend on the documented
- * parts and on nothing else. */
+/* test_random_inputs - random numbers that are computed from a counter: they equal published results, and their keys
+ * depend only on the documented parts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,8 +14,8 @@
 #include "kernels/core/random_inputs.h"
 
 /* The result for a counter and a key of zeros, as published with Random123 (kat_vectors, philox4x32 10). The other
- * published vectors set the upper half of the counter, which is always 0 in reftest; a second implementation replaces
- * these vectors. */
+ * published vectors cannot be used, because they set the upper half of the counter, which is always 0 in reftest. The
+ * next test uses a second implementation instead. */
 static void philox_gives_its_published_answer(void **state)
 {
 	struct philox out = philox_block(0, 0);
@@ -27,7 +27,7 @@ static void philox_gives_its_published_answer(void **state)
 	assert_int_equal(out.word[3], 0x9b00dbd8);
 }
 
-/* A second implementation of Philox, written from the paper word by word, with 64-bit products only. */
+/* A second implementation of Philox, which follows the paper and uses only 64-bit products. */
 static void second_opinion(uint64_t key, uint64_t block, uint32_t out[4])
 {
 	uint64_t c[4] = {block & 0xffffffff, block >> 32, 0, 0}, k[2] = {key & 0xffffffff, key >> 32};
@@ -62,8 +62,8 @@ static void philox_agrees_with_a_second_implementation(void **state)
 	}
 }
 
-/* philox_run writes exactly the words of its blocks, for every number of blocks, whether or not the number is a
- * multiple of the vector size. The upper halves of the counters change within some runs. */
+/* philox_run writes the words of its blocks and nothing else. This holds for every number of blocks, even if it is no
+ * multiple of the vector length. In some runs, the upper 32 bits of the block number change. */
 static void a_run_has_the_words_of_its_blocks(void **state)
 {
 	enum { MOST = 131 };
@@ -144,7 +144,7 @@ static void generic_values_fill_every_float_and_no_byte_more(void **state)
 	for (int d = 0; d < DTYPE_COUNT; d++) {
 		enum dtype dtype = (enum dtype)d;
 		int64_t elements = 33, bytes = dtype_bytes(dtype, elements);
-		/* an allocation of exactly this size, so that a sanitizer sees a read beyond the end */
+		/* the allocation has exactly this size, so that a sanitizer detects a read beyond the end */
 		uint8_t *data = malloc((size_t)bytes);
 
 		assert_non_null(data);

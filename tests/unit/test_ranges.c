@@ -1,8 +1,9 @@
-/* test_ranges - every op family states the range of each input's values and the largest size of each var axis in its
- * default cases (op.range, op.reach). The test builds the cases of every starter definition on the host. The values
- * must reach both ends of each stated range. Every scalar must differ between the two sets of input values of a case.
+/* test_ranges - every op family states, for its default cases, the range of each input's values (op.range) and the
+ * largest length of each var axis (op.reach). The test builds the cases of every starter definition on the host. The
+ * values must reach both ends of each stated range. Every scalar must differ between the two sets of input values of a
+ * case.
  *
- *   test_ranges [FAMILY]     tests this family alone, and prints the values that are reached as comments */
+ *   test_ranges FAMILY     tests only this family, and prints the reached values as TAP comments */
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>
@@ -25,8 +26,8 @@
 #include "workers/protocol/job.h"
 
 enum { ROWS = 16 };
-/* Only the first 8 MiB of a tensor are examined; larger tensors are weights, all parts of which have the same
- * distribution. */
+/* Only the first 8 MiB of a tensor are examined. Larger tensors are weights, whose values have the same distribution
+ * everywhere. */
 static const int64_t LOOKED_AT = 8 << 20;
 
 /* A definition, and the values that its default cases have reached so far. */
@@ -38,9 +39,9 @@ struct subject {
 	int variant;
 	struct op_range found[OP_ARGS];
 	double scalar[OP_ARGS][CONTENTS_COUNT]; /* the scalars of the current case */
-	/* whether the scalar had two values in some case so far, one for each set of input values */
+	/* whether the two sets of input values of some case had different values of the scalar */
 	bool differed[OP_ARGS];
-	int64_t *most;                          /* by axis */
+	int64_t *most;                          /* the largest length of each axis */
 };
 
 static const char *only; /* the family named on the command line; NULL: all families */
@@ -101,9 +102,9 @@ static void look_at_case(struct subject *s, const int64_t *axis, enum op_content
 			fill_and_look(s, &c, i);
 }
 
-/* Returns true if the scalar differs between the two sets of input values in at least one case. A scalar that never
- * differs is known at the `last` case. The scalar need not differ in every case: in a case where it does not differ, a
- * reference that caches its result by the scalar fails. */
+/* Returns true if the scalar differs between the two sets of input values in this case or an earlier one. Before the
+ * `last` case, always returns true. The scalar must not differ in every case, because a reference that caches its
+ * result by the scalar is found in a case with equal scalars. */
 static bool differs(struct subject *s, int input, bool last)
 {
 	if (s->scalar[input][0] != s->scalar[input][1])

@@ -1,5 +1,5 @@
-/* test_remote_keys - the keys under which verdicts are stored in a remote cache: a run looks up exactly those keys
- * whose verdicts it would accept. */
+/* test_remote_keys - the keys under which a remote cache stores verdicts. A run looks up the keys of the verdicts that
+ * it would accept, and no other keys. */
 #include "engine/remote_keys.h"
 
 #include <setjmp.h>
@@ -33,7 +33,7 @@ static int in_common(const struct remote_keys *a, const struct remote_keys *b)
 	return count;
 }
 
-/* With each policy, a run's keys find a verdict exactly if rerun_case would accept the verdict. */
+/* With each policy, the keys of a run find a verdict if rerun_case would accept it, and otherwise do not. */
 static void what_would_count_is_found_and_nothing_else(void **state)
 {
 	static const struct verdict verdicts[] = {
@@ -89,9 +89,9 @@ static void what_would_count_is_found_and_nothing_else(void **state)
 	arena_free(&arena);
 }
 
-/* A machine without a GPU finds a verdict computed with a GPU's libraries exactly if it would accept that verdict. If a
- * library was too coarse and builtin decided, only a machine with that builtin finds the verdict. If the coarse library
- * itself decided because no finer ground truth was called, no machine without a GPU finds the verdict. */
+/* A machine without a GPU finds a verdict that was computed with a GPU's libraries if it would accept the verdict. If a
+ * library was too coarse and builtin decided, only a machine with the same builtin finds the verdict. If the coarse
+ * library decided because no finer ground truth was called, no machine without a GPU finds the verdict. */
 static void what_libraries_gave_is_found_without_them(void **state)
 {
 	static const struct tried_truth flashinfer[] = {{.name = "flashinfer", .version = "0.7"}};
@@ -104,7 +104,7 @@ static void what_libraries_gave_is_found_without_them(void **state)
 	 .tried_count = sizeof list / sizeof *list, .torch = "2.9", .cuda = "13.0"}
 	static const struct {
 		struct verdict verdict;
-		int finders; /* how many of the policies below find the verdict */
+		int finders; /* how many of the policies accept and find the verdict */
 	} cases[] = {
 	    {BY(flashinfer, "flashinfer", "sm_90"), 3},
 	    {BY(flashinfer, "flashinfer", "sm_80"), 2},
@@ -142,10 +142,10 @@ static void what_libraries_gave_is_found_without_them(void **state)
 	arena_free(&arena);
 }
 
-/* The verdict also lists a library that was too coarse or had no kernel. If several libraries were called for a
- * verdict, another machine of the same device class with the same libraries finds the verdict exactly if it would
- * accept the verdict.
- * */
+/* A verdict lists all ground truths that were tried, also a library that was too coarse or had no kernel. Another
+ * machine of the same device class, with the same libraries, finds the verdict if it would accept it, and otherwise
+ * does not.
+ */
 static void verdicts_by_several_libraries_are_found_by_machines_that_have_them(void **state)
 {
 	static const struct tried_truth first[] = {{.name = "flashinfer", .version = "0.7"}};
@@ -167,7 +167,7 @@ static void verdicts_by_several_libraries_are_found_by_machines_that_have_them(v
 	static const struct truths truths[] = {{items, 3, false}, {items, 3, true}, {items, 1, false}, {items, 1, true}};
 	static const struct {
 		struct policy policy;
-		int finds[4]; /* how many verdicts are found with each of the four ground truths */
+		int finds[4]; /* finds[i]: how many verdicts are found with truths[i] */
 	} cases[] = {
 	    {{.device_class = "sm_90", .torch = "2.9", .cuda = "13.0"}, {2, 1, 1, 1}},
 	    {{.device_class = "sm_90"}, {2, 1, 1, 1}},

@@ -1,5 +1,5 @@
-/* test_remote_store - the connection to the remote cache's helper process: nothing blocks the run, and a helper that
- * dies or sends nonsense is reported. */
+/* test_remote_store - the connection to the helper process of the remote cache: the helper cannot block the run, and a
+ * helper that dies or sends nonsense is reported. */
 #include "remote/remote_store.h"
 
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-/* A remote without a helper process: the test plays the helper, at the other end of the socket. */
+/* A remote cache without a helper process. The test plays the helper, at the other end of the socket. */
 struct world {
 	struct remote *remote;
 	int helper;
@@ -37,7 +37,7 @@ static void end(struct world *w)
 		close(w->helper);
 }
 
-/* The bytes that the program has sent and the test has not read yet. */
+/* Returns the number of bytes that the program has sent and the test has not read yet. */
 static size_t unread(struct world *w)
 {
 	static char bytes[1 << 16];
@@ -103,8 +103,8 @@ static void what_the_helper_found_is_handed_out(void **state)
 	end(&w);
 }
 
-/* The program waits once for a remote that does not answer. After this wait the program sends nothing more to the
- * remote, and does not wait again. */
+/* The program waits once for a remote cache that does not answer. Then it sends nothing more, and does not wait
+ * again. */
 static void after_a_failure_nothing_more_is_sent(void **state)
 {
 	struct world w = begin(100, -1);
@@ -125,7 +125,7 @@ static void after_a_failure_nothing_more_is_sent(void **state)
 	end(&w);
 }
 
-/* Nobody reads the verdicts that are put. If the program waited for a reader, this test would not end. */
+/* Nobody reads the verdicts that the program sends. If the program waited for a reader, this test would not end. */
 static void putting_waits_for_nobody(void **state)
 {
 	enum { LENGTH = 200 * 1024, PUTS = 400 };
@@ -136,7 +136,7 @@ static void putting_waits_for_nobody(void **state)
 	(void)state;
 	for (int i = 0; i < PUTS; i++)
 		remote_put(w.remote, keys, 2, value, LENGTH);
-	assert_true(unread(&w) < (size_t)LENGTH * PUTS / 2); /* a socket buffer holds no more */
+	assert_true(unread(&w) < (size_t)LENGTH * PUTS / 2); /* the socket has no room for more */
 	assert_int_equal(remote_flush(w.remote, &err), -1);
 	assert_true(strstr(err.text, "did not answer within 0.1 s") != NULL);
 	free(value);
@@ -151,7 +151,7 @@ static void what_was_not_accepted_is_counted(void **state)
 
 	(void)state;
 	remote_put(w.remote, keys, 1, "value", 5);
-	remote_put(w.remote, keys, 1, large, REMOTE_VALUE_MAX + 1); /* a value above the limit is not sent at all */
+	remote_put(w.remote, keys, 1, large, REMOTE_VALUE_MAX + 1); /* a value above the limit is not sent */
 	say(&w, MESSAGE_DONE, 1, "");
 	assert_int_equal(remote_flush(w.remote, &err), -1);
 	assert_string_equal(err.text, "the remote cache redis://h stored 1 of 2 verdicts");

@@ -1,5 +1,5 @@
-/* test_remote_url - the URL of a remote cache is parsed into its parts, and a message about a wrong URL never shows the
- * password. */
+/* test_remote_url - the URL of a remote cache is divided into its parts, and a message about a wrong URL does not show
+ * the password. */
 #include "remote/url.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* test_request - requests to `reftest work`: which requests are accepted, and the message for each kind that is
- * refused. */
+/* test_request - requests to `reftest work`: which requests are accepted, and the message for each kind of invalid
+ * request. */
 #include "fleet/request.h"
 
 #include <setjmp.h>
@@ -80,7 +80,7 @@ static void a_bad_request_gets_a_sentence(void **state)
 	}
 }
 
-/* The answer to a wrong request says which request it was. */
+/* The answer to an invalid request has the id of the request. */
 static void a_bad_request_has_its_id(void **state)
 {
 	struct arena arena = {0};

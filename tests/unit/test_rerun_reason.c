@@ -1,5 +1,5 @@
-/* test_rerun_reason - the decision whether a case runs: which stored verdict is accepted, and the message that says why
- * none is. */
+/* test_rerun_reason - the decision whether a case runs again: which stored verdict is accepted, or the reason why none
+ * is accepted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,8 +57,8 @@ static enum rerun_answer answer(const struct policy *policy, const struct truths
 	return d.answer;
 }
 
-/* A stored verdict is accepted if this run would call the same ground truths, up to the one that decided. If all ground
- * truths are compared, all must be the same. */
+/* A stored verdict is accepted if this run would call the same ground truths, up to the one that decided. If the
+ * reference is compared with all ground truths, all of them must be the same. */
 static void a_verdict_counts_while_its_ground_truths_are_there(void **state)
 {
 	struct verdict v = on_cpu;
@@ -70,7 +70,7 @@ static void a_verdict_counts_while_its_ground_truths_are_there(void **state)
 	v.tried_count = 2;
 	assert_int_equal(answer(&cpu, &first, &v, "by torch"), RERUN_CACHED);
 	assert_int_equal(answer(&cpu, &all, &v, "this run would use all of flashinfer, torch and builtin"), RERUN_RUN);
-	v.tried = passed + 3; /* flashinfer, which was skipped, now has another version */
+	v.tried = passed + 3; /* the verdict skipped flashinfer, which now has another version */
 	assert_int_equal(answer(&cpu, &first, &v,
 				"flashinfer has changed since the verdict was stored: 0.6, now 0.7"), RERUN_RUN);
 	v.tried = passed + 1; /* flashinfer has been installed since the verdict was stored */
@@ -84,7 +84,8 @@ static void a_verdict_counts_while_its_ground_truths_are_there(void **state)
 	assert_int_equal(answer(&cpu, &all, &v, "this run would use"), RERUN_RUN);
 }
 
-/* If all ground truths are compared, the message names every one that is new, gone or changed, not only the first. */
+/* If the reference is compared with all ground truths, the message names each ground truth that is new, missing or
+ * changed, not only the first one. */
 static void of_all_ground_truths_each_that_differs_is_named(void **state)
 {
 	static const struct tried_truth older[] = {{.name = "flashinfer", .version = "0.7"},
@@ -121,8 +122,8 @@ static void of_all_ground_truths_each_that_differs_is_named(void **state)
 	                 RERUN_RUN);
 }
 
-/* A machine without a GPU accepts a GPU's verdict, whatever library computed the ground truth. The sources of builtin
- * must be the same on both machines. */
+/* A machine without a GPU accepts a verdict from a GPU, whichever library computed the ground truth. The digest of
+ * builtin must be the same on both machines. */
 static void a_library_of_another_machine_need_not_be_here(void **state)
 {
 	static const struct truth builtin = {.name = "builtin", .version = "v1"}, newer = {.name = "builtin", .version = "v2"};
@@ -139,8 +140,8 @@ static void a_library_of_another_machine_need_not_be_here(void **state)
 	assert_int_equal(answer(&automatic, &edited, &v, "has changed"), RERUN_RUN);
 }
 
-/* A verdict by a coarse ground truth alone is accepted if this run would call no other ground truth. If this run would
- * also call builtin, the case runs again. */
+/* A verdict may come from a coarse ground truth alone. It is accepted if this run would call no other ground truth. If
+ * this run would also call builtin, the case runs again. */
 static void a_coarse_ground_truth_alone_does_not_answer_for_more(void **state)
 {
 	static const struct truth both[] = {{.name = "flashinfer", .version = "0.7"}, {.name = "builtin", .version = "v1"}};
@@ -192,7 +193,7 @@ static void a_gpu_verdict_counts_on_the_cpu_only_under_auto_and_then_first(void 
 	expect(&automatic, "builtin", "v1", STORED(&on_gpu), RERUN_CACHED, 0, "with torch 2.11.0");
 	expect(&automatic, "builtin", "v1", STORED(&on_gpu, &on_cpu), RERUN_CACHED, 0, "on sm_90");
 	expect(&automatic, "builtin", "v1", STORED(&on_cpu), RERUN_CACHED, 0, "on cpu");
-	struct verdict newer = on_gpu; /* the newer verdict is from another GPU, with another torch */
+	struct verdict newer = on_gpu; /* a newer verdict, from another GPU and another version of torch */
 
 	newer.device_class = "sm_100";
 	newer.torch = "2.14.0";
@@ -247,8 +248,8 @@ static void another_torch_does_not_count_unless_there_is_none_here(void **state)
 	expect(&other_cuda, "builtin", "v1", STORED(&on_gpu), RERUN_RUN, -1, "CUDA 12.8");
 }
 
-/* With --require-containment, a verdict without a statement about containment counts only if no reference ran for
- * it. */
+/* With --require-containment, a verdict that does not say how its reference was contained is accepted only if no
+ * reference ran. */
 static void required_containment_is_asked_of_references_alone(void **state)
 {
 	struct policy strict = cpu;
@@ -273,7 +274,7 @@ static void required_containment_is_asked_of_references_alone(void **state)
 	without.torch = without.containment = NULL;
 	without.status = STATUS_INVALID;
 	assert_int_equal(rerun_case(&strict, &truths, stored, 1, &arena).answer, RERUN_CACHED);
-	without.status = STATUS_PASSED; /* the reference of a case that passed must have run */
+	without.status = STATUS_PASSED; /* if the case passed, its reference ran */
 	assert_int_equal(rerun_case(&strict, &truths, stored, 1, &arena).answer, RERUN_RUN);
 	without.status = STATUS_INVALID;
 	without.torch = unknown.torch;
@@ -281,8 +282,8 @@ static void required_containment_is_asked_of_references_alone(void **state)
 	arena_free(&arena);
 }
 
-/* On a machine without a GPU, a verdict from a GPU counts, whatever library computed its ground truth. A ground truth
- * from the dataset must be the same on both machines: if its text differs, the verdict does not count. */
+/* A machine without a GPU accepts a verdict from a GPU, whichever library computed the ground truth. This does not hold
+ * for a ground truth that the dataset defines: its text must be the same on both machines. */
 static void a_verdict_by_another_text_of_the_dataset_does_not_count(void **state)
 {
 	struct arena arena = {0};
@@ -322,7 +323,7 @@ static void force_runs_and_cached_only_does_not(void **state)
 	expect(&forced, "builtin", "v1", STORED(&on_cpu), RERUN_RUN, -1, "--force");
 	expect(&looking, "builtin", "v1", STORED(&on_gpu), RERUN_NOT_CACHED, -1, "is from sm_90");
 	expect(&looking, "builtin", "v1", STORED(&on_cpu), RERUN_CACHED, 0, "on cpu");
-	/* the commands reject this combination; rerun_case follows the option that accepts less */
+	/* the commands refuse this combination; rerun_case obeys the stricter option */
 	looking.force = true;
 	expect(&looking, "builtin", "v1", STORED(&on_cpu), RERUN_NOT_CACHED, -1, "--force");
 }

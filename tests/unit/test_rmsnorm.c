@@ -1,8 +1,8 @@
 /* test_rmsnorm - rmsnorm: a reference that computes in float32 passes for every seed, and every mistake that people
  * make fails.
  *
- * The mistakes are planted in a float32 emulation of a torch reference (`emulate`), not in the oracle. Each test shows
- * one kind of mistake that the inputs and tolerance rules are designed to find. */
+ * The mistakes are planted in a float32 emulation of a torch reference (`emulate`), not in the oracle. Each test is
+ * about one kind of mistake that the inputs and tolerance rules are designed to find. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,8 +31,8 @@ struct problem {
 	struct op_problem problem;
 };
 
-/* hidden_states[batch, hidden] and weight[hidden] give the output. The fused form also takes a residual and returns the
- * updated residual. */
+/* Builds a problem with the inputs hidden_states[batch, hidden] and weight[hidden]. If `fused`, there is also an input
+ * residual, and an output for the updated residual. */
 static void make_problem(struct problem *p, int64_t hidden, enum dtype dtype, bool fused)
 {
 	struct op_arg activation = {.name = "hidden_states", .dtype = dtype, .rank = 2, .axis = {0, 1}};
@@ -187,7 +187,7 @@ static float rounded(float value, enum dtype dtype)
 	return (float)dtype_load(&place, dtype, 0);
 }
 
-/* Computes the sum x of a row as a reference with the mistake does. */
+/* Computes the sum x of a row, as a reference with this mistake computes it. */
 static void emulate_sum(const struct world *w, enum mistake mistake, int64_t row, float *x)
 {
 	const struct tensor *hidden = &w->in[0], *residual = w->in[2].data == NULL ? NULL : &w->in[2];
@@ -208,7 +208,8 @@ static void emulate_sum(const struct world *w, enum mistake mistake, int64_t row
 	}
 }
 
-/* The mean square of x, in 8 float32 partial sums as vector code computes it; column `skip` is left out (-1: none). */
+/* Returns the mean square of x without column `skip` (-1: with all columns). Sums in 8 float32 partial sums, as vector
+ * code does. */
 static float emulate_mean(const float *x, int64_t columns, enum mistake mistake, int64_t skip)
 {
 	float sums[8] = {0}, sum = 0, mean = 0;
@@ -273,8 +274,8 @@ static void batch_means(const struct world *w, float *mean, float *x)
 	}
 }
 
-/* Computes the outputs: the norm, and the updated residual. The residual is always right, because all mistakes are in
- * the norm. */
+/* Computes the outputs: the norm, and the updated residual. The residual is always right, because no mistake affects
+ * it. */
 static void emulate(struct world *w, enum mistake mistake)
 {
 	float *x = floats(w->columns), *weight = floats(w->columns), *mean = floats(w->columns);
@@ -365,9 +366,9 @@ static void assert_caught(int64_t width, enum dtype dtype, bool fused, double ep
 	make_problem(&p, width, dtype, fused);
 	for (int mistake = NONE + 1; mistake < (fused ? MISTAKES : PLAIN_MISTAKES); mistake++) {
 		if (mistake == SUM_ROUNDED_FIRST && dtype == DTYPE_FLOAT32)
-			continue; /* rounding a float32 sum to float32 changes nothing */
+			continue; /* a float32 sum cannot be rounded to float32 */
 		if (mistake == MEAN_OVER_ONE_LESS && dtype != DTYPE_FLOAT32)
-			continue; /* only short rows show this mistake: see the_exact_row_shows_half_a_unit */
+			continue; /* only short rows show this mistake; the_exact_row_shows_half_a_unit tests them */
 		if (!caught(&p.problem, (enum mistake)mistake, eps, seed))
 			fail_msg("%s is not caught: %s, width %d, eps %g", mistake_names[mistake], dtype_name(dtype),
 				 (int)width, eps);
@@ -427,11 +428,11 @@ static void round_twice(struct world *w)
 	free(x);
 }
 
-/* In the second set of input values of a case with one row, all correct ways of rounding give the same bits. An error
- * of half a unit of the output's dtype is therefore visible. */
+/* In the second set of input values of a case with one row, all correct ways of rounding give the same bits. Therefore
+ * an error of half a unit of the output's dtype is visible. */
 static void the_exact_row_shows_half_a_unit(void **state)
 {
-	static const int64_t most[] = {128, 1024}; /* columns: bfloat16, float16 */
+	static const int64_t most[] = {128, 1024}; /* the number of columns for bfloat16 and for float16 */
 
 	(void)state;
 	for (int d = 0; d < 2; d++)
@@ -453,7 +454,8 @@ static void the_exact_row_shows_half_a_unit(void **state)
 			}
 }
 
-/* Leaves `column` out of the reduction in the row where the column has a spike, and compares that row alone. */
+/* Leaves `column` out of the mean in the row where this column has a spike. Returns true if the comparison of this row
+ * fails. */
 static bool column_shows(const struct world *w, const float *weight, float *x, struct tensor *out, int64_t column)
 {
 	int64_t row = RMS_SPIKE_ROW + column / RMS_SPIKES, first = row * w->columns;
@@ -556,14 +558,14 @@ static void an_epsilon_that_is_an_argument_is_used_as_given(void **state)
 	w.c.constants[0].value = w.c.scalar[2];
 	emulate(&w, NONE);
 	assert_true(passes(&w));
-	w.c.constants[0].value = 1e-5; /* the reference uses its own epsilon */
+	w.c.constants[0].value = 1e-5; /* as if the reference had this epsilon of its own */
 	emulate(&w, NONE);
 	assert_false(passes(&w));
 	free_world(&w);
 }
 
-/* On a GPU the fill kernel loops over single elements; the host fills in blocks of four. The fill kernel and the host
- * must give the same values. */
+/* The fill kernel of a GPU computes one element at a time, and the host computes four at a time. Both must give the
+ * same values. */
 static void the_host_fills_what_each_element_alone_would_be(void **state)
 {
 	int64_t axis[] = {41, 77};
@@ -693,7 +695,8 @@ static void names_decide_only_where_shapes_do_not(void **state)
 
 /* --- epsilon --------------------------------------------------------------------------------------------------- */
 
-/* Runs a reference with epsilon `eps` on the probing case; returns what the family recovers from its output. */
+/* Runs a reference with epsilon `eps` on the probing case. Returns the result of op.probe, which recovers the epsilon
+ * from the output. */
 static int recovered(enum dtype dtype, bool fused, double eps, enum mistake mistake, double *value)
 {
 	struct op_constant found[OP_CONSTANTS] = {{.value = NAN}};
@@ -759,7 +762,8 @@ static void no_rows_are_an_edge_and_nan_is_not_accepted_from_a_workload(void **s
 	axis[0] = 4;
 	make_world(&w, &p.problem, axis, 1e-6, 1, 0);
 	dtype_store(w.in[2].data, w.in[2].dtype, 130, (double)NAN);
-	assert_int_equal(rmsnorm_op.check(&w.c, w.in, &why), 0); /* its own */
+	assert_int_equal(rmsnorm_op.check(&w.c, w.in, &why), 0); /* op.check does not look at values that the family
+								  * itself filled in */
 	w.c.given = 1 << 2;
 	assert_int_equal(rmsnorm_op.check(&w.c, w.in, &why), -1);
 	assert_non_null(strstr(why.text, "input 'residual' holds NaN at [1, 2]"));

@@ -1,6 +1,6 @@
-/* test_roles - roles: the tables of all families are well-formed. In every starter definition each input and output has
- * exactly one role, in whatever order inputs and outputs are listed. A gradient case has the roles of its forward
- * operation. */
+/* test_roles - the roles of inputs and outputs. The tables of all families are well-formed. In every starter
+ * definition, each input and output has exactly one role, even if inputs and outputs are listed in another order. A
+ * gradient case has the roles of its forward operation. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ static bool is_spelled(const char *name)
 	return name[0] != '\0' && name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0';
 }
 
-/* Checks the names of a table: each is well-spelled and occurs once. Returns their number. */
+/* Checks that each name of a table is well-spelled and occurs once. Returns the number of names. */
 static int expect_names(const char *family, const char *const *names, int count)
 {
 	for (int i = 0; i < count; i++) {
@@ -77,7 +77,8 @@ static void names_of_modes_are_well_spelled_and_unique(void **state)
 
 		for (const struct op_mode *mode = op->modes; mode != NULL && mode->name != NULL; mode++) {
 			assert_true(count < OP_MODES);
-			assert_int_equal(mode->value & ~mode->mask, 0); /* otherwise, the mode could never apply */
+			assert_int_equal(mode->value & ~mode->mask, 0); /* a value with bits outside the mask would
+									 * never apply */
 			names[count++] = mode->name;
 		}
 		expect_names(op->name, names, count);
@@ -126,7 +127,7 @@ static void each_definition(void (*look)(struct subject *))
 	arena_free(&arena);
 }
 
-/* Counts the roles of the table that this input or output has. */
+/* Returns how many roles of the table this input or output has. */
 static int roles_of(const struct subject *s, const unsigned char *roles, bool output, int index)
 {
 	int count = 0;
@@ -166,7 +167,7 @@ static void each_input_and_output_has_exactly_one_role(void **state)
 
 /* --- orders ------------------------------------------------------------------------------------------------------- */
 
-/* In these op families only the order distinguishes tensors of equal shape. */
+/* Returns true for the families in which tensors of equal shape are distinguished only by their order. */
 static bool by_order(const struct op *op)
 {
 	return strcmp(op->name, "cascade") == 0 || strcmp(op->name, "page") == 0 || strcmp(op->name, "rope") == 0;
@@ -177,7 +178,7 @@ static bool has_order(const struct op *op, const struct op_arg *arg)
 	return by_order(op) && arg->rank != OP_SCALAR && dtype_is_float(arg->dtype);
 }
 
-/* Returns a copy of the inputs or outputs, shuffled by an order that depends on `seed`. */
+/* Returns a shuffled copy of the inputs or outputs. The order depends on `seed`. */
 static const struct op_arg *shuffled(struct subject *s, const struct op_arg *args, int count, uint32_t seed)
 {
 	struct op_arg *out = arena_array(&s->arena, (size_t)count + 1, sizeof *out);
@@ -282,8 +283,8 @@ static void gradients_have_the_roles_of_the_forward_operation(void **state)
 
 /* --- modes -------------------------------------------------------------------------------------------------------- */
 
-/* Modes that only a definition's name determines: each entry renames a starter definition and lists the modes that
- * result. */
+/* Modes that are determined only by the name of a definition. Each entry is a new name for a starter definition, and
+ * the modes of the renamed definition. */
 static const struct {
 	const char *definition, *name, *modes;
 } renamed[] = {
@@ -293,7 +294,8 @@ static const struct {
     {"delta_rule_recurrent_qk_l2norm_h4_d64", "delta_rule_beta_sigmoid_v_first", "v_first sigmoid"},
     {"gqa_ragged_prefill_causal_h10_kv2_d128", "gqa_ragged_noncausal", ""},
     {"rope_pos_ids_h32_kv8_d128", "rope_pos_ids_gptj", "interleaved"},
-    {"rope_pos_ids_interleaved_given_d64", "rope_interleaved", ""}, /* a Python scalar decides, not the name */
+    {"rope_pos_ids_interleaved_given_d64", "rope_interleaved", ""}, /* a Python scalar determines the mode, not the
+								     * name */
 };
 enum { RENAMED = sizeof renamed / sizeof *renamed };
 
@@ -339,7 +341,8 @@ static void names_say_modes(void **state)
 	assert_int_equal(met, RENAMED);
 }
 
-/* Builds a problem that appends keys and values [tokens, heads, dim] to `caches` caches with the axes `cache`. */
+/* Builds a problem that appends keys and values of the shape [tokens, heads, dim] to `caches` caches with the axes
+ * `cache`. */
 static void page_problem(struct built *b, const char *cache, int caches)
 {
 	start_problem(b, "append", "page");
@@ -435,7 +438,7 @@ static void what_has_no_roles_is_refused_with_a_sentence(void **state)
 	                               sizeof out),
 	                 TRUTH_NONE);
 	assert_non_null(strstr(out, "no op family knows op_type 'x'"));
-	/* Without axis sizes, only the roles can be determined, and other requests are rejected. */
+	/* Without the lengths of the axes, only a request for the roles is answered. Other requests are rejected. */
 	assert_int_equal(reftest_family(DEFINITION, out, sizeof out), TRUTH_BAD);
 	assert_int_equal(reftest_family("{\"definition\": " DEFINITION "}", out, sizeof out), TRUTH_BAD);
 	assert_non_null(strstr(out, "axis 'b' has no value"));

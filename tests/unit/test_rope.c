@@ -108,7 +108,7 @@ static float parameter(const struct trial *t, int n, float hidden)
 	return input >= 0 ? (float)t->c.scalar[input] : hidden;
 }
 
-/* The frequency as a reference in float32 computes it. */
+/* Returns the frequency, as a reference in float32 computes it. */
 static float frequency(const struct trial *t, int64_t i, int64_t rotary_dim, enum mistake mistake)
 {
 	bool llama = (t->c.variant & ROPE_LLAMA31) != 0, qwen = t->problem == &problems[QWEN];
@@ -227,7 +227,7 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 static const struct {
 	enum mistake mistake;
 	const char *name;
-	int problems[9]; /* -1: the end */
+	int problems[9]; /* the problems in which this is a mistake; -1: the end */
 } mistakes[] = {
     {OTHER_PAIRS,
      "neox for interleaved, or the reverse",

@@ -1,5 +1,6 @@
-/* test_run - checks which definitions a run reads, runs and stores, for files that are up to date, stale, changed while
- * their reference ran, failing, or equal to others. Some runs are interrupted, or cannot store or run anything. */
+/* test_run - checks which definitions a run reads, runs and stores. Some files are up to date, some are stale, some
+ * change while their reference runs, some fail, and some equal others. Some runs are interrupted, and some cannot store
+ * or run anything. */
 #include "tests/unit/engine_world.h"
 
 #include "engine/expected_seconds.h"
@@ -61,7 +62,7 @@ static void what_is_up_to_date_is_neither_read_nor_run(void **state)
 	world_end(w);
 }
 
-/* The bounds of reftest.toml are not in a definition's own files, so they must be compared separately. */
+/* A summary does not depend on reftest.toml, so the tolerances of reftest.toml must be compared separately. */
 static void another_bound_of_the_dataset_makes_no_summary_count(void **state)
 {
 	struct world *w = *state;
@@ -70,7 +71,7 @@ static void another_bound_of_the_dataset_makes_no_summary_count(void **state)
 	write_both(w);
 	w->options.details = false;
 	w->options.cases.dataset_bounds = true;
-	for (int i = 0; i < 3; i++) { /* the first two runs have the same bound */
+	for (int i = 0; i < 3; i++) { /* the first two runs have the same tolerances */
 		*bound = (struct tolerance){i < 2 ? 0.1 : 0.2, 0.1, -1};
 		world_run(w);
 		assert_int_equal(world_result(w, "first_h64")->from_summary, i == 1);
@@ -139,7 +140,7 @@ static void a_file_that_changes_while_its_reference_runs_stores_nothing(void **s
 	assert_true(world_count(w, "store:first_h64/") > 0);
 	world_end(w);
 
-	world_run(w); /* the changed text has no verdict yet */
+	world_run(w); /* the changed text of second_h64 has no verdict yet */
 	assert_true(world_count(w, "run:second_h64/") > 0);
 	assert_int_equal(world_count(w, "run:first_h64/"), 0);
 	world_end(w);
@@ -205,7 +206,8 @@ static void a_dry_run_runs_and_stores_nothing(void **state)
 	world_end(w);
 }
 
-/* A plan of a million definitions must not keep the cases of every definition in memory. */
+/* With `forget`, a dry run frees the cases of each reported definition, so that a plan for a million definitions needs
+ * little memory. */
 static void a_dry_run_may_forget_what_was_reported(void **state)
 {
 	struct world *w = *state;
@@ -222,7 +224,8 @@ static void a_dry_run_may_forget_what_was_reported(void **state)
 	world_end(w);
 }
 
-/* If two definitions with different names have the same reference and inputs, each case runs once. */
+/* If two definitions with different names have the same reference and the same inputs, each of their cases runs only
+ * once. */
 static void equal_cases_run_once(void **state)
 {
 	struct world *w = *state;
@@ -262,7 +265,8 @@ static void a_runner_that_breaks_leaves_every_case_unverified(void **state)
 	assert_int_equal(status_of(w, "first_h64"), STATUS_SKIPPED);
 	assert_int_equal(world_result(w, "second_h64")->reason, REASON_UNSUPPORTED_DEVICE);
 	assert_int_equal(world_count(w, "store:"), 0);
-	assert_int_equal(world_count(w, "close:runner"), 0); /* the caller lent the runner, so the caller closes it */
+	assert_int_equal(world_count(w, "close:runner"), 0); /* only the caller closes the runner, because the caller
+							      * opened it */
 	world_end(w);
 }
 
@@ -309,7 +313,7 @@ static void a_file_that_cannot_be_read_is_invalid(void **state)
 	world_end(w);
 }
 
-/* A reference that reads a file depends on more than its text, so its verdict is never stored. */
+/* A reference that reads a file depends on more than its text, so its verdicts are never stored. */
 static void what_reads_more_than_its_inputs_is_never_stored(void **state)
 {
 	struct world *w = *state;
@@ -335,8 +339,8 @@ static double asked_seconds(const struct task *task)
 	return seconds;
 }
 
-/* The runner starts with the longest task. Each task therefore says how long it will probably take. This is the time
- * that the store has, even for an earlier text of the definition, or else an estimate. */
+/* The runner starts with the longest task, so each task states how long it will probably take. This is the time that
+ * the store has, even if it is that of an earlier text of the definition. Without such a time, it is an estimate. */
 static void a_task_says_how_long_it_took_last(void **state)
 {
 	struct world *w = *state;
@@ -368,7 +372,7 @@ static void a_run_that_ends_at_a_failure_keeps_the_order_of_files(void **state)
 	world_end(w);
 }
 
-/* If the store has no time, the estimate depends on the family and the size of the tensors. */
+/* Without a stored time, the estimate depends on the family and on the sizes of the tensors. */
 static void what_never_ran_is_estimated(void **state)
 {
 	static const int64_t small[] = {4, 64}, large[] = {4096, 64};

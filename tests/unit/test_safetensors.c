@@ -15,8 +15,8 @@
 
 #include "base/buf.h"
 
-/* Builds a file: the length of the header, the header, and `bytes` of data with the values 0, 1, 2, … The file has an
- * allocation of exactly its size, so that a sanitizer sees a read beyond the end. */
+/* Builds a file: the length of the header, the header, and `bytes` bytes of data with the values 0, 1, 2, … The
+ * allocation has exactly the size of the file, so that a sanitizer detects a read beyond the end. */
 static unsigned char *make(const char *header, size_t bytes, size_t *length)
 {
 	size_t size = strlen(header);
@@ -285,7 +285,7 @@ static void files_are_opened_below_the_root(void **state)
 	struct buf maps = {0};
 
 	assert_int_equal(file_read(AT_FDCWD, "/proc/self/maps", 1 << 20, &maps, NULL, NULL), FILE_OK);
-	assert_null(strstr(maps.data, folder)); /* no part of the file is still mapped */
+	assert_null(strstr(maps.data, folder)); /* no part of a file is still mapped */
 	buf_free(&maps);
 	close(root);
 	assert_int_equal(chdir("/"), 0);
@@ -295,7 +295,7 @@ static void files_are_opened_below_the_root(void **state)
 	arena_free(&arena);
 }
 
-/* Tensors larger than one read, with empty tensors between. */
+/* The file has tensors that are larger than one read, and empty tensors between them. */
 static void a_file_and_its_tensors_have_the_digests_of_their_bytes(void **state)
 {
 	enum { BIG = (2 << 20) + 5, SMALL = 7 };

@@ -1,5 +1,5 @@
-/* test_sampling - sampling: a correct sampler passes for every seed, and the mistakes that people make show in 320
- * draws. */
+/* test_sampling - sampling: a correct sampler passes for every seed, and 320 draws show the mistakes that people
+ * make. */
 #include "tests/unit/trial_second.h"
 
 #include "kernels/sampling/filter.h"
@@ -157,8 +157,8 @@ static int64_t keep_min(const struct token *tokens, int64_t count, float ratio, 
 	return kept;
 }
 
-/* The tokens of a row that a reference in float32 keeps, sorted by falling probability and not yet renormalised after
- * top-p. */
+/* Finds the tokens of a row that a reference in float32 keeps. They are sorted from the most to the least likely token,
+ * and not yet renormalised after top-p. */
 static int64_t reference_keeps(const struct trial *t, int64_t row, enum mistake mistake, struct token *tokens)
 {
 	struct sampling_roles roles = sampling_roles_of(t->problem);
@@ -223,7 +223,7 @@ static int64_t draw_token(struct token *tokens, int64_t count, int64_t vocab, do
 	int64_t i = 0;
 
 	if (count == 0)
-		return 0; /* argmax over an empty row gives 0 */
+		return 0; /* argmax over an empty row returns 0 */
 	if (mistake == GREEDY || mistake == RANK_FOR_TOKEN)
 		return mistake == GREEDY ? tokens[0].place : (int64_t)(u * (double)count);
 	if (mistake == LEAST_LIKELY)
@@ -242,8 +242,8 @@ static int64_t draw_token(struct token *tokens, int64_t count, int64_t vocab, do
 	return tokens[i].place + (mistake == TOKEN_OFF_BY_ONE);
 }
 
-/* A wrong sampler: returns the token with the largest quotient of probability and uniform noise. With exponential
- * noise, the sampler would be correct. */
+/* A wrong sampler. It divides each probability by uniform noise, and returns the token with the largest quotient. With
+ * exponential noise, it would be correct. */
 static int64_t race(const struct token *tokens, int64_t count, uint64_t key, int64_t row)
 {
 	int64_t best = 0;
@@ -260,9 +260,9 @@ static int64_t race(const struct token *tokens, int64_t count, uint64_t key, int
 	return best;
 }
 
-/* Draws from the tokens in order of falling probability. For a correct sampler, `target` is a random number times the
- * sum of the kept probabilities. For a sampler with the mistake P_FOR_SUM, `target` is the random number times
- * top_p. */
+/* Draws a token. The tokens are sorted from the most to the least likely. For a correct sampler, `target` is a random
+ * number times the sum of the kept probabilities. For a sampler with the mistake P_FOR_SUM, `target` is the random
+ * number times top_p. */
 static int64_t draw_below(const struct token *tokens, int64_t count, double target)
 {
 	int64_t i = 0;
@@ -335,11 +335,11 @@ static void a_correct_sampler_passes_for_every_problem_size_and_seed(void **stat
 		assert_right_passes(&sampling_op, &problems[p], SEEDS, run, ways);
 }
 
-/* Every mistake, with the problems in which it is a mistake. */
+/* The mistakes, and the problems in which they are mistakes. */
 static const struct {
 	enum mistake mistake;
 	const char *name;
-	int problems[8]; /* -1: the end */
+	int problems[8]; /* the problems in which this is a mistake; -1: the end */
 } mistakes[] = {
     {GREEDY, "greedy for random", {PLAIN, BY_K, BY_P, BY_K_P, BY_MIN, SCALARS, SCALAR_P, -1}},
     {LEAST_LIKELY, "the boundary token, always", {PLAIN, BY_K, BY_P, BY_K_P, BY_MIN, SCALARS, SCALAR_P, -1}},
@@ -369,7 +369,7 @@ static const struct {
     {ALL_ZERO, "zeros", {PLAIN, BY_K, BY_P, BY_K_P, BY_MIN, RENORM_K, RENORM_P, -1}},
 };
 
-/* Judges both sets of input values of the medium size; returns NULL, or why they fail. */
+/* Compares both sets of input values of the medium case. Returns NULL, or the message if they fail. */
 static const char *fail_on_both(const struct op_problem *problem, uint64_t seed, enum mistake mistake, struct err *why)
 {
 	struct trial t[CONTENTS_COUNT];
@@ -446,8 +446,8 @@ static void what_one_set_of_draws_cannot_tell_both_contents_do(void **state)
 		}
 }
 
-/* Some mistaken samplers never draw a part of the kept tokens. One tally of a single set of draws is enough to find a
- * sampler of this kind. */
+/* Some wrong samplers never draw a part of the kept tokens. The draws of a single set, with a single tally, are enough
+ * to find such a sampler. */
 static void a_part_of_what_is_kept_that_is_never_drawn_shows(void **state)
 {
 	(void)state;
@@ -520,7 +520,8 @@ static void look_at_rows(const struct op_problem *problem, int64_t vocab, enum o
 		dtype_load_run(t.in[0].data, DTYPE_FLOAT32, row * vocab, vocab, filter.value);
 		for (int64_t v = 0; v < vocab; v++)
 			sum += filter.value[v];
-		/* these tokens also get the probability that the tail of a real vocabulary would have */
+		/* the sum is 1, because these few tokens also have the probability of the long tail that a real
+		 * vocabulary has */
 		assert_true(fabs(sum - 1) < 4e-6);
 		struct filter_kept kept = filter_row(&filter, &bounds);
 
@@ -567,7 +568,7 @@ static struct filter_kept keeps(const double *values, int count, struct filter_b
 	return kept;
 }
 
-/* Checks the functions that look at a row without sorting it, also for row lengths that are no multiple of a vector's
+/* Checks the functions that examine a row without sorting it. Also tries row lengths that are no multiple of a vector's
  * length. */
 static void rows_are_seen_without_sorting_as_they_are_sorted(void **state)
 {
@@ -609,14 +610,14 @@ static void filters_keep_what_their_head_says(void **state)
 	assert_int_equal(keeps(row, 5, (struct filter_bounds){true, true, false, 2, 0.5, 0}).count, 1);
 	assert_int_equal(keeps(row, 5, (struct filter_bounds){true, true, false, 2, 0.6, 0}).count, 2);
 	assert_int_equal(keeps(row, 5, (struct filter_bounds){.has_min_p = true, .min_p = 0.6}).count, 2);
-	/* Three tokens with equal probability compete for the last two places of the top 3. All three tokens are kept,
-	 * and `slack` bounds the error. */
+	/* Three tokens with the same probability compete for the last two places of the top 3. All three are kept, and
+	 * `slack` bounds the error that this causes. */
 	struct filter_kept kept = keeps(ties, 5, (struct filter_bounds){.has_top_k = true, .top_k = 3});
 
 	assert_int_equal(kept.count, 4);
 	assert_true(kept.least == 0.2);
 	assert_true(fabs(kept.slack - (1 - 0.3 / 0.9)) < 1e-12);
-	/* p nearly equals a sum of probabilities, so a correct sampler may keep the next token or not. */
+	/* p nearly equals a sum of probabilities, so a correct sampler may keep or drop the next token. */
 	kept = keeps(row, 5, (struct filter_bounds){.has_top_p = true, .top_p = 0.39999});
 	assert_int_equal(kept.count, 1);
 	assert_true(kept.least == 0.3);
@@ -662,7 +663,7 @@ static void the_margin_of_a_correct_sampler_stays_below_one_over_many_seeds(void
 		largest = fmax(largest, metrics.margin);
 		trial_close(&t);
 	}
-	assert_true(largest > 0.15); /* the margin is large enough to show that the check works at all */
+	assert_true(largest > 0.15); /* a margin near 0 would mean that the check finds nothing */
 	assert_true(largest < 0.8);
 }
 
@@ -734,7 +735,8 @@ static int most_likely(const struct tensor *probs, int64_t row)
 	return count;
 }
 
-/* At a top-p of 0 a correct reference may keep either of two tokens that tie. */
+/* If two tokens tie for the largest probability, a top-p of 0 does not determine the kept token. Therefore rows with a
+ * top-p of 0 have one most likely token. */
 static void rows_with_a_top_p_of_0_have_one_most_likely_token(void **state)
 {
 	(void)state;

@@ -1,4 +1,4 @@
-/* test_sandbox_remove - a folder of temporary files is removed, whatever a reference did to the folder. */
+/* test_sandbox_remove - a folder with temporary files is removed, whatever a reference did to the folder. */
 #include "workers/sandbox/sandbox.h"
 
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DEPTH = 3000 }; /* folders nested so deeply that their path is longer than a path may be */
+enum { DEPTH = 3000 }; /* this many nested folders have a path that is longer than Linux allows */
 
 static char place[] = "/tmp/reftest-remove-XXXXXX";
 

@@ -1,4 +1,5 @@
-/* test_sealed_library - a library is loaded only from a sealed copy that has the digest of the build. */
+/* test_sealed_library - a library is loaded only from a sealed copy (a memfd that cannot change), and only if the copy
+ * has the digest that the build recorded. */
 #include "base/sealed_library.h"
 
 #include <setjmp.h>
@@ -33,7 +34,7 @@ static const char *kernels_path(void)
 	return path;
 }
 
-/* Copies the library to a temporary file, with one byte changed at `place` (-1: none). */
+/* Copies the library to a temporary file, and changes the byte at `place` (-1: no byte). */
 static void copy_with_change(char path[32], int64_t place)
 {
 	struct buf bytes = {0};
@@ -84,7 +85,8 @@ static void another_byte_or_another_build_is_refused(void **state)
 		unlink(path);
 	}
 	assert_null(sealed_library_open(kernels_path(), SIGN_LIBRARY_DIGEST, NULL, &err));
-	assert_null(sealed_library_open(kernels_path(), "", NULL, &err)); /* "": this build does not have the library */
+	assert_null(sealed_library_open(kernels_path(), "", NULL, &err)); /* the digest is "" if this build does not
+									   * have the library */
 	assert_null(sealed_library_open("/nowhere/lib.so", KERNELS_LIBRARY_DIGEST, NULL, &err));
 	assert_non_null(strstr(err.text, "/nowhere/lib.so cannot be loaded: "));
 	assert_null(sealed_library_open("/tmp", KERNELS_LIBRARY_DIGEST, NULL, &err));
@@ -102,7 +104,7 @@ static void a_name_that_is_taken_is_not_used_again(void **state)
 	snprintf(sign, sizeof sign, "%s", kernels_path());
 	slash = strrchr(sign, '/');
 	strcpy(slash, "/libreftest_sign.so");
-	/* the descriptors of both copies have the same number */
+	/* the memfds of both copies get the same number, but must not count as the same library */
 	void *kernels = sealed_library_open(kernels_path(), KERNELS_LIBRARY_DIGEST, NULL, &err);
 	void *signing = sealed_library_open(sign, SIGN_LIBRARY_DIGEST, NULL, &err);
 
@@ -153,7 +155,8 @@ static void what_is_known_is_not_computed(void **state)
 
 	assert_true(fd >= 0 && notes.asked == 1 && notes.remembered == 1);
 	close(fd);
-	/* A file that another process may write to without a change of its stat is not remembered. */
+	/* The digest memory does not remember a file that is open for writing, because its stat may not show a
+	 * change. */
 	int writer = open(path, O_RDWR | O_CLOEXEC);
 
 	fd = sealed_library_copy(path, KERNELS_LIBRARY_DIGEST, &memory, &err);
@@ -161,8 +164,8 @@ static void what_is_known_is_not_computed(void **state)
 	close(fd);
 	close(writer);
 	unlink(path);
-	/* A changed file passes only because the digest memory says that the file has the right digest. The digest
-	 * memory is asked again after the file was copied. */
+	/* A changed file passes only because the digest memory has the right digest for it. The digest memory is also
+	 * asked after the file was copied. */
 	copy_with_change(path, 200000);
 	notes = (struct notes){.is_known = true};
 	fd = sealed_library_copy(path, KERNELS_LIBRARY_DIGEST, &memory, &err);

@@ -1,4 +1,5 @@
-/* test_secrets - secrets leave the environment and come back only for a program that replaces this one. */
+/* test_secrets - secrets are removed from the environment, and come back only for a program that replaces this one
+ * (exec). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +26,8 @@ static void a_secret_leaves_the_environment_and_its_memory(void **state)
 	assert_string_equal(secrets.text[SECRET_CACHE_KEY], "hmac:000102030405060708090a0b0c0d0e0f");
 	assert_null(secrets.text[SECRET_REMOTE]);
 	assert_null(getenv("REFTEST_CACHE_KEY"));
-	for (size_t i = 0; i < length; i++) /* the C library keeps the memory of a removed variable */
+	for (size_t i = 0; i < length; i++) /* the C library keeps the memory of a removed variable, so the secret must
+					     * be overwritten */
 		assert_int_equal(place[i], '\0');
 	secrets_put_back(&secrets);
 	assert_string_equal(getenv("REFTEST_CACHE_KEY"), "hmac:000102030405060708090a0b0c0d0e0f");

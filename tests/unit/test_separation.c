@@ -1,5 +1,6 @@
-/* test_separation - checks which cases of a task may move to an idle lane. Lanes share the cases of a slow definition
- * only if its reference keeps nothing between two cases. The verdicts are the same as with one lane. */
+/* test_separation - checks which cases of a task may move to an idle lane. Several lanes run the cases of a slow
+ * definition only if its reference keeps no data from one case to the next. The verdicts are the same as with one
+ * lane. */
 #include "tests/unit/pool_world.h"
 
 #include <math.h>
@@ -29,7 +30,7 @@ static void half_of_the_seconds_that_are_left_move(void **state)
 	struct queued *work = new_work(seconds, CASES), *part;
 
 	(void)state;
-	work->job = 1; /* runs now */
+	work->job = 1; /* the case with this index is running */
 	assert_true(separation_seconds(work) == 7);
 	part = separation_take(work);
 	assert_int_equal(work->task.job_count, 4);
@@ -107,8 +108,8 @@ static void a_task_may_forbid_it(void **state)
 
 /* ---- in a pool ---- */
 
-/* The source code of a slow reference that returns `value`. Unless the code in `more` keeps something, the reference
- * keeps nothing between two cases. */
+/* The source code of a slow reference that returns `value`. The reference keeps no data from one case to the next,
+ * unless the code in `more` does. */
 #define SLOW(more, value)                                                                                              \
 	"import torch\n" more "def run(hidden_states, weight):\n    x, w = hidden_states, weight\n"                     \
 	"    for i in range(1500):\n        torch.matmul(torch.ones(64, 64), torch.ones(64, 64))\n"                    \

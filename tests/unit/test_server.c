@@ -1,4 +1,4 @@
-/* test_server - the socket of a watcher: a watcher removes only its own socket. */
+/* test_server - the socket of a watcher: a watcher removes its own socket and no other. */
 #include "watcher/server.h"
 
 #include <setjmp.h>
@@ -117,7 +117,7 @@ static void that_of_another_watcher_in_the_same_folder_stays(void **state)
 	assert_true(has(w->root, "watch.sock"));
 }
 
-/* If files are polled, a cookie equal to the previous one would not be noticed. */
+/* Each cookie must differ from the previous one, because a watcher that polls would not notice an unchanged file. */
 static void each_cookie_differs(void **state)
 {
 	struct world *w = *state;

@@ -1,5 +1,5 @@
-/* test_settings - checks what a dataset may set in reftest.toml, the message for each mistake, and what only the
- * command line can set. */
+/* test_settings - checks what a dataset can set in reftest.toml, what only the command line can set, and the message
+ * for each mistake. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -102,7 +102,7 @@ static void mistakes_are_named_with_their_place(void **state)
 	expect_refused("device = 1979-05-27", "found a date or a time");
 }
 
-/* Settings that would start a program, send data elsewhere, use up the machine, or replace a ground truth. */
+/* Each of these settings would start a program, send data elsewhere, use up the machine, or replace a ground truth. */
 static void a_dataset_cannot_set_what_only_the_user_may(void **state)
 {
 	static const char *const refused[] = {"remote", "python", "exec", "jobs", "memory", "timeout", "repos", "isolation",
@@ -234,8 +234,8 @@ static void what_took_effect_is_described(void **state)
 	settings_free(s);
 }
 
-/* A bound in the file replaces the bound of the family, and a bound in the definition replaces the bound in the
- * file. */
+/* The tolerance in reftest.toml replaces the tolerance of the family, and the tolerance of the definition replaces
+ * both. */
 static void a_definition_has_the_last_word_on_its_bounds(void **state)
 {
 	const struct tolerance none = {-1, -1, -1};
@@ -262,14 +262,14 @@ static void a_definition_has_the_last_word_on_its_bounds(void **state)
 	assert_false(cases_have_dataset_bound(&options, &d));
 	d.tolerance.atol = -1;
 	assert_true(cases_have_dataset_bound(&options, &d));
-	options.tolerance.atol = 1e-4; /* --atol */
+	options.tolerance.atol = 1e-4; /* as with --atol 1e-4 */
 	assert_false(cases_have_dataset_bound(&options, &d));
 	options.tolerance.atol = -1;
 	output.dtype = DTYPE_FLOAT32;
 	assert_false(cases_have_dataset_bound(&options, &d));
 }
 
-/* Even in a text of the largest length, tables are not nested too deeply for the stack. */
+/* Even in a text of the largest allowed size, nested tables cannot overflow the stack. */
 static void deep_texts_are_refused_or_read(void **state)
 {
 	static char text[(16 << 10) + 2];

@@ -1,5 +1,5 @@
-/* test_settle - the watcher reports a changed file when its writer is done. A file that is closed and complete is
- * reported immediately, and any other file after a tenth of a second without a change. */
+/* test_settle - the watcher reports a changed file when its writer is done. If a file is closed and complete, it is
+ * reported immediately. Any other file is reported after a tenth of a second without a change. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 #include "watcher/fs/settle.h"
 
-/* Every file is complete except the one that `context` names. */
+/* Every file is complete, except the file whose name is `context`. */
 static bool complete(const char *path, void *context)
 {
 	return context == NULL || strcmp(path, context) != 0;

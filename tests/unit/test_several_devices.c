@@ -1,5 +1,5 @@
 /* test_several_devices - checks how the tasks of a run are spread over several devices, what happens if a device fails
- * or lacks memory, and that nothing is lost or reported twice. The devices are fakes that log what they are asked; the
+ * or lacks memory, and that no result is lost or reported twice. The devices are fakes that log their tasks, but the
  * last test has two real pools. */
 #include "tests/unit/pool_world.h"
 
@@ -12,15 +12,15 @@ enum { DEVICES = 3, TASKS = 24, JOBS = 4 };
 
 /* A fake device; the test decides the results of this device. */
 struct fake {
-	struct task tasks[TASKS]; /* as they were submitted */
+	struct task tasks[TASKS]; /* in the order in which they were submitted */
 	int task_count;
 	struct pool_result results[TASKS * JOBS]; /* results that are ready and not taken yet */
 	int ready, taken;
-	bool fails;      /* dispatch fails */
+	bool fails;      /* dispatch returns an error */
 	bool closed;
 	int dispatches;
-	int event;       /* its descriptor */
-	uint32_t layers; /* 0: not known */
+	int event;       /* the event descriptor of the device */
+	uint32_t layers; /* the layers of the sandbox; 0: not known */
 	struct verdict verdict;
 };
 
@@ -31,7 +31,7 @@ struct world {
 	const struct job *lists[TASKS][JOBS];
 	struct task tasks[TASKS];
 	struct arena arena;
-	int seen[TASKS][JOBS]; /* how many results of each job were returned */
+	int seen[TASKS][JOBS]; /* how many results of each job were returned to the caller */
 	int guards_closed;
 };
 
@@ -171,7 +171,7 @@ static int close_world(void **state)
 
 /* ---- what the tests ask of it ---- */
 
-/* Submits task number `number` with `jobs` jobs of `seconds` each. */
+/* Submits the task with this number, which has `jobs` jobs of `seconds` seconds each. */
 static void ask(struct world *w, int number, int jobs, double seconds)
 {
 	double *each = arena_array(&w->arena, JOBS, sizeof *each);
@@ -193,7 +193,7 @@ static void dispatch(struct world *w)
 		fail_msg("%s", err.text);
 }
 
-/* The device finishes a job of one of its tasks. */
+/* Lets the device finish a job of one of its tasks. */
 static void finish(struct world *w, int device, const struct task *task, int job, enum reason reason)
 {
 	struct fake *fake = &w->fakes[device];
@@ -203,7 +203,7 @@ static void finish(struct world *w, int device, const struct task *task, int job
 	fake->results[fake->ready++] = (struct pool_result){.owner = task->owner, .job = task->jobs[job], .verdict = verdict};
 }
 
-/* Takes all results, and counts them. */
+/* Takes all ready results. Returns their number. */
 static int take_all(struct world *w)
 {
 	struct pool_result result;
@@ -218,7 +218,7 @@ static int take_all(struct world *w)
 	return count;
 }
 
-/* All devices but the failed ones finish everything that they have, until nothing is pending. */
+/* Lets all devices that have not failed finish their jobs, until no job is pending. */
 static void finish_everything(struct world *w)
 {
 	int finished[DEVICES] = {0};
@@ -250,9 +250,9 @@ static void a_device_gets_a_task_when_it_has_room(void **state)
 		ask(w, i, 1, i);
 	assert_int_equal(w->fakes[0].task_count + w->fakes[1].task_count + w->fakes[2].task_count, 0);
 	dispatch(w);
-	assert_int_equal(w->fakes[0].task_count, 2); /* one task for the device's lane, and one that waits */
+	assert_int_equal(w->fakes[0].task_count, 2); /* one task runs in the device's only lane, and one waits */
 	assert_int_equal(w->fakes[1].task_count, 2);
-	assert_int_equal(w->fakes[2].task_count, 4); /* two tasks for the device's lanes, and two that wait */
+	assert_int_equal(w->fakes[2].task_count, 4); /* two tasks run in the device's two lanes, and two wait */
 	assert_int_equal(w->runner.calls->pending(w->runner.self), 12);
 	finish(w, 1, &w->fakes[1].tasks[0], 0, REASON_NONE);
 	assert_int_equal(take_all(w), 1);
@@ -283,7 +283,7 @@ static void the_longest_tasks_are_spread_first(void **state)
 	assert_ptr_equal(w->fakes[2].tasks[0].owner, &w->tasks[8]);
 	for (int d = 0; d < DEVICES; d++)
 		for (int i = 0; i < w->fakes[d].task_count; i++)
-			assert_true(w->fakes[d].tasks[i].seconds[0] >= 2); /* 0 and 1 wait */
+			assert_true(w->fakes[d].tasks[i].seconds[0] >= 2); /* the tasks of 0 and 1 seconds wait */
 	finish_everything(w);
 	expect_each_once(w, 9, 1);
 }
@@ -312,9 +312,9 @@ static void the_cases_of_a_device_that_fails_run_elsewhere(void **state)
 	for (int i = 0; i < 8; i++)
 		ask(w, i, JOBS, i);
 	dispatch(w);
-	finish(w, 0, &w->fakes[0].tasks[0], 1, REASON_NONE); /* taken before it fails */
+	finish(w, 0, &w->fakes[0].tasks[0], 1, REASON_NONE); /* this result is taken before the device fails */
 	take_all(w);
-	finish(w, 0, &w->fakes[0].tasks[0], 2, REASON_NONE); /* not taken yet */
+	finish(w, 0, &w->fakes[0].tasks[0], 2, REASON_NONE); /* this result is not taken before the device fails */
 	w->fakes[0].fails = true;
 	dispatch(w);
 	assert_string_equal(noted, "");
@@ -361,7 +361,8 @@ static void a_lack_of_memory_is_tried_on_another_device(void **state)
 	before = w->fakes[0].task_count == 1 ? 0 : 1;
 	assert_int_equal(w->fakes[before].tasks[0].job_count, 1);
 	assert_ptr_equal(w->fakes[before].tasks[0].jobs[0], &w->jobs[0][0]);
-	finish(w, before, &w->fakes[before].tasks[0], 0, REASON_MEMORY); /* no third attempt */
+	finish(w, before, &w->fakes[before].tasks[0], 0, REASON_MEMORY); /* after this second attempt there is no third
+									  * one */
 	assert_int_equal(take_all(w), 1);
 	expect_each_once(w, 1, 2);
 	assert_int_equal(w->runner.calls->pending(w->runner.self), 0);

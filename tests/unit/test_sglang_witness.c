@@ -1,5 +1,5 @@
-/* test_sglang_witness - SGLang's model file is searched for the layers of the mapping, under reftest's names and
- * SGLang's, and for layers that the mapping lacks. */
+/* test_sglang_witness - searches a model file of SGLang for the layers of reftest's mapping, under the names that
+ * reftest and SGLang use. Also searches for layers that the mapping does not have. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +40,7 @@ static void ask(const char *name, struct sglang_witness *out, struct arena *aren
 	model_close(&model);
 }
 
-/* Returns whether a sentence of the witness begins with `words`. */
+/* Returns true if a sentence of the witness begins with `words`. */
 static bool says(const struct sglang_witness *witness, const char *words)
 {
 	for (int i = 0; i < witness->disagreements.count; i++)
@@ -64,7 +64,7 @@ static void layers_have_other_names_in_some_files(void **state)
 	arena_free(&arena);
 }
 
-/* gate_up_proj begins with "gate", and is another module. */
+/* gate_up_proj is another module than gate, although its name begins with "gate". */
 static void a_longer_name_of_another_module_is_no_layer(void **state)
 {
 	struct arena arena = {0};
@@ -78,8 +78,8 @@ static void a_longer_name_of_another_module_is_no_layer(void **state)
 	arena_free(&arena);
 }
 
-/* The configuration of deepseek-v3 states q_lora_rank, so deepseek-v3 has no q_proj. Other models of the architecture
- * have a q_proj, so the report does not name q_proj as unknown. */
+/* The configuration of deepseek-v3 has q_lora_rank, so this model has no q_proj. Other models of the architecture do
+ * have one, so the report does not call q_proj unknown. */
 static void modules_of_other_models_and_parts_without_a_family_are_known(void **state)
 {
 	struct arena arena = {0};

@@ -1,4 +1,5 @@
-/* test_sha256 - the examples of FIPS 180-4, and inputs of lengths around a block's size compared with sha256sum. */
+/* test_sha256 - the examples of FIPS 180-4, and inputs of about the length of a block, whose digests are compared with
+ * sha256sum. */
 #include "base/sha256.h"
 
 #include <setjmp.h>

@@ -1,4 +1,5 @@
-/* test_shard - --shard: every case belongs to exactly one shard, which depends only on its subject. */
+/* test_shard - the option --shard: every case belongs to exactly one shard, which depends only on the subject of the
+ * case. */
 #include "engine/shard.h"
 
 #include <setjmp.h>
@@ -72,8 +73,7 @@ static void every_case_falls_to_exactly_one_shard(void **state)
 	assert_int_equal(first, last);
 }
 
-/* The shards of one run may be on different machines, so the shard of a subject must be the same on every machine and
- * in every version. */
+/* The shards of a run may be on different machines and versions, so the shard of a subject may never change. */
 static void the_shard_of_a_subject_is_written_in_stone(void **state)
 {
 	struct test_case items[4];
@@ -88,13 +88,15 @@ static void the_shard_of_a_subject_is_written_in_stone(void **state)
 			items[i] = (struct test_case){.id = "case", .job = &job};
 			items[i].subject.bytes[0] = (unsigned char)(i + 1);
 			items[i].subject.bytes[7] = (unsigned char)(10 * i);
-			items[i].subject.bytes[8] = 0xff; /* only the first eight bytes of the subject matter */
+			items[i].subject.bytes[8] = 0xff; /* must have no effect, because only the first eight bytes of
+							   * the subject count */
 		}
 		shard_filter(&(struct shard){number, 5}, "a", &cases);
 		for (int i = 0; i < cases.count; i++)
 			of[items[i].subject.bytes[0] - 1] = number;
 	}
-	/* 2^56 mod 5 is 1, so case i is in shard ((i + 1) + 10 i) mod 5, and the first shard has number 1 */
+	/* the first eight bytes are a big-endian number, and 2^56 mod 5 is 1, so case i is in shard ((i + 1) + 10 i)
+	 * mod 5 + 1 */
 	assert_int_equal(of[0], 2);
 	assert_int_equal(of[1], 3);
 	assert_int_equal(of[2], 4);

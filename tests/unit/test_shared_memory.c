@@ -1,4 +1,5 @@
-/* test_shared_memory - when the memory of an earlier runner is used again, and what the next runner finds in it. */
+/* test_shared_memory - when the memory of an earlier runner is used again, and what the next runner finds in this
+ * memory. */
 #include "workers/protocol/shared_memory.h"
 
 #include <setjmp.h>
@@ -34,7 +35,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Takes an arena of `bytes` bytes and returns the inode of its memfd, which says whether two arenas are the same
+/* Takes an arena of `bytes` bytes. Returns the inode of its memfd: two arenas with the same inode are the same
  * memory. */
 static ino_t take(struct shared_memory *shared, int64_t bytes)
 {
@@ -46,7 +47,7 @@ static ino_t take(struct shared_memory *shared, int64_t bytes)
 	return stat.st_ino;
 }
 
-/* Writes to all bytes of the memfd by its descriptor, as a runner can. */
+/* Writes to all bytes of the memfd through its descriptor, as a runner can do. */
 static void write_everywhere(struct shared_memory *shared)
 {
 	int fd = shared_memory_fd(shared);
@@ -96,7 +97,8 @@ static void memory_is_used_again_only_after_its_runner_is_gone(void **state)
 	shared_memory_forget(shared);
 }
 
-/* The first runner wrote to all of the memfd, also behind the bytes that its cases needed. The second needs less. */
+/* The first runner writes to the whole memfd, even to bytes that its cases do not need. The next runners need less
+ * memory. */
 static void the_next_runner_finds_zeros_and_no_larger_arena(void **state)
 {
 	struct shared_memory *shared = *state;
@@ -114,7 +116,7 @@ static void the_next_runner_finds_zeros_and_no_larger_arena(void **state)
 		assert_int_equal(stat.st_ino, first);
 		assert_int_equal(stat.st_size, 10 * MIB);
 		assert_int_equal(shared_memory_room(shared), i == 0 ? 10 * MIB : (needs[i] + MIB) / (2 * MIB) * (2 * MIB));
-		assert_int_equal(shared->id, id + (int)i + 1); /* the id is new, so the runner gets the memfd */
+		assert_int_equal(shared->id, id + (int)i + 1); /* the id changes, so the memfd is sent to the runner */
 		assert_all_zero(shared);
 		write_everywhere(shared);
 		shared_memory_retire(shared, FIRST + (int)i);
@@ -129,15 +131,16 @@ static void some_memory_is_not_kept(void **state)
 	struct shared_memory staged;
 	ino_t first = take(shared, 4 * MIB), other;
 
-	shared_memory_retire(shared, 0); /* a runner without a number */
+	shared_memory_retire(shared, 0); /* a runner without a number, so the memory is not kept */
 	assert_null(shared->retired);
 	first = take(shared, 40 * MIB);
 	shared_memory_retire(shared, FIRST);
 	shared_memory_release(shared, FIRST);
-	other = take(shared, 4 * MIB); /* clearing 40 MiB would take longer than allocating 4 MiB of new pages */
+	other = take(shared, 4 * MIB); /* the old memory is not used, because it would take longer to clear its 40 MiB
+				        * than to allocate 4 MiB of new pages */
 	assert_int_not_equal(other, first);
 	shared_memory_retire(shared, SECOND);
-	other = take(shared, 300 * MIB); /* too much to keep */
+	other = take(shared, 300 * MIB); /* this memory is too large to be kept */
 	shared_memory_retire(shared, SECOND);
 	assert_null(shared->retired);
 	shared_memory_open(&staged, shared->device, true);

@@ -1,5 +1,6 @@
 /* test_shared_options - checks how the options that several commands share become members of struct run_options: the
- * defaults, the conversions and the rules. Also compares lists of options and choices that are written twice. */
+ * defaults, the conversions and the rules. Some lists of options and choices exist in two files; the test compares the
+ * copies. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,7 +73,7 @@ static void an_option_reaches_the_run(void **state)
 	assert_string_equal(r.program.repos, "checkouts");
 }
 
-/* The ID says which cases must be made, whatever --sizes, --edge and --backward say. */
+/* An ID determines which cases are made, whatever --sizes, --edge and --backward say. */
 static void a_case_is_made_from_its_id(void **state)
 {
 	struct shared_options o = shared_options_default();
@@ -123,7 +124,7 @@ static void options_that_change_a_case_are_repeated(void **state)
 	arena_free(&arena);
 }
 
-/* Returns the words of a list of python/reftest_ray, with a space before and after each. */
+/* Returns the words of a list in python/reftest_ray, with spaces around each word. */
 static const char *coordinator_list(const char *name, struct arena *arena)
 {
 	struct buf text = {0};
@@ -157,8 +158,8 @@ static bool has_option(const struct command *command, const char *word)
 	return false;
 }
 
-/* The coordinator of a fleet sets --root, --device and --jobs of `work` itself. Every other option of `work` is also an
- * option of `verify`, and the coordinator passes it on. */
+/* The coordinator of a fleet sets the options --root, --device and --jobs of `work` itself. Each other option of `work`
+ * is also an option of `verify`, and the coordinator passes it on to the workers. */
 static void the_coordinator_of_a_fleet_passes_every_option_of_work_on(void **state)
 {
 	static const char own[] = " --root --device --jobs ";

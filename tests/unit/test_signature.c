@@ -1,5 +1,5 @@
-/* test_signature - the signature of a verdict covers every part on which a run depends. A verdict without a signature,
- * or with another kind of signature, is rejected. */
+/* test_signature - a signature covers every part of a verdict that a run uses. A verdict without a signature, or with
+ * another kind of signature than expected, is rejected. */
 #include "remote/signature.h"
 
 #include <limits.h>
@@ -63,7 +63,7 @@ static void whatever_decides_is_signed(void **state)
 	}
 }
 
-/* If a part of a record is replaced, neither the record's signature nor the checksum of its line is valid any more. */
+/* A record with a replaced part has a wrong signature, and its line has a wrong checksum. */
 static void an_edited_containment_is_noticed(void **state)
 {
 	static const char old[] = "\"containment\": \"files,disk\"", new[] = "\"containment\": \"full\"      ";
@@ -116,7 +116,7 @@ static void no_signature_and_another_kind_of_one_are_refused(void **state)
 	assert_true(strstr(err.text, "not signed") != NULL);
 	signature_sign(hmac, &one);
 	assert_int_equal(signature_check(pair, &one, &err), -1);
-	one.signature_kind = SIGNATURE_ED25519; /* the record names the expected kind */
+	one.signature_kind = SIGNATURE_ED25519; /* the record now claims to have the expected kind of signature */
 	assert_int_equal(signature_check(pair, &one, &err), -1);
 	one.signature_kind = SIGNATURE_HMAC_SHA256;
 	one.signature_length = 0;
@@ -150,7 +150,7 @@ int main(void)
 	};
 	char folder[PATH_MAX];
 
-	/* The library is in the build folder, two folders above this test program. */
+	/* the signing library is in the build folder, two folders above this test program */
 	if (file_program_directory(folder, sizeof folder - 6, NULL) == 0)
 		setenv("REFTEST_KERNELS", strcat(folder, "/../.."), 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);

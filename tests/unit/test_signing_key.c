@@ -1,5 +1,5 @@
-/* test_signing_key - signing keys: the published test vectors hold, new keys work, and a message about a wrong key
- * never shows the key. */
+/* test_signing_key - signing keys: the signatures equal published test vectors, new keys work, and a message about a
+ * wrong key does not show the key. */
 #include "remote/signing_key.h"
 
 #include <fcntl.h>
@@ -26,8 +26,8 @@ static struct signing_key *open_key(const char *text)
 	return signer;
 }
 
-/* RFC 4231, case 1: the key is twenty bytes of 0x0b, and the text "Hi There". (The key of case 2 has only four
- * bytes.) */
+/* Test case 1 of RFC 4231: the key is twenty bytes of 0x0b, and the text is "Hi There". (The key of case 2 has only
+ * four bytes, and reftest needs 16.) */
 static void hmac_is_that_of_rfc_4231(void **state)
 {
 	static const unsigned char right[32] = {0xb0, 0x34, 0x4c, 0x61, 0xd8, 0xdb, 0x38, 0x53, 0x5c, 0xa8, 0xaf,
@@ -43,7 +43,7 @@ static void hmac_is_that_of_rfc_4231(void **state)
 	signing_key_close(signer);
 }
 
-/* RFC 8032, 7.1, test 2: one byte, 0x72. */
+/* Test 2 of RFC 8032, section 7.1: the message is the byte 0x72. */
 static void ed25519_is_that_of_rfc_8032(void **state)
 {
 	static const char secret[] = "ed25519:4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb";
@@ -146,7 +146,7 @@ static void what_is_no_key_gets_a_sentence_that_does_not_show_it(void **state)
 	    "rsa:abad1deaabad1deaabad1deaabad1dea",
 	    "abad1deaabad1deaabad1deaabad1dea",
 	    "/dev/null",
-	    "hmac:abad1dea/abad1dea+abad1dea=", /* the key is in base64, so it may contain a / */
+	    "hmac:abad1dea/abad1dea+abad1dea=", /* a key is in base64, so it may contain the character / */
 	    "/dev/null/abad1dea",
 	};
 
@@ -172,7 +172,7 @@ int main(void)
 	};
 	char folder[PATH_MAX];
 
-	/* The library is in the build folder, two folders above this test program. */
+	/* the signing library is in the build folder, two folders above this test program */
 	if (file_program_directory(folder, sizeof folder - 6, NULL) == 0)
 		setenv("REFTEST_KERNELS", strcat(folder, "/../.."), 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
-/* test_simple_gla - simple_gla: each head has a gate, possibly constant, and tokens only add to the state. */
+/* test_simple_gla - tests the family simple_gla, in which each head has a gate, which may be constant, and tokens only
+ * add to the state. */
 #include "tests/unit/recurrence_family.h"
 
 extern const struct op simple_gla_op;

@@ -28,7 +28,7 @@ static const struct op_problem problems[] = {
 
 enum mistake {
 	NONE,
-	RECIPROCAL, /* not a mistake: the logits are multiplied by 1 / T instead of divided by T */
+	RECIPROCAL, /* a correct way: the logits are multiplied by 1 / T instead of divided by T */
 	MAX_KEPT,
 	BASE_TWO,
 	OVER_THE_BATCH,
@@ -120,7 +120,7 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 static const struct {
 	enum mistake mistake;
 	const char *name;
-	int problems; /* one bit for each problem in which this way is a mistake */
+	int problems; /* bit p is set if this is a mistake in problem p */
 } mistakes[] = {
     {MAX_KEPT, "largest not taken off", 31},
     {BASE_TWO, "powers of two", 31},
@@ -193,7 +193,8 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 	(void)state;
 	for (int i = 0; i < COUNT(cases); i++)
 		assert_refused(&softmax_op, &cases[i], parts[i]);
-	assert_int_equal(sampling_op.match(&problems[1], &why), -1); /* op_find tries sampling before softmax */
+	assert_int_equal(sampling_op.match(&problems[1], &why), -1); /* op_find tries the family sampling first, which
+								      * must not match */
 	assert_inputs_follow_the_seed(&softmax_op, &problems[1], SIZE_MEDIUM);
 }
 

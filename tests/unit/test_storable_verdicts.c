@@ -1,5 +1,5 @@
 /* test_storable_verdicts - which verdicts equal cases may share, and which verdicts of a definition may be stored after
- * its cases ran. */
+ * all its cases ran. */
 #include "engine/storable_verdicts.h"
 
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-/* If the tensor file that one definition names has a problem, this does not affect another definition with an equal
+/* A problem with a tensor file affects only the definition that names the file, not another definition with an equal
  * case. */
 static void a_problem_of_one_tensor_file_is_not_shared(void **state)
 {

@@ -1,4 +1,5 @@
-/* test_store - the store finds each verdict that was put, by subject, by case and by path, with the newest one last. */
+/* test_store - the store finds each stored verdict by its subject, its case or its path, and returns the newest verdict
+ * last. */
 #include "tests/unit/store_world.h"
 
 /* --- finding verdicts --------------------------------------------------------------------------------------------- */
@@ -57,14 +58,14 @@ static void nothing_leaks_over_exec(void **state)
 
 static void verdicts_on_one_subject_come_newest_last(void **state)
 {
-	static const int order[] = {5, 2, 9, 1, 7, 2, 8}; /* the verdict with witness 2 is put again later */
+	static const int order[] = {5, 2, 9, 1, 7, 2, 8}; /* the verdict with witness 2 is put twice */
 	static const int expected[] = {5, 9, 1, 7, 2, 8};
 	struct place *p = *state;
 	struct store *store = open_here(p);
 	const struct stored_verdict *found;
 	struct digest subject = number_digest(100), other = number_digest(101);
 
-	for (size_t i = 0; i < 7; i += i < 4 ? 1 : 3) { /* 1 + 1 + 1 + 1 + 3 verdicts */
+	for (size_t i = 0; i < 7; i += i < 4 ? 1 : 3) { /* puts 1 + 1 + 1 + 1 + 3 verdicts */
 		struct store_put puts[3];
 		int count = i < 4 ? 1 : 3;
 
@@ -115,7 +116,7 @@ static void the_latest_of_a_case_moves_without_a_verdict(void **state)
 	size_t length;
 
 	assert_int_equal(store_verdict(store, &subject, &witness, &p->arena, &text, &length, &p->err), CACHE_MISS);
-	assert_int_equal(get_number(p, store, 1, 10), CACHE_HIT); /* the older verdict stays in the store */
+	assert_int_equal(get_number(p, store, 1, 10), CACHE_HIT); /* an older verdict is still in the store */
 	store_close(store);
 }
 
@@ -213,7 +214,7 @@ static struct file_entry file_entry(struct place *p, const char *path, int numbe
 		    .errors = 4,
 		    .skipped = 5,
 		    .invalid = UINT32_MAX,
-		    .checked = number % 4 == 0 ? 6 : 0, /* rows without checked cases have another form */
+		    .checked = number % 4 == 0 ? 6 : 0, /* a row without checked cases is stored in another format */
 		    .elements = UINT64_MAX,
 		};
 	return entry;
@@ -295,7 +296,8 @@ static void files_can_be_visited_one_by_one(void **state)
 	store_close(store);
 }
 
-/* Two visitors see all rows, each in order, whatever lies below, in and above the prefix. A damaged row is counted. */
+/* store_each_file_apart passes the rows below the prefix to one visitor and all other rows to another, each in order. A
+ * damaged row is counted. */
 static void the_rows_below_a_prefix_can_be_visited_apart(void **state)
 {
 	static const char *const prefixes[] = {"a/", "b/", "c/", "b/4", "0/", "d/"};
@@ -354,7 +356,8 @@ static void a_damaged_row_of_a_file_is_passed_over_and_counted(void **state)
 		entries[i] = file_entry(p, arena_printf(&p->arena, "%d", i), i);
 	assert_int_equal(store_put_files(store, entries, 3, NULL, 0, &p->err), 0);
 	store_close(store);
-	char *bytes = slurp(p, &length), *row = memmem(bytes, length, "rftr\1\0\4\0", 8); /* one of three rows */
+	char *bytes = slurp(p, &length), *row = memmem(bytes, length, "rftr\1\0\4\0", 8); /* damages one of three
+											   * rows */
 
 	assert_non_null(row);
 	scribble(p, row - bytes + 30, "!", 1);
@@ -412,15 +415,17 @@ static void a_file_is_believed_only_if_it_had_been_still_when_it_was_read(void *
 	(void)state;
 	assert_true(file_seen_holds(&seen, &stat));
 	seen.read_ns--;
-	assert_false(file_seen_holds(&seen, &stat)); /* the stat was read too soon after the file was written */
+	assert_false(file_seen_holds(&seen, &stat)); /* the stat was read so soon after a write that a later write could
+						      * have the same time */
 	seen.read_ns = now + racy;
 	stat.ctime_ns = seen.stat.ctime_ns = now + 1;
-	assert_false(file_seen_holds(&seen, &stat)); /* another file replaced it, or the mtime was set back */
+	assert_false(file_seen_holds(&seen, &stat)); /* the ctime is newer than the mtime: another file replaced this
+						      * one, or its mtime was set back */
 	seen.read_ns = now - second;
-	assert_false(file_seen_holds(&seen, &stat)); /* the mtime is in the future */
+	assert_false(file_seen_holds(&seen, &stat)); /* the times of the file are in the future */
 	seen.read_ns = INT64_MAX;
 	stat.mtime_ns = seen.stat.mtime_ns = stat.ctime_ns = seen.stat.ctime_ns = INT64_MIN;
-	assert_true(file_seen_holds(&seen, &stat)); /* no overflow */
+	assert_true(file_seen_holds(&seen, &stat)); /* the difference of the extreme times does not overflow */
 }
 
 static void any_difference_of_stat_is_a_change(void **state)

@@ -1,5 +1,5 @@
-/* test_store_damage - a damaged record is never returned, and neither a broken file, a full disk nor a read-only folder
- * loses a stored verdict. */
+/* test_store_damage - a damaged record is never returned, and no stored verdict is lost because of a broken file, a
+ * full disk or a read-only folder. */
 #include "tests/unit/store_world.h"
 
 #include <sched.h>
@@ -57,7 +57,7 @@ static bool opening_checks_the_pages(struct place *p)
 	return stats.checked;
 }
 
-/* Sets the times of the file `clean` to `seconds` from now. */
+/* Sets the times of the file `clean` to `seconds` seconds from now. */
 static void date_clean(const struct place *p, time_t seconds)
 {
 	struct timespec times[2];
@@ -75,9 +75,9 @@ static void a_file_is_trusted_without_a_look_only_as_it_was_left(void **state)
 	fill(p, 5, 10);
 	date_clean(p, 10);
 	assert_false(opening_checks_the_pages(p));
-	date_clean(p, -10); /* too soon after the last commit: the file might have changed within the same clock tick */
+	date_clean(p, -10); /* the file may have changed in the same clock tick as the last commit, so it is checked */
 	assert_true(opening_checks_the_pages(p));
-	date_clean(p, 10); /* after a check, the file is trusted as after a commit */
+	date_clean(p, 10); /* a check has the same effect as a commit: the file is trusted afterwards */
 	assert_false(opening_checks_the_pages(p));
 	struct stat st;
 
@@ -95,7 +95,7 @@ static void a_file_is_trusted_without_a_look_only_as_it_was_left(void **state)
 	assert_true(opening_checks_the_pages(p));
 }
 
-/* Opens the store: the damaged file must have been set aside, and the new store must work. */
+/* Opens the store, and checks that the damaged file was set aside and that the new store works. */
 static void assert_set_aside(struct place *p, int times)
 {
 	char aside[64];
@@ -153,7 +153,7 @@ static void a_truncated_file_is_set_aside_wherever_it_was_cut(void **state)
 }
 
 /* Whole pages are overwritten by zeros, by noise, and by other pages of the same file. The store never crashes, and
- * every verdict found is right. */
+ * every verdict that is found is right. */
 static void damaged_pages_never_crash_and_never_give_a_wrong_verdict(void **state)
 {
 	struct place *p = *state;
@@ -221,7 +221,7 @@ static void a_file_of_another_lmdb_is_set_aside(void **state)
 	struct place *p = *state;
 
 	fill(p, 1, 10);
-	scribble(p, 16 + 4, "\2\0\0\0", 4); /* the data format number in both page heads */
+	scribble(p, 16 + 4, "\2\0\0\0", 4); /* writes another format number to both meta pages */
 	scribble(p, (off_t)page_size() + 16 + 4, "\2\0\0\0", 4);
 	assert_set_aside(p, 1);
 }
@@ -356,8 +356,8 @@ static void limit_file_size(rlim_t bytes)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-/* A limit on the size of the file simulates a full disk. The test tries limits from the present size of the file up to
- * ten pages more. */
+/* A limit on the size of the file simulates a full disk. The limits range from the present size of the file to ten
+ * pages more. */
 static void a_full_disk_loses_nothing_and_says_so(void **state)
 {
 	struct place *p = *state;
@@ -383,7 +383,7 @@ static void a_full_disk_loses_nothing_and_says_so(void **state)
 		}
 		assert_there(p, store, 0, kept, 2000);
 		limit_file_size(RLIM_INFINITY);
-		assert_int_equal(put_number(p, store, kept++, 2000), 0); /* the limit is gone */
+		assert_int_equal(put_number(p, store, kept++, 2000), 0); /* without the limit, the store works again */
 		assert_true(store_writable(store));
 		assert_there(p, store, 0, kept, 2000);
 		store_close(store);
@@ -409,7 +409,7 @@ static void a_disk_too_full_to_begin_a_store_is_a_sentence(void **state)
 			assert_non_null(strstr(p->err.text, "cannot be"));
 		store_close(store);
 	}
-	struct store *store = open_here(p); /* every half-done change is repaired */
+	struct store *store = open_here(p); /* opening the store repairs every interrupted change */
 
 	assert_int_equal(put_number(p, store, 1, 10), 0);
 	assert_there(p, store, 1, 2, 10);
@@ -436,7 +436,8 @@ static int use_full_disk(struct place *p)
 
 	while (write(fd, block, sizeof block) > 0)
 		;
-	/* lock.mdb is missing, as after a restore: mapping a new one must not kill the process */
+	/* deletes lock.mdb, as if the cache had been restored from a backup: the disk has no room for a new one, and
+	 * this must not kill the process */
 	if (unlink(in(p, "cache/lock.mdb")) != 0)
 		return 2;
 	while (write(fd, block, sizeof block) > 0)
@@ -492,7 +493,7 @@ static void a_store_removed_under_a_running_process_is_begun_anew(void **state)
 
 static void the_map_grows_with_what_is_kept(void **state)
 {
-	enum { ROWS = 40, BYTES = 1 << 20 }; /* 40 MiB, more than LMDB's first map */
+	enum { ROWS = 40, BYTES = 1 << 20 }; /* 40 MiB in total, which is more than LMDB's first memory map */
 	struct place *p = *state;
 	struct store *store = open_here(p);
 

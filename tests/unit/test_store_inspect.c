@@ -1,5 +1,5 @@
-/* test_store_inspect - `cache check` finds any single changed byte of any record, in its key or its value. The test
- * gets the addresses of the records from LMDB. So no record is left out, and no free page counts as a record. */
+/* test_store_inspect - `cache check` finds any single changed byte of any record, in its key or its value. LMDB tells
+ * the test where the records are, so no record is missed, and no free page counts as a record. */
 #include "tests/unit/program_world.h"
 
 #include <lmdb.h>
@@ -27,7 +27,8 @@ static void add_range(struct ranges *ranges, const MDB_val *value)
 	ranges->items[ranges->count++] = (struct range){(const char *)value->mv_data - ranges->map, value->mv_size};
 }
 
-/* Visits the records of one table. In LMDB's main table, the entries for other tables are skipped. */
+/* Visits the records of one table. LMDB's main table also has an entry for each other table, and these entries are
+ * skipped. */
 static int walk_table(struct ranges *ranges, MDB_txn *txn, const char *name)
 {
 	MDB_cursor *cursor;
@@ -46,7 +47,7 @@ static int walk_table(struct ranges *ranges, MDB_txn *txn, const char *name)
 	return (ranges->count - before) / 2;
 }
 
-/* The address at which this process has mapped the data file. */
+/* Returns the address at which this process has mapped the data file. */
 static const char *mapped_at(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");

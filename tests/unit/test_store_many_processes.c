@@ -1,6 +1,7 @@
-/* test_store_many_processes - sixty-four processes use one store at once: they put, read, merge, export and sweep.
- * Meanwhile the file grows and is replaced by a smaller one, and some processes are killed. No stored verdict is lost,
- * none is wrong, and every process ends. fsync is not executed, so the processes wait only for processors and locks. */
+/* test_store_many_processes - sixty-four processes use one store at the same time: they put, read, merge, export and
+ * sweep. Meanwhile the file grows and is replaced by a smaller one, and some processes are killed. No stored verdict is
+ * lost, no verdict is wrong, and every process ends. fsync does nothing in this test, so the processes wait only for
+ * processors and locks. */
 #include "cache/store.h"
 
 #include <ftw.h>
@@ -21,7 +22,8 @@
 
 enum { PROCESSES = 64, ROUNDS = 24, ALL = PROCESSES * ROUNDS, DAY = 86400, LIMIT_S = 240 };
 
-static volatile char *acked; /* one byte for each of ALL verdicts, shared by all processes */
+static volatile char *acked; /* one byte for each of ALL verdicts, in memory that all processes share; 1: the verdict is
+			      * stored */
 
 __attribute__((visibility("default"))) int fdatasync(int fd)
 {
@@ -49,7 +51,7 @@ static unsigned draw(struct actor *a)
 	return (a->noise = a->noise * 1664525 + 1013904223) >> 8;
 }
 
-/* Verdicts with numbers from ALL on are old, so sweeping removes them. */
+/* Verdicts with numbers from ALL on are dated long ago, so sweeping removes them. */
 static struct store_put put_of(struct actor *a, int number)
 {
 	bool old = number >= ALL;
@@ -136,8 +138,8 @@ static void export(struct actor *a)
 		give_up(a, "export");
 }
 
-/* The work of one process. Of every eight processes, one dies in the middle of its work, and another opens the store
- * anew in each round, as verify does. */
+/* The work of one process. Of eight processes, one dies in the middle of its work, and another one opens the store
+ * again in each round, as `verify` does. */
 static void act(struct actor *a)
 {
 	alarm(LIMIT_S);
@@ -159,8 +161,8 @@ static void act(struct actor *a)
 			sweep(a);
 		if (a->number % 16 == 6 && round % 12 == 11)
 			export(a);
-		/* A process that still has the replaced file open sees the verdicts of other processes only after its
-		 * next write. But the process must see its own verdicts immediately. */
+		/* After the file has been replaced, a process sees the verdicts of other processes only after its next
+		 * write, but must see its own verdicts immediately. */
 		look(a, a->number * ROUNDS + (int)(draw(a) % (unsigned)(round + 1)));
 		arena_free(&a->arena);
 	}

@@ -1,6 +1,6 @@
-/* test_store_merge_and_gc - merging, sweeping and compaction of a store. Of equal verdicts the newest stays, and
- * verdicts in use are not swept. A smaller file can replace the old one while another process writes to the store.
- * Every changed byte that matters is found. */
+/* test_store_merge_and_gc - merging, sweeping and compaction of a store. Of several verdicts with the same key, the
+ * newest stays. Verdicts in use are not swept. A smaller file can replace the file of the store while another process
+ * writes to the store. Every changed byte that matters is found. */
 #include "cache/store.h"
 
 #include <fcntl.h>
@@ -24,8 +24,8 @@
 enum { DAY = 86400 };
 
 struct place {
-	const char *containment; /* containment of the verdicts that put_of makes */
-	const char *driver;	 /* GPU driver of these verdicts */
+	const char *containment; /* the containment of the verdicts that put_of makes */
+	const char *driver;	 /* the GPU driver of these verdicts */
 	double margin;
 	char root[128], file[160];
 	struct err err;
@@ -81,8 +81,8 @@ static int place_remove(void **state)
 	return 0;
 }
 
-/* A verdict on subject `number`, computed with version `torch` of torch. The run took `seconds`, and the verdict is
- * dated `made`. */
+/* Builds a verdict on subject `number`, computed with version `torch` of torch. Its case ran for `seconds` seconds, and
+ * its date is `made`. */
 static struct store_put put_of(struct place *p, int number, const char *torch, double seconds, int64_t made)
 {
 	const struct output_verdict output = {.name = "output", .metrics = {.elements = 1, .hits = 1, .margin = p->margin}};
@@ -148,7 +148,7 @@ static void merge(struct place *p, int number, const char *torch, double seconds
 	assert_int_equal(store_merge(p->store, &record, 1, merged, &p->err), 0);
 }
 
-/* Reads the seconds of the verdicts on the subject, newest last. */
+/* Reads the seconds of the verdicts on a subject, from the oldest to the newest. */
 static int seconds_of(struct place *p, int number, double seconds[4])
 {
 	struct store_put put = put_of(p, number, "1", 0, 0);
@@ -174,9 +174,9 @@ static void of_equal_keys_the_newest_stays(void **state)
 	struct store_merged merged = {0};
 
 	put(p, 1, "2.1", 10, p->now - 100);
-	merge(p, 1, "2.1", 20, p->now - 200, &merged); /* older */
+	merge(p, 1, "2.1", 20, p->now - 200, &merged); /* a verdict that is older than the stored one */
 	expect_seconds(p, 1, 10);
-	merge(p, 1, "2.1", 30, p->now - 100, &merged); /* equally new */
+	merge(p, 1, "2.1", 30, p->now - 100, &merged); /* a verdict with the same date as the stored one */
 	expect_seconds(p, 1, 10);
 	merge(p, 1, "2.1", 40, p->now - 50, &merged);
 	expect_seconds(p, 1, 40);
@@ -185,7 +185,7 @@ static void of_equal_keys_the_newest_stays(void **state)
 	assert_true(merged.taken == 1 && merged.replaced == 1 && merged.kept == 2);
 }
 
-/* A verdict with full containment is not replaced by a verdict with open gaps, even if the verdict with open gaps is
+/* A verdict with full containment is not replaced by a verdict with gaps in its containment, even if that one is
  * newer. */
 static void the_better_contained_verdict_stays(void **state)
 {
@@ -201,7 +201,8 @@ static void the_better_contained_verdict_stays(void **state)
 		expect_seconds(p, i, 10);
 	}
 	put(p, 7, "2.1", 10, p->now - 100);
-	merge(p, 7, "2.1", 20, p->now - 50, &merged); /* both verdicts are equally weak, so the newer one counts */
+	merge(p, 7, "2.1", 20, p->now - 50, &merged); /* both verdicts have the same gaps in their containment, so the
+						       * newer one stays */
 	expect_seconds(p, 7, 20);
 	p->containment = "full";
 	merge(p, 7, "2.1", 30, p->now - 200, &merged);
@@ -217,7 +218,7 @@ static struct store_put on_driver(struct place *p, const char *driver, double ma
 	return put_of(p, 1, "2.13", 1, 0);
 }
 
-/* Expects one verdict on subject 1, with the driver `driver`. `others` lists the margins of other drivers, as in
+/* Checks that subject 1 has one verdict, with the driver `driver`. `others` lists the margins with other drivers, as in
  * "550:0.25 ". */
 static void expect_drivers(struct place *p, const char *driver, const char *others)
 {
@@ -236,8 +237,8 @@ static void expect_drivers(struct place *p, const char *driver, const char *othe
 	buf_free(&text);
 }
 
-/* The driver is no part of the key: verdicts on different drivers replace each other, and the margins of all drivers
- * stay. */
+/* The driver is not a part of the key. A verdict with another driver replaces the stored one, and the margins with all
+ * drivers stay. */
 static void margins_on_other_drivers_stay(void **state)
 {
 	struct place *p = *state;
@@ -247,14 +248,15 @@ static void margins_on_other_drivers_stay(void **state)
 	on_driver(p, "550", 0.25);
 	put(p, 1, "2.13", 1, day);
 	expect_drivers(p, "550", "");
-	on_driver(p, "550", 0.375); /* the same driver again */
+	on_driver(p, "550", 0.375); /* again with the driver of the first verdict */
 	put(p, 1, "2.13", 1, day + 1);
 	expect_drivers(p, "550", "");
 	on_driver(p, "570", 0.5);
 	put(p, 1, "2.13", 1, day + 2);
 	expect_drivers(p, "570", "550:0.375 ");
 
-	/* A newer verdict that is merged in replaces the stored verdict. An older verdict only adds its margin. */
+	/* If a merged verdict is newer than the stored one, it replaces the stored one. If it is older, only its margin
+	 * is added. */
 	on_driver(p, "580", 0.75);
 	merge(p, 1, "2.13", 1, day + 4, &merged);
 	expect_drivers(p, "580", "550:0.375 570:0.5 ");
@@ -262,12 +264,12 @@ static void margins_on_other_drivers_stay(void **state)
 	merge(p, 1, "2.13", 1, day + 3, &merged);
 	assert_true(merged.replaced == 1 && merged.kept == 1);
 	expect_drivers(p, "580", "550:0.375 570:0.5 560:4 ");
-	on_driver(p, "570", 8); /* this verdict is older than the known margin of its driver */
+	on_driver(p, "570", 8); /* older than the known margin with this driver, so its margin is ignored */
 	merge(p, 1, "2.13", 1, day, &merged);
 	expect_drivers(p, "580", "550:0.375 570:0.5 560:4 ");
 
-	/* Older versions of reftest do not store the driver. A verdict by an older version has an unknown driver, and
-	 * keeps the margins of all drivers. */
+	/* Older versions of reftest do not store the driver. A verdict from an older version has no known driver, and
+	 * the margins with all drivers stay. */
 	p->driver = NULL;
 	put(p, 1, "2.13", 1, day + 5);
 	expect_drivers(p, "none", "550:0.375 570:0.5 560:4 580:0.75 ");
@@ -301,13 +303,13 @@ static void a_clock_that_was_ahead_wins_once_at_most(void **state)
 	struct store_merged merged = {0};
 
 	put(p, 1, "2.1", 10, p->now + 1000 * DAY);
-	/* both verdicts are dated in the future, so the one that is stored already stays */
+	/* both verdicts have dates in the future, so the stored one stays */
 	merge(p, 1, "2.1", 20, p->now + 2000 * DAY, &merged);
 	expect_seconds(p, 1, 10);
 	assert_true(merged.kept == 1);
 }
 
-/* A verdict that is merged in does not become the newest by arriving last: the verdict's date counts. */
+/* A merged verdict does not become the newest because it arrives last: its date decides. */
 static void verdicts_of_one_subject_stay_in_the_order_of_their_making(void **state)
 {
 	struct place *p = *state;
@@ -359,7 +361,7 @@ static void what_is_exported_is_imported(void **state)
 
 	for (int i = 0; i < 50; i++)
 		put(p, i, i % 2 ? "2.1" : "2.2", i, p->now - i);
-	put(p, 7, "2.9", 70, p->now - 2); /* a second verdict on a subject; `latest` names only this one */
+	put(p, 7, "2.9", 70, p->now - 2); /* a second verdict on this subject; `latest` names only the newer one */
 	assert_int_equal(export_verdicts(p->store, p->file, NULL, &out, &p->err), 0);
 	assert_true(out.verdicts == 51 && out.left_out == 0);
 	snprintf(q.root, sizeof q.root, "%.100s/other", p->root);
@@ -413,14 +415,14 @@ static void what_is_needed_or_young_stays(void **state)
 	put(p, 4, "2.1", 1, p->now - 29 * DAY);
 	put(p, 5, "2.1", 1, p->now);
 	assert_int_equal(sweep(p, &needed.subject, 1, &definition, 1, 30, true).verdicts, 1);
-	assert_true(there(p, 3)); /* gc was a dry run */
+	assert_true(there(p, 3)); /* gc was a dry run, so the verdict is still there */
 	struct store_swept swept = sweep(p, &needed.subject, 1, &definition, 1, 30, false);
 
 	assert_true(swept.verdicts == 1 && swept.latest == 1 && swept.damaged == 0);
 	assert_true(there(p, 1) && there(p, 2) && !there(p, 3) && there(p, 4) && there(p, 5));
 }
 
-/* The date of the newest verdict, not the clock, decides which verdicts are old. */
+/* A verdict is old compared with the date of the newest verdict, not compared with the clock. */
 static void nothing_grows_old_while_nobody_looks(void **state)
 {
 	struct place *p = *state;
@@ -428,7 +430,7 @@ static void nothing_grows_old_while_nobody_looks(void **state)
 	put(p, 1, "2.1", 1, p->now - 1010 * DAY);
 	put(p, 2, "2.1", 1, p->now - 1000 * DAY);
 	assert_int_equal(sweep(p, NULL, 0, NULL, 0, 30, false).verdicts, 0);
-	put(p, 3, "2.1", 1, p->now + 1000 * DAY); /* a date in the future, as if the clock had jumped ahead and back */
+	put(p, 3, "2.1", 1, p->now + 1000 * DAY); /* dated in the future, as if the clock had jumped ahead and back */
 	assert_int_equal(sweep(p, NULL, 0, NULL, 0, 30, false).verdicts, 0);
 	assert_true(there(p, 1) && there(p, 2) && there(p, 3));
 }
@@ -464,7 +466,7 @@ static void put_bulk(struct place *p, int from, int to, size_t size, int64_t mad
 	}
 }
 
-/* A process keeps the old file open, and writes to the store after another file has replaced it. */
+/* A process still has the old file open after another file has replaced it. Its next write goes to the new file. */
 static void a_smaller_file_takes_its_place_and_no_writer_loses(void **state)
 {
 	struct place *p = *state;
@@ -566,7 +568,7 @@ static bool all_right(struct place *p)
 	return right;
 }
 
-/* Returns true if the bytes around `at` are all zeros. */
+/* Returns true if 64 bytes around `at` are all zeros. */
 static bool is_empty_room(int fd, off_t at)
 {
 	static const char zeros[64];
@@ -582,7 +584,8 @@ static void every_changed_byte_is_found_or_does_not_matter(void **state)
 	char path[200];
 	struct stat st;
 	int seen = 0, harmless = 0;
-	size_t rows = 0; /* bytes of keys and records; a record's frame takes 20 bytes, a key of two digests 32 */
+	size_t rows = 0; /* the number of bytes in keys and records, where a record has a frame of 20 bytes and a key of
+			  * two digests has 32 */
 
 	for (int i = 0; i < 3; i++) {
 		struct store_put row = put(p, i, "2.1", i + 0.5, 1000 + i);
@@ -602,7 +605,8 @@ static void every_changed_byte_is_found_or_does_not_matter(void **state)
 
 		assert_int_equal(pread(fd, &was, 1, at), 1);
 		if (at % 61 != 0 && is_empty_room(fd, at))
-			continue; /* in unused parts of the file, only every 61st byte is changed */
+			continue; /* if only zeros are near, one byte in 61 is tried, because this part of the file is
+				   * unused */
 		is = was ^ (unsigned char)(1u << at % 8);
 		assert_int_equal(pwrite(fd, &is, 1, at), 1);
 		if (found(p))

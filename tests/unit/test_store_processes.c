@@ -1,6 +1,6 @@
-/* test_store_processes - neither a process that writes at the same time nor one that is killed loses a stored verdict.
+/* test_store_processes - no stored verdict is lost because another process writes at the same time or is killed.
  *
- * LMDB forbids that a handle is used after a fork, so every other process here is forked before it opens the store. */
+ * LMDB does not allow the use of a handle after a fork, so each child process is forked before the store is opened. */
 #include "tests/unit/store_world.h"
 
 #include <signal.h>
@@ -8,7 +8,7 @@
 
 /* --- Other processes ---------------------------------------------------------------------------------------------- */
 
-/* A child process that runs `work`; the test controls its steps through two pipes. */
+/* A child process that runs `work`. The test controls its steps through two pipes. */
 struct child {
 	pid_t pid;
 	int to, from;
@@ -76,7 +76,7 @@ static void write_some(struct place *p, int in_fd, int out_fd)
 	store_close(store);
 }
 
-/* Several processes open the store at the same moment and write; afterwards all their verdicts are there. */
+/* Several processes open the store at the same moment and write to it. All their verdicts must then be there. */
 static void open_at_once(struct place *p)
 {
 	enum { CHILDREN = 6 };
@@ -114,7 +114,8 @@ static void of_several_processes_that_find_garbage_one_sets_it_aside(void **stat
 	struct place *p = *state;
 	size_t length;
 
-	fill(p, 500, 1500); /* the store is so large that all processes check it at the same time */
+	fill(p, 500, 1500); /* with a store of this size, all processes are still checking it when the last one opens
+			     * it */
 	char *bytes = slurp(p, &length);
 
 	for (int round = 0; round < 10; round++) {
@@ -148,7 +149,7 @@ static void a_map_grown_by_another_process_is_adopted(void **state)
 {
 	struct place *p = *state;
 	struct child child = child_start(p, write_beyond_the_map);
-	struct store *store = open_here(p); /* the memory map has LMDB's small initial size */
+	struct store *store = open_here(p); /* at this moment, the memory map has LMDB's small initial size */
 
 	assert_int_equal(get_number(p, store, 0, 1 << 20), CACHE_MISS);
 	tell(child.to);
@@ -170,7 +171,7 @@ static void write_for_ever(struct place *p, int in_fd, int out_fd)
 		if (put_number(p, store, i, 700) != 0)
 			_exit(1);
 		arena_free(&p->arena);
-		tell(out_fd); /* reports that verdict i is stored */
+		tell(out_fd); /* tells the test that verdict i is stored */
 	}
 }
 
@@ -244,7 +245,7 @@ static void readers_and_a_writer_work_side_by_side(void **state)
 	store = try_open(p, true);
 	assert_non_null(store);
 	assert_int_equal(store_stats(store, &stats, &p->err), 0);
-	assert_false(stats.checked); /* another process has the store open */
+	assert_false(stats.checked); /* not checked, because another process has the store open */
 	for (int i = 0; i < 100; i++) {
 		assert_there(p, store, i, i + 1, 700);
 		hear(child.from);

@@ -1,6 +1,6 @@
 /* test_store_readers - the store survives readers that die while they read. LMDB keeps all pages that a reader may
- * still need, so a dead reader that is never removed would make the file grow without limit. The table of readers also
- * has a limited number of entries. */
+ * still need. If a dead reader were never removed from the table of readers, the file would grow without limit, and the
+ * table could become full. */
 #include "cache/store.h"
 
 #include <ftw.h>
@@ -19,7 +19,7 @@
 
 enum { BYTES = 60000, WRITES = 800, ROOM = 16 << 20, PLACES_MOST = 1000 };
 
-/* Replaced by a function that does nothing; the test needs no durability. */
+/* Replaces fdatasync by a function that does nothing, because the test needs no durability. */
 __attribute__((visibility("default"))) int fdatasync(int fd)
 {
 	(void)fd;
@@ -43,7 +43,7 @@ static struct store *open_here(struct place *p)
 	return store;
 }
 
-/* Puts verdict `number` with a text that depends on `turn`. Each call of `put` frees pages that no reader needs. */
+/* Puts verdict `number`, whose text depends on `turn`. Each call replaces the verdict, which frees pages. */
 static void put(struct place *p, struct store *store, int number, int turn)
 {
 	memset(p->text, 'a' + turn % 26, BYTES);
@@ -71,7 +71,7 @@ static off_t bytes_of_file(const struct place *p)
 	return st.st_size;
 }
 
-static int reading = -1; /* the pipe on which the child reports that it is in the middle of a read */
+static int reading = -1; /* the child uses this pipe to report that it is in the middle of a read */
 
 static void stop_here(const struct verdict_line *record, int64_t left, void *context)
 {
@@ -81,7 +81,7 @@ static void stop_here(const struct verdict_line *record, int64_t left, void *con
 	_exit(1);
 }
 
-/* Starts a process that stays in the middle of a read; 0 if the table of readers is full. */
+/* Starts a process that stays in the middle of a read. Returns its pid, or 0 if the table of readers is full. */
 static pid_t begin_reader(struct place *p)
 {
 	int fds[2];
@@ -151,7 +151,8 @@ static void a_living_reader_keeps_what_it_may_see(void **state)
 	assert_true(child > 0);
 	for (int i = 0; i < WRITES; i++)
 		put(p, store, 1, i);
-	assert_true(bytes_of_file(p) > WRITES / 2 * BYTES); /* otherwise, the next tests would prove nothing */
+	assert_true(bytes_of_file(p) > WRITES / 2 * BYTES); /* shows that a live reader makes the file grow, as the next
+							     * tests assume */
 	end_reader(child);
 	store_close(store);
 }
@@ -163,18 +164,18 @@ static void the_place_of_a_dead_reader_is_free_for_who_opens(void **state)
 
 	put(p, store, 0, 0);
 	store_close(store);
-	pid_t holder = begin_holder(p); /* without an open process, LMDB would create a new table of readers */
+	pid_t holder = begin_holder(p); /* while a process has the store open, LMDB keeps the table of readers */
 
 	end_reader(begin_reader(p));
 	store = open_here(p);
 	for (int i = 0; i < WRITES; i++)
 		put(p, store, 1, i);
-	assert_true(bytes_of_file(p) < 16 * BYTES); /* the same pages are used again and again */
+	assert_true(bytes_of_file(p) < 16 * BYTES); /* the file did not grow, because LMDB used the same pages again */
 	end_reader(holder);
 	store_close(store);
 }
 
-/* A process has the store open for days, as `watch` has. */
+/* The dead reader is also removed by a process that has had the store open for days, such as `watch`. */
 static void the_place_of_a_dead_reader_is_free_for_who_had_it_open(void **state)
 {
 	struct place *p = *state;
@@ -198,7 +199,7 @@ static void readers_that_died_in_every_place_are_no_obstacle(void **state)
 	put(p, store, 0, 0);
 	for (; count < PLACES_MOST && (children[count] = begin_reader(p)) > 0; count++)
 		;
-	assert_in_range(count, 250, PLACES_MOST - 1); /* until the table of readers is full */
+	assert_in_range(count, 250, PLACES_MOST - 1); /* the loop ended because the table of readers is full */
 	for (int i = 0; i < count; i++)
 		end_reader(children[i]);
 

@@ -1,6 +1,6 @@
-/* test_store_stopped - a process that Ctrl-Z stops does not block other processes that open, write or close the store.
- * A process that SIGSTOP stops can block others; then a message names the stopped process and the remedy, and the
- * blocked process continues as soon as it can. */
+/* test_store_stopped - a process that is stopped by Ctrl-Z (SIGTSTP) does not block others that open, write or close
+ * the store. A process that is stopped by SIGSTOP can block others. Then a message names the stopped process and says
+ * what to do, and the blocked process continues as soon as it can. */
 #include "cache/store.h"
 
 #include <fcntl.h>
@@ -31,8 +31,8 @@ static int put_fact(const char *root, const char *key)
 	return answer;
 }
 
-/* Starts a process that writes without a pause, in its own process group. The kernel ignores SIGTSTP in a process group
- * whose members have no parent in another group of the same session, and this test may be started in such a group. */
+/* Starts a process that writes without a pause, in a process group of its own. The test may have been started in an
+ * orphaned process group, in which the kernel ignores SIGTSTP. */
 static pid_t begin_writing(const char *root)
 {
 	pid_t child = fork();
@@ -57,9 +57,9 @@ static void a_process_that_is_stopped_blocks_nobody(void **state)
 	assert_int_equal(put_fact(root, "first"), 0);
 	pid_t child = begin_writing(root);
 
-	alarm(LIMIT_S); /* if the processes block each other, the test ends */
+	alarm(LIMIT_S); /* if the processes block each other, this ends the test */
 	for (int i = 0; i < STOPS; i++) {
-		usleep((useconds_t)(i * 37 % 1000)); /* stops the process at a random point of its work */
+		usleep((useconds_t)(i * 37 % 1000)); /* after this time, the process is at a random point of its work */
 		assert_int_equal(kill(child, SIGTSTP), 0);
 		assert_int_equal(waitpid(child, &status, WUNTRACED), child);
 		assert_true(WIFSTOPPED(status));
@@ -113,7 +113,7 @@ static pid_t begin_stopped(const char *root, void (*stops)(const char *))
 	return child;
 }
 
-/* Starts a process that puts one verdict; its standard error is `out`. */
+/* Starts a process that puts one verdict. Sets `out` to a file that receives its standard error. */
 static pid_t begin_put(const char *root, FILE **out)
 {
 	int ends[2];
@@ -137,7 +137,7 @@ static void assert_reported_and_done(const char *root, void (*stops)(const char 
 	int status;
 	pid_t holder = begin_stopped(root, stops), waits = begin_put(root, &reported);
 
-	alarm(LIMIT_S); /* a process that never gets the lock is killed */
+	alarm(LIMIT_S); /* kills a process that never gets the lock */
 	assert_non_null(fgets(line, sizeof line, reported));
 	assert_non_null(strstr(line, root));
 	snprintf(wanted, sizeof wanted, "process %d, which is stopped: `kill -CONT %d`", (int)holder, (int)holder);
@@ -148,7 +148,7 @@ static void assert_reported_and_done(const char *root, void (*stops)(const char 
 	assert_int_equal(waitpid(waits, &status, 0), waits);
 	assert_int_equal(status, 0);
 	alarm(0);
-	assert_null(fgets(line, sizeof line, reported)); /* once */
+	assert_null(fgets(line, sizeof line, reported)); /* the message is printed only once */
 	fclose(reported);
 }
 

@@ -1,8 +1,8 @@
-/* test_store_turns - only one process at a time opens or closes the store. Since about LMDB 0.9.29 (in Ubuntu 24.04's
- * 0.9.31, not in Debian 12's 0.9.24), the last user of a database destroys the mutexes in lock.mdb before it releases
- * the file lock. A process that opens the database between these two steps waits for the lock, then continues with
- * destroyed mutexes, and each of its transactions fails with EINVAL. The test makes the time between destruction and
- * release last half a second. A process that dies within that time must do no harm either. */
+/* test_store_turns - only one process at a time opens or closes the store. In newer versions of LMDB (0.9.31 of Ubuntu
+ * 24.04, but not 0.9.24 of Debian 12), the last user of a database destroys the mutexes in lock.mdb before it releases
+ * the file lock. A process that opens the database between these two steps waits for the lock and then uses destroyed
+ * mutexes, so each of its transactions fails with EINVAL. The test makes the time between the two steps half a second
+ * long. It also checks that a process does no harm if it dies within this time. */
 #include "cache/store.h"
 
 #include <ftw.h>
@@ -20,16 +20,16 @@
 #include <cmocka.h>
 #include <lmdb.h>
 
-/* Shared memory of the two processes: the progress of the process that closes the store. */
+/* Memory that two processes share: the progress of the process that closes the store. */
 struct stage {
 	volatile int closing;	/* number of calls of pthread_mutex_destroy on LMDB's mutexes */
-	/* milliseconds that each call of pthread_mutex_destroy lasts; -1: the process dies in the call */
+	/* how long each call of pthread_mutex_destroy takes, in milliseconds; -1: the process dies in the call */
 	volatile int linger_ms;
 };
 
 static struct stage *stage;
 
-/* Replaces the C library's function, also for LMDB. As in glibc, destroying a free mutex only marks it. */
+/* Replaces the function of the C library, also in calls by LMDB. As in glibc, the function only marks the mutex. */
 __attribute__((visibility("default"))) int pthread_mutex_destroy(pthread_mutex_t *mutex)
 {
 	mutex->__data.__kind = -1;
@@ -66,8 +66,8 @@ static bool ended(pid_t child)
 	return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child;
 }
 
-/* Returns true if this version of LMDB certainly destroys the mutexes. Older versions of LMDB do not destroy them; with
- * older versions, the store must simply work. */
+/* Returns true if this version of LMDB is known to destroy the mutexes. With other versions, the test only checks that
+ * the store works. */
 static bool destroys(void)
 {
 	int major, minor, patch;
@@ -76,7 +76,8 @@ static bool destroys(void)
 	return major == 0 && minor == 9 && patch >= 29;
 }
 
-/* Starts a process that stores an entry and closes the store; each call of pthread_mutex_destroy lasts `linger_ms`. */
+/* Starts a process that stores an entry and closes the store. Each call of pthread_mutex_destroy in this process takes
+ * `linger_ms` milliseconds. */
 static pid_t begin_closing(const char *root, int linger_ms)
 {
 	stage->closing = 0;

@@ -1,4 +1,4 @@
-/* test_suggest - a misspelled word gets the nearest known word as a suggestion, if one is near enough. */
+/* test_suggest - for a misspelled word, the nearest known word is suggested if it is near enough. */
 #include "base/suggest.h"
 
 #include <setjmp.h>
@@ -16,7 +16,7 @@ static void the_nearest_word_is_found_if_it_is_near(void **state)
 	(void)state;
 	assert_string_equal(suggest_word("batchsize", words, 4), "batch_size");
 	assert_string_equal(suggest_word("hiden_size", words, 4), "hidden_size");
-	assert_string_equal(suggest_word("haeds", words, 4), "heads"); /* two letters that are swapped are one edit */
+	assert_string_equal(suggest_word("haeds", words, 4), "heads"); /* two swapped letters are one edit */
 	assert_null(suggest_word("hasde", words, 4)); /* two edits in a word of five letters are too many */
 	assert_string_equal(suggest_word("hidedn_szie", words, 4), "hidden_size");
 	assert_string_equal(suggest_word("head", words, 4), "heads");

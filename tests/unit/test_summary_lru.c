@@ -1,5 +1,5 @@
-/* test_summary_lru - the summary of a file's content that was evicted from the watcher's table is found again, and no
- * other summary is returned. */
+/* test_summary_lru - the watcher's table of summaries for earlier contents of files: a summary is found by path,
+ * contents and context, and the newest summaries are kept. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

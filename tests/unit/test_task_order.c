@@ -1,5 +1,5 @@
-/* test_task_order - checks the order of the tasks that wait for a lane: the longest task comes first, but tasks that a user
- * waits for come before all others. */
+/* test_task_order - checks the order of the tasks that wait for a lane: tasks that a user waits for come first, and
+ * then the longest tasks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@ static struct queued *new_work(const char *name, const double *seconds, int coun
 	return queued_new(&task);
 }
 
-/* Takes all tasks off a queue, and checks that the tasks' names are the words of `names`, in this order. */
+/* Takes all tasks from a queue. Their names must be the words of `names`, in this order. */
 static void expect_order(struct queue *queue, const char *names)
 {
 	char found[256] = "";

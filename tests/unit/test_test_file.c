@@ -77,7 +77,7 @@ static void a_class_has_what_the_definition_says(void **state)
 	buf_free(&again);
 }
 
-/* The modes are on one line if this line has at most 88 columns; otherwise each mode has its own line. */
+/* The modes are on one line if it has at most 88 columns. Otherwise each mode has a line of its own. */
 static void a_class_has_the_modes_of_its_operation(void **state)
 {
 	static const char *const modes[] = {"causal", "a_mode_of_a_rather_long_name", "another_mode_of_a_long_name", "one_more"};
@@ -121,7 +121,7 @@ static void a_class_has_the_edge_cases_and_the_probe_of_its_family(void **state)
 	buf_free(&out);
 }
 
-/* If all sizes have the same tolerance rule, the class has this one rule; otherwise the class has one rule for each
+/* If the tolerance rule is the same for all sizes, the class has this one rule. Otherwise it has one rule for each
  * size. An output that the family's own code judges has no tolerance rule. */
 static void a_class_has_the_rules_of_its_outputs(void **state)
 {
@@ -155,7 +155,7 @@ static void a_class_has_the_rules_of_its_outputs(void **state)
 	buf_free(&out);
 }
 
-/* If the values of the Python scalars differ between sizes, the class lists them by size. */
+/* If the value of a Python scalar depends on the size, the class lists the values by size. */
 static void a_class_has_the_scalars_of_its_sizes(void **state)
 {
 	static const struct tensor_spec inputs[] = {
@@ -181,7 +181,7 @@ static void a_class_has_the_scalars_of_its_sizes(void **state)
 	buf_free(&out);
 }
 
-/* If no family recognises the operation, the class does not check the values of the inputs after the call. */
+/* If no family recognises the operation, the class does not check whether a reference changes its inputs. */
 static void a_class_says_which_inputs_may_be_written_to(void **state)
 {
 	static const struct test_left left[] = {
@@ -209,7 +209,7 @@ static void a_class_says_which_inputs_may_be_written_to(void **state)
 	buf_free(&out);
 }
 
-/* Cases that repeat a size: without an optional input, and with the number that stands for a scalar's default. */
+/* Some cases repeat a size without an optional input, or with the number that stands for a scalar's default. */
 static void a_class_lists_what_cases_omit(void **state)
 {
 	static const char *const omitted[] = {"z", "bias"};
@@ -233,7 +233,7 @@ static void a_class_lists_what_cases_omit(void **state)
 	buf_free(&out);
 }
 
-/* The name of an axis can be any text, even one that would end the argument list and begin a statement. */
+/* An axis may have any text as its name, even one that would end the argument list and begin a statement. */
 static void names_that_are_no_identifiers_are_keys(void **state)
 {
 	static const struct axis odd_axes[] = {{.name = "a=1)\nimport os", .var = true}, {.name = "class", .value = 8}};
@@ -338,7 +338,7 @@ static void a_class_without_a_family_says_so(void **state)
 	buf_free(&out);
 }
 
-/* Writes the class of a definition. Its only axis has the name `name` and is a constant 77. */
+/* Writes the class of a definition. Its only axis has the name `name` and the constant length 77. */
 static void write_class_with_axis(const char *name, struct buf *out)
 {
 	const struct axis axis = {name, false, 77};
@@ -352,7 +352,7 @@ static void write_class_with_axis(const char *name, struct buf *out)
 	test_file_write("definitions/rmsnorm", &c, 1, out);
 }
 
-/* Fails if an axis can take the attribute. */
+/* Fails if an axis can become this attribute of a class. */
 static void expect_reserved(const char *attribute, size_t length)
 {
 	char name[64] = "";
@@ -367,7 +367,7 @@ static void expect_reserved(const char *attribute, size_t length)
 	buf_free(&out);
 }
 
-/* An axis becomes an attribute of its class, but never one that DefinitionTests has. */
+/* In a generated class, an axis becomes an attribute, unless DefinitionTests already has an attribute of this name. */
 static void no_axis_takes_an_attribute_of_the_base_class(void **state)
 {
 	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_";
@@ -379,7 +379,7 @@ static void no_axis_takes_an_attribute_of_the_base_class(void **state)
 	write_class_with_axis("another", &out);
 	assert_non_null(strstr(out.data, "    ANOTHER = 77\n"));
 	shipped_text(0, &text);
-	/* the lines have one attribute or several: "    MODES = SIZES = ()" */
+	/* a line may define several attributes, as in "    MODES = SIZES = ()" */
 	for (const char *line = strstr(text.data, "\nclass DefinitionTests:") + 1; strncmp(line, "    def ", 8) != 0;
 	     line = strchr(line, '\n') + 1)
 		for (const char *at = line + strspn(line, " ");
@@ -390,7 +390,7 @@ static void no_axis_takes_an_attribute_of_the_base_class(void **state)
 	buf_free(&out);
 }
 
-/* Each support file is in the folder of libraries, and begins with comments that tell code formatters to skip it. */
+/* Each support file is in the folder of libraries. Comments at its beginning tell code formatters to skip it. */
 static void what_all_tests_use_is_shipped_beside_them(void **state)
 {
 	struct buf text = {0};

@@ -1,4 +1,4 @@
-/* test_trace - events are written to standard error if REFTEST_TRACE asks for them, one line each. */
+/* test_trace - events are written to standard error if REFTEST_TRACE is set, each on a line of its own. */
 #include "base/trace.h"
 
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-/* Redirects stderr to a file, calls `trace`, and returns what `trace` wrote. */
+/* Redirects standard error to a file, calls `trace`, and returns what `trace` wrote. */
 static void traced(char *out, size_t size)
 {
 	FILE *file = tmpfile();

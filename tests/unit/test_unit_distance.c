@@ -1,5 +1,4 @@
-/* For each pair of tensors, unit_distance gives what its definition says. This test computes the expected result
- * element by element. */
+/* test_unit_distance - compares unit_distance with its definition, which the test computes element by element. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,9 +11,9 @@
 #include "kernels/core/dtype_convert.h"
 #include "workers/judge/unit_distance.h"
 
-enum { ELEMENTS = 1536 + 24 }; /* several chunks and a part of another chunk */
+enum { ELEMENTS = 1536 + 24 }; /* several chunks, and a part of one more */
 
-/* A tensor whose memory has the exact size, so that the sanitizers see an access beyond its end. */
+/* Builds a tensor whose memory has exactly its size, so that a sanitizer detects an access beyond the end. */
 static struct tensor make(enum dtype dtype, int64_t elements, unsigned seed)
 {
 	struct tensor tensor = {.dtype = dtype, .rank = 1, .shape = {elements}, .elements = elements};
@@ -46,7 +45,8 @@ static double mean_square_root(const struct tensor *tensor)
 	return count > 0 ? sqrt(sum / (double)count) : 0;
 }
 
-/* The element that is at place i if the rows are reversed, or, with `alone`, if only the last row is left. */
+/* Returns the index of the element that is at place i if the order of the rows is reversed. If `alone`, only the last
+ * row is left. */
 static int64_t expected_element(int64_t rows, int64_t inner, bool alone, int64_t i)
 {
 	int64_t outer = alone ? i / inner : i / inner / rows, row = alone ? rows - 1 : rows - 1 - i / inner % rows;
@@ -84,7 +84,7 @@ static void each_dtype_has_its_unit(void **state)
 	}
 }
 
-/* The single element that differs is found wherever it is. */
+/* Only one element differs, and it is found at each place. */
 static void one_element_is_found_at_each_place(void **state)
 {
 	(void)state;
@@ -100,7 +100,8 @@ static void one_element_is_found_at_each_place(void **state)
 	}
 }
 
-/* For an element smaller than the root mean square of the tensor, that root mean square is used as the magnitude. */
+/* If the magnitude of an element is less than the root mean square of the tensor, the root mean square is used
+ * instead. */
 static void small_elements_are_measured_by_the_root_mean_square(void **state)
 {
 	(void)state;
@@ -133,7 +134,7 @@ static void special_values_have_rules(void **state)
 		((float *)a.data)[599] = quiet;
 		((float *)b.data)[599] = other;
 		if (isnan(rows[k].a))
-			((unsigned char *)a.data)[599 * 4] = 7; /* another NaN */
+			((unsigned char *)a.data)[599 * 4] = 7; /* another bit pattern of NaN */
 		assert_true(unit_distance_any(&a, &b) == rows[k].differs);
 		assert_true(isinf(unit_distance_largest(&a, &b, DTYPE_FLOAT32, NULL)) == rows[k].infinite);
 		assert_true((unit_distance_largest(&a, &b, DTYPE_FLOAT32, NULL) > 0) == rows[k].differs);
@@ -142,7 +143,7 @@ static void special_values_have_rules(void **state)
 	}
 }
 
-/* If the declared dtype is float16, a float64 value beyond the range of float16 equals an infinity. */
+/* If the declared dtype is float16, a float64 value above the range of float16 counts as an infinity. */
 static void wide_results_are_held_in_the_declared_range(void **state)
 {
 	(void)state;
@@ -153,7 +154,7 @@ static void wide_results_are_held_in_the_declared_range(void **state)
 	((double *)wide.data)[40] = 1e5;
 	dtype_store(narrow.data, DTYPE_FLOAT16, 40, INFINITY);
 	assert_true(unit_distance_largest(&wide, &narrow, DTYPE_FLOAT16, NULL) == 0);
-	((double *)wide.data)[40] = 65504; /* finite in float16 */
+	((double *)wide.data)[40] = 65504; /* a value that is finite in float16 */
 	assert_true(isinf(unit_distance_largest(&wide, &narrow, DTYPE_FLOAT16, NULL)));
 	free(wide.data);
 	free(narrow.data);

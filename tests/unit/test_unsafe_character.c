@@ -1,5 +1,6 @@
-/* test_unsafe_character - what a stranger's text becomes on a terminal, in JSON, in JUnit XML, in an annotation, in an
- * error message and in a command for the shell. One table has the texts, with one column for each destination. */
+/* test_unsafe_character - how unsafe characters of a stranger's text are written to a terminal, to JSON, to JUnit XML,
+ * to an annotation, to an error message and to a command for the shell. One table has the texts, with one column for
+ * each destination. */
 #include "base/unsafe_character.h"
 
 #include <setjmp.h>
@@ -162,7 +163,7 @@ static void a_name_with_such_a_character_is_not_safe(void **state)
 	assert_false(text_is_safe("\xFF"));
 }
 
-/* Runs `printf %s WORD` in a shell and checks that it prints the text of the word. */
+/* Runs `printf %s WORD` in a shell, and checks that it prints the text that WORD stands for. */
 static void check_word(const char *text)
 {
 	struct buf command = {0};

@@ -1,4 +1,4 @@
-/* test_utf8 - UTF-8: exactly the well-formed sequences are accepted. */
+/* test_utf8 - well-formed UTF-8 is accepted, and nothing else. */
 #include "base/utf8.h"
 
 #include <setjmp.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-/* Every code point is written and read back; every other sequence of bytes of the same length is rejected. */
+/* Every code point can be written and read again. Every other sequence of bytes of the same length is rejected. */
 static void every_code_point_is_written_and_read(void **state)
 {
 	char text[UTF8_MAX];
@@ -25,7 +25,7 @@ static void every_code_point_is_written_and_read(void **state)
 	}
 }
 
-/* Counts the accepted sequences of each length: there must be as many as code points. */
+/* Counts the accepted sequences of each length. Their number must be the number of code points of this length. */
 static void nothing_else_is_a_character(void **state)
 {
 	unsigned char bytes[4];
@@ -41,7 +41,7 @@ static void nothing_else_is_a_character(void **state)
 	assert_int_equal(count[1], 128u << 16);
 	assert_int_equal(count[2], 1920u << 8);
 	assert_int_equal(count[3], 0x10000 - 0x800 - 0x800);
-	/* first bytes F0 to FF; the third and the fourth byte are fixed */
+	/* the first bytes are F0 to FF; the third and the fourth byte are fixed */
 	for (uint32_t second = 0, total = 0; second < 1u << 16; second++) {
 		bytes[0] = (unsigned char)(0xF0 | (second >> 8 & 15));
 		bytes[1] = (unsigned char)second;

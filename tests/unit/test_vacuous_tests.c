@@ -1,5 +1,5 @@
 /* test_vacuous_tests - audit: the output of the script is checked, and a script that dies, or prints nothing or too
- * much, is reported. What python/vacuous_tests.py finds is tested in tests/vacuous_tests.py. */
+ * much, is reported. tests/vacuous_tests.py tests what python/vacuous_tests.py finds. */
 #include "folder.h"
 
 #include <fcntl.h>
@@ -32,7 +32,7 @@ static void answers_are_read(void **state)
 	arena_free(&arena);
 }
 
-/* If the script's output is malformed, no finding is reported, not even one that precedes the malformed part. */
+/* If a part of the script's output is malformed, no finding is reported, not even one from an earlier part. */
 static void other_answers_are_refused(void **state)
 {
 	static const char *const wrong[] = {
@@ -87,7 +87,7 @@ static void a_reason_is_bounded(void **state)
 	arena_free(&arena);
 }
 
-/* Audits two files with `script` in place of the real one. Returns the result of vacuous_tests_find. */
+/* Audits two files with `script` instead of the real script. Returns the result of vacuous_tests_find. */
 static int audit_with(const char *script, struct arena *arena, struct vacuous_tests *out, struct err *err)
 {
 	struct dataset dataset;
@@ -138,7 +138,7 @@ static void what_a_script_does_is_checked(void **state)
 	arena_free(&arena);
 }
 
-/* The script gets the folder and one line for each file. */
+/* The script gets the folder as an argument, and one line for each file on standard input. */
 static void what_a_script_is_given(void **state)
 {
 	struct arena arena = {0};

@@ -1,4 +1,5 @@
-/* test_verdict - a verdict written as text reads back bit for bit, and damaged text is rejected. */
+/* test_verdict - a verdict that was written as text is the same after reading, bit by bit, and damaged text is
+ * rejected. */
 #include "dataset/verdict.h"
 
 #include <float.h>
@@ -131,8 +132,8 @@ static void a_verdict_survives_its_text_bit_for_bit(void **state)
 	buf_free(&again);
 }
 
-/* Writes the verdict as text and reads the head of this text with verdict_head. Returns NULL if verdict_head leaves the
- * text to verdict_parse. */
+/* Writes the verdict as text and reads the head of this text with verdict_head. Returns NULL if verdict_head cannot
+ * read the text, so that verdict_parse must read it. */
 static const struct verdict *head_of(const struct verdict *v, struct arena *arena)
 {
 	struct buf text = {0};
@@ -178,8 +179,8 @@ static void the_head_of_a_plain_pass_is_what_the_whole_says(void **state)
 	for (size_t length = 0; length < text.length; length++)
 		assert_null(verdict_head(text.data, length, &arena));
 
-	/* If a verdict is not plain, or its text is not exactly as the program writes it, verdict_head leaves the
-	 * verdict to verdict_parse. */
+	/* verdict_head reads only plain verdicts whose text is exactly as the program writes it. All other verdicts are
+	 * left to verdict_parse. */
 	other = plain, other.status = STATUS_FAILED;
 	assert_null(head_of(&other, &arena));
 	other = plain, other.reason = REASON_NUMERIC;
@@ -208,8 +209,7 @@ static void the_head_of_a_plain_pass_is_what_the_whole_says(void **state)
 
 static const struct driver_margin drivers[] = {{"550.54.15", STATUS_PASSED, 100, 0.25}, {"570.86.10", STATUS_FAILED, 200, INFINITY}};
 
-/* A verdict keeps its drivers when it is written and read. (`whole` has no drivers, like verdicts of earlier
- * versions.) */
+/* The drivers of a verdict are written and read. The verdict `whole` has no drivers, as in earlier versions. */
 static void drivers_survive_in_the_whole_and_in_the_head(void **state)
 {
 	struct verdict v = whole;
@@ -221,7 +221,8 @@ static void drivers_survive_in_the_whole_and_in_the_head(void **state)
 	v.drivers = drivers;
 	v.driver_count = 2;
 	verdict_write(&v, &text);
-	assert_int_equal(verdict_time(text.data, text.length), whole.time); /* of the verdict, not of a driver */
+	assert_int_equal(verdict_time(text.data, text.length), whole.time); /* the time of the verdict, not the time of
+									     * a driver */
 	const struct verdict *read = verdict_parse(text.data, text.length, &arena, NULL);
 
 	assert_non_null(read);
@@ -292,7 +293,7 @@ static const struct difference_map differences[] = {
     {.output = "\"lse\"", .row_length = 1, .column_length = 1, .heat = heat, .rows = 1},
 };
 
-/* Older verdicts, such as `whole`, have no pictures. */
+/* Pictures are written and read. Older verdicts, such as `whole`, have none. */
 static void pictures_of_differences_survive(void **state)
 {
 	struct verdict v = whole;
@@ -321,7 +322,7 @@ static void pictures_of_differences_survive(void **state)
 	buf_free(&text);
 }
 
-/* A picture may come from strangers, through a shared cache. */
+/* A damaged picture is refused, because it may come from strangers through a shared cache. */
 static void damaged_pictures_are_refused(void **state)
 {
 	static const char *const bad[][2] = {{"0h", "v"}, {"0h", "w1"}, {"", ""}, {"<b", "00"}};
@@ -442,7 +443,7 @@ static void names_are_fixed(void **state)
 	assert_false(reason_parse("", &reason));
 }
 
-/* A verdict with one of these reasons is not stored, because the same case may give another verdict in the next run. */
+/* A verdict with one of these reasons is not stored, because the next run of the same case may give another verdict. */
 static void transient_reasons_are_known(void **state)
 {
 	static const enum reason transient[] = {REASON_MEMORY, REASON_MISSING_BLOB, REASON_UNSUPPORTED_DEVICE,
@@ -460,7 +461,7 @@ static void transient_reasons_are_known(void **state)
 	}
 }
 
-/* Replaces `from` by `to` in the text of `whole`, and expects that the parser rejects it with this message. */
+/* Replaces `from` by `to` in the text of `whole`. The parser must reject the text with this message. */
 static void refused(const char *from, const char *to, const char *sentence)
 {
 	struct arena arena = {0};
@@ -529,7 +530,8 @@ static void damaged_text_is_no_verdict(void **state)
 	refused("{\"status\"", "[\"status\"", "verdict:1:10: expected ',' or ']', found ':'");
 }
 
-/* A number that can be computed from other numbers is not stored; reading restores the number bit for bit. */
+/* A number that follows from other numbers is not stored. When the verdict is read, the number is computed again, bit
+ * for bit. */
 static void worst_elements_come_out_again(void **state)
 {
 	static const double values[] = {0, -0.0, 1.5, -2.25, 0.1, 1e300, INFINITY, -INFINITY, NAN};

@@ -1,5 +1,6 @@
-/* test_verdict_line - verdicts as lines of text: a written record reads back. A record with a flipped bit, a missing
- * part or a wrong count is rejected, and so is a record that contradicts itself although its checksum is right. */
+/* test_verdict_line - verdicts as lines of text: a record is the same after writing and reading. A record with a
+ * flipped bit, a missing part or a wrong count is rejected, and so is a record that contradicts itself although its
+ * checksum is right. */
 #include "cache/verdict_line.h"
 
 #include <setjmp.h>
@@ -86,8 +87,8 @@ static void write_it(struct world *w)
 	assert_int_equal(w->out.data[w->out.length - 1], '\n');
 }
 
-/* Reads a copy in an allocation of exactly its size, so that a sanitizer sees a read beyond the end. The copy stays
- * until the next call. */
+/* Reads a copy in an allocation of exactly its size, so that a sanitizer detects a read beyond the end. The copy stays
+ * valid until the next call. */
 static bool read_copy(struct world *w, const void *bytes, size_t length, struct verdict_line *out, struct err *err)
 {
 	static char *copy;
@@ -113,7 +114,7 @@ static void a_record_reads_back(void **state)
 		w->record.signature_kind = SIGNATURE_ED25519;
 		memcpy(w->record.signature, "signed", 6);
 		w->record.signature_length = 6;
-		if (round == 1) /* in the second round the line has a subject */
+		if (round == 1) /* in the second round, the line also has a subject */
 			w->record.fields_length = 0;
 		write_it(w);
 		if (!read_copy(w, w->out.data, w->out.length - 1, &found, &err))
@@ -179,7 +180,7 @@ static void a_cut_line_is_refused(void **state)
 	assert_false(read_copy(w, w->out.data, w->out.length, &found, &err));
 }
 
-/* Sets the correct checksum after a change of the line. */
+/* Sets the checksum that the changed line must have. */
 static void seal(struct world *w)
 {
 	char digits[17];
@@ -189,7 +190,7 @@ static void seal(struct world *w)
 	memcpy(w->out.data, digits, 16);
 }
 
-/* Reads the line with `what` replaced by `with` and a correct checksum. */
+/* Replaces `what` by `with` in the line, sets the right checksum, and reads the line. */
 static bool read_changed(struct world *w, const char *what, const char *with, struct err *err)
 {
 	struct verdict_line found;
@@ -248,7 +249,8 @@ static void a_stranger_that_knows_the_checksum_is_kept_in_bounds(void **state)
 	for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
 		if (read_changed(w, changes[i][0], changes[i][1], &err))
 			fail_msg("change %zu was not rejected", i);
-	assert_true(read_changed(w, "=64", "=65", &err)); /* the record is valid, but of another subject */
+	assert_true(read_changed(w, "=64", "=65", &err)); /* the record is valid, but it is the record of another
+							   * subject */
 	char long_name[VERDICT_LINE_NAME_MAX + 2], long_signature[3 * VERDICT_LINE_SIGNATURE_MAX];
 
 	memset(long_name, 'x', sizeof long_name);
@@ -316,7 +318,7 @@ static void what_does_not_agree_with_itself_is_refused(void **state)
 	w->record = good;
 	w->record.witness.bytes[15] ^= 1;
 	expect_refused(w, "digest of ground truth, versions and device class does not match");
-	w->record.fields_length = 0; /* without fields, the wrong witness is refused, too */
+	w->record.fields_length = 0; /* a wrong witness is refused even if the record has no fields */
 	expect_refused(w, "another ground truth");
 	w->record = good;
 	w->record.fields_length--;
@@ -332,7 +334,7 @@ static void what_does_not_agree_with_itself_is_refused(void **state)
 	w->record.name_count = 1;
 	expect_refused(w, "cannot be printed");
 	w->record = good;
-	write_it(w); /* a record with a name that cannot be printed is not written */
+	write_it(w); /* a record whose name cannot be printed is not written */
 	w->record.names = shown;
 	w->record.name_count = 1;
 	struct verdict_line found;

@@ -1,4 +1,4 @@
-/* test_visible_device - which value of CUDA_VISIBLE_DEVICES leaves one GPU visible. */
+/* test_visible_device - the value of CUDA_VISIBLE_DEVICES that makes only one GPU visible. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

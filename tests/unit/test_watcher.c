@@ -1,5 +1,5 @@
-/* test_watcher - the watcher on a real folder: which changes it reports and when. Inotify reports a write before the
- * write returns, and the test sets the clock itself, so the test never waits. */
+/* test_watcher - the watcher on a real folder: which changes it reports and when. The test never waits, because inotify
+ * queues the event before the call of write returns, and because the test sets the clock itself. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,8 +27,8 @@ static const struct watched_tree trees[] = {
     {"blob", 8, 0, NULL},
 };
 
-/* The type of file system that statfs reports for all paths; 0: the real one. A fake type is needed because a test has
- * no NFS server. */
+/* The type that statfs reports for every file system; 0: the real type. The test needs a fake type because it has no
+ * NFS server. */
 static long fake_type;
 
 int statfs(const char *path, struct statfs *out)
@@ -44,7 +44,7 @@ struct scene {
 	char root[80], top[64];
 	struct watcher *watcher;
 	int64_t now;
-	const char *incomplete; /* the file that counts as incomplete */
+	const char *incomplete; /* the name of a file that counts as incomplete */
 	char out[8192];
 };
 
@@ -91,8 +91,8 @@ static void end(struct scene *scene)
 	assert_int_equal(system(line), 0);
 }
 
-/* Returns the changes that the watcher reports `after_ms` milliseconds from now, separated by blanks; "*" means that
- * any file may have changed. */
+/* Returns the changes that the watcher reports `after_ms` milliseconds later, separated by blanks. "*" means that any
+ * file may have changed. */
 static const char *changes_after(struct scene *scene, int64_t after_ms)
 {
 	struct arena arena = {0};
@@ -125,8 +125,8 @@ static void a_save_is_reported_at_once_and_only_once(void **state)
 	end(&s);
 }
 
-/* The types of file systems are those of the kernel's headers. On a machine where f_type has 32 bits, CIFS_SUPER_MAGIC
- * is negative. */
+/* The types of file systems come from the kernel's headers. CIFS_SUPER_MAGIC must also be recognised on a machine where
+ * f_type has 32 bits, because it is negative there. */
 static void what_inotify_cannot_see_is_polled(void **state)
 {
 	static const struct {
@@ -153,7 +153,7 @@ static void what_inotify_cannot_see_is_polled(void **state)
 			fail_msg("%#lx: %d polled, %d watched", (unsigned long)rows[i].magic, counts.polled, counts.watched);
 		if (rows[i].polled && (sentence == NULL || strstr(sentence, "inotify does not report") == NULL))
 			fail_msg("%#lx: no message", (unsigned long)rows[i].magic);
-		assert_null(watcher_notice(s.watcher)); /* said once */
+		assert_null(watcher_notice(s.watcher)); /* the message is returned only once */
 		end(&s);
 	}
 	fake_type = 0;
@@ -273,7 +273,7 @@ static void a_linked_folder_is_watched_where_it_leads(void **state)
 	shell(&s, "rm -r two");
 	assert_string_equal(changes_after(&s, 0), "");
 	assert_string_equal(changes_after(&s, 100), "definitions/link/ definitions/link/b.json");
-	/* the file is written in the folder that the link points to, so no watched folder gets an event */
+	/* writes the file in the folder to which the link points; this causes no event in a watched folder */
 	shell(&s, "mkdir two; echo 3 >two/c.json");
 	assert_string_equal(changes_after(&s, 1000), "definitions/link/c.json");
 	end(&s);
@@ -339,7 +339,7 @@ static void the_limit_of_watches_is_reported_with_its_remedy_and_the_rest_polled
 	(void)state;
 	struct scene s;
 
-	begin(&s, 2, false); /* watches: enough for the root and one folder */
+	begin(&s, 2, false); /* a limit of two watches is enough for the root and one folder */
 	const char *notice = watcher_notice(s.watcher);
 
 	assert_non_null(notice);
@@ -352,7 +352,8 @@ static void the_limit_of_watches_is_reported_with_its_remedy_and_the_rest_polled
 	end(&s);
 }
 
-/* The kernel counts inotify watches separately in each user namespace. */
+/* Enters a new user namespace, because the kernel counts inotify watches separately in each, and sets its limit of
+ * watches. Returns false if this is not permitted. */
 static bool enter_namespace(int watches)
 {
 	char map[64];
@@ -380,7 +381,7 @@ static void the_limit_of_a_user_namespace_is_reported_by_its_own_name(void **sta
 	if (child == 0) {
 		struct scene s;
 
-		if (!enter_namespace(2)) /* watches: enough for the root and one folder */
+		if (!enter_namespace(2)) /* two watches are enough for the root and one folder */
 			_exit(CANNOT);
 		begin(&s, 0, false);
 		const char *notice = watcher_notice(s.watcher);
@@ -395,11 +396,11 @@ static void the_limit_of_a_user_namespace_is_reported_by_its_own_name(void **sta
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
 	if (WEXITSTATUS(status) == CANNOT)
-		skip(); /* user namespaces are not permitted here */
+		skip(); /* this machine does not permit user namespaces */
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* Reads the limit from a fake /proc with the limits `fs` and `user`, and with `map` as the map of a user namespace. */
+/* Reads the limit from a fake /proc. `fs` and `user` are the two limits, and `map` is the content of uid_map. */
 static struct limit limit_with(const char *fs, const char *user, const char *map)
 {
 	char proc[] = "/tmp/reftest-proc-XXXXXX", line[512];
@@ -459,9 +460,9 @@ static void polling_sees_through_a_stat_that_lies(void **state)
 	begin(&s, 0, true);
 	shell(&s, "printf aa >root/definitions/norm/old.json");
 	assert_string_equal(changes_after(&s, 500), "definitions/norm/old.json");
-	/* The second write keeps the size and sets the same old mtime, so the stat is unchanged except for ctime, which
-	 * a program cannot set. If only ctime changed, the watcher reads the file at once, and reports a change only if
-	 * the content differs. */
+	/* The second write keeps the size, and the old mtime is set again. Only the ctime changes, which a program
+	 * cannot set. In this case, the watcher reads the file at once, and reports a change only if the content
+	 * differs. */
 	shell(&s, "touch -d '2001-01-01' root/definitions/norm/old.json");
 	assert_string_equal(changes_after(&s, 500), "");
 	shell(&s, "printf bb >root/definitions/norm/old.json; touch -d '2001-01-01' root/definitions/norm/old.json");
@@ -505,7 +506,7 @@ static void a_polled_root_that_vanishes_is_waited_for(void **state)
 	struct scene s;
 
 	begin(&s, 0, true);
-	for (int i = 0; i < 4; i++) /* the folder has been polled for a while */
+	for (int i = 0; i < 4; i++) /* polls the folder for a while */
 		assert_string_equal(changes_after(&s, 500), "");
 	shell(&s, "mv root elsewhere");
 	changes_after(&s, 500);
@@ -537,8 +538,8 @@ static void an_overflow_tells_everything_once_it_is_quiet(void **state)
 	struct scene s;
 
 	begin(&s, 0, false);
-	/* Causes more events than fs.inotify.max_queued_events (16384 by default), so that the event of a new folder is
-	 * lost. */
+	/* Causes more events than fs.inotify.max_queued_events allows (16384 by default), so that the event of a new
+	 * folder is lost. */
 	FILE *limit = fopen("/proc/sys/fs/inotify/max_queued_events", "r");
 	long most = 0;
 
@@ -548,7 +549,8 @@ static void an_overflow_tells_everything_once_it_is_quiet(void **state)
 	char path[128];
 	int rounds = (int)(most < 200000 ? most : 200000) / 2 + 10;
 
-	for (int i = 0; i < rounds; i++) { /* two files in turn, so that the kernel merges no two events */
+	for (int i = 0; i < rounds; i++) { /* writes two files alternately, because the kernel merges consecutive equal
+					    * events */
 		snprintf(path, sizeof path, "%s/definitions/norm/f%d.json", s.root, i % 2);
 		FILE *file = fopen(path, "w");
 

@@ -1,5 +1,5 @@
-/* test_workload - workload lines are read completely, and a bad line is rejected with its line and column without
- * affecting the others. */
+/* test_workload - workload lines are read completely. A bad line is rejected with its line number and column, and the
+ * other lines are still read. */
 #include "dataset/workload.h"
 
 #include <setjmp.h>
@@ -43,7 +43,7 @@ static const struct definition definition = {
     .custom_inputs_entrypoint = "make",
 };
 
-/* The parts of a line, so that a test can replace one. */
+/* The parts of a workload line. A test can replace one of them. */
 static const char *const parts[] = {
     "{\"definition\": \"attend\", ",
     "\"solution\": null, ",
@@ -74,7 +74,8 @@ enum {
 	PARTS
 };
 
-/* Appends a line with one part replaced (NULL: none); returns the column at which that part begins. */
+/* Appends a line in which `part` replaces the part with the index `replaced`. If `part` is NULL, replaces nothing.
+ * Returns the column at which the part with this index begins. */
 static size_t add_line(struct buf *text, int replaced, const char *part)
 {
 	size_t start = text->length, column = 0;
@@ -88,8 +89,8 @@ static size_t add_line(struct buf *text, int replaced, const char *part)
 	return column;
 }
 
-/* Expects the message "w.jsonl:1:COLUMN: `sentence`", where COLUMN is `offset` behind the beginning of the replaced
- * part. */
+/* Checks the message for a line with a replaced part: "w.jsonl:1:COLUMN: `sentence`". COLUMN is the column of this part
+ * plus `offset`. */
 static void refused(int replaced, const char *part, size_t offset, const char *sentence)
 {
 	struct arena arena = {0};
@@ -348,13 +349,14 @@ static void an_optional_input_may_be_left_out_or_null_or_given(void **state)
 	        "expected an input of the definition, found \"mode\"; remove it");
 }
 
-/* A workload without "definition" and "workload" around it, with inputs of every kind except safetensors. */
+/* A line with only the value of "workload", without the members "definition" and "workload" around it. It has inputs of
+ * every kind except safetensors. */
 #define BARE(uuid, more)                                                                                               \
 	"{\"uuid\": \"" uuid "\", \"axes\": {\"batch_size\": 4, \"len_indptr\": 5}, \"inputs\": {\"q\": {\"type\": "    \
 	"\"random\"}, \"indptr\": {\"type\": \"custom\"}, \"scale\": {\"type\": \"custom\"}, \"count\": {\"type\": "     \
 	"\"scalar\", \"value\": 1}, \"flag\": {\"type\": \"random\"}}" more "}\n"
 
-/* Expects that a file with only this line gives this error. */
+/* Checks the message for a file that has only this line. */
 static void refused_line(const struct definition *d, const char *line, const char *sentence)
 {
 	struct arena arena = {0};
@@ -402,7 +404,7 @@ static void a_workload_may_be_the_whole_line(void **state)
 	refused_line(&definition, "{\"name\": \"u\"}\n", "w.jsonl:1:1: expected a field \"workload\" (an object), found none");
 }
 
-/* Loads a bare line with this tolerance. */
+/* Loads a line of the form BARE with this tolerance. */
 static struct workload_tolerance tolerance_of(const char *tolerance, struct arena *arena)
 {
 	struct buf text = {0};

@@ -1,5 +1,5 @@
-/* test_workload_inputs - if a workload provides some inputs, the family uses these inputs when it generates the other
- * inputs. The family also checks the provided inputs before a reference gets them. */
+/* test_workload_inputs - if a workload provides some inputs, the family uses them to generate the other inputs. The
+ * family also checks the provided inputs before a reference gets them. */
 #include "tests/unit/attention_family.h"
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@ extern const struct op gqa_paged_op;
 
 enum { PAGES = 6, INDICES = 4 };
 
-/* Two sequences, each of two pages with four keys; the workload may provide kv_indices. */
+/* A case with two sequences. Each has two pages, and each page has four keys. The workload may provide kv_indices. */
 struct scene {
 	struct built built;
 	struct input_source sources[MAX_INPUTS];
@@ -45,7 +45,7 @@ static void build_problem(struct built *b)
 	add_output(b, "output", DTYPE_BFLOAT16, "batch_size heads head_dim");
 }
 
-/* Writes a safetensors file with `indices` in place of the earlier one; returns its digest. */
+/* Replaces the safetensors file by one with these indices. Returns the digest of the new file. */
 static struct digest write_blob(const struct scene *s, const int32_t *indices)
 {
 	static const char header[] = "{\"i\":{\"dtype\":\"I32\",\"shape\":[4],\"data_offsets\":[0,16]}}";
@@ -65,7 +65,7 @@ static struct digest write_blob(const struct scene *s, const int32_t *indices)
 	return digest_of(all, sizeof all);
 }
 
-/* Fills the inputs; if `indices` is NULL, the family generates all of them. */
+/* Fills the inputs. If `indices` is NULL, the family generates all of them; else the file provides kv_indices. */
 static void set_up(struct scene *s, const int32_t *indices)
 {
 	static const int64_t var[] = {2, PAGES, 3, INDICES};
@@ -161,7 +161,7 @@ static void indices_that_point_nowhere_make_the_case_invalid(void **state)
 	tear_down(&s);
 }
 
-/* Neither a file nor a family is wrong here: the workload's axes are impossible. */
+/* The workload gives an axis an impossible length, so the case is invalid. */
 static void axes_that_make_no_sense_make_the_case_invalid(void **state)
 {
 	struct rejection rejection = {.why = {""}};
@@ -169,15 +169,15 @@ static void axes_that_make_no_sense_make_the_case_invalid(void **state)
 
 	(void)state;
 	set_up(&s, NULL);
-	s.axis[4] = 0; /* pages */
+	s.axis[4] = 0; /* the number of pages */
 	assert_int_equal(case_inputs_fill(s.device, s.tensors, &s.job, &gqa_paged_op, &s.c, s.in, &rejection), -1);
 	assert_int_equal(rejection.status, STATUS_INVALID);
 	assert_string_equal(rejection.why.text, "kv_indices has 4 page numbers, but the caches have no page");
 	tear_down(&s);
 }
 
-/* Fills the inputs twice, the second time as a new judge process that has not read the file before, and expects the
- * results `known` and `unknown`. */
+/* Fills the inputs twice and checks the results. The first time, the process has read the file before (`known`). The
+ * second time, it has not, like a new judge process (`unknown`). */
 static void expect_fill(struct scene *s, enum reason known, enum reason unknown)
 {
 	for (int again = 0; again < 2; again++) {
@@ -216,7 +216,8 @@ static void tensors_are_those_that_were_hashed_or_none(void **state)
 	expect_fill(&s, REASON_CHANGED, REASON_CHANGED);
 	assert_int_equal(unlink(path), 0);
 	expect_fill(&s, REASON_CHANGED, REASON_MISSING_BLOB);
-	s.sources[4].content = write_blob(&s, others); /* another run: its job names the file's new content */
+	s.sources[4].content = write_blob(&s, others); /* as in another run, whose job has the digest of the new
+						        * content */
 	expect_fill(&s, REASON_NONE, REASON_NONE);
 	assert_memory_equal(s.in[4].data, others, sizeof others);
 	tear_down(&s);

@@ -1,4 +1,5 @@
-/* test_wrap - lines for terminals are broken at blanks and indented, and commands can still be copied. */
+/* test_wrap - lines for terminals are broken at blanks and indented. A command in the text stays in one piece, so that
+ * it can be copied. */
 #include "base/wrap.h"
 
 #include <setjmp.h>
@@ -39,11 +40,11 @@ static void columns_of_a_table_stay_below_each_other(void **state)
 	assert_folded("passed   gemm/wide_name  5 of 5 cases", 30, "passed   gemm/wide_name\n         5 of 5 cases\n");
 	assert_folded("  ok  path is here, twelve words  too", 20, "  ok  path is here,\n      twelve words\n      too\n");
 	assert_folded("\033[31mFAILED  \033[0m gemm/name  a b c d e", 26, "\033[31mFAILED  \033[0m gemm/name\n         a b c d e\n");
-	/* a column that does not fit into one line breaks where the line is full */
+	/* the last column does not fit into one line, so its text breaks at the width and continues below the column */
 	assert_folded("ok   a  b c d e f g h i j", 15, "ok   a  b c d e\n     f g h i j\n");
 	assert_folded("ok  a  /a/path x", 16, "ok  a  /a/path x\n");
 	assert_folded("ok  a  /a/long/path x", 18, "ok  a\n    /a/long/path x\n");
-	/* a word that does not fit behind the column, and a column that begins too far to the right */
+	/* in these lines, a word does not fit into the last column, or this column begins too far to the right */
 	assert_folded("ok       definitions/x y", 20, "ok\n  definitions/x y\n");
 	assert_folded("one two three  four five", 20, "one two three\n  four five\n");
 	assert_folded("ok   `a b c d e` f", 12, "ok\n  `a b c d e`\n  f\n");

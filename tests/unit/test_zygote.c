@@ -1,5 +1,5 @@
-/* test_zygote - pool: which spare runners are forked, and when. The zygote is the real one, but without torch. Its
- * children become "ready" after a moment; the pool sees nothing else of a child. */
+/* test_zygote - which spare runners the zygote forks, and when. The zygote is the real one, but without torch. Its
+ * children report "ready" after a moment and do nothing else. */
 #include "workers/pool/zygote.h"
 
 #include <setjmp.h>
@@ -85,8 +85,8 @@ static int on_their_way(const struct zygote *runners)
 	return count;
 }
 
-/* Waits until the given number of children are ready; returns the largest number that were starting at the same time.
- * */
+/* Waits until `spares` children are ready. Returns the largest number of children that were starting at the same time.
+ */
 static int gather(struct setting *setting, int spares)
 {
 	int64_t end = clock_ms() + GENEROUS_MS;
@@ -112,7 +112,8 @@ static void a_gpus_contexts_are_made_a_few_at_a_time(void **state)
 	(void)state;
 	open_pool(&setting, "cuda:0");
 	assert_int_equal(gather(&setting, PLACES), AT_ONCE);
-	for (int i = 0; i < PLACES; i++) { /* the limit AT_ONCE also holds when children are replaced */
+	for (int i = 0; i < PLACES; i++) { /* replaces all children: the limit AT_ONCE must hold for the new ones,
+					    * too */
 		struct child *child = zygote_take(&setting.runners, false);
 
 		assert_non_null(child);
@@ -143,7 +144,7 @@ static enum child_event see(struct setting *setting, struct child *child, int64_
 	return child_next(child, now_ms, &line, &length);
 }
 
-/* The socket of the child closes long before the child ends, as when a GPU context is being destroyed in between. */
+/* The child's socket closes long before the child ends, as when the driver takes long to destroy a GPU context. */
 static void a_slow_end_is_still_reported_with_its_cause(void **state)
 {
 	enum child_event event = CHILD_NOTHING;
@@ -191,7 +192,8 @@ static void the_spare_that_waited_longest_is_used(void **state)
 	close_pool(&setting);
 }
 
-/* A process that a reference left behind could change a zygote that starts. */
+/* A new zygote waits until all processes that references left have ended, because such a process could change the
+ * zygote while it starts. */
 static void a_zygote_starts_only_when_no_process_is_left(void **state)
 {
 	struct setting setting;
@@ -203,13 +205,13 @@ static void a_zygote_starts_only_when_no_process_is_left(void **state)
 	child = fork();
 	if (child == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		setsid(); /* like a process that a reference left and this process adopted */
+		setsid(); /* a process in a session of its own counts as a process that a reference left */
 		pause();
 		_exit(0);
 	}
 	while (getsid(child) != child)
 		usleep(1000);
-	setting.runners.orphans_ms = 1; /* the same state as after the end of a zygote */
+	setting.runners.orphans_ms = 1; /* as after the end of the previous zygote */
 	assert_int_equal(zygote_want(&setting.runners, (struct runner_demand){1, 0}, &err), 0);
 	assert_int_equal(setting.runners.zygote.pid, 0);
 	gather(&setting, 1);
@@ -217,8 +219,8 @@ static void a_zygote_starts_only_when_no_process_is_left(void **state)
 	close_pool(&setting);
 }
 
-/* Each runner starts a process, which inherits the runner's pipe. When the runner and this process have ended, the pipe
- * has no writer. */
+/* Each runner starts a process, which inherits the runner's pipe. The pipe has no writer when the runner and this
+ * process have both ended. */
 static void a_runner_is_gone_when_all_its_processes_are(void **state)
 {
 	const bool has_namespaces = (sandbox_probe(false) & SANDBOX_PID) != 0;

@@ -1,6 +1,6 @@
-/* trial - one case of an op family in a unit test: the inputs as the family fills them, the ground truth as its oracle
- * computes it, and outputs into which the test emulates a reference. Every tensor has its own allocation, so that the
- * sanitizers see an access beyond its end. */
+/* trial - one case of an op family in a unit test. The family fills the inputs, its oracle computes the ground truth,
+ * and the test writes the outputs of an emulated reference. Every tensor has an allocation of its own, so that the
+ * sanitizers detect an access beyond its end. */
 #ifndef REFTEST_TESTS_TRIAL_H
 #define REFTEST_TESTS_TRIAL_H
 
@@ -36,7 +36,7 @@ struct trial {
 	const struct op_problem *problem;
 	int64_t axis[TRIAL_AXES];
 	struct op_case c;
-	/* from op_own_place on: final values of inputs (op.in_place) */
+	/* truth and out: the outputs, and from index op_own_place on, the final values of inputs (op.in_place) */
 	struct tensor in[OP_ARGS], truth[OP_PLACES], out[OP_PLACES];
 };
 
@@ -56,14 +56,15 @@ static inline struct tensor trial_tensor(const struct op_arg *arg, const int64_t
 	return tensor;
 }
 
-/* Returns true if the truth includes the final value of input `input`. If so, the test must store the value that the
- * reference leaves in the input in `out`, at the place of this input. */
+/* Returns true if the truth includes the final value of this input. In this case, the test must also store in `out`, at
+ * op_own_place, the final value that the reference leaves in the input. */
 static inline bool trial_own(const struct trial *t, int input)
 {
 	return t->op->in_place != NULL && t->op->in_place(&t->c, input).place >= t->problem->output_count;
 }
 
-/* Allocates the places for the final value of an input; `out` begins with the value before the call. */
+/* Allocates tensors for the final value of an input, in `truth` and `out`. The tensor in `out` begins with the value
+ * before the call. */
 static inline void trial_open_own(struct trial *t, int input)
 {
 	int place = op_own_place(t->problem, input);
@@ -74,8 +75,8 @@ static inline void trial_open_own(struct trial *t, int input)
 	       (size_t)dtype_bytes(t->in[input].dtype, t->in[input].elements));
 }
 
-/* Fills the inputs of a case and computes its truth; the outputs get a fill value that no test expects. `axis` has
- * problem->axis_count values, and `edge` is as in op_case.edge. */
+/* Fills the inputs of a case and computes its truth; the outputs get a fill value that no test expects. `axis` has the
+ * lengths of the axes, and `edge` is the value of op_case.edge. */
 static inline void trial_open_case(struct trial *t, const struct op *op, const struct op_problem *problem,
                                    const int64_t *axis, int edge, uint64_t seed)
 {
@@ -114,7 +115,7 @@ static inline void trial_open(struct trial *t, const struct op *op, const struct
 	trial_open_case(t, op, problem, axis, 0, seed);
 }
 
-/* Opens the --edge case of this name; returns false if the problem has no case of this name. */
+/* Opens the edge case with this name. Returns false if the problem has no such case. */
 static inline bool trial_open_edge(struct trial *t, const struct op *op, const struct op_problem *problem,
                                    const char *name, uint64_t seed)
 {
@@ -132,7 +133,7 @@ static inline bool trial_open_edge(struct trial *t, const struct op *op, const s
 	return false;
 }
 
-/* Opens case `row` of a size preset; false if the preset has fewer cases. */
+/* Opens case number `row` of a size preset. Returns false if the preset has fewer cases. */
 static inline bool trial_open_size(struct trial *t, const struct op *op, const struct op_problem *problem,
                                    enum op_size size, int row, uint64_t seed)
 {
@@ -158,7 +159,8 @@ static inline void trial_close(struct trial *t)
 	}
 }
 
-/* Returns true if the input may stay unchanged (may_keep of op.in_place) and the answer leaves it unchanged. */
+/* Returns true if the input may stay unchanged (op.in_place returns may_keep), and the emulated reference leaves it
+ * unchanged. */
 static inline bool trial_is_kept(const struct trial *t, int input)
 {
 	return input >= 0 && t->op->in_place(&t->c, input).may_keep &&
@@ -166,7 +168,7 @@ static inline bool trial_is_kept(const struct trial *t, int input)
 	              (size_t)dtype_bytes(t->in[input].dtype, t->in[input].elements)) == 0;
 }
 
-/* Returns true if output `output` is within the family's tolerance rule, or accepted by the family's own judge. */
+/* Returns true if this output is within the family's tolerance rule, or if the family's own op.judge accepts it. */
 static inline bool trial_judge(const struct trial *t, int output, struct metrics *metrics, struct err *why)
 {
 	const struct tensor *truth = &t->truth[output];
@@ -211,7 +213,7 @@ static inline bool trial_weak(const struct trial *t)
 	return weak;
 }
 
-/* Asserts that a correct reference passes, and prints where it does not. */
+/* Asserts that a correct reference passes. If it does not, prints which output fails and where. */
 static inline void trial_assert_passes(const struct trial *t)
 {
 	for (int i = 0; i < OP_PLACES; i++) {
@@ -230,7 +232,7 @@ static inline void trial_assert_passes(const struct trial *t)
 	}
 }
 
-/* get: element `index` of a tensor as a float. set: stores a float, rounded to the dtype. */
+/* get returns an element of a tensor as a float. set stores a float, rounded to the tensor's dtype. */
 static inline float get(const struct tensor *tensor, int64_t index)
 {
 	return (float)dtype_load(tensor->data, tensor->dtype, index);
@@ -241,7 +243,7 @@ static inline void set(struct tensor *tensor, int64_t index, float value)
 	dtype_store(tensor->data, tensor->dtype, index, (double)value);
 }
 
-/* Two mistakes that every family tests: outputs of only zeros, and an output with a NaN in its middle. */
+/* Makes one of two mistakes that every family tests: all outputs are zeros, or each output has a NaN in its middle. */
 static inline void trial_spoil(struct trial *t, bool all_zero, bool one_nan)
 {
 	for (int o = 0; o < t->problem->output_count; o++) {
@@ -262,7 +264,7 @@ static inline void assert_refused(const struct op *op, const struct op_problem *
 		fail_msg("'%s' does not mention '%s'", why.text, part);
 }
 
-/* Filling the same case twice gives the same bytes; another seed changes at least one input. */
+/* Asserts that filling the same case twice gives the same bytes, and that another seed changes at least one input. */
 static inline void assert_inputs_follow_the_seed(const struct op *op, const struct op_problem *problem,
                                                  enum op_size size)
 {
@@ -286,7 +288,7 @@ static inline void assert_inputs_follow_the_seed(const struct op *op, const stru
 	trial_close(&other);
 }
 
-/* Hashes the earlier digest together with the inputs of the case. */
+/* Hashes the inputs of the case into the digest `hex`. */
 static inline void trial_digest_case(const struct trial *t, char hex[DIGEST_HEX])
 {
 	char both[2 * DIGEST_HEX];
@@ -303,8 +305,9 @@ static inline void trial_digest_case(const struct trial *t, char hex[DIGEST_HEX]
 	}
 }
 
-/* The inputs of the default sizes and of every edge case have this digest. Other programs generate the same inputs (on
- * a GPU, for a cache, in an older version), so no bit may change. */
+/* Asserts that the inputs of the default sizes and of every edge case have the digest `wanted`. No bit may change,
+ * because other programs generate the same inputs: the kernels on a GPU, and the versions of reftest whose verdicts are
+ * cached. */
 static inline void assert_inputs_are(const struct op *op, const struct op_problem *problem, const char *wanted)
 {
 	char hex[DIGEST_HEX] = "";
@@ -324,7 +327,8 @@ static inline void assert_inputs_are(const struct op *op, const struct op_proble
 		fail_msg("%s: the inputs have changed: \"%s\"", problem->name, hex);
 }
 
-/* Every --edge case of the problem passes for 20 seeds with the reference `right`. Returns the number of edge cases. */
+/* Asserts that the correct reference `right` passes in every edge case of the problem, for 20 seeds. Returns the number
+ * of edge cases. */
 static inline int assert_edges_pass(const struct op *op, const struct op_problem *problem,
 				    void (*right)(struct trial *t))
 {
@@ -345,7 +349,7 @@ static inline int assert_edges_pass(const struct op *op, const struct op_problem
 	return count;
 }
 
-/* `edges`: how many edge cases each of the `count` problems has. */
+/* The same for `count` problems. edges[p] is the number of edge cases that problem p must have. */
 static inline void assert_all_edges_pass(const struct op *op, const struct op_problem *problems, const int *edges,
 					 int count, void (*right)(struct trial *t))
 {
@@ -358,8 +362,8 @@ typedef void trial_play(struct trial *t, int mistake);
 
 enum { TRIAL_END = -1 };
 
-/* Each of the correct variants `ways` (up to TRIAL_END) passes for every size and seed. Outputs of only zeros do not
- * pass. */
+/* Asserts that each of the correct ways in `ways` (up to TRIAL_END) passes for every size and seed, and that outputs of
+ * only zeros would not pass. */
 static inline void assert_right_passes(const struct op *op, const struct op_problem *problem, int seeds, trial_play *play,
 				       const int *ways)
 {
@@ -379,7 +383,7 @@ static inline void assert_right_passes(const struct op *op, const struct op_prob
 		}
 }
 
-/* With this seed the mistake fails in at least one of the default sizes. */
+/* Asserts that with this seed, the mistake fails in at least one case of the default sizes. */
 static inline void assert_mistake_caught(const struct op *op, const struct op_problem *problem, uint64_t seed,
 					 trial_play *play, int mistake)
 {
@@ -396,7 +400,7 @@ static inline void assert_mistake_caught(const struct op *op, const struct op_pr
 		fail_msg("%s: mistake %d passes with seed %llu", problem->name, mistake, (unsigned long long)seed);
 }
 
-/* Asserts that a mistake that passes in the default sizes fails in the edge case of this name. */
+/* Asserts that a mistake passes in the default sizes and fails in the edge case with this name. */
 static inline void assert_wrong_there_alone(const struct op *op, const struct op_problem *problem, trial_play *play,
 					    int mistake, const char *edge)
 {
@@ -419,7 +423,7 @@ static inline void assert_wrong_there_alone(const struct op *op, const struct op
 struct edge_mistake {
 	int mistake;
 	const char *edge;
-	int problem; /* index into the problems of the test */
+	int problem; /* an index into the problems of the test */
 };
 
 static inline void assert_each_wrong_there_alone(const struct op *op, const struct op_problem *problems, trial_play *play,
@@ -429,9 +433,9 @@ static inline void assert_each_wrong_there_alone(const struct op *op, const stru
 		assert_wrong_there_alone(op, &problems[wrong[i].problem], play, wrong[i].mistake, wrong[i].edge);
 }
 
-/* Opens a medium case whose tensors all come from a workload; op.check must accept this workload. Then sets element
- * `at` of input `input` to `value`; a negative `at` counts from the end. Returns the result of op.check, and its
- * message in `why`. */
+/* Opens a medium case as if a workload provided all its tensors. op.check must accept the case. Then sets element `at`
+ * of input `input` to `value`; a negative `at` counts from the end. Returns the result of op.check, and its message in
+ * `why`. */
 static inline int trial_open_brought(struct trial *t, const struct op *op, const struct op_problem *problem, int input,
 				     int64_t at, double value, struct err *why)
 {
@@ -443,9 +447,8 @@ static inline int trial_open_brought(struct trial *t, const struct op *op, const
 	return op->check(&t->c, t->in, why);
 }
 
-/* op.check rejects such a workload with a message that contains `part`; if `part` is NULL, it accepts the workload.
- * Whether the workload is accepted or rejected, the oracle must read nothing out of bounds; the sanitizer checks
- * this. */
+/* Asserts that op.check rejects this changed case with a message that contains `part`, or accepts it if `part` is NULL.
+ * In both cases, the oracle must read nothing out of bounds, which the sanitizers check. */
 static inline void assert_brought(const struct op *op, const struct op_problem *problem, int input, int64_t at,
                                   double value, const char *part)
 {

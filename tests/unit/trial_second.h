@@ -1,5 +1,5 @@
-/* trial_second - takes a case that a test has opened, and builds its inputs, truth and outputs again with the second
- * set of input values. */
+/* trial_second - builds the inputs, the truth and the outputs of an opened case again, with the second set of input
+ * values. */
 #ifndef REFTEST_TESTS_TRIAL_SECOND_H
 #define REFTEST_TESTS_TRIAL_SECOND_H
 
@@ -20,8 +20,8 @@ static inline void trial_take_second(struct trial *t)
 		fail_msg("%s", err.text);
 }
 
-/* A correct reference passes with the second set of input values too, for every size and seed. `run` emulates the
- * reference in the way `way`. */
+/* Asserts that a correct reference also passes with the second set of input values, for every size and seed. `run`
+ * emulates the reference in the way `way`. */
 static inline void assert_right_passes_second(const struct op *op, const struct op_problem *problem, int seeds,
                                               void (*run)(struct trial *, int), int way)
 {

@@ -12,13 +12,13 @@
 #include "base/file.h"
 #include "base/hash.h"
 
-/* A second write in the same tick of the filesystem's clock does not change a file's stat. If a file was read less than
- * RACY_SECONDS after its last write, an equal stat therefore does not prove that it is unchanged. Git has the same
- * problem with "racily clean" index entries, and also reads such files again. */
+/* A second write in the same tick of the filesystem's clock does not change a file's stat. Therefore an equal stat does
+ * not prove that a file is unchanged if the file was read less than RACY_SECONDS after its last write. The scan reads
+ * such a file again, as git does for "racily clean" index entries. */
 enum { RACY_SECONDS = 2 };
 
 struct kept {
-	char *name; /* owned */
+	char *name; /* allocated for this item */
 	struct stat st;
 	struct digest content;
 	time_t read_at;
@@ -26,7 +26,7 @@ struct kept {
 };
 
 struct dir_snapshot {
-	struct kept *items; /* sorted by name; during a scan, followed by the new items in any order */
+	struct kept *items; /* sorted by name; during a scan, new items follow in any order */
 	size_t count, room;
 	int round;
 };
@@ -57,7 +57,7 @@ static struct digest content_of(int fd, const char *name, const struct stat *st)
 	return digest;
 }
 
-/* Updates the item of one file. Returns true if the file changed. */
+/* Updates the item of a file. Returns true if the file has changed. */
 static bool refresh(struct kept *item, int fd, const struct stat *st, int round)
 {
 	bool still = same_stat(&item->st, st);
@@ -144,7 +144,7 @@ void dir_snapshot_look(struct dir_snapshot **at, int fd, bool announce, dir_snap
 		if (known ? changed : announce)
 			on_result(item->name, TOUCH_WRITTEN, context);
 	}
-	if (stream != NULL) /* the listing failed, so the missing files may still exist */
+	if (stream != NULL) /* if the listing failed, the missing files may still exist */
 		drop_missing(snapshot, on_result, context);
 	if (stream != NULL)
 		closedir(stream);

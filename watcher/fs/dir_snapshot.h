@@ -1,5 +1,5 @@
-/* dir_snapshot - finds changed files in a directory by polling, where inotify cannot be used. A snapshot contains the
- * stat and the digest of each file, as the last scan found them.
+/* dir_snapshot - finds changed files in a directory by polling, for directories in which inotify does not work. A
+ * snapshot has the stat and the digest of each file from the last scan.
  *
  * A scan hashes a file if its stat has changed, or if the last hash was computed too soon after a write for the stat to
  * be reliable. In addition, every DIR_SNAPSHOT_ROUNDS-th scan hashes each file, because the filesystems that need
@@ -13,15 +13,15 @@
 
 enum { DIR_SNAPSHOT_ROUNDS = 20, DIR_SNAPSHOT_READ_MAX = 1 << 20 };
 
-struct dir_snapshot; /* opaque; NULL: the directory was never scanned */
+struct dir_snapshot; /* an opaque type; a NULL pointer means that the directory was never scanned */
 
-/* Returns whether the file with this name is watched. */
+/* Returns whether a file with this name is watched. */
 typedef bool dir_snapshot_wanted(const char *name, void *context);
-/* Called with TOUCH_WRITTEN for each new or changed file, and with TOUCH_GONE for each removed file. */
+/* Is called with TOUCH_WRITTEN for each new or changed file, and with TOUCH_GONE for each removed file. */
 typedef void dir_snapshot_report(const char *name, enum touch touch, void *context);
 
-/* Scans the directory `fd`, which the caller closes, and reports the changes since the last scan. The first scan of a
- * directory reports all its files if `announce` is true, and no file if it is false. */
+/* Scans the directory with the descriptor `fd` and reports the changes since the last scan. The caller closes `fd`. The
+ * first scan of a directory reports all its files if `announce` is true, and no file if it is false. */
 void dir_snapshot_look(struct dir_snapshot **snapshot, int fd, bool announce, dir_snapshot_wanted *wanted,
 		       dir_snapshot_report *on_result, void *context);
 void dir_snapshot_free(struct dir_snapshot *snapshot);

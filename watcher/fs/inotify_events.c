@@ -31,7 +31,7 @@ static void watch_dir_event(struct watcher *w, const struct watch_dir *dir, cons
 	if ((event->mask & IN_ISDIR) == 0 && watch_dir_wants_file(dir, event->name)) {
 		enum touch touch = gone ? TOUCH_GONE : written ? TOUCH_WRITTEN : TOUCH_WRITING;
 
-		/* A file with the event IN_MODIFY or IN_CLOSE_WRITE is a regular file and no symbolic link: a write
+		/* If these are the only events, the path is that of a regular file and not of a symbolic link. A write
 		 * through a link causes the event in the directory of the link's target. */
 		if ((event->mask & ~(uint32_t)(IN_MODIFY | IN_CLOSE_WRITE)) == 0)
 			settle_touch(&w->settle, path, touch, w->now_ms);
@@ -42,8 +42,8 @@ static void watch_dir_event(struct watcher *w, const struct watch_dir *dir, cons
 		watch_dir_touched(w, dir->tree, dir->level + 1, path);
 }
 
-/* Handles the event that a watched directory itself was deleted, moved or unmounted. This event matters if the
- * directory is the target of a symbolic link, because the parent of the directory may not be watched. */
+/* Handles an event about the watched directory itself: it was deleted, moved or unmounted. The event is needed if the
+ * directory is the target of a symbolic link, because its parent may not be watched. */
 static void self_event(struct watcher *w, const struct watch_dir *dir)
 {
 	char path[PATH_MAX];
@@ -56,7 +56,7 @@ static void self_event(struct watcher *w, const struct watch_dir *dir)
 	watch_dir_touched(w, dir->tree, dir->level, path);
 }
 
-/* Handles the event that inotify sends when it removes the watch of a directory that no longer exists. */
+/* Handles the event with which inotify reports that it has removed a watch, because the directory no longer exists. */
 static void watch_ended(struct watcher *w, int watch)
 {
 	struct watch_dir *dir;

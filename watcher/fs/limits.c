@@ -3,7 +3,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-/* Reads the number in a file of /proc/sys. Returns false if there is no such file or it does not contain a number. */
+/* Reads the number in a file of /proc/sys. Returns false if the file does not exist or has no number. */
 static bool read_number(const char *proc, const char *folder, const char *name, const char *what, long *value)
 {
 	char path[PATH_MAX];
@@ -17,8 +17,8 @@ static bool read_number(const char *proc, const char *folder, const char *name, 
 	return read;
 }
 
-/* Returns whether this process is in a user namespace. A process outside all user namespaces has a uid_map that maps
- * every id to itself. */
+/* Returns whether this process is in a user namespace. Outside of all user namespaces, uid_map maps every id to
+ * itself. */
 static bool in_namespace(const char *proc)
 {
 	char path[PATH_MAX];

@@ -5,7 +5,7 @@
 
 #include "watcher/fs/watch_dirs.h"
 
-/* Finds subdirectories that appeared in a polled directory or were replaced. */
+/* Finds subdirectories of a polled directory that are new or were replaced. */
 static void poll_folders(struct watcher *w, const char *path)
 {
 	const struct watch_dir *dir = watch_dir_find(w, path);
@@ -26,8 +26,8 @@ static void poll_folders(struct watcher *w, const char *path)
 		closedir(stream);
 }
 
-/* Copies the paths of the watched directories for which `wanted` returns true. The caller iterates over this copy,
- * because the list of directories may change meanwhile. Returns their number. */
+/* Copies the paths of the watched directories for which `wanted` returns true. Returns the number of paths. The caller
+ * iterates over this copy, because the list of directories may change during the iteration. */
 static int paths_of_watch_dirs(const struct watcher *w, bool (*wanted)(const struct watch_dir *dir), struct arena *arena,
 			   const char ***paths)
 {
@@ -45,7 +45,7 @@ static bool is_polled(const struct watch_dir *dir)
 	return dir->watch < 0 && dir->tree != NULL;
 }
 
-/* Returns whether inotify may report no event when this directory is removed. */
+/* Returns whether the directory may be removed without an event of inotify. */
 static bool is_unsure(const struct watch_dir *dir)
 {
 	return dir->tree != NULL && (dir->link || dir->watch < 0);
@@ -61,7 +61,7 @@ void polling_look(struct watcher *w)
 		struct watch_dir *dir = watch_dir_find(w, paths[i]);
 
 		if (dir == NULL || !watch_dir_still_there(w, dir))
-			continue; /* do nothing if the directory was removed or replaced; polling_audit handles this */
+			continue; /* skips a directory that was removed or replaced; polling_audit handles it */
 		if (dir->level < dir->tree->depth)
 			poll_folders(w, paths[i]);
 		dir = watch_dir_find(w, paths[i]);

@@ -7,8 +7,7 @@ struct watcher;
 
 /* Scans the polled directories for changed files and new subdirectories. */
 void polling_look(struct watcher *w);
-/* Checks that the paths of symbolic links, polled directories and roots of trees still lead to the same directories as
- * before. */
+/* Checks that the paths of symbolic links, polled directories and roots of trees still lead to the same directories. */
 void polling_audit(struct watcher *w);
 
 #endif

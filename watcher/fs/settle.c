@@ -8,11 +8,11 @@
 struct settle_item {
 	struct settle_item *next;
 	int64_t first_ms, last_ms; /* the times of the first and the last call of settle_touch for this path */
-	bool look;                 /* the next settle_turn must check whether the file is complete */
+	bool look;                 /* whether the next settle_turn must check if the file is complete */
 	char path[];
 };
 
-/* Returns the hash bucket of a path. FNV-1a is good enough for a thousand buckets. */
+/* Returns the hash bucket of a path. The hash is FNV-1a, which is good enough for a thousand buckets. */
 static struct settle_item **bucket_of(struct settle *settle, const char *path)
 {
 	uint32_t hash = 2166136261u;

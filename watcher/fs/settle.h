@@ -2,9 +2,9 @@
  * caller passes the current time, and this module does not access files.
  *
  * A file that was closed after writing, or moved to its path, is checked immediately. If the caller's callback says
- * that the file is complete, the file has settled. Other files (empty, absent, incomplete, or still open for writing)
- * wait, because editors truncate files, rename them and write them in pieces. Such a file settles SETTLE_MS after its
- * last event or, if events continue, SETTLE_LONGEST_MS after its first event. */
+ * that the file is complete, the file has settled. Files that are empty, absent, incomplete, or still open for writing
+ * must wait, because editors truncate files, rename them and write them in pieces. Such a file settles SETTLE_MS after
+ * its last event or, if events continue, SETTLE_LONGEST_MS after its first event. */
 #ifndef REFTEST_WATCHER_FS_SETTLE_H
 #define REFTEST_WATCHER_FS_SETTLE_H
 
@@ -24,7 +24,7 @@ enum touch {
 
 struct settle_item;
 
-struct settle { /* {0} is empty */
+struct settle { /* {0}: no path waits */
 	struct settle_item *bucket[SETTLE_BUCKETS];
 	int count;
 };
@@ -34,7 +34,7 @@ typedef bool settle_complete(const char *path, void *context);
 
 void settle_touch(struct settle *settle, const char *path, enum touch touch, int64_t now_ms);
 
-/* Returns the latest time for the next settle_turn, or INT64_MAX if no path waits. */
+/* Returns the time at which settle_turn must be called at the latest, or INT64_MAX if no path waits. */
 int64_t settle_deadline(const struct settle *settle);
 
 /* Sets `paths` to the paths that have settled, and removes them from `settle`. The list is sorted, without duplicates

@@ -36,12 +36,12 @@ void watcher_events_lost(struct watcher *w)
 	settle_touch(&w->settle, "", TOUCH_WRITING, w->now_ms);
 }
 
-/* A second write in the same tick of the filesystem's clock does not change a file's stat. If a file was checked less
- * than RACY_SECONDS after its last change, an equal stat therefore does not prove that it is unchanged. Git has the
- * same problem with "racily clean" index entries, and also reads such files again. */
+/* A second write in the same tick of the filesystem's clock does not change a file's stat. Therefore an equal stat does
+ * not prove that a file is unchanged if the file was checked less than RACY_SECONDS after its last change. Such a file
+ * is read again, as git does for "racily clean" index entries. */
 enum { RACY_SECONDS = 2 };
 
-/* IN_EXCL_UNLINK suppresses the events of writes to a file that is deleted but still open. */
+/* IN_EXCL_UNLINK suppresses the events of writes to a deleted file that a program still has open. */
 static const uint32_t mask = IN_CLOSE_WRITE | IN_MODIFY | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO |
                              IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK;
 
@@ -82,7 +82,7 @@ static bool is_link(const struct watcher *w, const char *path)
 	return fstatat(w->folder, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
 }
 
-/* Updates the stat of the link's target. If the target does not exist, sets all members of the stat to zero. */
+/* Updates the stat of the link's target. If there is no target, sets the stat to zeros. */
 static void stat_linked(const struct watcher *w, struct linked *linked)
 {
 	if (fstatat(w->folder, linked->path, &linked->st, 0) != 0)
@@ -199,8 +199,8 @@ static bool watch_is_used(struct watcher *w, int watch)
 	return dir != NULL;
 }
 
-/* Frees the entry, and removes its inotify watch if no other entry uses the watch. If `gone` is true, inotify has
- * already removed the watch. */
+/* Frees the entry. Removes its inotify watch if no other entry uses the watch, unless `gone` is true: inotify has then
+ * already removed it. */
 static void free_watch_dir(struct watcher *w, struct watch_dir *dir, bool gone)
 {
 	if (dir->watch >= 0) {
@@ -217,9 +217,9 @@ static void free_watch_dir(struct watcher *w, struct watch_dir *dir, bool gone)
 	free(dir);
 }
 
-/* Returns whether files on the filesystem can change without an inotify event, because the changes are not made by this
- * machine's kernel: network, FUSE and shared filesystems. Overlayfs is not in the list, because writes through it cause
- * events, and writes to its lower layers are not allowed (Documentation/filesystems/overlayfs.rst). */
+/* Returns whether files on the filesystem can change without an inotify event. This is so for network, FUSE and shared
+ * filesystems, because this machine's kernel does not make all changes. Overlayfs is not in the list, because writes
+ * through it cause events, and writes to its lower layers are not allowed (Documentation/filesystems/overlayfs.rst). */
 static bool is_blind(const char *full)
 {
 	static const long blind[] = {
@@ -241,7 +241,7 @@ static bool is_blind(const char *full)
 }
 
 /* Adds an inotify watch for a directory and returns its descriptor. Returns -1 if the directory must be polled instead.
- * Returns -2 if there is no directory at the path, or if the directory cannot be opened. */
+ * Returns -2 if the path is not that of a directory, or if the directory cannot be opened. */
 static int add_watch(struct watcher *w, const char *full)
 {
 	if (w->options.poll || w->inotify < 0)
@@ -267,7 +267,7 @@ static int add_watch(struct watcher *w, const char *full)
 
 static void attach_below(struct watcher *w, struct watch_dir *dir, bool announce);
 
-/* Returns whether the symbolic link at `path` leads to one of its own parent directories. `st` is the stat of the
+/* Returns whether the symbolic link at `path` leads to a directory that contains the link. `st` is the stat of the
  * link's target. */
 static bool is_loop(const struct watcher *w, const char *path, const struct stat *st)
 {
@@ -341,7 +341,7 @@ void watch_dir_detach(struct watcher *w, const char *path, bool gone)
 		settle_touch(&w->settle, folder, TOUCH_GONE, w->now_ms);
 }
 
-/* The context argument of the callbacks that are passed to dir_snapshot_look. */
+/* The context of the callbacks of dir_snapshot_look. */
 struct scan {
 	struct watcher *watcher;
 	const struct watch_dir *dir;

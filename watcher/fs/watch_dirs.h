@@ -1,8 +1,8 @@
-/* watch_dirs - manages the list of watched directories for watcher.c, inotify_events.c and polling.c. Only watcher/fs
- * includes this header.
+/* watch_dirs - manages the list of watched directories for watcher.c, inotify_events.c and polling.c. Only files of
+ * watcher/fs include this header.
  *
- * Each entry of the list has its own path, and either an inotify watch or, if that is not possible, a snapshot for
- * polling. If two symbolic links lead to one directory, two entries have the same inotify watch. */
+ * Each entry of the list has a path of its own. It also has an inotify watch or, if this is not possible, a snapshot
+ * for polling. If two symbolic links lead to one directory, two entries have the same inotify watch. */
 #ifndef REFTEST_WATCHER_FS_WATCH_DIRS_H
 #define REFTEST_WATCHER_FS_WATCH_DIRS_H
 
@@ -17,23 +17,23 @@ enum { WATCH_BUCKETS = 1024 };
 
 struct watch_dir {
 	struct watch_dir *next, *next_of_watch;
-	const struct watched_tree *tree; /* NULL: the root */
-	int level;                       /* 0: the root of the tree */
+	const struct watched_tree *tree; /* the tree of the directory; NULL: the directory is the root */
+	int level;                       /* the number of levels below the root of the tree */
 	int watch;                       /* watch descriptor of inotify; -1: the directory is polled */
 	bool link;                       /* the path is a symbolic link */
 	dev_t device;
 	ino_t inode;
 	struct dir_snapshot *snapshot;	 /* the last scan of a polled directory; NULL for other directories */
-	char path[];                     /* relative to the root; "" is the root */
+	char path[];                     /* the path, relative to the root; "" is the root */
 };
 
-/* A path whose stat is checked once a second, because no watched directory reports its changes. The path is a symbolic
- * link whose target is a file or does not exist, or watcher_follow added the path. */
+/* A path whose stat is checked once a second, because no watched directory reports its changes. It is a path that
+ * watcher_follow added, or a symbolic link whose target is a file or does not exist. */
 struct linked {
 	struct linked *next;
-	bool followed;                   /* watcher_follow added the path, which need not be a symbolic link */
-	bool racy;                       /* the file was written so recently that an equal stat does not prove it
-					  * unchanged */
+	bool followed;                   /* watcher_follow added the path, so it need not be a symbolic link */
+	bool racy;                       /* the file was written so recently that an equal stat does not prove that it
+					  * is unchanged */
 	const struct watched_tree *tree; /* the tree to which the link's target is added if it becomes a directory; NULL
 					  * for a link to a file */
 	int level;			 /* the number of directory levels between the tree's root and the link */
@@ -41,7 +41,7 @@ struct linked {
 	char path[];
 };
 
-/* A message for the user. */
+/* A message for the user, in the list of messages. */
 struct notice {
 	struct notice *next;
 	char text[];
@@ -49,12 +49,12 @@ struct notice {
 
 struct watcher {
 	struct watcher_options options;
-	char *root;         /* owned */
+	char *root;         /* an allocated string */
 	int inotify;        /* the inotify descriptor; -1: inotify is not available, and all directories are polled */
 	int folder;         /* a descriptor of the root; -1: the root does not exist */
 	dev_t device;
 	ino_t inode;
-	bool doubted;       /* the next watcher_turn must check that the root's path still leads to the same
+	bool doubted;       /* the next watcher_turn must check whether the root's path still leads to the same
 			     * directory */
 	bool warned_away, warned_limit, warned_blind, warned_none;
 	int generation;
@@ -70,8 +70,8 @@ struct watcher {
 /* Queues a message for watcher_notice. */
 void add_notice(struct watcher *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Call this if events were lost. All paths are then reported as changed, after SETTLE_MS without events. The delay
- * prevents several such reports if the event queue overflows repeatedly. */
+/* Call this if events were lost. All paths are then reported as changed, after SETTLE_MS without events. Because of
+ * this delay, repeated overflows of the event queue cause only one report. */
 void watcher_events_lost(struct watcher *w);
 
 bool watch_dir_wants_file(const struct watch_dir *dir, const char *name);
@@ -81,9 +81,10 @@ bool may_be_folder(const struct dirent *entry);
 /* Sets `path` to "DIRECTORY/name", or to "" if this path has more than PATH_MAX bytes. */
 void watch_dir_path(const struct watch_dir *dir, const char *name, char path[PATH_MAX]);
 
-/* Returns the entry with this path, or NULL if there is none. */
+/* Returns the entry with this path, or NULL. */
 struct watch_dir *watch_dir_find(const struct watcher *w, const char *path);
-/* Returns entry number `nth` among the entries with this watch descriptor, or NULL if there are not that many. */
+/* Several entries may have the same watch descriptor. Returns entry number `nth` (from 0) of these, or NULL if there
+ * are fewer. */
 struct watch_dir *watch_dir_of_watch(struct watcher *w, int watch, int nth);
 /* Returns whether the path of the entry still leads to the same directory. */
 bool watch_dir_still_there(const struct watcher *w, const struct watch_dir *dir);
@@ -93,13 +94,13 @@ int watch_dir_open(const struct watcher *w, const struct watch_dir *dir);
 /* If there is a directory at `path`, watches it and the directories below it. If `announce` is true, reports all files
  * in these directories as changed. */
 void watch_dir_attach(struct watcher *w, const struct watched_tree *tree, int level, const char *path, bool announce);
-/* Removes the directory at `path`, and the directories below it, from the list, and reports "path/" as changed. If
- * `gone` is true, inotify has already removed the watch. */
+/* Removes the directory at `path`, and the directories below it, from the list, and reports "path/" as changed. `gone`
+ * means that inotify has already removed the watch. */
 void watch_dir_detach(struct watcher *w, const char *path, bool gone);
 void watch_dirs_free(struct watcher *w);
 
-/* Updates the list of watched directories. Call this if something that may be a directory was created, changed or
- * removed at `path`. */
+/* Updates the list of watched directories. Call this if something was created, changed or removed at `path` that is or
+ * was a directory, or may be one. */
 void watch_dir_touched(struct watcher *w, const struct watched_tree *tree, int level, const char *path);
 void watch_dir_touch_file(struct watcher *w, const struct watch_dir *dir, const char *name, enum touch touch);
 /* Scans a polled directory, and reports the files that were created, changed or removed since the last scan. The first

@@ -1,4 +1,5 @@
-/* watched_tree - the options of struct watcher (which directories and files to watch) and its statistics. */
+/* watched_tree - the options of struct watcher, which say which directories and files are watched, and the counters of
+ * struct watcher. */
 #ifndef REFTEST_WATCHER_FS_WATCHED_TREE_H
 #define REFTEST_WATCHER_FS_WATCHED_TREE_H
 
@@ -8,27 +9,27 @@
 #include "watcher/fs/settle.h"
 
 struct watched_tree {
-	const char *path;   /* a directory in the root: "definitions" */
+	const char *path;   /* the name of a directory in the root, such as "definitions" */
 	int depth;          /* how many levels of directories below `path` are watched */
-	int files_from;     /* the first directory level below `path` on which files are watched; 1:
-			     * "definitions/x/file" and deeper files */
-	const char *suffix; /* watch only files that have this suffix and are not hidden; NULL: watch all files */
+	int files_from;     /* files are watched from this level below `path` on; 1: "definitions/x/file" and deeper
+			     * files */
+	const char *suffix; /* if not NULL, only files with this suffix that are not hidden are watched */
 };
 
 struct watcher_options {
 	const char *root;
-	const struct watched_tree *trees; /* must outlive the watcher */
+	const struct watched_tree *trees; /* the array must exist longer than the watcher */
 	int tree_count;
 	settle_complete *complete; /* decides whether a file is complete (watcher/fs/settle.h) */
-	void *context;                    /* is passed to `complete` */
-	int watch_limit;                  /* the limit of inotify watches, which tests set; 0: the system's limit */
-	bool poll;                        /* poll all directories instead of using inotify */
+	void *context;                    /* passed to `complete` */
+	int watch_limit;                  /* a limit of inotify watches for tests; 0: only the system's limit applies */
+	bool poll;                        /* poll all directories, and do not use inotify */
 };
 
 struct watcher_counts {
 	int watched, polled;       /* the numbers of directories with an inotify watch, and of polled directories */
-	int64_t events, overflows; /* since the watcher was opened: how many inotify events came, and how often the
-				    * event queue overflowed */
+	int64_t events, overflows; /* the number of inotify events and of overflows of the event queue since the watcher
+				    * was opened */
 };
 
 #endif

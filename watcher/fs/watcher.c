@@ -1,9 +1,9 @@
 /* watcher - implements the functions of watcher.h, checks the root, and schedules polling. watch_dirs.c has the list of
  * watched directories, inotify_events.c reads the events, and polling.c polls directories.
  *
- * When the event queue has overflowed, or when another directory has replaced the root, the function `rebuild` opens a
- * new inotify instance and watches all directories again. The new instance has no old events in its queue. All paths
- * are then reported as changed. */
+ * If the event queue overflows, or if another directory replaces the root, the function `rebuild` opens a new inotify
+ * instance and watches all directories again. A new instance is used because it has no old events in its queue. All
+ * paths are then reported as changed. */
 #include "watcher/fs/watcher.h"
 
 #include <errno.h>
@@ -78,13 +78,13 @@ static bool stat_root(const struct watcher *w, struct stat *st)
 {
 	char full[PATH_MAX];
 
-	/* A directory counts as the root only if it contains the first tree ("definitions"). Without this tree, the
-	 * root is probably still being copied or deleted. */
+	/* A directory counts as the root only if it has a subdirectory for the first tree ("definitions"). Otherwise
+	 * the root is probably being copied or deleted. */
 	return snprintf(full, sizeof full, "%s/%s", w->root, w->options.trees[0].path) < PATH_MAX && stat(w->root, st) == 0 &&
 	       S_ISDIR(st->st_mode) && access(full, F_OK) == 0;
 }
 
-/* Watches all directories again with a new inotify instance. Returns false if there is no root. */
+/* Opens a new inotify instance, and watches all directories again. Returns false if there is no root. */
 static bool rebuild(struct watcher *w)
 {
 	struct stat st;
@@ -110,7 +110,7 @@ static bool rebuild(struct watcher *w)
 	return true;
 }
 
-/* Handles the disappearance of the root. */
+/* Handles the case that the root no longer exists. */
 static void root_away(struct watcher *w)
 {
 	if (!w->warned_away)
@@ -122,8 +122,8 @@ static void root_away(struct watcher *w)
 	w->folder = -1;
 }
 
-/* Checks that the path of the root still leads to the watched directory. If another directory has replaced the root,
- * watches the new directory. If no directory is at the path of the root, waits until one is there. */
+/* Checks that the path of the root still leads to the watched directory. If it leads to another directory, watches that
+ * one. If it leads to no directory, waits until it does. */
 static void audit_root(struct watcher *w)
 {
 	struct stat st;
@@ -183,8 +183,8 @@ void watcher_turn(struct watcher *w, int64_t now_ms)
 
 /* ---- the interface ---------------------------------------------------------------------------------------------- */
 
-/* Returns whether the file at `path` is complete. Returns false for the path "", which stands for all paths: it settles
- * only after SETTLE_MS without events. */
+/* Returns whether the file at `path` is complete. Returns false for the path "", which stands for all paths, so that it
+ * settles only after SETTLE_MS without events. */
 static bool is_complete(const char *path, void *context)
 {
 	const struct watcher *w = context;

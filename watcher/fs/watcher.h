@@ -2,22 +2,22 @@
  *
  * The watcher knows nothing about definitions. It watches trees. A tree is a directory in the root, with a number of
  * directory levels below it and a suffix for file names. If the content of a path may have changed, the watcher reports
- * this path at least once after its last change, or it reports "everything". To miss no change, the watcher watches
- * each directory before it lists the directory, and reports every file in a new directory. The kinds of events, and the
- * paths that are reported for them:
+ * this path at least once after its last change, or it reports "everything". To miss no change, the watcher adds the
+ * inotify watch of a directory before it lists the directory, and reports every file in a new directory. The reported
+ * paths depend on the event:
  *
  * - If a file is written, created, moved or deleted, or if its permissions change, its path is reported.
- * - If a directory is created or moved into a tree, or a link to a directory is replaced, each path in the directory is
- *   reported.
- * - If a directory or a link to a directory is deleted or moved away, "folder/" is reported: any path below it may have
- *   changed.
+ * - If a directory is created in a tree or moved into it, or if a link to a directory is replaced, each path in the
+ *   directory is reported.
+ * - If a directory or a link to a directory is deleted or moved away, "folder/" is reported. This means that any path
+ *   below it may have changed.
  * - If the event queue overflows, "everything" is reported after events have stopped.
  * - If the root is deleted, moved, unmounted or hidden by a mount, "everything" is reported when the root is back.
  *
- * Directories that inotify cannot watch are polled twice a second by comparing the contents of their files, and a
- * message says so. One kind of such directories is on filesystems that change without inotify events (NFS, FUSE, 9p,
- * …), which statfs detects. The other kind gets no inotify watch because the limit of watches is reached. The target of
- * a symbolic link is checked once a second if it is outside the watched directories. */
+ * If inotify cannot watch a directory, the watcher scans it twice a second, compares the contents of its files, and
+ * says so in a message. One reason is a filesystem on which files change without inotify events (NFS, FUSE, 9p, …),
+ * which statfs detects. The other reason is that the limit of inotify watches is reached. The target of a symbolic link
+ * is checked once a second if it is outside the watched directories. */
 #ifndef REFTEST_WATCHER_FS_WATCHER_H
 #define REFTEST_WATCHER_FS_WATCHER_H
 
@@ -28,7 +28,7 @@
 #include "base/err.h"
 #include "watcher/fs/watched_tree.h"
 
-struct watcher; /* opaque */
+struct watcher; /* an opaque type */
 
 /* Opens a watcher. All directories are watched when this function returns, so every later change is reported. Returns
  * NULL and sets `err` on error. */
@@ -38,27 +38,29 @@ void watcher_close(struct watcher *watcher);
 /* Returns a descriptor, or -1 if all directories are polled. Call watcher_turn when the descriptor is readable. Each
  * watcher_turn may replace the descriptor by another. */
 int watcher_fd(const struct watcher *watcher);
-int64_t watcher_deadline(const struct watcher *watcher); /* the latest time for the next watcher_turn, in ms */
+int64_t watcher_deadline(const struct watcher *watcher); /* Returns the time in ms at which watcher_turn must be called
+							  * at the latest. */
 
 /* Processes all events that have arrived, without blocking. */
 void watcher_turn(struct watcher *watcher, int64_t now_ms);
 
-/* Makes the watcher also check the file at `path`, once a second. Use this for files outside the trees. When the
- * watcher reports that everything has changed, it stops checking the file. */
+/* Makes the watcher check the file at `path` once a second. Use this for files outside the trees. The watcher stops
+ * these checks when it reports that everything has changed. */
 void watcher_follow(struct watcher *watcher, const char *path);
 
-/* Makes the next watcher_turn check the polled directories and the links, even if their next check is not due yet. */
+/* Makes the next watcher_turn check the polled directories and the links at once, even if a check is not due yet. */
 void watcher_hurry(struct watcher *watcher);
 
 struct changes {
-	const char *const *paths; /* relative to the root, sorted, without duplicates; "folder/": any path below it */
+	const char *const *paths; /* the changed paths, relative to the root, sorted, without duplicates; "folder/"
+				   * stands for any path below it */
 	int count;
 	bool everything; /* any path may have changed, and `paths` is empty */
 };
 /* Sets `out` to the paths that have settled since the last call. Returns false if no path has settled. */
 bool watcher_changes(struct watcher *watcher, int64_t now_ms, struct arena *arena, struct changes *out);
 
-int watcher_pending(const struct watcher *watcher); /* the number of touched paths that have not settled */
+int watcher_pending(const struct watcher *watcher); /* returns the number of touched paths that have not settled */
 bool watcher_has_root(const struct watcher *watcher);
 int watcher_generation(const struct watcher *watcher); /* returns a number that increases each time another directory
 							* replaces the root */

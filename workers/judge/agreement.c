@@ -74,7 +74,8 @@ bool agreement_too_coarse(const struct agreement *agreement, const bool coarse[G
 	return all && exact >= 0 && !agreement->answered[exact];
 }
 
-/* Writes which ground truths differ from the oracle: ": flashinfer and torch differ from the oracle on the CPU". */
+/* Appends which ground truths differ from the oracle, for example ": flashinfer and torch differ from the oracle on the
+ * CPU". */
 static void describe_vote(const struct agreement *agreement, const struct agreement_vote *vote, const char *const *names,
 		     struct buf *out)
 {

@@ -1,5 +1,5 @@
-/* agreement - finds the outlier among several ground truths. The module reads no tensors: the caller records which
- * ground truths could be computed and which pairs of them differ. */
+/* agreement - finds the outlier among several ground truths, that is, the one that differs from all others. The module
+ * reads no tensors: the caller records which ground truths could be computed and which pairs of them differ. */
 #ifndef REFTEST_WORKERS_JUDGE_AGREEMENT_H
 #define REFTEST_WORKERS_JUDGE_AGREEMENT_H
 
@@ -9,15 +9,15 @@
 #include "dataset/verdict.h"
 
 struct agreement {
-	int count; /* number of ground truths, at most GROUND_TRUTHS_MAX */
+	int count; /* the number of ground truths, at most GROUND_TRUTHS_MAX */
 	bool answered[GROUND_TRUTHS_MAX];
 	bool differ[GROUND_TRUTHS_MAX][GROUND_TRUTHS_MAX]; /* [a][b] and [b][a]: ground truths a and b differ */
 };
 
-/* The results of comparing the oracle on the CPU with each ground truth that answered. */
+/* The results of comparing each ground truth that could be computed with the oracle on the CPU. */
 struct agreement_vote {
 	bool cast;		  /* the oracle could be computed */
-	bool against[GROUND_TRUTHS_MAX]; /* for each ground truth, whether it differs from the oracle */
+	bool against[GROUND_TRUTHS_MAX]; /* against[i]: ground truth i differs from the oracle */
 };
 
 /* Records that the ground truths `a` and `b` differ. */
@@ -26,20 +26,20 @@ void agreement_differ(struct agreement *agreement, int a, int b);
 int agreement_differences(const struct agreement *agreement);
 
 /* Returns the ground truth that differs from all others, if at least two others exist and agree with each other.
- * Returns -1 if there is no such ground truth. If only two ground truths exist, none is returned, because either of
- * them can be wrong. */
+ * Returns -1 if there is no such ground truth. If there are only two ground truths, returns -1, because either of them
+ * may be wrong. */
 int agreement_alone(const struct agreement *agreement);
 /* Returns the ground truth that differs from the oracle. Returns -1 if none or several differ from the oracle, or if
  * the oracle could not be computed. */
 int agreement_alone_by(const struct agreement *agreement, const struct agreement_vote *vote);
 
-/* Returns whether only coarse ground truths could be computed, although the precise ground truth `exact` (-1: none) was
- * tried. A ground truth is coarse if its arithmetic is less precise than the tolerance rule. Coarse ground truths alone
- * do not decide a verdict. */
+/* Returns whether only coarse ground truths could be computed, although the precise ground truth `exact` was tried. If
+ * `exact` is -1, there is no precise one. A ground truth is coarse if its arithmetic is less precise than the tolerance
+ * rule. In such a case, the coarse ground truths do not decide the verdict. */
 bool agreement_too_coarse(const struct agreement *agreement, const bool coarse[GROUND_TRUTHS_MAX], int exact);
 
-/* Writes which ground truth is the outlier: "fla is the outlier". If the comparison of the ground truths with each
- * other does not show the outlier, the comparison with the oracle decides. */
+/* Appends which ground truth is the outlier, for example "fla is the outlier". If the comparison of the ground truths
+ * with each other does not show this, the comparison with the oracle decides. */
 void agreement_describe(const struct agreement *agreement, const struct agreement_vote *vote, const char *const *names,
 		   struct buf *out);
 

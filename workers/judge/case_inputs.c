@@ -27,7 +27,7 @@ struct input_source case_inputs_scalar(const struct job *job, const struct op *o
 		return out;
 	if (out.kind == SOURCE_ABSENT) {
 		out.number = op != NULL && op->scalar != NULL && job->problem.inputs[input].rank == OP_SCALAR
-		                 ? op->scalar(c, input) : 0; /* the default of an omitted scalar */
+		                 ? op->scalar(c, input) : 0; /* the default of the omitted scalar */
 		return out;
 	}
 	out.kind = SOURCE_SCALAR;
@@ -49,7 +49,7 @@ void case_inputs_set_scalar(const struct job *job, const struct op *op, struct o
 		described_set_scalar(op, c, input, scalar.number);
 }
 
-/* Sets the rejection for wrong inputs that the workload or the definition's code gave. */
+/* Sets the rejection for invalid inputs that come from the workload or from the definition's code. */
 static int rule_given(const struct job *job, struct rejection *rejection)
 {
 	return job->input_code != NULL ? rule(rejection, STATUS_ERROR, REASON_INPUTS)
@@ -130,8 +130,8 @@ static int fill_from_code(struct device *device, const struct job *job, int inpu
 	return 0;
 }
 
-/* Fills an input of a definition without op family. The values follow from the constraints on the input, or otherwise
- * from the input's name and description. */
+/* Fills an input of a definition without op family. The values follow from the constraints on the input. If there are
+ * none, they follow from its name and description. */
 static int fill_described(struct device *device, const struct job *job, const struct op_case *c, int input,
 			  struct tensor *out, struct rejection *rejection)
 {
@@ -154,8 +154,8 @@ static int fill_described(struct device *device, const struct job *job, const st
 static int fill_one(struct device *device, struct tensors *tensors, const struct job *job, const struct op *op,
                     const struct op_case *c, int input, struct tensor *out, struct rejection *rejection)
 {
-	/* The op family generates all inputs of a probing case, because the tensors in the workload's files have
-	 * other shapes. */
+	/* The op family generates all inputs of a probing case, because its shapes are not those of the workload's
+	 * tensors. */
 	enum source_kind kind = c->probe ? SOURCE_RANDOM : job->inputs[input].kind;
 
 	if (kind == SOURCE_SAFETENSORS)
@@ -226,8 +226,8 @@ void case_inputs_solve_axes(const struct job *job, int64_t *axis, struct arena *
 	constraint_solve(&schema, axis);
 }
 
-/* Copies the integer tensors to the host, because constraints are evaluated there. Constraints can use the values of
- * integer tensors, but only the shapes of other tensors. */
+/* Copies the integer tensors to the host, where constraints are evaluated. Of other tensors, a constraint can only use
+ * the shape. */
 static int contents(struct device *device, const struct job *job, const struct tensor *in, struct arena *arena,
                     struct constraint_tensor *out, struct rejection *rejection)
 {
@@ -281,8 +281,8 @@ static bool brings_tensors(const struct job *job)
 	return false;
 }
 
-/* Checks the constraints. If inputs from the workload violate a constraint, the workload is invalid. If generated
- * inputs violate a constraint, the case is skipped, because it would show nothing about the reference. */
+/* Checks the constraints. If an input from the workload violates a constraint, the workload is invalid. If a generated
+ * input violates one, the case is skipped, because it would show nothing about the reference. */
 static int check_constraints(struct device *device, const struct job *job, const struct op_case *c,
                              const struct tensor *in, struct arena *arena, struct rejection *rejection)
 {
@@ -310,7 +310,7 @@ static int check_constraints(struct device *device, const struct job *job, const
 	return 0;
 }
 
-/* Copies the workload's inputs and all index tensors to the host, because the op family checks them there. */
+/* Copies the workload's inputs and all index tensors to the host, where the op family checks them. */
 static int ask_family(struct device *device, const struct job *job, const struct op *op, const struct op_case *c,
                       const struct tensor *in, struct arena *arena, struct rejection *rejection)
 {

@@ -1,7 +1,7 @@
 /* case_inputs - fills the inputs of a case and checks them. An input has one of three sources: the op family generates
  * it, the definition's own code has made it, or the workload provides it as a number or as a tensor in a blob file.
- * Wrong inputs are not an error of the judge: the functions then return a rejection, which is the case's status and
- * reason. */
+ * Invalid inputs are not an error of the judge. For them, the functions return a rejection, which has the status and
+ * the reason of the case. */
 #ifndef REFTEST_WORKERS_JUDGE_CASE_INPUTS_H
 #define REFTEST_WORKERS_JUDGE_CASE_INPUTS_H
 
@@ -15,23 +15,23 @@
 struct rejection {
 	enum status status;
 	enum reason reason;
-	struct err why; /* a message */
+	struct err why; /* the message about the inputs */
 };
 
-/* Returns the value that the reference gets for an input that is a Python scalar. The value comes from the workload. If
- * the workload gives no value, the op family does. If the case has no op family, the value follows from the name of the
- * input (described_inputs.h). Otherwise the value is 1.0 for floats and 0 for other types. */
+/* Returns the value that the reference gets for an input that is a Python scalar. The value comes from the workload, or
+ * else from the op family. If the case has no op family, the value follows from the name of the input
+ * (described_inputs.h). If the op family states no value, it is 1.0 for floats and 0 for other types. */
 struct input_source case_inputs_scalar(const struct job *job, const struct op *op, const struct op_case *c, int input);
 
-/* Writes the value of this Python scalar to `c`. The ground truth gets this value. If the description of the scalar
- * says that a number stands for the default, the reference gets this number, and `c` gets the default
+/* Writes the value of this Python scalar to `c`, which the ground truth uses. A description may say that a certain
+ * number stands for the scalar's default. In this case, the reference gets the number, and `c` gets the default
  * (kernels/core/described_default.h). */
 void case_inputs_set_scalar(const struct job *job, const struct op *op, struct op_case *c, int input);
 
-/* Fills every tensor of `in` whose `data` is set (device memory of the right size). Before that, the op family may
- * reject the axis values (op.check without tensors). If a blob file does not have the digest in the job, the rejection
- * is `changed`. If `op` is NULL, generic values are generated. Returns 0 if the inputs are valid. Otherwise sets the
- * rejection and returns -1. */
+/* Fills every tensor of `in` whose `data` is set (device memory of the right size). First, the op family may reject the
+ * lengths of the axes (op.check without tensors). If a blob file does not have the digest that the job states, the
+ * reason of the rejection is `changed`. If `op` is NULL, the values are those of described_inputs.h. Returns 0 if the
+ * inputs are valid. Otherwise sets the rejection and returns -1. */
 int case_inputs_fill(struct device *device, struct tensors *tensors, const struct job *job, const struct op *op,
 		     const struct op_case *c, struct tensor *in, struct rejection *rejection);
 
@@ -42,7 +42,7 @@ uint64_t case_inputs_absent(const struct job *job);
  * provides input i. */
 uint64_t case_inputs_given(const struct job *job);
 
-/* Computes unknown axes (negative values) from the job's constraints. */
+/* Computes the axes whose lengths are unknown (negative) from the job's constraints. */
 void case_inputs_solve_axes(const struct job *job, int64_t *axis, struct arena *arena);
 
 /* Checks the filled inputs against the definition's constraints on tensor values. The op family checks the workload's

@@ -1,4 +1,4 @@
-/* checks_after_run - checks the shared arena (the memory of judge and runner) after a run. Canaries and inputs must
+/* checks_after_run - checks the shared arena (memory that judge and runner share) after a run. Canaries and inputs must
  * be unchanged, outputs must have the declared shapes and dtypes, and two runs must give equal bits. */
 #include "workers/judge/trial_internal.h"
 
@@ -22,8 +22,8 @@ static const char *tensor_named(struct trial *trial, int index)
 	return arena_printf(&trial->arena, "output '%s'", problem->outputs[index - problem->input_count].name);
 }
 
-/* Makes the message "wrote outside its tensors: the first such byte is 4 bytes past the end of input 'x', 252 bytes
- * before output 'y'". */
+/* Returns a message such as "wrote outside its tensors: the first such byte is 4 bytes past the end of input 'x', 252
+ * bytes before output 'y'". */
 static const char *overwritten_place(struct trial *trial, const struct layout_gap *gap, int64_t at)
 {
 	const char *text;
@@ -39,8 +39,8 @@ static const char *overwritten_place(struct trial *trial, const struct layout_ga
 	return text;
 }
 
-/* Returns a message if a canary was overwritten, or NULL if all canaries are intact. If the check itself fails, sets
- * `rc` to -1 and returns the error's message. */
+/* Returns a message if a canary was overwritten, or NULL if no canary has changed. If the check itself fails, sets `rc`
+ * to -1 and returns the message of the error. */
 const char *trial_overwritten_canary(struct trial *trial, struct err *err, int *rc)
 {
 	struct shared_part *parts = arena_array(&trial->arena, (size_t)trial->layout.gap_count + 1, sizeof *parts);
@@ -75,7 +75,7 @@ void trial_check_canaries(struct trial *trial)
 			     arena_printf(&trial->arena, "the reference %s", hurt));
 }
 
-/* Returns element `index` of a tensor whose bytes are at `memory` on the device. */
+/* Returns element `index` of a tensor. `memory` is the address of the tensor on the device. */
 static double element(struct trial *trial, const unsigned char *memory, enum dtype dtype, int64_t index)
 {
 	unsigned char bytes[8] = {0};
@@ -96,7 +96,7 @@ static double element_found(struct trial *trial, int tensor_index, enum dtype dt
 	return element(trial, trial->spare, dtype, index);
 }
 
-/* The first element of a tensor that has other bits in the shared arena than in the private copy. */
+/* The first element whose bits in the shared arena differ from those in the private copy of the tensor. */
 struct first_difference {
 	int64_t at;
 	double then, now; /* the value of the element in the private copy, and its value in the shared arena */
@@ -115,11 +115,12 @@ static bool find_difference(struct trial *trial, int tensor_index, const struct 
 		trial_decide_error(trial, &err);
 	if (at < 0)
 		return false;
-	memory += at * 8 / bits * bits / 8; /* the first byte of the element that contains the byte `at` */
+	memory += at * 8 / bits * bits / 8; /* the address of the element that contains byte `at` */
 	out->at = at * 8 / bits;
 	out->then = element(trial, memory, copy->dtype, out->at);
 	out->now = element_found(trial, tensor_index, copy->dtype, out->at);
-	if (bits < 8 && out->then == out->now) { /* the byte contains two 4-bit elements, and only the second one differs */
+	if (bits < 8 && out->then == out->now) { /* a byte has two 4-bit elements; if the first ones are equal, the
+						  * second ones differ */
 		out->at++;
 		out->then = element(trial, memory, copy->dtype, out->at);
 		out->now = element_found(trial, tensor_index, copy->dtype, out->at);
@@ -127,8 +128,8 @@ static bool find_difference(struct trial *trial, int tensor_index, const struct 
 	return true;
 }
 
-/* Describes the first difference between a tensor in the shared arena and its private copy: "[0, 3]: 1.5, then 2".
- * Returns NULL if they are equal, or if an error has decided the case. */
+/* Describes the first difference between a tensor in the shared arena and its private copy, for example as "[0, 3]:
+ * 1.5, then 2". Returns NULL if they are equal, or if an error has decided the case. */
 static const char *difference(struct trial *trial, int tensor_index, const struct tensor *copy)
 {
 	struct arena *arena = &trial->arena;
@@ -140,7 +141,7 @@ static const char *difference(struct trial *trial, int tensor_index, const struc
 			    format_value(arena, found.then, copy->dtype), format_value(arena, found.now, copy->dtype));
 }
 
-/* Returns the part of the shared arena that holds the tensor, and a private copy of it. */
+/* Returns a pair: the part of the shared arena that holds the tensor, and the private copy. */
 static struct shared_part part_of(const struct trial *trial, int tensor_index, const struct tensor *copy)
 {
 	return (struct shared_part){.offset = trial->layout.offset[tensor_index],
@@ -160,7 +161,7 @@ enum trial_difference trial_first_difference(struct trial *trial, int tensor_ind
 }
 
 /* Compares all inputs that the reference may not write to in one call. Returns false if an input differs, or on error.
- * After false, the caller compares each input separately to find out which input differs. */
+ * The caller then compares each input separately, to find the one that differs. */
 static bool kept_inputs_equal(struct trial *trial, const struct round *round)
 {
 	int inputs = trial->job->problem.input_count, count = 0;
@@ -173,8 +174,8 @@ static bool kept_inputs_equal(struct trial *trial, const struct round *round)
 }
 
 /* Checks that the reference changed no input. If the op family allows a reference to write to an input, this input is
- * compared with ground truth later. In a case without an op family, a changed input is only a finding, because some
- * operations update a buffer in place. */
+ * not checked here, but compared with the ground truth later. In a case without an op family, a changed input is only a
+ * finding, because some operations update a buffer in place. */
 void trial_check_inputs(struct trial *trial, const struct round *round)
 {
 	const struct op *op = trial->op;
@@ -215,8 +216,8 @@ const char *trial_changed_by_truth(struct trial *trial, const struct round *roun
 	return NULL;
 }
 
-/* Returns whether an output replaces this input. The reference may then write the output over the input, or leave the
- * input unchanged. */
+/* Returns whether an output is the new value of this input. The reference may then write the output over the input, or
+ * leave the input unchanged. */
 static bool may_be_replaced(const struct trial *trial, const struct round *round, int input)
 {
 	struct op_in_place leave = trial_in_place(trial, round, input);
@@ -248,8 +249,8 @@ void trial_check_replaced(struct trial *trial, const struct round *round)
 					  problem->inputs[written].name, problem->inputs[kept].name));
 }
 
-/* Converts the runner's description of an output to the form "(8, 4096) float32". Returns NULL if the description
- * cannot be parsed. */
+/* Converts the runner's description of an output to a text such as "(8, 4096) float32". Returns NULL if the description
+ * is malformed. */
 static const char *described_tensor(struct trial *trial, const cJSON *said, int64_t shape[SHAPE_SHOWN], int *rank)
 {
 	const cJSON *dims = json_member(said, "shape"), *dim;
@@ -289,8 +290,8 @@ const char *trial_wrong_form(struct trial *trial, const struct round *round, int
 			    trial->job->problem.outputs[output].name, returned, declared);
 }
 
-/* Returns whether a Python integer may determine the length of this axis, although the integer has a generic value that
- * reftest chose. An integer can determine the length only if no input tensor has the axis. */
+/* Returns whether a Python integer may determine the length of this axis, although reftest chose a generic value for
+ * the integer. This is possible only if no input tensor has the axis. */
 static bool may_be_a_scalar(const struct trial *trial, int axis)
 {
 	const struct op_problem *problem = &trial->job->problem;
@@ -308,8 +309,8 @@ static bool may_be_a_scalar(const struct trial *trial, int axis)
 	return scalar && problem->axes[axis].var && trial->op == NULL;
 }
 
-/* Returns true if an output differs from its declared shape only in axes whose lengths are guesses. The reference may
- * then be right, and the guesses wrong. */
+/* Returns true if the shape of an output differs from the declared shape only in axes whose lengths reftest guessed.
+ * Then a guess may be wrong, and the reference right. */
 static bool may_be_guessed(struct trial *trial, const struct round *round, int output, const cJSON *said)
 {
 	const struct op_problem *problem = &trial->job->problem;
@@ -402,7 +403,7 @@ void trial_check_forms(struct trial *trial, struct round *round, const cJSON *ra
 		add_findings(trial, round, ran);
 }
 
-/* Returns the private copy of a tensor, made after the first run. Returns NULL if the tensor is an input that the
+/* Returns the private copy of a tensor, which was made after the first run. Returns NULL for an input that the
  * reference may not write to, because such inputs are not copied. */
 static const struct tensor *copy_of(const struct trial *trial, const struct round *round, int tensor)
 {
@@ -412,7 +413,8 @@ static const struct tensor *copy_of(const struct trial *trial, const struct roun
 	return copy->data != NULL ? copy : NULL;
 }
 
-/* Returns the parts of the shared arena that have private copies (copy_of), in the trial's arena, and their number. */
+/* Returns the parts of the shared arena that have private copies (copy_of). The list is in the trial's arena, and
+ * `count` is its length. */
 static struct shared_part *parts_with_copies(struct trial *trial, const struct round *round, int *count)
 {
 	int tensors = trial_tensor_count(trial);
@@ -433,7 +435,8 @@ bool trial_changes_seed(const struct trial *trial)
 	return trial_is_checked(trial) && trial->seed_matters == NULL && described_samples(&trial->job->problem) == NULL;
 }
 
-/* Returns the first tensor whose values differ from those after the first run, or -1. Outputs are compared first. */
+/* Returns the first tensor whose values differ from those after the first run, or -1 if there is none. Outputs are
+ * compared before inputs. */
 static int first_differing(struct trial *trial, const struct round *round, const char **where)
 {
 	int count = trial_tensor_count(trial), inputs = trial->job->problem.input_count, copies;
@@ -487,8 +490,8 @@ int trial_copy_what_was_written(struct trial *trial, const struct round *round, 
 	return shared_memory_read_parts(&trial->context->shared, parts, count, err);
 }
 
-/* For a ground truth that is Python source: copies the values that the ground truth wrote to its inputs. Inputs that
- * must have the values of an output are left out. An input that the ground truth left unchanged is left out, too. */
+/* For a ground truth that is Python source: copies the values that the ground truth wrote to its inputs. Leaves out an
+ * input that the ground truth left unchanged, and an input whose new values are those of an output. */
 static int copy_written_inputs(struct trial *trial, const struct round *round, struct tensor *to, struct err *err)
 {
 	const struct op_problem *problem = &trial->job->problem;

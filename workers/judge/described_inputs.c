@@ -10,16 +10,16 @@
 #include "kernels/core/random_inputs.h"
 
 enum { AT_LEAST_2 = -2 };
-/* The most elements of a tensor of the kind INPUT_ROWS. Larger tensors get generic values instead, because the host
- * would take long to write the rows. */
+/* A tensor of the kind INPUT_ROWS has at most this many elements. Larger tensors get generic values, because it would
+ * take the host long to write the rows. */
 static const int64_t MOST_IN_ROWS = (int64_t)1 << 20;
 
 enum element { ELEMENT_INTEGER, ELEMENT_BOOL, ELEMENT_FLOAT };
 
-/* The words in names and the kinds of inputs that they stand for. The first row that fits decides. An empty word fits
- * every name. `rank` is 0 if every rank fits. If it is AT_LEAST_2, the input must be a float of at least 16 bits with a
- * rank of 2 or more. Every other value is the only rank that fits. `described`: the word may also be in the
- * description. `described` is false for many words, because descriptions often name other tensors. */
+/* This table maps words in the names of inputs to kinds of inputs. The first row that fits decides. An empty word fits
+ * every name. `rank` is the only rank that fits. If it is 0, every rank fits. If it is AT_LEAST_2, the input must be a
+ * float of at least 16 bits with a rank of 2 or more. If `described` is true, the word may also be in the description
+ * of the input. It is false for many words, because descriptions often mention other tensors. */
 static const struct {
 	enum element element;
 	const char *word;
@@ -64,7 +64,7 @@ static const struct {
     {ELEMENT_FLOAT, "scores", AT_LEAST_2, INPUT_ROWS, false},
 };
 
-/* The values that Python scalars get because of their names. The first row that fits decides. */
+/* This table maps words in the names of Python scalars to their values. The first row that fits decides. */
 static const struct {
 	enum element element;
 	const char *word;
@@ -78,8 +78,8 @@ static const struct {
     {ELEMENT_INTEGER, "size", 1},
 };
 
-/* If the name of an input has the word `input` of a row, and the name of an axis has the word `axis` of the same row,
- * the axis bounds the values of the input. */
+/* This table says which axis bounds the values of an input. A row fits if the input's name has the word `input`, and
+ * the axis's name has the word `axis`. */
 static const struct {
 	const char *input, *axis;
 } bounds[] = {
@@ -89,7 +89,7 @@ static const struct {
     {"len", "max"},	{"kv", "kv"},	    {"q", "q"},		  {"kv", "page"},	  {"target", "class"},
 };
 
-/* Returns whether a word of `text` begins with `word`; letter case does not matter. Digits and underscores separate
+/* Returns whether a word of `text` begins with `word`; upper and lower case are equal. Digits and underscores separate
  * words. */
 static bool has_word(const char *text, const char *word)
 {
@@ -117,7 +117,7 @@ static bool is_own_axis(const struct op_arg *arg, int axis)
 	return false;
 }
 
-/* Returns how well an axis bounds the values of an input; -1: not at all. */
+/* Returns a score for how well the axis bounds the values of the input; -1: it does not bound them. */
 static int fit_of(const struct op_problem *problem, int input, int axis)
 {
 	const struct op_arg *arg = &problem->inputs[input];
@@ -174,12 +174,12 @@ static bool fits_rank(int rank, const struct op_arg *arg)
 	return rank == 0 || rank == arg->rank;
 }
 
-/* The constraints that say what an input is: NAME BETWEEN NAME END, where one name is the axis and the other is the
- * input. */
+/* The forms of a constraint that say what an input is: NAME BETWEEN NAME END. One of the names is an axis, and the
+ * other is the input. */
 static const struct {
 	bool axis_first;
 	const char *between, *end;
-	int rank; /* the only rank that fits, or 0 for any rank */
+	int rank; /* the only rank that fits; 0: every rank fits */
 	enum input_kind kind;
 } forms[] = {
     {true, "==", "[-1].item()", 1, INPUT_POINTERS},  {true, "==", "[-1]", 1, INPUT_POINTERS},
@@ -188,7 +188,7 @@ static const struct {
     {true, ">", ".max()", 0, INPUT_INDICES},
 };
 
-/* If the text begins with `part`, returns the text behind it, otherwise NULL. Blanks in the text do not matter. */
+/* If the text begins with `part`, returns the rest of the text, else NULL. Blanks in the text are ignored. */
 static const char *behind(const char *text, const char *part)
 {
 	for (; text != NULL && *part != '\0'; part++) {
@@ -204,7 +204,7 @@ static bool has_form(const char *text, const char *first, const char *between, c
 	return text != NULL && text[strspn(text, " \t")] == '\0';
 }
 
-/* Returns what a constraint says about an input; INPUT_GENERIC: nothing. */
+/* Returns the kind of input that a constraint determines; INPUT_GENERIC: the constraint determines none. */
 static struct described_input constrained_input(const struct op_problem *problem, const char *constraint, int input)
 {
 	const struct op_arg *arg = &problem->inputs[input];
@@ -258,14 +258,14 @@ const char *input_kind_name(enum input_kind kind)
 	return names[kind];
 }
 
-/* Returns a number on [0, 1). */
+/* Returns a uniform random number in [0, 1). */
 static double uniform(uint64_t key, int64_t index)
 {
 	return philox_bits(key, index) / 4294967296.0;
 }
 
-/* Writes pointers that divide `total` into segments. In the first set of values, the segments have equal lengths, as
- * far as possible. In the second set of values, each segment except the first has one element, and the first segment
+/* Writes pointers that divide `total` elements into segments. In the first set of values, the segments have equal
+ * lengths, as far as possible. In the second set of values, each segment has one element, except that the first segment
  * has the rest. Therefore no segment is empty if `total` is large enough. */
 static void fill_pointers(const struct op_case *c, int64_t total, struct tensor *out)
 {
@@ -294,7 +294,7 @@ static void fill_probabilities(uint64_t key, struct tensor *out)
 	}
 }
 
-/* Writes the numbers from 0 on in a random order. */
+/* Writes the numbers 0, 1, 2, … in a random order. */
 static void fill_permutation(uint64_t key, struct tensor *out)
 {
 	for (int64_t i = 0; i < out->elements; i++) {
@@ -305,8 +305,8 @@ static void fill_permutation(uint64_t key, struct tensor *out)
 	}
 }
 
-/* Writes generic values. Some rows are small, so that an epsilon matters, some are larger, and some have one element
- * that is larger than all others. The first row is generic. */
+/* Writes generic values, but makes some rows small, so that an epsilon matters, makes some rows larger, and gives some
+ * rows one element that is larger than the others. The first row is not changed. */
 static void fill_rows(uint64_t key, struct tensor *out)
 {
 	static const double factor[] = {1, 1e-3, 1, 2};

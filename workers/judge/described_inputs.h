@@ -1,7 +1,7 @@
 /* described_inputs - makes values for the inputs of a definition without op family, according to the name and
  * description of each input. Such values are indices below the length of the indexed axis, non-decreasing pointers,
  * lengths, permutations, masks, probabilities, positive numbers, cosines and sines, and rows of different magnitudes.
- * Other inputs get generic values (kernels/core/random_inputs.h). The values are a guess, which may be wrong. */
+ * Other inputs get generic values (kernels/core/random_inputs.h). All these values are guesses, which may be wrong. */
 #ifndef REFTEST_WORKERS_JUDGE_DESCRIBED_INPUTS_H
 #define REFTEST_WORKERS_JUDGE_DESCRIBED_INPUTS_H
 
@@ -12,14 +12,14 @@
 
 enum input_kind {
 	INPUT_GENERIC,
-	INPUT_POINTERS,	     /* from 0 to the length of an axis, never decreasing */
-	INPUT_LENGTHS,	     /* 1 … the length of an axis */
-	INPUT_INDICES,	     /* 0 … the length of an axis - 1 */
-	INPUT_PERMUTATION,   /* 0 … the number of elements - 1, each once */
-	INPUT_MASK,	     /* false and true */
+	INPUT_POINTERS,	     /* integers from 0 to the length of an axis that never decrease */
+	INPUT_LENGTHS,	     /* integers from 1 to the length of an axis */
+	INPUT_INDICES,	     /* integers from 0 to the length of an axis - 1 */
+	INPUT_PERMUTATION,   /* the integers from 0 to the number of elements - 1, each once */
+	INPUT_MASK,	     /* the values false and true */
 	INPUT_PROBABILITIES, /* rows of positive numbers with the sum 1 */
-	INPUT_POSITIVE,	     /* 0.5 … 1.5 */
-	INPUT_COSINES,	     /* cosines of the angles whose sines are in another input of this shape */
+	INPUT_POSITIVE,	     /* numbers from 0.5 to 1.5 */
+	INPUT_COSINES,	     /* the cosines of angles; another input of this shape has the sines of these angles */
 	INPUT_SINES,
 	INPUT_ROWS,	     /* generic values, with some small rows, some large rows, and some rows with one large
 			      * element */
@@ -31,14 +31,14 @@ struct described_input {
 	int axis; /* the axis that bounds the values; -1: none */
 };
 
-/* A constraint such as `n == ptr[-1].item()` or `index.max() < n` says what an input is; otherwise its name or its
- * description does. `constraints`: the definition's constraints on tensor values. */
+/* Returns what an input is. A constraint such as `n == ptr[-1].item()` or `index.max() < n` says this; otherwise its
+ * name or its description does. `constraints` are the definition's constraints on tensor values. */
 struct described_input described_input(const struct op_problem *problem, const char *const *constraints, int count, int input);
-const char *input_kind_name(enum input_kind kind); /* "pointers" */
+const char *input_kind_name(enum input_kind kind); /* returns a name such as "pointers" */
 
 /* Returns the value of an input that is a Python scalar. An integer that has the name of an axis gets the length of the
- * axis. Otherwise a table of names gives the value; for other names it is 1 for floats and 0 for other types. `axis`
- * has the values of the axes. */
+ * axis. Otherwise a table of names gives the value. If the name is not in the table, the value is 1 for floats and 0
+ * for other types. `axis` has the lengths of the axes. */
 double described_scalar(const struct op_problem *problem, const int64_t *axis, int input);
 
 /* Returns whether a tensor with this number of elements gets generic values. Large tensors of the kind INPUT_ROWS get

@@ -1,19 +1,20 @@
-/* extra_rows - the extra runs for the check `rows`: they show whether the outputs of one row along an axis depend on
- * the other rows.
+/* extra_rows - the extra runs for the check `rows`. These runs show whether the outputs of one row along an axis depend
+ * on the other rows.
  *
- * A row axis is a var axis that occurs in some input and some output; each tensor has it at most once, at any
- * dimension. Each row axis gets two runs. In the first run, all rows of the inputs are in reverse order, and the rows
- * of the outputs must be in reverse order, too. In the second run, the inputs have only their last row, and each output
- * must be equal to the last row that this output has if the inputs have all rows. If rows depend on each other, this is
- * a property of the operation, and not a mistake. If rows depend on each other in one case but not in another, the
- * engine reports it (engine/learnt_rows.h). */
+ * A row axis is a var axis that some input and some output have, and that no tensor has twice. There are two runs for
+ * each row axis. In the first run, all rows of the inputs are in reverse order, and the rows of the outputs must be in
+ * reverse order, too. In the second run, the inputs have only their last row, and each output must equal the last row
+ * of this output in a run with all rows. If rows depend on each other, this is a property of the operation, not a
+ * mistake. If rows depend on each other in one case but not in another, the engine reports it
+ * (engine/learnt_rows.h). */
 #include "workers/judge/trial_internal.h"
 
 #include <string.h>
 
-/* The check leaves out tensors with more rows than this, because it copies each row separately, which takes time. */
+/* The check leaves out a tensor with more rows than this, because it copies each row separately, which would take too
+ * long. */
 enum { PIECES = 1 << 16 };
-enum { FEW_COPIES = 64 }; /* if a tensor has more rows than this, the host orders them */
+enum { FEW_COPIES = 64 }; /* if a tensor has more rows than this, the host reorders them */
 
 enum { NOWHERE = -1, TWICE = -2 };
 
@@ -45,7 +46,7 @@ static bool is_row_axis(const struct trial *trial, int axis)
 	return input && output && !twice;
 }
 
-/* Returns the row axis with this number among the row axes, or -1. */
+/* Returns the row axis number `number` (from 0), or -1 if there are fewer row axes. */
 static int row_axis(const struct trial *trial, int number)
 {
 	for (int i = 0; i < trial->job->problem.axis_count; i++)
@@ -77,8 +78,8 @@ static int64_t product(const int64_t *shape, int from, int to)
 	return product;
 }
 
-/* If the run has only the last row, reduces the shape of a tensor to one row. Returns false if its rows cannot be
- * copied. */
+/* If the run uses only the last row, reduces the shape of a tensor to one row. Returns false if the rows of the tensor
+ * cannot be copied. */
 static bool take_rows(const struct trial *trial, struct tensor *tensor, int place)
 {
 	int64_t rows = tensor->shape[place];
@@ -114,11 +115,12 @@ bool extra_rows_prepare(struct trial *trial, int item)
 	return whole;
 }
 
-/* The rows of one input in the order of this run. The tensor has `outer` blocks of `rows` rows of `bytes` bytes. */
+/* The rows of one input in the order of this run. The input has `outer` blocks of `rows` rows, and each row has `bytes`
+ * bytes. */
 struct staged_rows {
 	const struct tensor *all;
 	int64_t outer, rows, bytes;
-	int64_t from, count; /* of each block, `count` rows are staged: row `from`, and then the rows before it */
+	int64_t from, count; /* `count` rows of each block are staged, beginning with row `from` and going backwards */
 };
 
 static struct staged_rows rows_of(const struct trial *trial, int input, int place)
@@ -132,7 +134,7 @@ static struct staged_rows rows_of(const struct trial *trial, int input, int plac
 	return out;
 }
 
-/* Returns the distance of a staged row from the beginning of the tensor, in bytes. */
+/* Returns the offset in bytes of a staged row from the beginning of the tensor. */
 static int64_t offset_of(const struct staged_rows *r, int64_t block, int64_t number)
 {
 	return (block * r->rows + r->from - number) * r->bytes;
@@ -149,7 +151,7 @@ static int put_rows(struct trial *trial, const struct staged_rows *r, int64_t at
 	return 0;
 }
 
-/* Writes the rows in their order to `to`, in host memory. */
+/* Writes the rows to `to`, in host memory, in the order of this run. */
 static int order_on_host(struct trial *trial, const struct staged_rows *r, unsigned char *to, struct err *err)
 {
 	struct arena arena = {0};
@@ -163,7 +165,7 @@ static int order_on_host(struct trial *trial, const struct staged_rows *r, unsig
 	return rc;
 }
 
-/* Does the same as put_rows, by way of the host. */
+/* Does the same as put_rows, but reorders the rows on the host. */
 static int put_ordered(struct trial *trial, const struct staged_rows *r, int64_t at, void *scratch, struct err *err)
 {
 	int64_t bytes = r->outer * r->count * r->bytes;
@@ -179,8 +181,8 @@ static int put_ordered(struct trial *trial, const struct staged_rows *r, int64_t
 	return rc;
 }
 
-/* Writes the rows of one input. A copy on a GPU takes ten microseconds, however small it is, so many rows are ordered on
- * the host. */
+/* Writes the rows of one input to the shared arena. If there are many rows, they are reordered on the host, because
+ * each copy on a GPU takes ten microseconds, however small it is. */
 static int stage_input(struct trial *trial, int input, int place, struct err *err)
 {
 	const struct device_calls *calls = trial->device->calls;
@@ -243,8 +245,7 @@ void extra_rows_read(struct trial *trial, int item)
 		extra->rows[item / 2] = ROWS_INDEPENDENT;
 }
 
-/* Returns the names of the axes for which the runs had this result: "'n', 'batch'". Returns "" if there are no such
- * axes. */
+/* Returns the names of the axes with this result, such as "'n', 'batch'". Returns "" if there are none. */
 static const char *axes_with(struct trial *trial, enum row_result result)
 {
 	const char *names = "";
@@ -256,7 +257,7 @@ static const char *axes_with(struct trial *trial, enum row_result result)
 	return names;
 }
 
-/* Adds the examined axes to the check `rows`. */
+/* Adds the list of the tested axes to the check `rows`. */
 static void list_axes(struct trial *trial)
 {
 	struct check *check = &trial->checks[TRIAL_CHECK_ROWS];

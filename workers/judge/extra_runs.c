@@ -2,16 +2,16 @@
  * one check (trial_checks.c).
  *
  * Each kind of extra run is a row of `kinds`, with functions that count its runs, prepare a run, and read the outputs
- * of a run. The runs of a kind follow each other; after the last one, the kind records the result of its check. If the
- * reference raises in an extra run, the case does not fail, because the inputs of the run may be invalid for the
- * operation. The check then reports that it did not run.
+ * of a run. The runs of a kind follow each other. After the last of them, the kind records the result of its check. If
+ * the reference raises in an extra run, the case does not fail, because the inputs of the run may be invalid for the
+ * operation. In this case, the check reports that it did not run.
  *
  * To add a kind, add a value to enum extra_kind (trial_internal.h), a row to `kinds`, and a purpose to enum
  * judge_purpose (judge_clock.h). If the row has the function finish_once, add the kind's check to this function. If the
- * row has a new mode, called_for_check in python/runner.py calls the reference for it, and python/tensors.py has the
- * changes of arguments. If `--edge` shall make the check for cases with an op family, the row names the check in
- * `beside`. A new name changes the field case.checks of these cases (engine/cases_subject.c), so the cases run again.
- * Add the check to the list of the checks of --edge in docs/verify.md. */
+ * row has a new mode, add it to called_for_check in python/runner.py, which calls the reference, and to
+ * python/tensors.py, which changes the arguments. If `--edge` must also make the check for cases with an op family,
+ * name the check in `beside`. This changes the field case.checks of these cases (engine/cases_subject.c), so they run
+ * again. Add the check to the list of the checks of --edge in docs/verify.md. */
 #include "workers/judge/extra_runs.h"
 
 #include <inttypes.h>
@@ -24,14 +24,13 @@
 #include "workers/judge/trial_internal.h"
 #include "workers/judge/unit_distance.h"
 
-/* The largest size of a case that gets extra runs. On a GPU the limit is larger, because the host reads only
- * outputs. */
+/* A case above this size gets no extra runs. On a GPU the limit is larger, because the host reads only the outputs. */
 static const int64_t EXTRA_BYTES = (int64_t)64 << 20, EXTRA_BYTES_ON_GPU = (int64_t)4 << 30;
 enum { EXTRA_SHARE_OF_GPU = 32 };
-/* A run with gradients takes as long as a few ordinary runs, so it is used only if there are at least this many float
- * tensors. */
+/* A run with gradients takes as long as a few ordinary runs, so it is used only if the case has at least this many
+ * float tensors. */
 enum { GRADIENT_TENSORS = 5 };
-/* Distances are in units of the declared dtype (distance_of). */
+/* UNSTABLE_UNITS is a distance in units of the declared dtype (distance_of), and SENSITIVE_TIMES is a factor. */
 static const double UNSTABLE_UNITS = 64, SENSITIVE_TIMES = 4;
 
 static bool runs_on_cpu(const struct trial *trial)
@@ -66,8 +65,8 @@ static bool output_differs(struct trial *trial, int output)
 					      job_tensor_bytes(first), &err) != -1;
 }
 
-/* Returns a copy of an output of the first run in host memory, which lives as long as the trial. Returns NULL if that
- * fails. */
+/* Returns a copy of an output of the first run in host memory. The copy is freed with the trial. Returns NULL if the
+ * copy fails. */
 static const struct tensor *first_output(struct trial *trial, int output)
 {
 	const struct tensor **copy = &trial->extra.first[output];
@@ -83,7 +82,7 @@ double extra_output_distance(struct trial *trial, int output, const struct row_o
 	const struct tensor *first = &trial->round[CONTENTS_FIRST].first[output], *other = &trial->extra.round.first[output];
 	struct arena arena = {0};
 
-	/* the device finds equal bits faster than the host */
+	/* compares the bits first, because the device finds equal bits faster than the host */
 	if (order == NULL && other->dtype == first->dtype && other->elements == first->elements && !output_differs(trial, output))
 		return 0;
 	const struct tensor *found = found_output(trial, output, &arena), *expected = first_output(trial, output);
@@ -119,8 +118,8 @@ static bool output_changes(struct trial *trial, int output)
 
 /* ---- other seeds ---- */
 
-/* Returns 1 if the operation samples. Otherwise returns 0, because the last usual run already had another seed than the
- * first run (trial.c). */
+/* Returns 1 if the operation samples. Otherwise returns 0, because the last ordinary run already had another seed than
+ * the first run (trial.c). */
 static int once_if_it_samples(const struct trial *trial)
 {
 	return described_samples(&trial->job->problem) != NULL ? 1 : 0;
@@ -167,8 +166,8 @@ static int count_inputs(const struct trial *trial)
 	return trial->rounds > 1 && !trial->one_set ? trial->job->problem.input_count : 0;
 }
 
-/* A single run that computes gradients can show which of the inputs matter. Each of the other inputs gets a separate
- * run. */
+/* Returns 1 if a single run that computes gradients is useful, which shows for several inputs at once that they matter.
+ * Each of the remaining inputs gets a run of its own. */
 static int count_gradients(const struct trial *trial)
 {
 	const struct op_problem *problem = &trial->job->problem;
@@ -221,8 +220,8 @@ static bool output_is_constant(const struct trial *trial, int output)
 	return (trial->extra.changed_outputs >> output & 1) == 0 && trial->round[CONTENTS_FIRST].first[output].elements > 0;
 }
 
-/* Returns whether an input needs no separate run, because its gradient shows that the input matters. As long as some
- * output was the same in all runs, each input gets a separate run. */
+/* Returns whether an input needs no run of its own, because its gradient shows that it matters. If some output has been
+ * the same in all runs so far, returns false. */
 static bool is_shown_by_gradient(const struct trial *trial, int input)
 {
 	if ((trial->extra.by_gradient >> input & 1) == 0)
@@ -233,8 +232,8 @@ static bool is_shown_by_gradient(const struct trial *trial, int input)
 	return true;
 }
 
-/* Gives one input its second set of values. Returns false if the input gets no separate run: if it is not a tensor, if
- * its tensor is empty, if its gradient shows that it matters, or if both of its sets are equal. */
+/* Gives one input its second set of values. Returns false if the input gets no run of its own, because it is not a
+ * tensor, its tensor is empty, its gradient shows that it matters, or its two sets of values are equal. */
 static bool prepare_input(struct trial *trial, int item)
 {
 	struct tensor *in = &trial->extra.round.in[item];
@@ -278,8 +277,8 @@ static void read_input(struct trial *trial, int item)
 			extra->changed_outputs |= UINT64_C(1) << i;
 			any = true;
 		}
-	/* An input that the operation writes to may be a mere buffer for an output. Such an input is therefore reported
-	 * only if no other input is without effect. */
+	/* An input that the operation writes to may be only a buffer for an output. Therefore it is reported only if no
+	 * other input is without effect. */
 	if (!any && (extra->without_effect < 0 || is_written(trial, extra->without_effect)))
 		extra->without_effect = item;
 	extra->examined++;
@@ -298,8 +297,8 @@ static const char *inputs_matter(struct trial *trial)
 	return arena_printf(&trial->arena, "%d inputs have a second set of values, and each of them changes an output", extra->examined);
 }
 
-/* Records an input whose values change no output. This may be intended: the operation may write to the input without
- * reading it. */
+/* Records an input whose values change no output. This may be correct, because the operation may write to the input
+ * without reading it. */
 static void note_without_effect(struct trial *trial, int input)
 {
 	bool left_out = trial->extra.tensor_left_out, written = is_written(trial, input);
@@ -336,8 +335,8 @@ static void finish_inputs(struct trial *trial)
 
 /* ---- strided inputs ---- */
 
-/* Compares each output of this run with the same output of the first run. Returns the largest distance, and sets
- * `worst` to the output that has it. */
+/* Compares each output of this run with the output of the first run. Returns the largest distance, and sets `worst` to
+ * the output with this distance. */
 static double all_distances(struct trial *trial, int *worst)
 {
 	double largest = 0;
@@ -391,9 +390,9 @@ static bool prepare_float64(struct trial *trial, int item)
 	return any;
 }
 
-/* Records that the reference loses digits. `moved` says how much the output changes if the inputs change by half a
- * unit; NaN: unknown. (Inputs are known only up to half a unit.) If `moved` is about as large as the loss, the
- * operation itself is sensitive: another order of the steps of the reference would not keep the lost digits. */
+/* Records that the reference loses digits. `moved` is the change of the output, in units, if the inputs change by half
+ * a unit, as rounding may change them; NaN: unknown. If `moved` is about as large as the loss, the operation itself is
+ * sensitive to such changes, and a better order of steps in the reference would not help. */
 static void note_lost_digits(struct trial *trial, double moved)
 {
 	const struct extra *extra = &trial->extra;
@@ -410,9 +409,8 @@ static void note_lost_digits(struct trial *trial, double moved)
 								  moved)));
 }
 
-/* Compares the outputs with those of the same reference in float64. Outputs that are indices or narrow floats are left
- * out, because rounding may change them by a whole step. If digits are lost, the output in float64 is kept for the
- * second run. */
+/* Compares the outputs with those of the same reference in float64. Leaves out indices and narrow floats, because
+ * rounding may change them by a whole step. If digits are lost, keeps the output in float64 for the second run. */
 static void read_float64(struct trial *trial)
 {
 	struct extra *extra = &trial->extra;
@@ -439,7 +437,8 @@ static void read_float64(struct trial *trial)
 		note_lost_digits(trial, NAN);
 }
 
-/* The first run has the inputs of the case. The second run has inputs that differ by half a unit. */
+/* Reads the result of a run in float64. The first run has the inputs of the case. In the second run, the inputs differ
+ * from them by half a unit. */
 static void read_wide(struct trial *trial, int item)
 {
 	struct extra *extra = &trial->extra;
@@ -465,7 +464,7 @@ static int once_on_gpu(const struct trial *trial)
 }
 
 /* Compares the outputs with those of the same reference on the CPU. If the check `numerics` found that digits are lost,
- * the outputs depend on the order in which sums are computed, and this order differs between devices. */
+ * a difference is no failure, because devices compute sums in different orders. */
 static void read_on_cpu(struct trial *trial, int item)
 {
 	bool unstable = trial->checks[TRIAL_CHECK_NUMERICS].result == CHECK_PROPERTY;
@@ -500,7 +499,7 @@ static void finish_once(struct trial *trial)
 								 [EXTRA_FLOAT64] = TRIAL_CHECK_NUMERICS};
 
 	if (trial->checks[check[extra->kind]].name == NULL && extra->kind == EXTRA_FLOAT64 && extra->wide != NULL)
-		note_lost_digits(trial, NAN); /* the second run failed */
+		note_lost_digits(trial, NAN); /* the second run in float64 failed */
 	else if (trial->checks[check[extra->kind]].name == NULL)
 		trial_note_check(trial, check[extra->kind], CHECK_NOT_RUN,
 				 extra->failures > 0 ? extra->failure : "no output has a float dtype below float64");
@@ -514,16 +513,17 @@ static void finish_strided(struct trial *trial)
 		finish_once(trial);
 }
 
-/* `mode` is the field "extra" of the message to the runner. */
+/* The kinds of extra runs. `mode` is the field "extra" of the message to the runner. */
 static const struct {
-	const char *mode, *later_mode; /* the modes of the first run and of later runs; later_mode NULL: the same */
+	const char *mode, *later_mode; /* the mode of the first run, and that of later runs; later_mode NULL: both are
+				        * `mode` */
 	int (*count)(const struct trial *trial);
-	bool (*prepare)(struct trial *trial, int item); /* prepares a run; returns false if this run must be left out */
+	bool (*prepare)(struct trial *trial, int item); /* prepares a run; returns false if this run must be skipped */
 	void (*read)(struct trial *trial, int item);
 	void (*finish)(struct trial *trial);
 	enum judge_purpose purpose;
-	/* The name of the check if a case with an op family also has these runs (--edge). NULL: a case with an op
-	 * family does not have these runs, because the comparison with the ground truth finds the same mistakes. */
+	/* If a case with an op family also has these runs (--edge), the name of their check. Otherwise NULL, because in
+	 * such a case the comparison with the ground truth finds the same mistakes. */
 	const char *beside;
 } kinds[EXTRA_KINDS] = {
     [EXTRA_SEEDS] = {"plain", NULL, once_if_it_samples, prepare_nothing, read_seeds, finish_seeds, JUDGE_SEEDS, NULL},
@@ -565,7 +565,7 @@ int64_t extra_runs_bytes(const struct tensor *output)
 	return dtype_is_float(output->dtype) ? layout_round(output->elements * 8) : layout_round(job_tensor_bytes(output));
 }
 
-/* Sets the state to the first run of the kind `kind`. */
+/* Sets the state to the first run of this kind. */
 static void begin_kind(struct trial *trial, int kind)
 {
 	struct extra *extra = &trial->extra;
@@ -653,7 +653,7 @@ bool extra_runs_next(struct trial *trial, struct buf *out)
 	return true;
 }
 
-/* Returns NULL if all outputs have the shapes and dtypes of this run. */
+/* Returns NULL if all outputs have the shapes and dtypes that this run must give, else a message. */
 static const char *wrong_form(struct trial *trial, const cJSON *said)
 {
 	enum reason reason = REASON_NONE;

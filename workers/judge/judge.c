@@ -1,35 +1,35 @@
-/* judge - the message loop. Each message is one JSON object on one line of descriptor 3.
+/* judge - the message loop of the judge. Each message is one JSON object on one line, sent through descriptor 3.
  *
  * At its start, the judge sends {"judge": {"class", "product"}}. If it cannot work, it sends {"refused": message} and
  * exits. Then the pool sends these messages:
  *
  * - {"begin": {"bytes", "staged", "runner", "gone"}} announces a new runner, whose number is "runner". "bytes" is the
  *   size of the largest case of the runner's definition. "staged" is true if the runner cannot map device memory.
- *   "gone" has the numbers of earlier runners of which no process is left. The judge stops using the memory that it
- *   shared with the previous runner, and sends no answer.
+ *   "gone" has the numbers of earlier runners whose processes have all ended. The judge stops using the memory that it
+ *   shared with the previous runner. It sends no answer.
  * - {"case": job} begins a case. The judge answers with a {"run": …} for the runner, or with a verdict. If
  *   the definition's own code makes inputs, it first answers with {"make": …} for the process that runs this code.
- * - {"made": …} and {"stored": true} are the answers of the process that makes inputs to {"make": …} and {"store": …}
- *   (trial_custom_inputs.c). The judge answers with the next {"make"} or {"store"}. If no further {"make"} or {"store"}
- *   is needed, the judge answers with a {"run": …} or a verdict, as to a {"case"} whose inputs need no code.
+ * - {"made": …} answers a {"make": …}, and {"stored": true} answers a {"store": …}. Both come from the process that
+ *   makes inputs (trial_custom_inputs.c). The judge answers with the next {"make"} or {"store"}. If none is needed, the
+ *   judge answers with a {"run": …} or a verdict, as to a {"case"} whose inputs need no code.
  * - {"ran": …} contains the runner's answer. The judge answers with the next {"run": …}, with a {"provide": …} for the
  *   provider (trial_stage.c and provider.py describe its fields), with a {"truth": name, "run": …} for the runner of a
  *   ground truth that is Python source in the dataset, or with a verdict.
  * - {"answer": …} contains the answer to the last {"provide"} or {"truth"}. If the provider or the runner of the ground
- *   truth failed, the pool writes the answer instead. The judge answers with another {"provide": …} or {"truth": …}, or
- *   with a verdict.
+ *   truth failed, the pool writes this message. The judge answers with another {"provide": …} or {"truth": …}, or with
+ *   a verdict.
  * - {"blame": {"reason", "message", "line", "loading", "raised", "ended", "certain"}, "job": job} reports that the
  *   runner failed in this case. The case may not have started yet. If the process that makes inputs failed, the reason
  *   is "inputs". The judge answers with a verdict.
  * - {"end": true} announces that there will be no work for a while. The judge frees memory and sends no answer.
  *
- * A verdict is a line that verdict_write writes. If a shared arena is a memfd, the memfd is sent with the first {"run"}
- * that uses the arena. Every {"provide"} and {"truth"} carries the memfd of the memory that the judge shares with the
- * answering process. Every {"store"} carries the memfd of the memory for inputs.
+ * verdict_write writes the line of a verdict. Some messages carry a descriptor. If the shared arena is a memfd, the
+ * first {"run"} that uses the arena carries it. Every {"provide"} and {"truth"} carries the memfd of the memory that
+ * the judge shares with the process that answers. Every {"store"} carries the memfd of the memory for inputs.
  *
  * A reference must not change the verdict in the judge's memory. Therefore other processes of the same user cannot
- * attach a debugger to the judge, and cannot open its /proc/PID/mem and /proc/PID/fd. The judge exits when the pool
- * closes the socket. */
+ * attach a debugger to the judge, and cannot open its /proc/PID/mem and /proc/PID/fd. When the pool closes the socket,
+ * the judge exits. */
 #include "workers/judge/judge.h"
 
 #include <stdio.h>
@@ -49,13 +49,13 @@ struct judge {
 	struct channel channel;
 	struct kernels kernels;
 	struct judge_context context;
-	struct trial *trial; /* NULL: between cases */
-	int sent_arena;      /* id of the shared arena whose memfd was sent to the pool */
-	bool staged;         /* the command line requires copies through host memory */
+	struct trial *trial; /* the current trial; NULL: there is none */
+	int sent_arena;      /* the id of the shared arena whose memfd was last sent to the pool */
+	bool staged;         /* the command line demands that tensors are copied through host memory */
 };
 
-/* Opens the device. Kernel libraries are never unloaded, because OpenMP's threads run code in these libraries until
- * the process exits. */
+/* Opens the device. Kernels libraries are never unloaded, because the threads of OpenMP run code of these libraries
+ * until the process exits. */
 static struct device *open_device(struct kernels *kernels, const char *name, struct err *err)
 {
 	char *end;
@@ -119,7 +119,7 @@ static void end_trial(struct judge *judge)
 }
 
 /* Sends the answer of a trial to the pool. If the answer is a verdict, ends the trial. If the answer requests a run,
- * computes ground truth while the runner works. */
+ * computes the ground truth while the runner works. */
 static void answer(struct judge *judge, enum trial_answer answer, const struct buf *text)
 {
 	say(judge, text);
@@ -227,8 +227,8 @@ static const struct {
     {"begin", on_begin}, {"case", on_case}, {"made", on_made}, {"stored", on_stored}, {"ran", on_ran}, {"answer", on_answer}, {"blame", on_blame}, {"end", on_end},
 };
 
-/* Handles a message of the pool. Returns -1 if the message is malformed. A malformed message is an error in reftest;
- * the judge then exits and is replaced. */
+/* Handles a message from the pool. Returns -1 if the message is malformed. This would be a bug in reftest; the judge
+ * then exits, and the pool starts another one. */
 static int handle(struct judge *judge, const char *line, size_t length)
 {
 	const struct json_text text = {"message", line, length, 1};
@@ -275,7 +275,7 @@ static int serve(struct judge *judge)
 	}
 }
 
-/* Returns the size in bytes up to which inputs stay in memory while a reference runs. Tests set a smaller size. */
+/* Returns the size in bytes above which inputs are freed while a reference runs. Tests set a smaller size. */
 static int64_t kept_inputs(void)
 {
 	const char *given = getenv("REFTEST_KEPT_INPUTS");
@@ -303,7 +303,7 @@ static int judge_case_by_case(struct judge *judge, const struct judge_order *ord
 		shared_memory_open(&judge->context.shared, judge->context.device, judge->staged);
 		shared_memory_open(&judge->context.provider_memory, judge->context.device, judge->staged);
 		shared_memory_open(&judge->context.custom_memory, judge->context.device,
-				   strcmp(device_name, "cpu") != 0); /* on a GPU, copies through a memfd */
+				   strcmp(device_name, "cpu") != 0); /* on a GPU, tensors are copied through a memfd */
 		for (int i = 0; i < GROUND_TRUTHS_MAX; i++)
 			shared_memory_open(&judge->context.truth_memory[i], judge->context.device, judge->staged);
 		buf_text(&out, "{\"judge\":");
@@ -331,7 +331,7 @@ int judge_serve(const struct judge_program *program, const struct judge_order *o
 	if (order->threads > 0)
 		judge.kernels.api->use_threads(order->threads);
 	if (order->visible != NULL)
-		setenv("CUDA_VISIBLE_DEVICES", order->visible, 1); /* before CUDA is loaded */
+		setenv("CUDA_VISIBLE_DEVICES", order->visible, 1); /* must be set before CUDA is loaded */
 	return judge_case_by_case(&judge, order);
 }
 

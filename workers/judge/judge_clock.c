@@ -44,7 +44,7 @@ void judge_clock_end_runs(struct judge_clock *clock)
 	begin_purpose(clock, JUDGE_USUAL);
 }
 
-/* Prints one figure for each purpose. */
+/* Prints a figure for each purpose. */
 static void trace_purposes(const char *title, const double *figures)
 {
 	static const char *const names[JUDGE_PURPOSES] = {"usual", "seeds", "gradients", "effects", "strided", "rows", "float64", "cpu"};

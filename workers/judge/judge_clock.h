@@ -1,6 +1,6 @@
 /* judge_clock - adds up the time that a judge spends on each kind of work, and counts the runs of the reference for
- * each purpose. The sums are only for developers: with REFTEST_TRACE, the judge prints the sums after each case, and
- * bench/bare_loop.py makes tables of them. */
+ * each purpose. The sums are only for developers. If REFTEST_TRACE is set, the judge prints the sums after each case,
+ * and bench/bare_loop.py makes tables of them. */
 #ifndef REFTEST_WORKERS_JUDGE_JUDGE_CLOCK_H
 #define REFTEST_WORKERS_JUDGE_JUDGE_CLOCK_H
 
@@ -15,7 +15,8 @@ enum judge_part {
 	JUDGE_PARTS
 };
 
-/* What a run of the reference is for. Each purpose after the first one is a kind of extra runs (extra_runs.c). */
+/* The purpose of a run of the reference. Each purpose except the first is that of a kind of extra runs
+ * (extra_runs.c). */
 enum judge_purpose {
 	JUDGE_USUAL, /* the first, the second and the third run, and the work between definitions */
 	JUDGE_SEEDS,
@@ -28,22 +29,23 @@ enum judge_purpose {
 	JUDGE_PURPOSES
 };
 
-/* All zeros: nothing was measured yet. */
+/* Set all members to 0 before the first use. */
 struct judge_clock {
 	enum judge_part part;
 	enum judge_purpose purpose;
-	double since; /* seconds, monotonic clock, when the part began; 0: the clock has not started */
+	double since; /* the time at which the current part began, in seconds of the monotonic clock; 0: the clock has
+		       * not started */
 	double seconds[JUDGE_PARTS];
 	int runs[JUDGE_PURPOSES];
-	double waits[JUDGE_PURPOSES], works[JUDGE_PURPOSES]; /* works: seconds in which the judge did not wait */
+	double waits[JUDGE_PURPOSES], works[JUDGE_PURPOSES]; /* seconds in which the judge waited, and in which it
+							      * worked, for each purpose */
 };
 
-double judge_clock_now(void); /* seconds, monotonic clock */
+double judge_clock_now(void); /* returns the time of the monotonic clock in seconds */
 
-/* Call this when the judge begins with `part`. Returns the previous part, so that the caller can continue with that
- * part later. */
+/* Call this when the judge begins with `part`. Returns the previous part, so that the caller can return to it later. */
 enum judge_part judge_clock_turn(struct judge_clock *clock, enum judge_part part);
-/* Counts a run of the reference. All time from now on is counted for `purpose`. */
+/* Counts a run of the reference. From now on, time is counted for `purpose`. */
 void judge_clock_count_run(struct judge_clock *clock, enum judge_purpose purpose);
 /* Call this after the extra runs of a case, and when a case ends. */
 void judge_clock_end_runs(struct judge_clock *clock);

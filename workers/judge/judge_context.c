@@ -23,8 +23,8 @@ void judge_context_renew(struct judge_context *context)
 		shared_memory_renew(&context->truth_memory[i]);
 }
 
-/* Returns the number of bytes that a case can use: the free memory, and the memory that the judge has kept from earlier
- * cases. */
+/* Returns the number of bytes that are available for a case: the free memory, plus the memory that the judge has kept
+ * from earlier cases. */
 static int64_t available(struct judge_context *context)
 {
 	int64_t bytes = context->device->calls->memory_free(context->device);

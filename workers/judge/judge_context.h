@@ -13,32 +13,34 @@
 #include "workers/protocol/shared_memory.h"
 
 struct judge_context {
-	const char *device_name; /* "cpu", "cuda:0" */
+	const char *device_name; /* a name such as "cpu" or "cuda:0" */
 	struct device *device;
 	const struct kernels *kernels;
-	struct tensors *tensors; /* cached tensor lists and digests of blob files; owned by the judge */
+	struct tensors *tensors; /* cached lists of tensors and digests of blob files; the judge frees them */
 	struct shared_memory shared;	      /* the shared arena, which judge and runner map */
 	struct shared_memory provider_memory; /* memory that judge and provider map; no reference can write to it */
 	/* Memory that the judge shares with the process that runs a definition's code for inputs. No runner maps it. */
 	struct shared_memory custom_memory;
-	/* memory that the judge shares with the runner of a ground truth (Python source in the dataset); the index is
-	 * the number of the ground truth */
+	/* truth_memory[i]: memory that the judge shares with the runner of ground truth i, if this is Python source in
+	 * the dataset */
 	struct shared_memory truth_memory[GROUND_TRUTHS_MAX];
 	int64_t runner;          /* the number of the runner that maps `shared`; 0: none */
-	int64_t wish;            /* size of the definition's largest case; a new shared arena gets this size if the
-				  * memory suffices */
+	int64_t wish;            /* the size of the definition's largest case; a new shared arena gets this size if
+				  * there is enough memory */
 	unsigned char *private;  /* device memory for private copies; reused from case to case */
 	int64_t private_size;
-	unsigned char *inputs;   /* the judge's own copy of a case's inputs, not part of `private`; NULL: freed */
+	unsigned char *inputs;   /* the judge's own copy of a case's inputs, which is not part of `private`; NULL: it is
+				  * freed */
 	int64_t inputs_size;
 	int64_t keep;            /* inputs larger than this are freed while a reference runs */
-	struct op_constant recovered[OP_CONSTANTS]; /* constants recovered by probing the definition's reference */
+	struct op_constant recovered[OP_CONSTANTS]; /* constants that a probing case recovered from the definition's
+						     * reference */
 	int recovered_count;
-	struct diagnosis diagnosis; /* the diagnosis of the definition's failures so far */
+	struct diagnosis diagnosis; /* the diagnosis of the failures of this definition so far */
 	struct judge_clock clock;
 };
 
-/* Drops the state of the last definition and frees its memory. The arena may be kept for a later runner
+/* Frees the state of the last definition. The arena may be kept for a later runner
  * (workers/protocol/shared_memory.h). */
 void judge_context_renew(struct judge_context *context);
 
@@ -50,9 +52,9 @@ bool judge_context_drop_inputs(struct judge_context *context);
 
 enum judge_context_answer { CONTEXT_ERROR = -1, CONTEXT_NO_MEMORY = 0, CONTEXT_OK = 1 };
 
-/* Ensures that the shared arena has at least `arena` bytes, that private memory has at least `private` bytes, and
- * that `inputs` + `scratch` bytes are still free. Memory of earlier cases is reused. If the result is
- * CONTEXT_NO_MEMORY, `need` and `available` are set. */
+/* Ensures that the shared arena has at least `arena` bytes, that private memory has at least `private` bytes, and that
+ * `inputs` + `scratch` bytes are still free. Memory of earlier cases is reused. If the result is CONTEXT_NO_MEMORY,
+ * sets `need` and `available`. */
 struct judge_context_need {
 	int64_t arena, private, inputs, scratch;
 	int64_t need, available; /* set by judge_context_reserve */

@@ -9,8 +9,8 @@
 /* Lets malloc keep up to 1 GiB of freed memory. */
 void kept_memory_begin(void);
 
-/* Waits until `fd` can be read. After `idle_ms` milliseconds, returns the freed memory to the system and returns
- * true. */
+/* Waits until `fd` is readable. If this takes longer than `idle_ms` milliseconds, returns the freed memory to the
+ * system, and returns true. */
 bool kept_memory_wait(int fd, int idle_ms);
 
 #endif

@@ -7,21 +7,21 @@
 
 enum {
 	CHUNK = 1 << 20,      /* size of a read in bytes, small enough for the CPU cache */
-	REMEMBERED = 32 << 20 /* approximate limit in bytes for the cached tensor lists of files that are not in use */
+	REMEMBERED = 32 << 20 /* an approximate limit in bytes for the cached lists of tensors that are not in use */
 };
 
-/* A cache entry for one file content: the list of its tensors, and their digests. */
+/* A cache entry for a file content, with the list of the file's tensors and their digests. */
 struct known {
 	struct digest content;
 	struct safetensors list;
 	struct digest *tensors; /* one digest per tensor of `list` */
-	struct arena arena;	/* owned; holds all fields */
-	size_t bytes;		/* approximate size */
+	struct arena arena;	/* all members of the entry are allocated in this arena */
+	size_t bytes;		/* the approximate size of the entry in bytes */
 	struct known *older;
 };
 
 struct tensors {
-	struct known *newest; /* the most recently used entry, which is the only one in use; owned */
+	struct known *newest; /* the most recently used entry; only this entry is in use */
 	unsigned char chunk[CHUNK];
 };
 
@@ -52,7 +52,7 @@ void tensors_free(struct tensors *tensors)
 	free(tensors);
 }
 
-/* If the entries have more than REMEMBERED bytes together, frees the least recently used ones, but never the newest
+/* If all entries together have more than REMEMBERED bytes, frees the least recently used ones, but never the newest
  * entry. */
 static void forget(struct tensors *tensors)
 {
@@ -67,7 +67,7 @@ static void forget(struct tensors *tensors)
 	}
 }
 
-/* Returns the entry for a file content, or NULL, and moves it to the front of the list. */
+/* Returns the entry for a file content, and moves it to the front of the list. Returns NULL if there is none. */
 static struct known *find(struct tensors *tensors, const struct digest *content)
 {
 	struct known **at = &tensors->newest;

@@ -1,30 +1,29 @@
 /* trial - performs the steps of a trial:
  *
- * - begin: Read the job, and find the op family and the constants. If the definition does not give a constant, a
- *   probing case runs first (one run, no verdict).
+ * - begin: Read the job, and find the op family and the constants. If the definition does not give a constant, first
+ *   run a probing case, which has one run and no verdict.
  * - make, store: If the definition's own code makes inputs, another process calls it (trial_custom_inputs.c).
  * - arrange: Prepare the tensors of the case, their memory, and both sets of input values.
  * - stage: Write canaries, inputs, and poison for the outputs to the shared arena, and write the message to the runner.
  * - ran: After each run, check that canaries and inputs are unchanged, and check the outputs' shapes and dtypes.
  * - ran, after the first run: Copy the outputs, then stage and request the run on the second set of input values.
  * - ran, after the second run: Copy the outputs, then stage the first set again, at other addresses in the shared arena
- *   and with other seeds for torch's generators. If the case has two runs only (job.two_runs), this run is omitted.
+ *   and with other seeds for torch's generators. If the case has only two runs (job.two_runs), omit this run.
  * - ran, after the third run: Check that the outputs of the first and the third run are equal bit for bit.
- * - ran, after the third run of a small case without ground truth: Request extra runs, each for one check.
- * - ran, after the last run: Give the verdict. The op family may check the outputs of both sets together (random
- *   samples must differ under other seeds).
+ * - ran, after the third run, if the case is small and has no ground truth: Request extra runs, each for one check.
+ * - ran, after the last run: Give the verdict. The op family may check the outputs of both sets together: for example,
+ *   random samples must differ if the seeds differ.
  * - think: While the runner works, compare the outputs of the previous run with the ground truth, and compute the
  *   ground truth for the current run.
  *
  * A reference that keeps results between calls gives wrong outputs for the second set of input values, or for the first
  * set when it is repeated. If a set of inputs is large, the judge's memory holds only one of the two sets at a time.
  * Very large inputs are freed while the reference runs, because the reference and its allocator's cache may need the
- * memory. If the inputs are very large, the ground truth is computed right after a run, while the inputs are in memory
- * again.
+ * memory. In this case, the ground truth is computed right after a run, while the inputs are in memory again.
  *
  * If there are several failures, the one that is found first decides the verdict. Before each run, the outputs' memory
- * is filled with byte values (poison) that differ from run to run. An output that the reference never writes therefore
- * differs between the runs and cannot look deterministic. */
+ * is filled with byte values (poison) that differ from run to run. Therefore an output that the reference never writes
+ * differs between the runs, and is found to be nondeterministic. */
 #include "workers/judge/trial.h"
 
 #include <math.h>
@@ -37,10 +36,10 @@
 #include "workers/judge/message_text.h"
 #include "workers/judge/trial_internal.h"
 
-/* Messages begin with this text if a failure occurs only with the second set of input values. */
+/* The beginning of the message if a failure occurs only with the second set of input values. */
 #define ON_SECOND "on the second set of input values (same shapes, called right after the first set)"
 
-/* Sets status and reason of the verdict, unless they are already set. */
+/* Sets the status and the reason of the verdict, unless they are already set. */
 void trial_decide(struct trial *trial, enum status status, enum reason reason, const char *message)
 {
 	if (trial->decided)
@@ -89,7 +88,7 @@ static void find_truths(struct trial *trial)
 		    .name = trial->truths.items[i].name, .version = trial->truths.items[i].version, .margin = NAN};
 }
 
-/* Returns the index of builtin among the ground truths to try, or -1 if builtin is not tried. */
+/* Returns the index of builtin in the list of ground truths to try, or -1 if builtin is not in the list. */
 int trial_builtin_at(const struct trial *trial)
 {
 	for (int i = 0; i < trial->truths.count; i++)
@@ -137,8 +136,8 @@ static int find_family(struct trial *trial)
 	return trial->variant < 0 ? -1 : 0;
 }
 
-/* Copies the constants from the job. Missing constants are copied from an earlier case of this definition, which
- * recovered them by probing. */
+/* Copies the constants from the job. Copies a missing constant from an earlier case of this definition, in which
+ * probing recovered it. */
 static void take_constants(struct trial *trial)
 {
 	const struct judge_context *context = trial->context;
@@ -184,8 +183,8 @@ static void list_constants(struct trial *trial)
 
 /* Adds to the verdict the ground truth that decided, and the ground truths that were skipped. If no ground truth was
  * computed, adds the first ground truth to try instead. If the user requested all ground truths, but the case was
- * decided before all of them were computed, the rest count as skipped. If builtin is the only ground truth to try, the
- * verdict contains just its name and version. */
+ * decided before all of them were computed, the others count as skipped. If builtin is the only ground truth to try,
+ * the verdict has only its name and version. */
 static void list_ground_truths(struct trial *trial)
 {
 	struct verdict *verdict = &trial->verdict;
@@ -214,7 +213,7 @@ static void list_ground_truths(struct trial *trial)
 	verdict->all_tried = all && verdict->tried_count > 0;
 }
 
-/* If every ground truth of the round was skipped, returns a message with the reasons. Returns NULL if any ground truth
+/* If every ground truth of the round was skipped, returns a message with the reasons. Returns NULL if a ground truth
  * was not skipped, or if there is no ground truth to try. */
 static const char *no_answer(struct trial *trial, const struct round *round)
 {
@@ -241,8 +240,8 @@ static void decide_no_answer(struct trial *trial, const struct round *round)
 		trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH, message);
 }
 
-/* Sets the status `skipped` if builtin failed and the outputs agree only with ground truths that are coarser than the
- * case's tolerance rules. */
+/* Sets the status `skipped` if builtin failed and the outputs agree only with coarse ground truths, whose arithmetic is
+ * less precise than the case's tolerance rules. */
 static void decide_too_coarse(struct trial *trial, const struct round *round)
 {
 	struct agreement agreement = {.count = trial->truths.count};
@@ -262,8 +261,8 @@ static void decide_too_coarse(struct trial *trial, const struct round *round)
 				  round->passed_over[builtin]));
 }
 
-/* Sets the status `skipped` if the outputs are correct, but the reference wrote to an input that no ground truth
- * could check. */
+/* Sets the status `skipped` if the outputs are correct, but the reference wrote to an input whose new values no ground
+ * truth could check. */
 static void decide_unjudged(struct trial *trial, const struct round *round)
 {
 	int input = trial_unjudged_input(trial, round);
@@ -282,8 +281,8 @@ static void decide_unjudged(struct trial *trial, const struct round *round)
 		trial->job->problem.inputs[input].name));
 }
 
-/* Returns whether this output has equal bits for both sets of input values. Equal bits can be correct if the output is
- * small (an index, a flag). */
+/* Returns whether this output has equal bits for both sets of input values. This can be correct if the output is small,
+ * such as an index or a flag. */
 static bool output_is_alike(struct trial *trial, int output)
 {
 	const struct tensor *first = &trial->round[CONTENTS_FIRST].first[output];
@@ -302,8 +301,8 @@ static bool answers_are_alike(struct trial *trial)
 	return true;
 }
 
-/* Sets the status `failed` if an output reused the memory of an earlier call's output. An output that is equal for
- * both sets of input values (a constant, for example) may reuse memory, because its values do not change. */
+/* Sets the status `failed` if an output reused the memory of an earlier call's output. An output that is equal for both
+ * sets of input values, such as a constant, may reuse memory, because its values do not change. */
 static void decide_overwritten(struct trial *trial)
 {
 	for (int i = 0; trial->rounds > 1 && i < trial->job->problem.output_count; i++)
@@ -335,8 +334,8 @@ static void decide_missed(struct trial *trial)
 				  (int)missed->misses.length, missed->misses.data));
 }
 
-/* Merges the results of an output for both sets of input values into one. The merged result is that of the first set,
- * or that of the second set if only the second set failed. Its margin is the larger of both margins. */
+/* Merges the results of an output for both sets of input values into one. This is the result of the second set if only
+ * the second set failed, else the result of the first set. Its margin is the larger margin of the two. */
 static void merge_output(struct output_verdict *out, const struct output_verdict *other)
 {
 	bool zeros = out->metrics.zeros_would_pass && other->metrics.zeros_would_pass;
@@ -350,8 +349,8 @@ static void merge_output(struct output_verdict *out, const struct output_verdict
 	out->other_bits = bits;
 }
 
-/* Adds the comparisons to the verdict: an entry for each compared pair of output and ground truth, and for each input
- * that the reference wrote to. */
+/* Adds the comparisons to the verdict: one entry for each comparison of an output with a ground truth, and one for each
+ * input that the reference wrote to. */
 static void list_outputs(struct trial *trial)
 {
 	struct verdict *verdict = &trial->verdict;
@@ -390,8 +389,8 @@ static bool any_answer(const struct trial *trial, const struct round *round)
 }
 
 /* Decides a case without an op family, by the dataset's own ground truth (if there is one) and by the checks. If a
- * check fails, the case cannot pass even if the ground truth agrees: the inputs may be invalid, and agreement on
- * invalid inputs shows nothing. */
+ * check fails, the case cannot pass, even if the ground truth agrees, because the inputs may be invalid, and agreement
+ * on invalid inputs shows nothing. */
 static void decide_without_family(struct trial *trial)
 {
 	const char *why = trial->job->no_truth;
@@ -408,8 +407,7 @@ static void decide_without_family(struct trial *trial)
 		trial_decide_by_checks(trial, alone, why);
 }
 
-/* Sets the status `checked` if the outputs are confirmed only by ground truths that may share a mistake with the
- * reference. */
+/* Sets the status `checked` if only ground truths that may share a mistake with the reference confirm the outputs. */
 static void decide_related(struct trial *trial)
 {
 	const struct truths *truths = &trial->truths;
@@ -429,8 +427,8 @@ static void decide_related(struct trial *trial)
 					  related->related));
 }
 
-/* Returns whether the ground truth that decided is Python source or a chain of operations in the dataset. Such a ground
- * truth gets no constants from the case. */
+/* Returns whether the deciding ground truth is Python source or a chain of operations in the dataset. Such a ground
+ * truth does not use the constants of the case. */
 static bool a_text_decided(const struct trial *trial)
 {
 	for (int i = 0; i < trial->truths.count; i++)
@@ -439,8 +437,8 @@ static bool a_text_decided(const struct trial *trial)
 	return false;
 }
 
-/* Sets the status `checked` if the ground truth used a constant that only the reference confirms. The reference's own
- * outputs are no evidence that the constant is right. */
+/* Sets the status `checked` if the ground truth used a constant that was recovered from the reference itself. The
+ * reference's own outputs are no evidence that this constant is right. */
 static void decide_unattested(struct trial *trial)
 {
 	if (trial->op == NULL || trial->op->free_constants || a_text_decided(trial))
@@ -574,7 +572,7 @@ enum trial_answer trial_begin(struct trial *trial, struct buf *out)
 	return ask(trial, RUN_FIRST, out);
 }
 
-/* Recovers the constants from the outputs of the probing case, then begins the case itself. */
+/* Recovers the constants from the outputs of the probing case, then begins the actual case. */
 static enum trial_answer recover(struct trial *trial, struct buf *out)
 {
 	struct judge_context *context = trial->context;
@@ -597,16 +595,16 @@ static enum trial_answer recover(struct trial *trial, struct buf *out)
 	return begin_case(trial, out);
 }
 
-/* Returns whether ground truth `at` is enough for the verdict. Ground truth `at` is not enough if it may share a
+/* Returns whether ground truth `at` alone is enough for the verdict. The ground truth is not enough if it may share a
  * mistake with the reference, or if its arithmetic is coarser than the case's tolerance rules. It is also not enough if
- * it does not compute the final values of an input that the reference wrote to. */
+ * the reference wrote to an input and the ground truth does not compute the final values of this input. */
 static bool decides(const struct trial *trial, const struct round *round, int at)
 {
 	return !trial->truths.all && round->answered[at] && round->coarse[at] == NULL &&
 	       trial->truths.items[at].related == NULL && trial_unjudged_input(trial, round) < 0;
 }
 
-/* Tries the next ground truths for one set of input values. Returns true if `out` contains a message to the
+/* Tries ground truths for one set of input values, one after the other. Returns true if `out` has a message to the
  * provider. */
 static bool try_ground_truths(struct trial *trial, struct round *round, struct buf *out)
 {
@@ -618,7 +616,8 @@ static bool try_ground_truths(struct trial *trial, struct round *round, struct b
 		int at = round->asked;
 
 		if (round != first && first->passed_over[at] != NULL) {
-			round->passed_over[at] = first->passed_over[at]; /* skip this ground truth for both sets */
+			round->passed_over[at] = first->passed_over[at]; /* a ground truth that was skipped for the
+									  * first set is also skipped for the second */
 		} else if (truths->items[at].refused != NULL) {
 			trial_pass_over(trial, round, at, false, truths->items[at].refused);
 		} else if (truths->items[at].chain) {
@@ -638,7 +637,8 @@ static bool try_ground_truths(struct trial *trial, struct round *round, struct b
 	return false;
 }
 
-/* Tries the ground truths for the first set of input values, then for the second set, then gives the verdict. */
+/* Tries the ground truths for the first set of input values, and then for the second set. Gives the verdict if no
+ * ground truth is left to try. */
 static enum trial_answer next_ground_truth(struct trial *trial, struct buf *out)
 {
 	for (; trial->truths.count > 0 && !trial->decided && trial->judging < trial->rounds; trial->judging++)
@@ -653,8 +653,8 @@ static const cJSON *provided_by(const struct trial *trial, int at, const cJSON *
 	return json_member(message, trial->truths.items[at].program ? "ran" : "provided");
 }
 
-/* Records that a ground truth failed. Also records whether the failure means that its library could not compile the
- * library's kernels. */
+/* Records that a ground truth failed. Also records whether it failed because its library could not compile its
+ * kernels. */
 static void provider_failed(struct trial *trial, struct round *round, int at, const cJSON *message, const char *trouble)
 {
 	bool accident = cJSON_IsTrue(json_member(message, "accident")) || json_text_of(message, "failed") == NULL;
@@ -663,8 +663,8 @@ static void provider_failed(struct trial *trial, struct round *round, int at, co
 	trial_pass_over(trial, round, at, accident, trouble != NULL ? trouble : "the provider sent an invalid answer");
 }
 
-/* Handles the provider's answer: outputs, a refusal or a failure. After the answer, tries the next ground truth, or
- * gives the verdict. */
+/* Handles the provider's answer: outputs, a refusal or a failure. Then tries the next ground truth, or gives the
+ * verdict. */
 enum trial_answer trial_provided(struct trial *trial, const cJSON *message, struct buf *out)
 {
 	const char *declined = json_text_of(message, "unavailable"), *failed = json_text_of(message, "failed");
@@ -709,7 +709,7 @@ static enum trial_answer next_extra(struct trial *trial, struct buf *out)
 	if (!trial->decided && extra_runs_next(trial, out))
 		return TRIAL_RUN;
 	judge_clock_end_runs(&trial->context->clock);
-	trial->run = RUN_AGAIN; /* the extra runs are over; requests for ground truths follow */
+	trial->run = RUN_AGAIN; /* after the extra runs, ground truths are requested */
 	return next_ground_truth(trial, out);
 }
 
@@ -742,7 +742,7 @@ enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *o
 	if (!trial->decided && trial_copy_what_was_written(trial, round, &err) != 0)
 		trial_decide_error(trial, &err);
 	if (!trial->probing && trial->one_set && trial->rounds > 1)
-		trial_ask_builtin_early(trial, round); /* compute builtin now, because the inputs would have to be
+		trial_ask_builtin_early(trial, round); /* computes builtin now, because the inputs would have to be
 						        * filled again later */
 	if (trial->decided)
 		return trial_give_verdict(trial, out);
@@ -751,8 +751,8 @@ enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *o
 	return trial_is_last_run(trial) ? next_ground_truth(trial, out) : next_run(trial, out);
 }
 
-/* Returns whether this case computes gradients in float64 although the definition declares other dtypes. If a reference
- * raises in such a case, the case does not fail, because the reference may require its declared dtypes. */
+/* Returns whether this case computes gradients in float64 although the definition declares other dtypes. If the
+ * reference raises in such a case, the case does not fail, because the reference may demand its declared dtypes. */
 static bool asks_in_float64(const struct trial *trial)
 {
 	const struct job *job = trial->job;
@@ -769,9 +769,9 @@ static enum reason blamed_reason(const cJSON *blame)
 	return name != NULL && reason_parse(name, &reason) ? reason : REASON_CRASHED;
 }
 
-/* Decides a case whose inputs the definition's code failed to make. If reftest chose the sizes, the code may refuse
- * them by an exception; the status is then `skipped`. An `init` that ends its process or does not answer is treated in
- * the same way, because generic inputs can replace its inputs (init_fails in engine/definition_files.c). */
+/* Decides a case if the definition's code failed to make the inputs. If reftest chose the sizes, the code may raise an
+ * exception to refuse them; the status is then `skipped`. The status is also `skipped` if an `init` ends its process or
+ * does not answer, because generic inputs can replace its inputs (init_fails in engine/definition_files.c). */
 static void blame_inputs(struct trial *trial, const cJSON *blame, const char *message)
 {
 	bool init = trial->job->input_code->kind == INPUT_CODE_INIT;
@@ -779,12 +779,13 @@ static void blame_inputs(struct trial *trial, const cJSON *blame, const char *me
 	bool may_refuse = trial->job->chosen_axes && fails;
 
 	if (init)
-		trial->verdict.reference_line = 0; /* the line number is a line of `init`, and not of the reference */
+		trial->verdict.reference_line = 0; /* the line number is that of a line of `init`, not of the
+						    * reference */
 	trial_decide(trial, may_refuse ? STATUS_SKIPPED : STATUS_ERROR, REASON_INPUTS, trial_inputs_message(trial, message));
 }
 
-/* Returns what is special about the inputs of a case without an op family: which of them are guesses, and which optional
- * inputs are None because the definition's code makes no value for them. */
+/* Returns a text about the inputs of a case without an op family: which of them are guesses, and which optional inputs
+ * are None because the definition's code makes no value for them. */
 static const char *guessed_inputs(struct trial *trial)
 {
 	const char *names = "";
@@ -817,9 +818,9 @@ static void blame_machine(struct trial *trial, const cJSON *blame, const char *m
 					  trial->job->no_truth == NULL ? "" : trial->job->no_truth, message));
 }
 
-/* Gives the verdict on a failure of the runner. In a case without an op family the generated inputs, or the sizes
- * that reftest chose, may be invalid for the operation. If a reference raises or reaches a limit in such a case, the
- * status is `skipped`, unless it would raise with all inputs. */
+/* Gives the verdict on a failure of the runner. In a case without an op family, the generated inputs, or the sizes that
+ * reftest chose, may be invalid for the operation. Therefore the status is `skipped` if the reference raises or reaches
+ * a limit, unless it would raise whatever the inputs are. */
 void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out)
 {
 	const char *message = json_text_of(blame, "message");
@@ -835,7 +836,7 @@ void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out)
 	if (!trial->decided && trial->run == RUN_EXTRA) {
 		extra_runs_end(trial, message);
 		trial->run = RUN_AGAIN;
-		/* If a case has checks and an op family, its only ground truth is builtin, which needs no runner. */
+		/* a case with checks and an op family has only the ground truth builtin, which needs no runner */
 		if (trial->op != NULL)
 			next_ground_truth(trial, out);
 		else

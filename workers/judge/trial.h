@@ -5,8 +5,8 @@
  * first run, and the ground truth. The reference can write to the shared arena, so the content of the arena is only
  * compared with these copies.
  *
- * When you add a status, check each file that sets one. In the judge, trial.c, trial_tensors.c, trial_compare.c,
- * trial_ground_truths.c and checks_after_run.c set a status by trial_decide; case_inputs.c returns a status in a struct
+ * If you add a status, check each file that sets one. In the judge, trial.c, trial_tensors.c, trial_compare.c,
+ * trial_ground_truths.c and checks_after_run.c call trial_decide, and case_inputs.c returns a status in a struct
  * rejection. Outside the judge, workers/pool/lane.c and pool.c set a status. */
 #ifndef REFTEST_WORKERS_JUDGE_TRIAL_H
 #define REFTEST_WORKERS_JUDGE_TRIAL_H
@@ -16,22 +16,21 @@
 #include "base/buf.h"
 #include "workers/judge/judge_context.h"
 
-struct trial; /* opaque */
+struct trial; /* an opaque type */
 
 enum trial_answer {
-	TRIAL_MAKE,    /* `out` contains the message to the process that makes inputs: call the definition's code */
-	TRIAL_STORE,   /* `out` contains the message to the process that makes inputs: store the inputs that the code
-		        * made */
-	TRIAL_RUN,     /* `out` contains the message to the runner */
-	TRIAL_PROVIDE, /* `out` contains the message to the provider */
-	TRIAL_VERDICT  /* `out` contains the verdict as JSON, and the trial has ended */
+	TRIAL_MAKE,    /* `out` has the message to the process that makes inputs: call the definition's code */
+	TRIAL_STORE,   /* `out` has the message to the process that makes inputs: store the inputs that the code made */
+	TRIAL_RUN,     /* `out` has the message to the runner */
+	TRIAL_PROVIDE, /* `out` has the message to the provider */
+	TRIAL_VERDICT  /* `out` has the verdict as JSON, and the trial has ended */
 };
 
 /* Creates a trial for `json`, a job (workers/protocol/job.h); trial_close frees it. */
 struct trial *trial_open(struct judge_context *context, const cJSON *json);
 enum trial_answer trial_begin(struct trial *trial, struct buf *out);
 
-/* trial_made handles the answer {"made": …} to a TRIAL_MAKE, and trial_stored the answer {"stored": true} to a
+/* trial_made handles {"made": …}, the answer to a TRIAL_MAKE. trial_stored handles {"stored": true}, the answer to a
  * TRIAL_STORE. */
 enum trial_answer trial_made(struct trial *trial, const cJSON *message, struct buf *out);
 enum trial_answer trial_stored(struct trial *trial, struct buf *out);
@@ -43,8 +42,8 @@ enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *o
 enum trial_answer trial_provided(struct trial *trial, const cJSON *message, struct buf *out);
 
 /* While the runner works on a run, compares the outputs of the previous run with the ground truth, and computes the
- * ground truth for this run. If the inputs were freed because of their size, the comparison and the computation happen
- * after the runner's answer instead. */
+ * ground truth for this run. If the inputs were freed because of their size, compares and computes after the runner's
+ * answer instead. */
 void trial_think(struct trial *trial);
 
 /* Turns a failure of the runner, {"reason", "message", "line", "loading", "raised", "certain"}, into a verdict. May be

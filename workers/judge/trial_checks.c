@@ -1,12 +1,12 @@
 /* trial_checks - the checks of a case without ground truth, and the status that follows from them.
  *
  * A check compares runs of the reference with each other, or examines the outputs of one run. All checks together show
- * much less than a ground truth: every check can hold although the reference computes the wrong function. The status is
- * therefore `checked`, and never `passed`. The checks that need extra runs are in extra_runs.c.
+ * much less than a ground truth, because every check can hold although the reference computes the wrong function.
+ * Therefore the status is `checked`, and never `passed`. The checks that need extra runs are in extra_runs.c.
  *
  * To add a check, add a value to enum trial_check_kind and a row to `kinds`. If the check needs a run of its own, the
- * head of extra_runs.c says what else to add. Reports and `explain` show a new check without a change of their code.
- * docs/verify.md lists the checks, and docs/ground-truths.md counts how many planted mistakes they find. */
+ * head of extra_runs.c says what else to add. The code of reports and of `explain` need not change. docs/verify.md
+ * lists the checks, and docs/ground-truths.md counts how many planted mistakes they find. */
 #include "workers/judge/trial_internal.h"
 
 #include <inttypes.h>
@@ -15,8 +15,8 @@
 #include "kernels/core/described_effects.h"
 
 /* The name of each check, and its reason. If a check fails on inputs that are known to be valid, the verdict is
- * `failed` with the reason of the check. REASON_NONE: what the check finds may be intended, so the check never makes a
- * case fail. */
+ * `failed` with the reason of the check. The reason is REASON_NONE if the finding may be intended; such a check never
+ * makes a case fail. */
 static const struct {
 	const char *name;
 	enum reason reason;
@@ -64,7 +64,8 @@ void trial_note_written_input(struct trial *trial, int input, const char *senten
 					       : "nothing in the definition says that the operation writes to it"));
 }
 
-/* Counts the NaN, infinite and nonzero elements of a tensor, by comparing the tensor with itself on the device. */
+/* Counts the NaN, infinite and nonzero elements of a tensor. To do this, compares the tensor with itself on the
+ * device. */
 static int examine(struct trial *trial, const struct tensor *tensor, struct metrics *out, struct err *err)
 {
 	const struct rule exact = {0, 0, 1};
@@ -101,8 +102,8 @@ static void note_nonfinite(struct trial *trial, int output, const struct metrics
 					      nan > 0 ? "NaN" : "infinite"));
 }
 
-/* Checks that the outputs of one set of input values have no NaN. Returns the outputs that have only zeros: bit i for
- * output i. */
+/* Checks that the outputs for one set of input values have no NaN. Returns a bit set: bit i is set if output i has only
+ * zeros. */
 static uint64_t check_values(struct trial *trial, const struct round *round)
 {
 	struct err err = {""};
@@ -129,7 +130,7 @@ static uint64_t check_values(struct trial *trial, const struct round *round)
 	return zeros;
 }
 
-/* Records an output that has only zeros for all sets of input values. Zeros may be intended for these inputs. */
+/* Records an output that has only zeros for all sets of input values. For these inputs, zeros may be correct. */
 static void note_zeros(struct trial *trial, uint64_t zeros)
 {
 	const struct op_problem *problem = &trial->job->problem;
@@ -194,7 +195,7 @@ static void decide_by_check(struct trial *trial, enum trial_check_kind kind)
 void trial_decide_by_checks(struct trial *trial, bool alone, const char *why)
 {
 	for (int kind = 0; kind < TRIAL_CHECKS; kind++) {
-		/* If a ground truth agrees on known inputs, the NaN in the outputs are correct. */
+		/* if a ground truth agrees and the inputs are known to be valid, the NaN in the outputs are correct */
 		bool agreed = !alone && kind == TRIAL_CHECK_FINITE && job_inputs_are_known(trial->job);
 
 		if (trial->checks[kind].name != NULL && trial->checks[kind].result == CHECK_FAILS && !agreed)
@@ -204,7 +205,7 @@ void trial_decide_by_checks(struct trial *trial, bool alone, const char *why)
 		trial_decide(trial, STATUS_CHECKED, REASON_NO_GROUND_TRUTH, why);
 }
 
-/* Returns the check whose failure gives a verdict this reason, or -1 if no check does. */
+/* Returns the check whose failure gives a verdict this reason, or -1 if there is none. */
 static int check_of_reason(enum reason reason)
 {
 	for (int kind = 0; kind < TRIAL_CHECKS; kind++)
@@ -213,8 +214,8 @@ static int check_of_reason(enum reason reason)
 	return -1;
 }
 
-/* Lists the checks of a case with an op family, and adds a finding for each check that a caller may want to know
- * about. */
+/* Lists the checks of a case with an op family. Adds a finding for each check whose result a caller may want to
+ * know. */
 static void list_beside(struct trial *trial)
 {
 	struct verdict *verdict = &trial->verdict;

@@ -1,4 +1,4 @@
-/* trial_compare - compares the reference's results with those of a ground truth, and computes the ground truth
+/* trial_compare - compares the reference's results with those of a ground truth. Also computes the ground truth
  * builtin. */
 #include "workers/judge/trial_internal.h"
 
@@ -10,9 +10,9 @@
 #include "workers/judge/message_text.h"
 #include "workers/protocol/chain_plan.h"
 
-/* Copies tensors from the device to host memory, which is allocated in `arena`. Appends tensors without data up to the
- * number that an oracle expects. Returns NULL on error. `arena` must be for this comparison only, and the caller frees
- * it afterwards. If the copies of large outputs were kept for several ground truths, they could exceed the memory. */
+/* Copies tensors from the device to host memory, which is allocated in `arena`. Appends tensors without data, up to the
+ * number that an oracle expects. Returns NULL on error. The caller must use `arena` only for this comparison and free
+ * it afterwards, because there may not be enough memory for copies of large outputs for several ground truths. */
 struct tensor *trial_on_host(struct trial *trial, struct arena *arena, const struct tensor *tensors, int count,
 			     struct err *err)
 {
@@ -32,8 +32,8 @@ struct tensor *trial_on_host(struct trial *trial, struct arena *arena, const str
 	return out;
 }
 
-/* Returns tensors that the host can read. On the CPU the result is `tensors` itself, because a copy of a large case
- * would take as long as the comparison. On a GPU the result is a copy that trial_on_host makes. */
+/* Returns tensors that the host can read. On a GPU these are copies (trial_on_host). On the CPU they are `tensors`
+ * itself, because a copy of a large case would take as long as the comparison. */
 static const struct tensor *readable(struct trial *trial, struct arena *arena, const struct tensor *tensors, int count,
 				     struct err *err)
 {
@@ -65,7 +65,8 @@ static int judge_by_family(struct trial *trial, const struct round *round, int o
 	return judged;
 }
 
-/* Compares an output with the op family's own measure, which is not elementwise. Returns 0, or -1 on error. */
+/* Compares an output with the op family's own measure (op.weigh), which is not elementwise. Returns 0, or -1 on
+ * error. */
 static int weigh_by_family(struct trial *trial, const struct round *round, int output, const struct tensor *found,
 			   const struct tensor *wanted, struct rule rule, struct metrics *metrics, struct err *why)
 {
@@ -86,8 +87,8 @@ static bool nonfinite(const struct metrics *metrics)
 	       (!isfinite(metrics->worst[0].reference) || !isfinite(metrics->worst[0].ground_truth));
 }
 
-/* Returns the case's tolerance rule for an output. If the arithmetic of the ground truths `a` or `b` (-1: none) is
- * coarser than the rule, the rule is widened to the precision of that arithmetic. */
+/* Returns the case's tolerance rule for an output. If the arithmetic of ground truth `a` or `b` (-1: none) is coarser
+ * than the rule, widens the rule to the precision of this arithmetic. */
 struct rule trial_rule_for(const struct trial *trial, const struct round *round, int output, int a, int b)
 {
 	struct rule rule = job_rule(trial->job, round->c.contents, output);
@@ -119,9 +120,9 @@ static struct output_verdict new_verdict(const char *name, const char *truth_nam
 	return out;
 }
 
-/* Sets status and reason of an output from its metrics. Returns NULL if the output passed, and otherwise the message
- * about the difference. The message is `words`, which the op family wrote. If `words` is NULL, the message is made from
- * the metrics. */
+/* Sets the status and the reason of an output from its metrics. Returns NULL if the output passed, else a message about
+ * the difference. The message is `words`, a text of the op family. If `words` is NULL, the message is made from the
+ * metrics. */
 static const char *end_verdict(struct trial *trial, struct output_verdict *out, enum dtype dtype, const char *words)
 {
 	bool above_cap = trial->job->error_cap > 0 && out->metrics.max_abs > trial->job->error_cap;
@@ -171,8 +172,9 @@ int trial_compare_tensors(struct trial *trial, const struct round *round, int ou
 	return judged;
 }
 
-/* Sets `missed` to the reason why the outputs fail: non-finite values, else wrong outputs, else wrong values of inputs.
- * Sets `weak` to true if zeros would pass for every output; inputs that the reference wrote to do not count. */
+/* Sets `missed` to the reason why the outputs fail. The order is: non-finite values, wrong outputs, wrong values of
+ * inputs. Sets `weak` to true if every output would pass if it had only zeros; inputs that the reference wrote to do
+ * not count. */
 static void sum_up_outputs(struct round *round)
 {
 	enum reason reason = REASON_NONE;
@@ -198,8 +200,8 @@ static void begin_miss(const struct trial *trial, struct round *round, int at)
 		buf_printf(&round->misses, "against %s: ", trial->tried[at].name);
 }
 
-/* Returns the name of the input that an output of a gradient case belongs to. Each output is a gradient with respect to
- * this input, or the slope of the loss along a step of this input. */
+/* Returns the name of the input to which an output of a gradient case belongs. The output is the gradient with respect
+ * to this input, or the slope of the loss along a step of this input. */
 static const char *input_behind(const struct trial *trial, int output)
 {
 	const struct op_arg *arg = &trial->job->problem.outputs[output];
@@ -207,7 +209,7 @@ static const char *input_behind(const struct trial *trial, int output)
 	return arg->name + (gradient_is_slope(arg) ? sizeof GRADIENT_SLOPE : sizeof GRADIENT_OF_INPUT) - 1;
 }
 
-/* Returns whether the output has the same values as the ground truth, but different bits. Returns false also on
+/* Returns whether the output has the same values as the ground truth, but different bits. Also returns false on
  * error. */
 static bool have_other_bits(struct trial *trial, const struct output_verdict *out, const struct tensor *found,
 			    const struct tensor *wanted)
@@ -219,8 +221,7 @@ static bool have_other_bits(struct trial *trial, const struct output_verdict *ou
 						      &err) >= 0;
 }
 
-/* Returns the place for the next comparison. After the comparison has succeeded, the caller must increase
- * output_count. */
+/* Returns the entry for the next comparison. After a successful comparison, the caller must increase output_count. */
 static struct output_verdict *next_output(struct trial *trial, struct round *round)
 {
 	if (round->output_count == round->output_room) {
@@ -319,9 +320,9 @@ static int compare_left(struct trial *trial, struct round *round, int at, int in
 	return 0;
 }
 
-/* Checks an input that the reference may write to. If the input's expected values are those of an output, every ground
- * truth computes them. Otherwise only builtin computes them; if builtin is not among the ground truths, those that are
- * Python source do. Returns -1 if an error has decided the case. */
+/* Checks an input that the reference may write to. If its new values are those of an output, every ground truth
+ * computes them. Otherwise only builtin computes them. If builtin is not among the ground truths, those that are Python
+ * source compute them. Returns -1 if an error has decided the case. */
 static int compare_input(struct trial *trial, struct round *round, int at, int input)
 {
 	struct op_in_place leave = trial_in_place(trial, round, input);
@@ -363,7 +364,8 @@ int trial_compare_with(struct trial *trial, struct round *round, int at)
 	return 0;
 }
 
-/* Returns an output's comparison with the first ground truth of this round, or NULL if the output was not compared. */
+/* Returns the comparison of an output with the first ground truth of this round, or NULL if the output was not
+ * compared. */
 static struct output_verdict *first_verdict(struct trial *trial, struct round *round, int output)
 {
 	for (int i = 0; i < round->output_count; i++)
@@ -434,7 +436,7 @@ static int truth_on_host(struct trial *trial, const struct round *round, struct 
 	return rc;
 }
 
-/* Computes the chain of operations of the definition on the host. */
+/* Computes the definition's chain of operations on the host. */
 static int chain_on_host(struct trial *trial, const struct round *round, struct tensor *to, struct err *err)
 {
 	const struct op_problem *problem = &trial->job->problem;
@@ -461,7 +463,7 @@ void trial_ask_chain(struct trial *trial, struct round *round, int at)
 		trial_pass_over(trial, round, at, false, err.text);
 }
 
-/* Computes builtin for a round, unless builtin was computed while the reference ran. */
+/* Computes builtin for a round, unless it was already computed while the reference ran. */
 static int make_truth(struct trial *trial, struct round *round, int at, struct err *err)
 {
 	enum judge_part before = judge_clock_turn(&trial->context->clock, JUDGE_COMPUTES);
@@ -475,9 +477,9 @@ static int make_truth(struct trial *trial, struct round *round, int at, struct e
 	return round->computed ? 0 : -1;
 }
 
-/* Computes the ground truth builtin and compares the outputs with it. If builtin fails, it is skipped. If builtin is
- * the only ground truth, its failure decides the case. Builtin supports every case of its op families, so its failure
- * (most likely a lack of memory) is transient. */
+/* Computes the ground truth builtin and compares the outputs with it. If builtin fails, it is skipped. If it is the
+ * only ground truth, its failure decides the case. Builtin supports every case of its op families, so a failure is
+ * transient; most likely, memory was lacking. */
 void trial_ask_builtin(struct trial *trial, struct round *round, int at)
 {
 	struct err err = {""};
@@ -493,9 +495,9 @@ void trial_ask_builtin(struct trial *trial, struct round *round, int at)
 		trial_pass_over(trial, round, at, true, err.text);
 }
 
-/* Returns builtin's number among the ground truths if it is certainly needed for this round, and the outputs have not
- * been compared with it yet. Builtin is certainly needed if it is the first ground truth, or if all ground truths were
- * requested. Otherwise returns -1. */
+/* Returns builtin's index among the ground truths if builtin is certainly needed for this round, and if the outputs
+ * have not been compared with it yet. Otherwise returns -1. Builtin is certainly needed if it is the first ground
+ * truth, or if all ground truths were requested. */
 static int builtin_to_come(const struct trial *trial, const struct round *round)
 {
 	int at = trial->op == NULL ? -1 : trial_builtin_at(trial);
@@ -511,12 +513,12 @@ void trial_ask_builtin_early(struct trial *trial, struct round *round)
 		trial_ask_builtin(trial, round, at);
 }
 
-/* The judge reads no message while it computes. For cases up to this size, the computation takes only a small part of
- * BLAME_MS. BLAME_MS is the time within which the judge must answer if the reference fails meanwhile. */
+/* While the judge computes, it reads no message, but it must answer within BLAME_MS if the reference fails. For a case
+ * of at most this size, the computation takes only a small part of BLAME_MS. */
 enum { AHEAD_BYTES = 128 << 20 };
 
-/* Computes builtin for a round before the reference has computed its outputs. If the computation fails, it is repeated
- * when the outputs exist. */
+/* Computes builtin for a round before the reference has computed its outputs. If this fails, the computation is
+ * repeated when the outputs exist. */
 static void compute_ahead(struct trial *trial, struct round *round)
 {
 	int at = trial->input_bytes > AHEAD_BYTES ? -1 : builtin_to_come(trial, round);
@@ -531,7 +533,7 @@ void trial_think(struct trial *trial)
 	struct round *previous = &trial->round[trial->run == RUN_AGAIN ? trial->rounds - 1 : 0];
 	struct round *current = trial_round_of_run(trial, trial->run);
 
-	if (trial->job->bench || trial->probing) /* the judge must not disturb a run that is measured */
+	if (trial->job->bench || trial->probing) /* while a run is measured, the judge must not disturb it */
 		return;
 	if (trial->run != RUN_FIRST && trial->held[previous->c.contents])
 		trial_ask_builtin_early(trial, previous);

@@ -1,12 +1,12 @@
 /* trial_custom_inputs - gets the inputs that the definition's own code makes (SOURCE_CUSTOM).
  *
- * The code is untrusted. A separate process, the maker, runs this code. The maker is a child of the zygote, never runs
- * the reference, and is killed before the first run of the case. For each of the two sets of input values, the judge
- * asks the maker to call the code with a seed ({"make"}), and checks the names, dtypes and shapes of the results. After
- * these checks, the judge asks for the values ({"store"}), and the maker writes them to memory that no runner maps. The
- * judge copies the values, and resolves the sources of the case: a tensor gets its values, a Python scalar becomes a
- * SOURCE_SCALAR, an optional input that the code leaves out becomes SOURCE_ABSENT. Axes that are not passed to the code
- * get their values from the shapes. The rest of the trial is the same as for other cases.
+ * The code is untrusted, so a separate process, the maker, runs it. The maker is a child of the zygote, never runs the
+ * reference, and is killed before the first run of the case. For each of the two sets of input values, the judge asks
+ * the maker to call the code with a seed ({"make"}), and checks the names, dtypes and shapes of the results. Then the
+ * judge asks for the values ({"store"}), and the maker writes them to memory that no runner maps. The judge copies the
+ * values, and resolves the sources of the case: a tensor gets its values, a Python scalar becomes a SOURCE_SCALAR, and
+ * an optional input that the code leaves out becomes SOURCE_ABSENT. Axes that are not passed to the code get their
+ * lengths from the shapes. The rest of the trial is the same as for other cases.
  *
  * If the code makes equal values, or different shapes, for the two seeds, the case has one set of input values. */
 #include "workers/judge/trial_internal.h"
@@ -21,7 +21,7 @@
 #include "workers/judge/case_inputs.h"
 #include "workers/judge/message_text.h"
 
-/* A message shows at most this many names from the code's answer. */
+/* A message shows at most this many names that no input has. */
 enum { OTHERS_SHOWN = 8 };
 
 static bool is_custom(const struct trial *trial, int input)
@@ -34,7 +34,7 @@ bool trial_needs_custom_inputs(const struct trial *trial)
 	return trial->job != NULL && trial->job->input_code != NULL && !trial->custom.done;
 }
 
-/* Decides a case for which the code that makes inputs has failed. */
+/* Decides a case in which the code that makes inputs has failed. */
 static void decide_bad_inputs(struct trial *trial, const char *sentence)
 {
 	trial_decide(trial, STATUS_ERROR, REASON_INPUTS, trial_inputs_message(trial, sentence));
@@ -67,7 +67,7 @@ static void write_axes(const struct trial *trial, struct buf *out)
 	buf_text(out, "}");
 }
 
-/* Writes the dtype and the shape. A length that only the code knows is written as null. */
+/* Appends the dtype and the shape of an input. If only the code knows a length, null is written instead. */
 static void write_form(const struct trial *trial, const struct op_arg *arg, struct buf *out)
 {
 	buf_printf(out, ",\"dtype\":\"%s\",\"scalar\":%s,\"shape\":[", dtype_name(arg->dtype),
@@ -129,11 +129,11 @@ enum trial_answer trial_ask_custom_inputs(struct trial *trial, struct buf *out)
 
 /* ---- {"made"} ---- */
 
-/* The value or the tensor that the code made for an input. */
+/* The value or the tensor that the code made for one input. */
 struct made {
 	bool absent;
 	bool scalar;
-	struct input_source value; /* of a scalar */
+	struct input_source value; /* the value, if the input is a Python scalar */
 	const char *dtype;
 	int rank;
 	int64_t shape[RANK_MAX];
@@ -192,7 +192,7 @@ static const char *form_text(struct trial *trial, const struct made *made)
 	return tensor_type_text(&trial->arena, made->rank, made->shape, err_show(made->dtype).text);
 }
 
-/* Returns the declared shape and dtype of an input: "['batch_size', 'hidden_size'] float32". */
+/* Returns the declared shape and dtype of an input as text, such as "['batch_size', 'hidden_size'] float32". */
 static const char *declared_text(struct trial *trial, const struct op_arg *arg)
 {
 	struct buf text = {0};
@@ -238,7 +238,7 @@ static void take_scalar(struct trial *trial, int input, const struct made *made,
 		decide_other_form(trial, arg, made);
 }
 
-/* Compares a shape with the axes. Axes that are not passed to the code get their values from the shape; all other axes
+/* Compares a shape with the axes. Axes that are not passed to the code get their lengths from the shape. All other axes
  * must agree with the shape. */
 static bool take_shape(struct trial *trial, const struct op_arg *arg, const struct made *made)
 {
@@ -275,7 +275,7 @@ static void decide_other_shape(struct trial *trial, const struct op_arg *arg, co
 	buf_free(&sizes);
 }
 
-/* Returns the names in the code's answer that no input has: "'plan', 'run'". Returns NULL if there are none. */
+/* Returns the names in the code's answer that no input has, such as "'plan', 'run'". Returns NULL if there are none. */
 static const char *other_names(struct trial *trial, const cJSON *message)
 {
 	const cJSON *name;
@@ -293,7 +293,7 @@ static const char *other_names(struct trial *trial, const cJSON *message)
 }
 
 /* Returns whether the code may leave out inputs, which then get generic values. An entry point makes only the inputs
- * that a workload leaves to it. If reftest adds a case, no workload says which inputs the entry point makes. */
+ * that a workload assigns to it. In a case that reftest adds, no workload says which inputs these are. */
 static bool may_leave_out(const struct trial *trial)
 {
 	return trial->job->input_code->kind == INPUT_CODE_ENTRYPOINT && trial->job->chosen_axes;
@@ -330,8 +330,8 @@ static void take_input(struct trial *trial, int input, const cJSON *said, const 
 		decide_other_shape(trial, arg, &made);
 }
 
-/* Returns the axis values before the code has run. If the code does not get the value of an axis, the axis has the
- * value -1. */
+/* Returns the lengths of the axes before the code runs. An axis has the length -1 if its length is not passed to the
+ * code. */
 static int64_t *axes_before(struct trial *trial)
 {
 	const struct job *job = trial->job;
@@ -342,8 +342,8 @@ static int64_t *axes_before(struct trial *trial)
 	return axis;
 }
 
-/* Returns a sentence that says why a value that the code returned under another name is used for an input
- * (taken_instead in python/tensors.py). */
+/* Returns a sentence that says why a value with another name is used for an input (taken_instead in
+ * python/tensors.py). */
 static const char *why_taken(const char *why)
 {
 	static const struct {
@@ -359,7 +359,7 @@ static const char *why_taken(const char *why)
 	return "is the only other returned tensor with the dtype and the shape of that input";
 }
 
-/* Reports the inputs that the code returned under another name. */
+/* Reports the inputs for which the code's answer used another name. */
 static void add_taken(struct trial *trial, const cJSON *message)
 {
 	const cJSON *item;
@@ -396,8 +396,8 @@ static void take_forms(struct trial *trial, const cJSON *message)
 						      trial->job->input_code->function, others));
 }
 
-/* Sets the axes that occur in no shape. If the constraints do not determine the value of such an axis, the axis gets
- * the guess in the job. */
+/* Sets the axes that occur in no shape. If the constraints do not determine the length of such an axis, the job's guess
+ * is used. */
 static void complete_axes(struct trial *trial)
 {
 	const struct job *job = trial->job;
@@ -422,7 +422,7 @@ static bool is_stored(const struct trial *trial, int input)
 	return trial->custom.sources[trial->custom.contents][input].kind == SOURCE_CUSTOM;
 }
 
-/* Returns the sizes in bytes of the inputs that the maker stores, 0 for the others. */
+/* Returns a list with the size in bytes of each input that the maker stores, and 0 for each other input. */
 static int64_t *stored_bytes(struct trial *trial, int64_t *total)
 {
 	int count = trial->job->problem.input_count;
@@ -438,7 +438,7 @@ static int64_t *stored_bytes(struct trial *trial, int64_t *total)
 	return bytes;
 }
 
-/* Reserves memory for a set: the memory that the maker writes to, and the judge's copy. */
+/* Reserves memory for a set of inputs: the memory that the maker writes to, and the judge's copy. */
 static int reserve(struct trial *trial, int64_t total)
 {
 	struct device *device = trial->device;
@@ -488,7 +488,7 @@ static enum trial_answer ask_values(struct trial *trial, struct buf *out)
 
 /* ---- both sets ---- */
 
-/* Returns a copy of the job in which the sources of this set are resolved. */
+/* Returns a copy of the job with the sources of this set, in which every source is resolved. */
 static const struct job *resolved(struct trial *trial, enum op_contents contents)
 {
 	struct job *job = arena_alloc(&trial->arena, sizeof *job);
@@ -517,7 +517,8 @@ static enum trial_answer finish(struct trial *trial, struct buf *out)
 	return trial_begin(trial, out);
 }
 
-/* Returns whether both sets have the same scalars and leave out the same inputs. */
+/* Returns whether the sources of an input are equal in both sets: the kind is the same, and a scalar has the same
+ * value. Sets `same_kinds` to whether the kinds are the same. */
 static bool same_sources(const struct input_source *a, const struct input_source *b, bool *same_kinds)
 {
 	*same_kinds = a->kind == b->kind;
@@ -583,7 +584,7 @@ enum trial_answer trial_made(struct trial *trial, const cJSON *message, struct b
 	return finish(trial, out);
 }
 
-/* Copies the values of a set from the memory that the maker wrote to. */
+/* Copies the values of a set from the memory to which the maker wrote them. */
 static int copy_values(struct trial *trial, struct err *err)
 {
 	struct custom_inputs *custom = &trial->custom;
@@ -603,7 +604,7 @@ static int copy_values(struct trial *trial, struct err *err)
 	return 0;
 }
 
-/* Returns whether two sets would be larger than the inputs that the judge keeps while a reference runs. */
+/* Returns whether the two sets together are larger than the inputs that the judge keeps while a reference runs. */
 static bool is_large(struct trial *trial)
 {
 	int64_t total;

@@ -1,22 +1,22 @@
-/* trial_diagnosis - looks for the cause of a failure: a known mistake that explains the outputs
- * (kernels/core/diagnosis.h), the region in which they differ (kernels/core/miss_pattern.h), and a picture of the
- * differences (kernels/core/miss_map.h). If the reference passes, this module does nothing. */
+/* trial_diagnosis - describes a failure: finds a known mistake that explains the outputs (kernels/core/diagnosis.h),
+ * finds the region in which they differ (kernels/core/miss_pattern.h), and draws a picture of the differences
+ * (kernels/core/miss_map.h). If the reference passes, this module only records this. */
 #include "workers/judge/trial_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Cases with a larger job_bytes are not diagnosed. job_bytes counts each tensor at least three times. */
+/* A case with a larger job_bytes is not diagnosed. job_bytes counts each tensor at least three times. */
 enum { DIAGNOSED_BYTES = 3 * (64 << 20) };
-#define DIAGNOSIS_SECONDS 2.0 /* the most processor time for the diagnosis of a case */
+#define DIAGNOSIS_SECONDS 2.0 /* a diagnosis may use at most this many seconds of processor time */
 
-/* Returns whether an output is compared element by element, and not by the family. */
+/* Returns whether an output is compared element by element, and not by the family's own function. */
 static bool is_compared(const struct trial *trial, const struct round *round, int output)
 {
 	return trial->op->judges == NULL || !trial->op->judges(&round->c, output);
 }
 
-/* Copies one set of a case to the host. Returns false if the set did not run, or on error. */
+/* Copies one set of a case to the host. Returns false if there was no run with this set, or on error. */
 static bool read_set(struct trial *trial, struct round *round, struct arena *arena, struct diagnosis_set *set)
 {
 	const struct op_problem *problem = &trial->job->problem;
@@ -35,7 +35,7 @@ static bool read_set(struct trial *trial, struct round *round, struct arena *are
 	return set->in != NULL && set->found != NULL;
 }
 
-/* Writes sentences about the regions in which each output differs from the ground truth. */
+/* Writes a sentence about the region in which each output differs from the ground truth. */
 static void find_regions(struct trial *trial, const struct round *round, const struct diagnosis_set *set,
 			 const struct tensor *truth)
 {
@@ -61,7 +61,7 @@ static void find_regions(struct trial *trial, const struct round *round, const s
 	}
 }
 
-/* Returns the level as a character of struct difference_map. */
+/* Returns the character for a level in struct difference_map. */
 static char letter(int level)
 {
 	return (char)(level < 10 ? '0' + level : 'a' + level - 10);
@@ -119,7 +119,7 @@ static void draw_differences(struct trial *trial, const struct round *round, con
 	trial->verdict.differences = list;
 }
 
-/* Describes and draws where the outputs differ, for the first set of input values with a difference. */
+/* Describes and draws where the outputs differ. Uses the first set of input values for which they do. */
 static void locate(struct trial *trial, const struct diagnosis_set *sets, struct arena *arena)
 {
 	int missed = trial->round[0].missed != REASON_NONE ? 0 : 1;
@@ -146,7 +146,7 @@ static void find_mistakes(struct trial *trial, const struct diagnosis_set *sets)
 	trial->verdict.diagnosis = list;
 }
 
-/* Records a case that passed. */
+/* Records that a case passed. */
 static void note_passed(struct trial *trial)
 {
 	const struct op_case *sets[CONTENTS_COUNT];

@@ -10,10 +10,10 @@
 #include "workers/judge/message_text.h"
 #include "workers/protocol/layout.h"
 
-/* Ensures that the memory that the judge shares with the process of ground truth `at` is large enough for this case.
- * The provider maps its memory only during a request, so memory that is too small is released here. The runner of a
- * ground truth may still map the memory of an earlier case, so memory that is shared with a runner is released only
- * when the definition ends. */
+/* Ensures that the memory that the judge shares with the process of ground truth `at` is large enough for this case. If
+ * the provider's memory is too small, it is released here, because the provider maps it only during a request. The
+ * runner of a ground truth may still map its memory from an earlier case, so this memory is released only when the
+ * definition ends. */
 static int reserve_answer_memory(struct trial *trial, const struct round *round, int at, struct err *err)
 {
 	enum { SMALL_CASE = 64 << 20 };
@@ -28,7 +28,8 @@ static int reserve_answer_memory(struct trial *trial, const struct round *round,
 	need = layout_make(bytes, trial_tensor_count(trial), 0, &trial->arena).total;
 	trial->answer_memory = memory;
 	if (!program && memory->blocks != NULL && shared_memory_room(memory) < need)
-		shared_memory_renew(memory); /* no request is open, so no provider maps this memory */
+		shared_memory_renew(memory); /* the provider does not map this memory now, because no request is
+					      * pending */
 	available = need > SMALL_CASE ? layout_add(trial->device->calls->memory_free(trial->device),
 						   shared_memory_used(memory))
 				      : need;
@@ -76,9 +77,9 @@ static const struct rule *read_coarse(struct trial *trial, const cJSON *message)
 	return rules;
 }
 
-/* `message` is the answer of a ground truth, and `said` is the list of its outputs. Copies the outputs of the ground
- * truth, and compares the reference's outputs with them. If the answer does not match the request, this ground truth is
- * skipped. */
+/* Handles the answer of a ground truth. `message` is the answer, and `said` is the list of outputs in it. Copies these
+ * outputs, and compares the reference's outputs with them. If the answer does not match the request, this ground truth
+ * is skipped. */
 void trial_take_provided(struct trial *trial, struct round *round, int at, const cJSON *said, const cJSON *message)
 {
 	const cJSON *item;
@@ -141,13 +142,13 @@ static int pair_agrees(struct trial *trial, const struct round *round, int a, in
 		agrees &= why == NULL;
 	}
 	if (isnan(margin))
-		margin = INFINITY; /* an initial margin of NaN would mean that nothing was compared */
+		margin = INFINITY; /* NaN as the initial margin would mean that nothing was compared */
 	if (trial_is_builtin(&trial->truths.items[b]) && !(trial->tried[a].margin > margin))
 		trial->tried[a].margin = margin;
 	return agrees;
 }
 
-/* Finds which ground truths differ from each other. Sets `first` to a description of the first difference. */
+/* Finds which ground truths differ from each other. Sets `first` to a message about the first difference. */
 static int find_agreement(struct trial *trial, const struct round *round, struct agreement *out, const char **first,
 			  struct err *err)
 {
@@ -200,8 +201,8 @@ static int oracle_compares(struct trial *trial, const struct round *round, int o
 	return rc;
 }
 
-/* Returns whether ground truth `at` differs from the oracle, or -1 if they cannot be compared. The comparison is done
- * on the host. */
+/* Compares ground truth `at` with the oracle, on the host. Returns whether they differ, or -1 if they cannot be
+ * compared. */
 static int differs_from_oracle(struct trial *trial, const struct round *round, int at, const struct tensor *in,
 			       const struct tensor *truth)
 {
@@ -223,7 +224,7 @@ static int differs_from_oracle(struct trial *trial, const struct round *round, i
 	return differs;
 }
 
-/* Compares every ground truth that could be computed with the oracle, if the case is small enough. */
+/* If the case is small enough, compares every ground truth that could be computed with the oracle. */
 static void ask_oracle(struct trial *trial, const struct round *round, struct agreement_vote *out)
 {
 	enum { ORACLE_BYTES = 256 << 20 };
@@ -246,8 +247,8 @@ static void ask_oracle(struct trial *trial, const struct round *round, struct ag
 	arena_free(&arena);
 }
 
-/* Returns the ground truths that differ from the oracle. On the CPU builtin is the oracle, so the comparisons with
- * builtin are reused. */
+/* Returns which ground truths differ from the oracle. On the CPU, builtin is the oracle, so the comparisons with
+ * builtin are used again. */
 static struct agreement_vote oracle_votes(struct trial *trial, const struct round *round,
 					  const struct agreement *agreement)
 {
@@ -264,8 +265,8 @@ static struct agreement_vote oracle_votes(struct trial *trial, const struct roun
 	return vote;
 }
 
-/* Appends the names of the ground truths with which the reference agrees: "; the reference agrees with builtin and
- * torch". */
+/* Appends the names of the ground truths with which the reference agrees, such as "; the reference agrees with builtin
+ * and torch". */
 static void append_reference(const struct trial *trial, const struct round *round, struct buf *out)
 {
 	int said = 0;

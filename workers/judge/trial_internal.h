@@ -1,5 +1,5 @@
-/* trial_internal - the state of one trial; private to workers/judge. trial.c decides the order of the steps, the
- * verdict and which ground truths are tried. The steps of a trial are in these files:
+/* trial_internal - the state of one trial. Only files of workers/judge include this header. trial.c decides the order
+ * of the steps, the verdict, and which ground truths are tried. These files have the steps of a trial:
  *
  * - trial_custom_inputs.c: the inputs that the definition's own code makes
  * - trial_tensors.c: the tensors of the case, their memory, and the values of the inputs
@@ -27,12 +27,12 @@
 enum { TRIAL_CANARY = 0xA5 };
 
 /* The runs of a case: on the first set of input values, on the second set, and on the first set again. The second run
- * is omitted if there is only one set: if no second set can be made, if the workload provides every input, or if the
- * case probes a constant. The third run is omitted if there are two sets and job.two_runs is true. A small case without
- * ground truth has extra runs (extra_runs.c). */
+ * is omitted if there is only one set. This is so if no second set can be made, if the workload provides every input,
+ * or if the case probes a constant. The third run is omitted if there are two sets and job.two_runs is true. A small
+ * case without ground truth has extra runs (extra_runs.c). */
 enum trial_run { RUN_FIRST, RUN_SECOND, RUN_AGAIN, RUN_EXTRA, RUN_COUNT };
 
-/* The checks of a case without ground truth, in the order of the verdict (trial_checks.c). */
+/* The checks of a case without ground truth, in the order in which the verdict lists them (trial_checks.c). */
 enum trial_check_kind {
 	TRIAL_CHECK_OUTPUTS,
 	TRIAL_CHECK_REPEAT,
@@ -47,36 +47,39 @@ enum trial_check_kind {
 	TRIAL_CHECKS
 };
 
-/* The state for one of the two sets of input values of a case. The struct is cleared for each case. Therefore data that
- * may be large is behind pointers, and has only the size that the case needs. */
+/* The state for one of the two sets of input values of a case. Large data is behind pointers, because the struct is
+ * cleared for each case. */
 struct round {
-	struct op_case c; /* c.contents is the number of the set */
+	struct op_case c; /* c.contents says which set it is */
 	struct input_source scalar[OP_ARGS];
-	struct tensor in[OP_ARGS];    /* the inputs, valid while `held` is set; data NULL: absent, or a Python scalar */
+	struct tensor in[OP_ARGS];    /* the inputs, valid while `held` is set; data is NULL if the input is absent or a
+				       * Python scalar */
 	struct tensor first[OP_ARGS]; /* private copies of the outputs after the first run on this set */
-	struct tensor left[OP_ARGS];  /* private copies of inputs that the reference may write to; others: data NULL */
-	/* The values that each ground truth computed for the outputs. For builtin, the entries from op_own_place on
-	 * are the expected values of inputs that the reference may write to. */
+	struct tensor left[OP_ARGS];  /* private copies of inputs that the reference may write to; the data of other
+				       * inputs is NULL */
+	/* The values that each ground truth computed for the outputs. From index op_own_place on, builtin has the
+	 * expected values of inputs that the reference may write to. */
 	struct tensor (*truth)[OP_PLACES]; /* one row for each ground truth of the case */
-	/* The precision of a ground truth's arithmetic, one tolerance rule per output. NULL if the arithmetic is as
-	 * precise as the case's tolerance rules. */
+	/* The precision of each ground truth's arithmetic, as one tolerance rule per output. NULL if the arithmetic is
+	 * at least as precise as the case's tolerance rules. */
 	const struct rule *coarse[GROUND_TRUTHS_MAX];
-	bool computed; /* `truth` has builtin's values; the reference may not have been compared with them yet */
+	bool computed; /* `truth` has builtin's values, but the reference may not have been compared with them yet */
 	bool answered[GROUND_TRUTHS_MAX]; /* the ground truth was computed, and the reference was compared with it */
 	const char
 	    *passed_over[GROUND_TRUTHS_MAX]; /* the reason why a ground truth was skipped; NULL: it was not skipped */
-	int asked;		   /* number of ground truths that are done; the next one is in progress */
+	int asked;		   /* the number of ground truths that are done; the next one is in progress */
 	bool judged[OP_ARGS]; /* the reference may write to this input, and its final values have been checked */
 	bool ungiven[OP_ARGS]; /* autograd returned None for this gradient, and zeros replace it */
-	struct output_verdict *outputs; /* comparisons of outputs and written inputs; in the arena of the trial */
-	bool *of_input;                 /* whether this entry of `outputs` is about an input */
+	struct output_verdict *outputs; /* the comparisons of outputs and of written inputs, allocated in the arena of
+					 * the trial */
+	bool *of_input;                 /* of_input[i]: whether outputs[i] is about an input */
 	int output_count, output_room;
-	bool weak;            /* outputs of zeros would also pass */
-	enum reason missed;   /* the reason why the outputs fail; REASON_NONE: they pass */
+	bool weak;            /* outputs that have only zeros would also pass */
+	enum reason missed;   /* the reason why the outputs fail; REASON_NONE: they do not fail */
 	struct buf misses;    /* messages about outputs that differ from a ground truth */
 };
 
-/* What the extra runs show about the rows along an axis. */
+/* The results of the extra runs that test whether rows along an axis depend on each other. */
 enum row_result { ROWS_UNSEEN, ROWS_INDEPENDENT, ROWS_MIXED };
 enum { ROW_AXES = 4 /* the most axes that are examined */ };
 
@@ -86,83 +89,88 @@ enum extra_kind { EXTRA_SEEDS, EXTRA_GRADIENTS, EXTRA_INPUTS, EXTRA_STRIDED, EXT
 /* The state of the extra runs. */
 struct extra {
 	bool fit;		   /* the case is small enough for extra runs */
-	enum extra_kind kind;	   /* of the current run */
+	enum extra_kind kind;	   /* the kind of the current run */
 	int item, runs, failures;  /* item: the number of the run within its kind; runs: how many runs were made;
 				    * failures: how many of them failed */
 	const char *failure;	   /* the message of the first failure */
 	const cJSON *answer;	   /* the runner's answer to the current run, while it is read */
-	struct round round;	   /* the inputs of the current run, and the dtypes and shapes of its outputs */
+	struct round round;	   /* the inputs of the current run, and the dtypes and shapes that its outputs must
+				    * have */
 	struct tensor out[OP_ARGS]; /* private memory for the outputs of an extra run */
 	const struct tensor *first[OP_ARGS]; /* copies of the first run's outputs in host memory; NULL: not copied yet */
-	int rows_axis;		   /* the axis whose rows are changed in this run; -1: none */
-	bool rows_alone;	   /* this run has only the last row; otherwise the rows are in reverse order */
+	int rows_axis;		   /* the axis whose rows this run changes; -1: none */
+	bool rows_alone;	   /* the run uses only the last row; otherwise it uses the rows in reverse order */
 	enum row_result rows[ROW_AXES];
 	const char *mixed_rows;	   /* a sentence about the first output row that depends on other rows; NULL: none */
-	const struct tensor *wide; /* the output that lost most digits, computed in float64; NULL: none */
-	int lost_output;	   /* the number of this output */
-	double lost_units;	   /* the distance between this output and its float64 result */
-	bool unstable;		   /* the check `numerics` found that digits are lost, and that another order of the
-				    * reference's steps would keep them */
-	uint64_t changed_outputs;  /* bit i is set if an input had an effect on output i */
-	int without_effect;	   /* the first input without effect, or -1 */
+	const struct tensor *wide; /* the output that lost most digits, as computed in float64; NULL: none */
+	int lost_output;	   /* the index of this output */
+	double lost_units;	   /* the distance between this output and its float64 result, in units of the output's
+				    * dtype */
+	bool unstable;		   /* the check `numerics` found that digits are lost, and that another order of steps
+				    * in the reference would keep them */
+	uint64_t changed_outputs;  /* bit i is set if some input has an effect on output i */
+	int without_effect;	   /* the first input that has no effect, or -1 */
 	uint64_t by_gradient;	   /* bit i is set if the gradient of the outputs with respect to input i is not zero */
-	int examined, gradients;   /* for how many inputs the effect was examined, and for how many of them by
-				    * gradients */
+	int examined, gradients;   /* the number of inputs whose effect was examined, and how many of them were examined
+				    * by gradients */
 	bool all_examined;	   /* the effect of every input was examined */
-	bool tensor_left_out;	   /* a tensor has no second set of values, which may hide the effect of other inputs */
+	bool tensor_left_out;	   /* some tensor has no second set of values, which may hide the effect of other
+				    * inputs */
 };
 
-/* The inputs that the definition's own code makes. All zeros: the code has not run yet. */
+/* The inputs that the definition's own code makes. The struct is all zeros until the code runs. */
 struct custom_inputs {
 	bool done;		   /* the code has made all sets, and set_job is set */
-	enum op_contents contents; /* the set that is being made */
-	int sets;		   /* number of sets that the judge has copied */
-	int64_t *axis;		   /* the values of the axes, from the case and from the shapes of the inputs */
-	struct input_source *sources[CONTENTS_COUNT]; /* the sources of the case, in which the inputs that the code made
-						       * are resolved */
+	enum op_contents contents; /* the set that the code makes now */
+	int sets;		   /* the number of sets that the judge has copied */
+	int64_t *axis;		   /* the lengths of the axes, from the case and from the shapes of the inputs */
+	struct input_source *sources[CONTENTS_COUNT]; /* the sources of the inputs in each set, including those that the
+						       * code made */
 	void *memory[CONTENTS_COUNT];		      /* device memory with the values; NULL: none */
-	const char *alike; /* the reason if there is only one set ("the same inputs for another seed") */
+	const char *alike; /* the reason why there is only one set, such as "the same inputs for another seed"; NULL:
+			    * there are two */
 };
 
 struct trial {
 	struct judge_context *context;
-	struct device *device; /* the context's */
+	struct device *device; /* the device of the context */
 	struct arena arena;
-	const struct job *job;	      /* NULL: the job could not be parsed */
-	/* The job with the scalars of each set of input values, if the definition's code makes inputs; else NULL. */
+	const struct job *job;	      /* NULL if the job could not be parsed */
+	/* If the definition's code makes inputs, the job with the scalars of each set of input values; else NULL. */
 	const struct job *set_job[CONTENTS_COUNT];
 	struct custom_inputs custom;
-	const bool *guessed_axis; /* for each axis, whether its value is a guess; NULL: all values are known */
-	const struct op_entry *entry; /* NULL: the case has no op family */
+	const bool *guessed_axis; /* for each axis, whether its length is a guess; NULL: no length is a guess */
+	const struct op_entry *entry; /* NULL if the case has no op family */
 	const struct op *op;
 	struct op_constant constants[OP_CONSTANTS];
-	struct truths truths;	      /* the ground truths to try: those listed in the job, or only builtin */
+	struct truths truths;	      /* the ground truths to try: the job's list, or only builtin */
 	struct tried_truth tried[GROUND_TRUTHS_MAX];
 	struct round round[CONTENTS_COUNT];
 	int variant;		/* the result of op.match */
-	int judging;		/* index of the round whose ground truths are being tried */
-	int rounds;             /* number of sets of input values of this case, 1 or 2 */
-	bool probing;           /* the current run belongs to the probing case, which precedes the case itself */
-	bool held[CONTENTS_COUNT]; /* whether the inputs of this round are in the judge's memory */
-	int64_t input_bytes;	/* size of one set of inputs */
-	bool one_set;		/* memory holds only one set of inputs: filling one set overwrites the other */
-	struct shared_memory *answer_memory; /* the memory shared with the process that computes a ground truth, while the
-					      * case is staged there; NULL: the shared arena */
-	unsigned char *spare;	   /* LAYOUT_ALIGN bytes of private memory, to read single elements */
+	int judging;		/* the index of the round for which ground truths are being tried */
+	int rounds;             /* the number of sets of input values of this case, 1 or 2 */
+	bool probing;           /* the current run is that of the probing case, which comes before the actual case */
+	bool held[CONTENTS_COUNT]; /* held[i]: the inputs of round i are in the judge's memory */
+	int64_t input_bytes;	/* the size in bytes of one set of inputs */
+	bool one_set;		/* the memory has room for only one set of inputs, so filling one set overwrites the
+				 * other */
+	struct shared_memory *answer_memory; /* the memory in which the case is staged for the process that computes a
+					      * ground truth; NULL: the case is staged in the shared arena */
+	unsigned char *spare;	   /* LAYOUT_ALIGN bytes of private memory, used to read single elements */
 	struct layout layout;	   /* the layout of the current run: inputs, then outputs */
-	enum trial_run run;	   /* the current or last run */
+	enum trial_run run;	   /* the current run, or the last one if no run is in progress */
 	bool seed_changed;	   /* RUN_AGAIN had another seed than the first run */
 	const char *seed_matters;  /* the tensor that differed because of the seed; NULL: none */
 	uint64_t overwrites;	   /* bit i is set if output i used the memory of an output of an earlier run */
-	struct check checks[TRIAL_CHECKS]; /* name NULL: the check was not made */
+	struct check checks[TRIAL_CHECKS]; /* a check whose name is NULL was not made */
 	struct extra extra;
 	struct latency latencies[LATENCIES_MAX]; /* empty unless the job asks for latencies */
 	int latency_count;
-	bool decided;		   /* status and reason of `verdict` are final */
+	bool decided;		   /* the status and the reason of `verdict` are final */
 	struct verdict verdict;
 };
 
-/* workers/judge/trial.c. The first decision of status and reason is final: trial_decide ignores later ones. */
+/* workers/judge/trial.c. The first decision about status and reason is final: trial_decide ignores later decisions. */
 void trial_decide(struct trial *trial, enum status status, enum reason reason, const char *message);
 void trial_decide_error(struct trial *trial, const struct err *err);
 void trial_add_finding(struct trial *trial, const char *sentence);
@@ -171,31 +179,31 @@ int trial_builtin_at(const struct trial *trial);
 struct shared_memory *trial_stage_of(struct trial *trial);
 enum trial_answer trial_give_verdict(struct trial *trial, struct buf *out);
 bool trial_is_last_run(const struct trial *trial);
-/* Returns the set of input values that a run gets. */
+/* Returns the set of input values of a run. */
 struct round *trial_round_of_run(struct trial *trial, enum trial_run run);
 
 /* workers/judge/trial_custom_inputs.c */
 bool trial_needs_custom_inputs(const struct trial *trial);
-/* Writes the request to make the next set of inputs. */
+/* Writes the request that makes the next set of inputs. */
 enum trial_answer trial_ask_custom_inputs(struct trial *trial, struct buf *out);
-/* Returns a message that says that the code made no inputs, and where the code is. */
+/* Returns the message that the code made no inputs. The message says where the code is. */
 const char *trial_inputs_message(struct trial *trial, const char *sentence);
 void trial_free_custom_inputs(struct trial *trial);
 
 /* workers/judge/trial_tensors.c */
 int trial_tensor_count(const struct trial *trial);
 struct op_in_place trial_in_place(const struct trial *trial, const struct round *round, int input);
-/* Fills the inputs of a round, unless they are in memory already. If they cannot be filled, decides the case and
+/* Fills the inputs of a round, unless they are already in memory. If they cannot be filled, decides the case and
  * returns -1. */
 int trial_hold_inputs(struct trial *trial, struct round *round);
-/* Frees the inputs if they are larger than the limit that applies while a reference runs. */
+/* Frees the inputs if they are larger than the limit for inputs that stay in memory while a reference runs. */
 void trial_drop_inputs(struct trial *trial);
 int trial_arrange(struct trial *trial, const int64_t *axis, bool probing);
 
 /* workers/judge/trial_stage.c */
-/* Writes a Python scalar, or null for an omitted input. */
+/* Writes the value of a Python scalar, or null for an omitted input. */
 void trial_write_value(struct buf *out, const struct input_source *scalar);
-/* Writes name, dtype, shape and offset of a tensor, without the closing brace. */
+/* Writes the name, dtype, shape and offset of a tensor as an object without its closing brace. */
 void trial_write_place(const struct trial *trial, struct buf *out, int index, const char *name,
 		       const struct tensor *tensor);
 void trial_write_run(struct trial *trial, const struct round *round, struct buf *out);
@@ -209,25 +217,25 @@ int trial_canary_parts(const struct trial *trial, struct shared_part *parts);
 /* workers/judge/checks_after_run.c */
 const char *trial_overwritten_canary(struct trial *trial, struct err *err, int *rc);
 void trial_check_canaries(struct trial *trial);
-/* How a tensor in the shared arena differs from its private copy, judged by the first element whose bits differ.
- * DIFFERS_UNKNOWN: the two values of this element are equal (0 and -0), one of them is NaN, or an error has decided the
- * case. */
+/* How a tensor in the shared arena differs from its private copy. Only the first element whose bits differ is examined.
+ * DIFFERS_UNKNOWN means that its two values are equal (0 and -0), that one of them is NaN, or that an error has decided
+ * the case. */
 enum trial_difference { DIFFERS_NOT, DIFFERS_IN_VALUE, DIFFERS_UNKNOWN };
 enum trial_difference trial_first_difference(struct trial *trial, int tensor_index, const struct tensor *copy);
 void trial_check_inputs(struct trial *trial, const struct round *round);
-/* Returns a message about the first input that a ground truth changed in its memory, or NULL. Inputs that the op family
- * allows a reference to write to do not count. */
+/* Returns a message about the first input that a ground truth changed in its memory, or NULL. Ignores inputs that a
+ * reference may write to. */
 const char *trial_changed_by_truth(struct trial *trial, const struct round *round);
 const char *trial_wrong_form(struct trial *trial, const struct round *round, int output, const cJSON *said,
 			     enum reason *reason);
 void trial_check_forms(struct trial *trial, struct round *round, const cJSON *ran);
-/* Checks that the reference wrote to all inputs that outputs replace, or to none of them. Otherwise a caller could not
- * know whether the inputs have new or old values. An input is not counted if the operation leaves its values unchanged,
- * because such an input does not show whether the reference wrote to it. */
+/* Some inputs may be replaced by outputs. Checks that the reference wrote to all of these inputs, or to none of them.
+ * Otherwise a caller could not know whether the inputs have new or old values. Ignores an input whose values the
+ * operation does not change, because it does not show whether the reference wrote to it. */
 void trial_check_replaced(struct trial *trial, const struct round *round);
-/* Call this after RUN_AGAIN. Returns whether outputs differ from the first run because the generators had another seed.
- * If so, RUN_AGAIN must be repeated with the first run's seed, and trial_check_deterministic compares the repeated run
- * with the first run. */
+/* Call this after RUN_AGAIN. Returns whether outputs differ from the first run only because the generators had another
+ * seed. In this case, RUN_AGAIN must be repeated with the first run's seed, and trial_check_deterministic compares the
+ * repeated run with the first run. */
 bool trial_needs_first_seed(struct trial *trial, const struct round *round);
 /* Returns whether RUN_AGAIN must give the generators another seed than the first run, for the check `seeds`. */
 bool trial_changes_seed(const struct trial *trial);
@@ -247,79 +255,80 @@ int trial_unjudged_input(const struct trial *trial, const struct round *round);
 int trial_compare_with(struct trial *trial, struct round *round, int at);
 void trial_pass_over(struct trial *trial, struct round *round, int at, bool accident, const char *why);
 void trial_ask_builtin(struct trial *trial, struct round *round, int at);
-/* Computes the definition's chain of operations and compares the outputs with it. */
+/* Computes the definition's chain of operations, and compares the outputs with the result. */
 void trial_ask_chain(struct trial *trial, struct round *round, int at);
-/* Computes the ground truth builtin and compares the outputs with it, if it is certainly needed and this was not done
- * yet. */
+/* If builtin is certainly needed and was not computed yet, computes it and compares the outputs with it. */
 void trial_ask_builtin_early(struct trial *trial, struct round *round);
 
 /* workers/judge/trial_diagnosis.c */
-/* Adds the cause of a failure to the verdict, whose status is final. */
+/* Adds the cause of a failure to the verdict. The status must be final. */
 void trial_diagnose(struct trial *trial);
 
 /* workers/judge/trial_save.c */
-/* If the job names a file, writes the tensors of the case to it. If this fails, adds a finding with the reason. */
+/* If the job names a file, writes the tensors of the case to it. If this fails, adds a finding that says why. */
 void trial_save(struct trial *trial);
 
 /* workers/judge/trial_latency.c */
-/* Records the latencies in an answer from the process of `name`, which is the reference or a ground truth. Further
- * latencies for the same name are ignored. `name` lives as long as the trial. */
+/* Records the latencies that the answer of a process reports. `name` is the reference or a ground truth. Only the first
+ * latencies for a name are recorded. `name` must be valid as long as the trial. */
 void trial_note_latency(struct trial *trial, const char *name, const cJSON *message);
 /* Records how long a single call took. */
 void trial_note_seconds(struct trial *trial, const char *name, double seconds);
 
 /* workers/judge/trial_checks.c */
 #define TRIAL_SEEDS_HOLD "another seed of the generators of torch, NumPy and Python gives the same bits"
-/* Returns whether checks decide the case, because no op family matches. */
+/* Returns whether checks decide the case, because there is no op family. */
 bool trial_is_checked(const struct trial *trial);
-/* Returns whether the case has checks although an op family matches (job.checks). */
+/* Returns whether the case has checks although it has an op family (job.checks). */
 bool trial_has_checks_beside(const struct trial *trial);
-/* Records the result of a check. If a check fails several times, the first failure is kept. `evidence` lives as long as
- * the trial. */
+/* Records the result of a check. If a check fails several times, the first failure is kept. `evidence` must be valid as
+ * long as the trial. */
 void trial_note_check(struct trial *trial, enum trial_check_kind kind, enum check_result result, const char *evidence);
-/* Records that the reference changed an input; `sentence` says where. */
+/* Records that the reference changed an input. `sentence` says at which place. */
 void trial_note_written_input(struct trial *trial, int input, const char *sentence);
 /* Makes the checks that need no extra run, after the last run of the case. */
 void trial_make_checks(struct trial *trial);
-/* Sets status and reason if a check fails. If `alone` is true, no ground truth was computed (`why` is the reason), and
- * the status is `checked` if no check fails. */
+/* If a check fails, sets the status and the reason. If `alone` is true, no ground truth was computed, because of `why`;
+ * the status is then `checked` if no check fails. */
 void trial_decide_by_checks(struct trial *trial, bool alone, const char *why);
-/* Adds the checks to the verdict, whose status is final. If the case has an op family, adds only the checks that were
- * made, and a finding for each check that fails or shows that digits are lost. */
+/* Adds the checks to the verdict. The status must be final. If the case has an op family, adds only the checks that
+ * were made, and a finding for each check that fails or shows that digits are lost. */
 void trial_list_checks(struct trial *trial);
 
 /* workers/judge/extra_runs.c */
-/* Returns whether a case whose tensors have `bytes` bytes gets extra runs. */
+/* Returns whether a case gets extra runs if its tensors have `bytes` bytes. */
 bool extra_runs_fit(const struct trial *trial, int64_t bytes);
-/* Returns the bytes that an output of an extra run may need; in one extra run, outputs are in float64. */
+/* Returns how many bytes an output of an extra run may need. This is more than the output itself needs, because one
+ * extra run has outputs in float64. */
 int64_t extra_runs_bytes(const struct tensor *output);
-/* Stages the next extra run and writes the message to the runner. Returns false if there is none. */
+/* Stages the next extra run and writes the message to the runner. Returns false if there is no further extra run. */
 bool extra_runs_next(struct trial *trial, struct buf *out);
-/* Reads the results of the current run. */
+/* Reads the results of the current extra run. */
 void extra_runs_read(struct trial *trial, const cJSON *ran);
-/* Records that the current run ended the runner, so that no other run follows. */
+/* Records that the runner ended in the current extra run, so that there is no further one. */
 void extra_runs_end(struct trial *trial, const char *message);
-/* The largest distance between two outputs that count as equal, in units of the declared dtype. Reordering a sum moves
- * a result by a few units. */
+/* Two outputs count as equal if their distance is at most this number of units of the declared dtype. If a sum is
+ * computed in another order, its result moves by a few units. */
 enum { EXTRA_SAME_UNITS = 16 };
-/* Compares output number `output` of this run with the same output of the first run. Returns the largest distance, in
- * units of the declared dtype, or NaN if the output cannot be read. If `order` is NULL, both have the same elements. */
+/* Compares an output of this run with the same output of the first run. Returns the largest distance, in units of the
+ * declared dtype, or NaN if the output cannot be read. `order` says how the elements correspond; NULL: both outputs
+ * have the same elements. */
 double extra_output_distance(struct trial *trial, int output, const struct row_order *order);
-/* Returns how the runner must call the reference: the field "extra" of the message to it. Returns NULL if the current
- * run is not an extra run. */
+/* Returns how the runner must call the reference, which is the field "extra" of the message. Returns NULL if the
+ * current run is not an extra run. */
 const char *extra_run_mode(const struct trial *trial);
 
-/* workers/judge/extra_rows.c: the runs for the check `rows`; extra_runs.c calls these functions. */
+/* workers/judge/extra_rows.c: the functions for the check `rows`, which extra_runs.c calls. */
 int extra_rows_count(const struct trial *trial);
 bool extra_rows_prepare(struct trial *trial, int item);
-/* Call this after trial_stage. Writes the changed rows of this run over the inputs in the shared memory. */
+/* Call this after trial_stage. Writes the rows of this run over the inputs in the shared memory. */
 int extra_rows_stage(struct trial *trial, struct err *err);
 void extra_rows_read(struct trial *trial, int item);
 void extra_rows_finish(struct trial *trial);
 
 /* workers/judge/trial_ground_truths.c */
-/* Writes the request for ground truth `at` to `out`, and returns true. If this ground truth cannot be requested, it is
- * skipped, and the function returns false. */
+/* Writes the request for ground truth `at` to `out`, and returns true. If it cannot be requested, skips this ground
+ * truth and returns false. */
 bool trial_ask_provider(struct trial *trial, struct round *round, int at, struct buf *out);
 void trial_take_provided(struct trial *trial, struct round *round, int at, const cJSON *said, const cJSON *message);
 void trial_check_agreement(struct trial *trial, struct round *round);

@@ -11,7 +11,7 @@
 
 enum { RUNS_MOST = 1000000 };
 
-/* Reads the latencies of one kind of runs. If the message does not have them, `runs` is 0. */
+/* Reads the latencies of one kind of runs. If the message does not have them, sets `runs` to 0. */
 static struct latency_spread read_spread(const cJSON *json)
 {
 	const char *const keys[] = {"median", "low", "high"};
@@ -30,7 +30,7 @@ static struct latency_spread read_spread(const cJSON *json)
 	return (struct latency_spread){seconds[0], seconds[1], seconds[2], (int)runs};
 }
 
-/* The reference is the first in the list. */
+/* Adds latencies to the list. The reference's latencies come first. */
 static void add(struct trial *trial, struct latency latency)
 {
 	for (int i = 0; i < trial->latency_count; i++)

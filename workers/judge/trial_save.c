@@ -1,7 +1,7 @@
 /* trial_save - writes the tensors of a case to a safetensors file: the inputs ("input.NAME"), the outputs of the
  * reference ("reference.NAME"), and the outputs of the ground truth ("truth.NAME"). If there are two sets of input
- * values, the file has the set on which the reference fails. All other data is in the metadata: the text "case" is a
- * JSON object
+ * values, the file has the set on which the reference fails. The metadata of the file has all other data. Its text
+ * "case" is a JSON object
  *
  *   {"seed", "scalars": {name: value}, "outputs": [{"name", "dtype", "atol", "rtol", "hit_ratio", "ground_truth",
  *    "failed": bool, "by_family": bool}], "message": text | null}
@@ -78,7 +78,7 @@ static void write_metadata(const struct trial *trial, const struct round *round,
 }
 
 /* Returns the ground truth from which an output differs. If there is none, returns the first ground truth that was
- * computed, or -1. */
+ * computed, or -1 if none was. */
 static int truth_of(const struct trial *trial, const struct round *round, int output)
 {
 	int found = -1;
@@ -93,7 +93,7 @@ static int truth_of(const struct trial *trial, const struct round *round, int ou
 	return found;
 }
 
-/* Lists the tensors to write. */
+/* Lists the tensors that the file must have. */
 static int list_tensors(const struct trial *trial, const struct round *round, const int *truth, struct saved *list)
 {
 	const struct op_problem *problem = &trial->job->problem;

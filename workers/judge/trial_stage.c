@@ -1,6 +1,6 @@
 /* trial_stage - fills the shared memory for a run and writes the message to the runner or to the provider. If the
- * runner needs a new field of a case, add the field to trial_write_run and read it in python/runner.py. (A field that
- * is the same for all cases of a definition is sent with the reference instead: workers/pool/task.h.) */
+ * runner needs a new field of a case, write the field in trial_write_run and read it in python/runner.py. If the field
+ * is the same for all cases of a definition, send it with the reference instead (workers/pool/task.h). */
 #include "workers/judge/trial_internal.h"
 
 #include <inttypes.h>
@@ -47,9 +47,9 @@ void trial_write_place(const struct trial *trial, struct buf *out, int index, co
 	buf_printf(out, ",\"offset\":%" PRId64, trial->layout.offset[index]);
 }
 
-/* Returns the seed of torch's generators for a run. The second and the last run get other seeds than the first.
- * Therefore, outputs that depend on torch's generators, and not only on the inputs, differ between the runs. If the
- * operation draws random samples, the last run gets the seed of the first run. */
+/* Returns the seed of torch's generators for a run. The last run on the first set gets another seed than the first run.
+ * Therefore outputs that depend on the generators differ between the two runs. If the operation draws random samples,
+ * both runs get the same seed, unless the check `seeds` needs another one. */
 static uint64_t generator_seed(const struct trial *trial, const struct round *round)
 {
 	bool samples = trial->op == NULL || (trial->op->samples != NULL && trial->op->samples(&round->c));
@@ -60,8 +60,8 @@ static uint64_t generator_seed(const struct trial *trial, const struct round *ro
 	return trial->run == RUN_AGAIN && !samples ? round->c.seed + 1 : round->c.seed;
 }
 
-/* Returns the value of a scalar that the receiver of the message gets. If the scalar is a number that stands for a
- * default, libraries get the default value itself, because they do not know the definition's description. */
+/* Returns the value of a scalar for the receiver of a message. If a description says that a number stands for the
+ * default, libraries get the default itself, because they do not know the description. */
 static struct input_source scalar_for(const struct round *round, bool provider, int input)
 {
 	struct input_source scalar = round->scalar[input];
@@ -111,7 +111,7 @@ void trial_write_run(struct trial *trial, const struct round *round, struct buf 
 	buf_text(out, "{\"run\":{");
 	if (extra_run_mode(trial) != NULL)
 		buf_printf(out, "\"extra\":\"%s\",", extra_run_mode(trial));
-	/* The measured calls come after all runs that are compared. */
+	/* The calls that are measured come after all runs that are compared. */
 	if (trial->job->bench && trial_is_last_run(trial))
 		buf_text(out, "\"bench\":true,");
 	write_tensors(trial, round, false, out);
@@ -136,8 +136,8 @@ void trial_write_truth(struct trial *trial, const struct round *round, const cha
 	buf_text(out, "}}");
 }
 
-/* Writes the roles and modes of the arguments. A gradient case has the roles and modes of the operation whose
- * gradient it checks. */
+/* Writes the roles and modes of the arguments. In a gradient case, these are the roles and modes of the forward
+ * operation. */
 static void write_roles(const struct trial *trial, struct buf *out)
 {
 	struct gradient_forward forward;

@@ -12,8 +12,8 @@ int trial_tensor_count(const struct trial *trial)
 	return trial->job->problem.input_count + trial->job->problem.output_count;
 }
 
-/* Returns which values an input must have after the reference ran: the old values, the values of an output, or values
- * that no output has. An input cannot have the values of an output whose dtype or size differs. */
+/* Returns which values an input must have after the run: the old values, the values of an output, or values that no
+ * output has. If the dtype or the size of that output differs from the input's, these are the old values. */
 struct op_in_place trial_in_place(const struct trial *trial, const struct round *round, int input)
 {
 	const struct op_in_place kept = {OP_KEPT, true};
@@ -31,9 +31,9 @@ struct op_in_place trial_in_place(const struct trial *trial, const struct round 
 	return out;
 }
 
-/* Returns whether this ground truth computes the values that an input must have after the call, although no output has
- * these values. Builtin computes them. A ground truth that is Python source leaves these values in the input; these
- * values are used if builtin is not among the ground truths. Other ground truths compute only outputs. */
+/* Returns whether this ground truth computes the new values of an input, if these are values that no output has.
+ * Builtin computes them. If builtin is not among the ground truths, those that are Python source compute them, by
+ * writing to their own copies of the input. Other ground truths compute only outputs. */
 static bool trial_has_own_truth(const struct trial *trial, const struct round *round, int input, int slot)
 {
 	const int builtin = trial_builtin_at(trial);
@@ -60,8 +60,8 @@ static const int64_t *tensor_bytes(struct trial *trial)
 
 /* Returns how many private copies of a tensor the judge needs, besides the inputs that it filled. An output needs a
  * copy of the reference's result and one for each ground truth. An input that the reference may write to needs a copy
- * of its values after the run. If no output has the input's expected values, the input also needs a copy for builtin's
- * values. */
+ * of its values after the run. If no output has the input's expected values, it also needs a copy for each ground truth
+ * that computes them. */
 static int private_copies(const struct trial *trial, const struct round *round, int tensor)
 {
 	if (tensor >= trial->job->problem.input_count)
@@ -121,8 +121,8 @@ static const struct job *job_of(const struct trial *trial, enum op_contents cont
 	return trial->set_job[contents] != NULL ? trial->set_job[contents] : trial->job;
 }
 
-/* Reserves the memory for this case, or sets the status `skipped` if there is not enough. If one set of inputs is
- * small, both sets are kept in memory. */
+/* Reserves the memory for this case. If there is not enough memory, sets the status `skipped`. If one set of inputs is
+ * small, reserves memory for both sets. */
 static int reserve(struct trial *trial, const int64_t *bytes)
 {
 	struct device *device = trial->device;
@@ -175,7 +175,7 @@ static void place_tensors(struct trial *trial, struct round *round, const int64_
 	}
 }
 
-/* Assigns the inputs of a round to the judge's memory for inputs. */
+/* Gives the inputs of a round their places in the judge's memory for inputs. */
 static void place_inputs(struct trial *trial, struct round *round, unsigned char *at)
 {
 	const struct op_problem *problem = &trial->job->problem;
@@ -198,8 +198,8 @@ static void decide_ruling(struct trial *trial, const struct rejection *rejection
 
 int trial_hold_inputs(struct trial *trial, struct round *round)
 {
-	struct rejection rejection = {STATUS_SKIPPED, REASON_MEMORY, {""}}; /* used if case_inputs_fill sets no other
-									     * rejection */
+	struct rejection rejection = {STATUS_SKIPPED, REASON_MEMORY, {""}}; /* the rejection unless case_inputs_fill
+									     * sets another one */
 	enum op_contents contents = round->c.contents;
 	unsigned char *memory;
 
@@ -228,7 +228,7 @@ void trial_drop_inputs(struct trial *trial)
 		trial->held[CONTENTS_FIRST] = trial->held[CONTENTS_SECOND] = false;
 }
 
-/* Initialises the case and the tensors of a round, but assigns no memory to the tensors. */
+/* Initialises the case and the tensors of a round. The tensors have no memory yet. */
 static void begin_round(struct trial *trial, struct round *round, const int64_t *axis, enum op_contents contents)
 {
 	const struct job *job = job_of(trial, contents);
@@ -267,8 +267,8 @@ static void begin_round(struct trial *trial, struct round *round, const int64_t 
 			round->truth[slot][op_own_place(problem, i)] = round->in[i];
 }
 
-/* Returns whether this case has a second set of input values. Inputs from a workload would be the same in both sets.
- * Therefore a second set exists only if reftest generates an input, or if the definition's code has made two sets. */
+/* Returns whether this case has a second set of input values. Inputs from a workload are the same in both sets, so
+ * there is a second set only if reftest generates an input, or if the definition's code has made two sets. */
 static bool has_second_contents(const struct trial *trial)
 {
 	const struct job *job = trial->job;
@@ -281,8 +281,8 @@ static bool has_second_contents(const struct trial *trial)
 	return false;
 }
 
-/* Fills both sets of inputs, or only the first if there is not enough memory for both, and checks that the inputs are
- * valid. */
+/* Fills both sets of inputs, and checks that the inputs are valid. Fills only the first set if there is not enough
+ * memory for both. */
 static int make_inputs(struct trial *trial)
 {
 	for (int r = trial->one_set ? 0 : trial->rounds - 1; r >= 0; r--) {
@@ -310,7 +310,7 @@ static int64_t all_bytes(const struct trial *trial, const int64_t *bytes)
 	return total;
 }
 
-/* Prepares the case for the axis values `axis`. Returns 0 if the inputs are ready in private memory, and -1 if the
+/* Prepares the case for these lengths of the axes. Returns 0 if the inputs are ready in private memory, and -1 if the
  * case is already decided. */
 int trial_arrange(struct trial *trial, const int64_t *axis, bool probing)
 {

@@ -1,6 +1,6 @@
-/* unit_distance - reads the tensors in chunks. Chunks with equal bytes need no conversion, and in other chunks a loop
- * without branches finds out whether any distance can be larger than the largest distance so far. This makes the
- * comparison of large outputs ten times faster than one that looks at each element. */
+/* unit_distance - reads the tensors in chunks. Chunks with equal bytes are not converted. In other chunks, a loop
+ * without branches finds out whether a distance can be larger than the largest distance so far. For large outputs, this
+ * is ten times faster than computing the distance of each element. */
 #include "workers/judge/unit_distance.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 
 enum { CHUNK = 512 };
 
-/* Each float dtype of 16 or more bits represents values up to this one. */
+/* Every float dtype of 16 or more bits can represent finite values up to this one. */
 static const double ALWAYS_IN_RANGE = 60000;
 
 double unit_of(enum dtype dtype)
@@ -25,8 +25,8 @@ double unit_of(enum dtype dtype)
 	return dtype_is_float(dtype) ? ldexp(1, -fraction_bits[dtype]) : 0;
 }
 
-/* Returns the value, or infinity if the value is beyond the range of the dtype: a float64 result of 10^5 corresponds to
- * infinity in float16. */
+/* Returns the value, or infinity if the value is beyond the range of the dtype. For example, a float64 result of 10^5
+ * becomes infinity for float16. */
 static double in_range(double value, enum dtype declared)
 {
 	unsigned char bytes[8];
@@ -81,9 +81,9 @@ static double size_of(const struct tensor *tensor, enum dtype declared)
 	return finite > 0 ? sqrt(sum / (double)finite) : 0;
 }
 
-/* Returns the distance of two values, in units of the last place. This unit is `unit` times the magnitude of the larger
- * value, or times `size` if `size` is larger. If the dtype is not a float, different values have the distance
- * infinity. */
+/* Returns the distance of two values, in units of the last place. This unit is `unit` times the larger magnitude of the
+ * two values, or `unit` times `size` if `size` is larger. If `unit` is 0, the dtype is not a float, and different
+ * values have the distance infinity. */
 static double distance_of(double a, double b, double size, double unit)
 {
 	double magnitude = fmax(size, fmax(fabs(a), fabs(b)));
@@ -95,11 +95,11 @@ static double distance_of(double a, double b, double size, double unit)
 	return fabs(a - b) / (unit * magnitude);
 }
 
-/* A comparison in progress. */
+/* The state of a comparison. */
 struct comparison {
 	const struct tensor *found, *expected;
 	enum dtype declared;
-	double unit, size, largest; /* size: NAN until a chunk has different bytes */
+	double unit, size, largest; /* size: NAN until the first chunk whose bytes differ */
 };
 
 static bool has_equal_bytes(const struct comparison *c, int64_t in_found, int64_t in_expected, int count)
@@ -111,7 +111,7 @@ static bool has_equal_bytes(const struct comparison *c, int64_t in_found, int64_
 	       memcmp(found + in_found * bits / 8, expected + in_expected * bits / 8, (size_t)count * (size_t)bits / 8) == 0;
 }
 
-/* Returns whether the difference of some pair of values is larger than `limit`, or is NaN. */
+/* Returns whether some pair of values has a difference that is larger than `limit` or is NaN. */
 WIDE static bool any_farther(const double *a, const double *b, int count, double limit)
 {
 	int farther = 0;
@@ -131,7 +131,7 @@ static void compare_chunk(struct comparison *c, int64_t in_found, int64_t in_exp
 		c->size = size_of(c->expected, c->declared);
 	load(c->found, c->declared, in_found, count, found);
 	load(c->expected, c->declared, in_expected, count, expected);
-	/* A unit is at least `unit` times `size`. Therefore differences up to this limit do not increase the largest
+	/* A unit is at least `unit` times `size`, so a difference up to this limit cannot increase the largest
 	 * distance. */
 	if (!any_farther(found, expected, count, isfinite(c->largest) ? c->largest * c->unit * c->size : 0))
 		return;
@@ -146,8 +146,8 @@ static void compare_run(struct comparison *c, int64_t in_found, int64_t in_expec
 		compare_chunk(c, in_found + at, in_expected + at, chunk_at(at, count));
 }
 
-/* Returns the row of the expected tensor that corresponds to row `row` of the other tensor. Rows are numbered over all
- * outer dimensions together. */
+/* Returns the row of the expected tensor that corresponds to row `row` of the other tensor. The rows of all outer
+ * dimensions are numbered together. */
 static int64_t row_of(const struct row_order *order, int64_t row)
 {
 	if (order->alone)
@@ -171,7 +171,8 @@ double unit_distance_largest(const struct tensor *found, const struct tensor *ex
 
 bool unit_distance_any(const struct tensor *a, const struct tensor *b)
 {
-	struct comparison c = {a, b, a->dtype, 0, 1, 0}; /* with a unit of 0, the first difference is infinite */
+	struct comparison c = {a, b, a->dtype, 0, 1, 0}; /* with a unit of 0, the first difference makes the largest
+							  * distance infinite */
 
 	compare_run(&c, 0, 0, a->elements);
 	return c.largest > 0;

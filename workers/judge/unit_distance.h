@@ -9,10 +9,11 @@
 
 #include "kernels/core/op.h"
 
-/* How the elements of an output correspond to those of the expected output: along one dimension, the rows are in
- * reverse order, or the output has only the last row. */
+/* How the rows of an output along one dimension correspond to the rows of the expected output: they are in reverse
+ * order, or the output has only the last row. */
 struct row_order {
-	int64_t rows, inner; /* the number of rows, and how many elements a row has in the dimensions after this one */
+	int64_t rows, inner; /* the number of rows, and the number of elements of a row (the product of the dimensions
+			      * after this one) */
 	bool alone;
 };
 
@@ -22,12 +23,12 @@ double unit_of(enum dtype dtype);
 /* Returns the largest distance between an element of `found` and the corresponding element of `expected`, in units of
  * the dtype `declared`. NaN and NaN have the distance 0. Values that are beyond the range of `declared` count as
  * infinite. A finite value and an infinite one have the distance infinity. If `declared` is no float, any two different
- * values have the distance infinity. `order`: NULL if both tensors have the same elements. */
+ * values have the distance infinity. `order` is NULL if both tensors have the same elements. */
 double unit_distance_largest(const struct tensor *found, const struct tensor *expected, enum dtype declared,
 			     const struct row_order *order);
 
-/* Returns whether two tensors of one dtype and one size have different values. 0 and -0 count as equal, and so do NaN
- * and NaN. */
+/* Returns whether two tensors of the same dtype and size have different values. 0 and -0 count as equal, and so do two
+ * NaN. */
 bool unit_distance_any(const struct tensor *a, const struct tensor *b);
 
 #endif

@@ -1,4 +1,4 @@
-/* answers - the list of a pool's verdicts that pool_next has not returned yet. */
+/* answers - the list of verdicts of a pool that pool_next has not returned yet. */
 #ifndef REFTEST_WORKERS_POOL_ANSWERS_H
 #define REFTEST_WORKERS_POOL_ANSWERS_H
 
@@ -8,13 +8,13 @@ struct answer {
 	struct answer *next;
 	void *owner;
 	const struct job *job;
-	char *text;    /* the verdict as JSON; owned */
+	char *text;    /* the verdict as JSON; the answer owns the text */
 	size_t length;
 	bool accident; /* the failure is transient, so the verdict must not be stored */
-	char *printed; /* owned; NULL: nothing */
-	char *reached; /* copied; NULL: nothing */
+	char *printed; /* the text that the reference printed, which the answer owns; NULL: it printed nothing */
+	char *reached; /* what the reference used outside itself; answers_add copies the text; NULL: nothing */
 	enum isolation isolation;
-	char *own_because; /* copied; NULL: none */
+	char *own_because; /* why the task gets a runner of its own; answers_add copies the text; NULL: no reason */
 	double seconds;
 	int64_t time;
 };
@@ -25,7 +25,7 @@ struct answers {
 
 /* Adds a copy of `answer` with `text` as its verdict. The list then owns the text `answer->printed`. */
 void answers_add(struct answers *answers, const struct answer *answer, const char *text, size_t length);
-struct answer *answers_pop(struct answers *answers); /* the caller calls answer_free; NULL: the list is empty */
+struct answer *answers_pop(struct answers *answers); /* the caller must call answer_free; NULL: the list is empty */
 int answers_cancel(struct answers *answers, const void *owner);
 void answer_free(struct answer *answer);
 

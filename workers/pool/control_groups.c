@@ -47,7 +47,7 @@ static bool write_text(int folder, const char *name, const char *text)
 	return written;
 }
 
-/* Writes a text to a file of group number `group`. */
+/* Writes a text to a file of a group. `group` is the number of the group. */
 static bool write_to_group(const struct control_groups *groups, int64_t group, const char *file, const char *text)
 {
 	char path[NAME_SIZE];
@@ -70,7 +70,7 @@ static bool has_word(const char *text, const char *word)
 	return false;
 }
 
-/* Returns the number after `key` in a file of lines "key number", or 0. */
+/* Returns the number after `key` in a text with lines "key number". Returns 0 if there is no such line. */
 static long long counter(const char *text, const char *key)
 {
 	size_t length = strlen(key);
@@ -83,7 +83,7 @@ static long long counter(const char *text, const char *key)
 
 /* ---- the group of this process ---- */
 
-/* Copies the field number `index` (from 0) of a line, without the escapes that mountinfo may have. */
+/* Copies a field of a line of mountinfo, and replaces the escapes in it. `index` is the number of the field, from 0. */
 static bool copy_field(const char *line, int index, char *out, size_t size)
 {
 	size_t length;
@@ -155,8 +155,8 @@ static bool is_alone(int group)
 	       strcmp(end, "\n") == 0;
 }
 
-/* Returns whether the system has delegated this group to this process. The root of all groups is never delegated: it
- * has no file "cgroup.type". */
+/* Returns whether the system has delegated this group to this process. The root of all groups, which has no file
+ * "cgroup.type", is never delegated. */
 static bool is_delegated(int group)
 {
 	char text[TEXT_MAX / 16];
@@ -190,7 +190,7 @@ static DIR *open_list(int folder)
 }
 
 /* Kills the processes of the runners' groups below `folder`, and then removes the groups that are empty. Does not kill
- * the processes of the group "main", because a command of the user may be among them. */
+ * the processes of the group "main", because one of them may be a command of the user. */
 static void remove_below(int folder)
 {
 	DIR *list = open_list(folder);
@@ -315,8 +315,8 @@ void control_group_remove(struct control_groups *groups, int64_t group)
 
 	if (group <= 0 || !control_groups_used(groups))
 		return;
-	write_to_group(groups, group, "cgroup.kill", "1"); /* kernels before Linux 5.14 lack this file; the sandbox also
-							    * kills the processes */
+	write_to_group(groups, group, "cgroup.kill", "1"); /* Linux before 5.14 does not have this file; there, only the
+							    * sandbox kills the processes */
 	for (int i = 0; i < CONTROL_GROUPS_DYING; i++) {
 		if (groups->dying[i] != 0 && remove_now(groups, groups->dying[i]))
 			groups->dying[i] = 0;
@@ -324,8 +324,7 @@ void control_group_remove(struct control_groups *groups, int64_t group)
 			place = &groups->dying[i];
 	}
 	if (!remove_now(groups, group) && place != NULL)
-		*place = group; /* the group is removed later; if `dying` has no free entry, control_groups_close
-				 * removes the group */
+		*place = group; /* the group is removed later, by control_groups_close if `dying` has no free entry */
 }
 
 int64_t control_group_add(struct control_groups *groups, int *fd)
@@ -333,7 +332,7 @@ int64_t control_group_add(struct control_groups *groups, int *fd)
 	int64_t group = groups->last + 1;
 	char name[64], most[32];
 
-	*fd = -1; /* the caller closes it */
+	*fd = -1; /* the caller must close it */
 	if (!control_groups_used(groups))
 		return 0;
 	groups->last = group;
@@ -341,9 +340,9 @@ int64_t control_group_add(struct control_groups *groups, int *fd)
 	snprintf(most, sizeof most, "%d", sandbox_process_limit());
 	if (mkdirat(groups->own, name, 0755) != 0)
 		return 0;
-	write_to_group(groups, group, "memory.swap.max", "0");   /* a kernel without swap does not have this file */
-	write_to_group(groups, group, "memory.oom.group", "1");  /* if memory runs out, the kernel ends all processes of
-								  * the group */
+	write_to_group(groups, group, "memory.swap.max", "0");   /* Linux without swap does not have this file */
+	write_to_group(groups, group, "memory.oom.group", "1");  /* if the group runs out of memory, the kernel must end
+								  * all its processes */
 	snprintf(name, sizeof name, "%lld/cgroup.procs", (long long)group);
 	if (write_to_group(groups, group, "pids.max", most))
 		*fd = openat(groups->own, name, O_WRONLY | O_CLOEXEC);

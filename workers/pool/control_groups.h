@@ -2,9 +2,9 @@
  * and the memory that all of these processes use together.
  *
  * Control groups are used only if the system has delegated the group of this process. A group is delegated if this
- * process may change the group, if the group has the controllers "memory" and "pids", and if no other process is in the
- * group. A group that has controllers for its children may not contain a process itself, so control_groups_open moves
- * this process to a child group:
+ * process may change it, if it has the controllers "memory" and "pids", and if it has no other process. A group with
+ * controllers for its children may not have processes of its own, so control_groups_open moves this process to a child
+ * group:
  *
  *   GROUP                  the group in which this process was started
  *   GROUP/reftest-PID      made by this process; leftovers of ended processes are removed
@@ -23,14 +23,15 @@
 enum { CONTROL_GROUPS_DYING = 64 };
 
 struct control_groups {
-	int parent, own;  /* the folders GROUP and GROUP/reftest-PID; -1: not used */
-	char name[32];    /* "reftest-PID" */
-	int64_t last;     /* number of the newest runner's group */
-	int64_t dying[CONTROL_GROUPS_DYING]; /* groups that could not be removed yet; 0: none */
+	int parent, own;  /* descriptors of the folders GROUP and GROUP/reftest-PID; -1: control groups are not used */
+	char name[32];    /* the name "reftest-PID" */
+	int64_t last;     /* the number of the group of the newest runner */
+	int64_t dying[CONTROL_GROUPS_DYING]; /* the numbers of groups that could not be removed yet; 0: an unused
+					      * entry */
 };
 
-/* Writes the folder of this process's group to `out`, from the texts of /proc/self/cgroup and /proc/self/mountinfo.
- * Returns false if this process has no group, or if the folder of its group is not visible. */
+/* Finds the folder of this process's group from the texts of /proc/self/cgroup and /proc/self/mountinfo, and writes it
+ * to `out`. Returns false if this process has no group, or if the folder is not visible. */
 bool control_groups_folder(const char *cgroup, const char *mountinfo, char *out, size_t size);
 
 /* Moves this process to the group GROUP/reftest-PID/main. If GROUP is not delegated, changes nothing, and control
@@ -42,7 +43,7 @@ bool control_groups_used(const struct control_groups *groups);
 bool control_groups_delegated(void);
 
 /* Makes a group for a runner, and limits the number of processes in the group. Returns the number of the group, or 0 if
- * it cannot be made. A process that writes "0" to *fd moves itself to the group. */
+ * it cannot be made. A process moves itself to the group by writing "0" to *fd. */
 int64_t control_group_add(struct control_groups *groups, int *fd);
 /* Limits the memory of a group to its current memory plus `bytes`. Returns -1 if that fails. */
 int control_group_limit_memory(const struct control_groups *groups, int64_t group, int64_t bytes);

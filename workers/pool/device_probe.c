@@ -1,5 +1,5 @@
-/* device_probe - finds the class ("sm_90") and product name of a device by starting a judge and reading its first
- * message. workers/pool/pool.h declares the function. */
+/* device_probe - finds the class (such as "sm_90") and the product name of a device. To do this, it starts a judge and
+ * reads its first message. workers/pool/pool.h declares the function. */
 #include "workers/pool/pool.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 enum { PROBE_MS = 60000 };
 
-/* Returns the judge's first message, or NULL if the judge ends or needs longer than PROBE_MS. */
+/* Returns the judge's first message. Returns NULL if the judge ends or needs longer than PROBE_MS. */
 static const char *read_hello(struct channel *channel, size_t *length)
 {
 	struct pollfd poll_fd = {channel->fd, POLLIN, 0};
@@ -66,7 +66,7 @@ int pool_probe_device(const struct judge_program *program, const char *device, c
 		rc = understand_hello(line, length, class_name, size, product, product_size, err);
 	else
 		process_kill(&judge);
-	channel_close(&channel); /* the judge then ends */
+	channel_close(&channel); /* when the channel closes, the judge ends */
 	while (waitpid(judge.pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (judge.pidfd >= 0)

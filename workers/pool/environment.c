@@ -7,11 +7,11 @@
 extern char **environ;
 
 /* The processes that import torch and run references get only the variables that they need. Every other variable is
- * removed, because it could change a reference's results without changing the fingerprint. Examples of removed
- * variables are PYTHON… (other modules) and TORCH_…, CUBLAS_…, NVIDIA_TF32_OVERRIDE, MKL_…, ONEDNN_…,
- * ATEN_CPU_CAPABILITY, OMP_… (different arithmetic). */
+ * removed, because it could change a reference's results without changing the fingerprint. For example, PYTHON… could
+ * load other modules, and TORCH_…, CUBLAS_…, NVIDIA_TF32_OVERRIDE, MKL_…, ONEDNN_…, ATEN_CPU_CAPABILITY and OMP_… could
+ * change the arithmetic. */
 static const struct variable {
-	const char *name; /* a name with "=", or the common beginning of several names */
+	const char *name; /* a name and "=", or the beginning of several names */
 	bool counts;      /* the value may change what a reference computes, so the variable is a field of the
 			   * subject */
 } reference_environment[] = {
@@ -20,7 +20,7 @@ static const struct variable {
      * and CUDA are in every fingerprint. */
     {"PATH=", false}, {"LD_LIBRARY_PATH=", false}, {"LD_PRELOAD=", true},
     {"HOME=", false}, {"TMPDIR=", false}, {"XDG_CACHE_HOME=", false}, /* replaced by the runner's own folder */
-    /* for compilers */
+    /* compilers need these variables */
     {"CUDA_HOME=", false}, {"CUDA_PATH=", false}, {"CUDA_CACHE_PATH=", false}, {"CUDA_CACHE_DISABLE=", false},
     {"TRITON_CACHE_DIR=", false},
     /* These variables choose the GPU, whose class is part of every fingerprint. */
@@ -33,18 +33,19 @@ static const struct variable {
     {"REFTEST_FAKE_TORCH=", false},
 };
 
-/* The environment variables with the same value in every reference's process. Text is UTF-8. Python's sets of strings
- * must have the same order in every process. OpenMP threads must sleep while they wait: spinning threads would slow
- * down the judge, which works while a reference runs. On a CPU, torch multiplies with Intel's MKL. MKL_CBWR makes MKL
- * add in the same order in every call; without this variable, the order can change from call to call (manual of MKL,
- * "Specifying Code Branches"). With glibc.malloc.hugetlb=1, glibc asks for huge pages (manual of glibc, "Memory
- * Allocation Tunables"), so that new tensors take fewer page faults. The memory of freed tensors of at most 32 MiB is
- * reused, because Linux would have to clear new pages. (32 MiB is the largest threshold that glibc accepts.) The memory
- * of larger tensors is returned to the system at once, because holes between such tensors would count against the limit
- * of memory. If the case is small, keep_freed_memory in python/runner.py keeps this memory, too. Torch aligns its
- * tensors, so glibc cuts a few bytes from both ends of the block of each tensor. With glibc's caches of small blocks,
- * other data would take these few bytes, and the next tensor of the same size would not fit between them. Without the
- * caches (tcache_count, mxfast), glibc joins these bytes with the block of the tensor when the tensor is freed. */
+/* Environment variables that have the same value in every reference's process. LC_ALL and PYTHONUTF8 make all text
+ * UTF-8. PYTHONHASHSEED gives Python's sets of strings the same order in every process. OMP_WAIT_POLICY makes OpenMP
+ * threads sleep while they wait, because spinning threads would slow down the judge, which works while a reference
+ * runs. On a CPU, torch multiplies with Intel's MKL. MKL_CBWR makes MKL add in the same order in every call; without
+ * this variable, the order can change from call to call (manual of MKL, "Specifying Code Branches"). With
+ * glibc.malloc.hugetlb=1, glibc asks for huge pages (manual of glibc, "Memory Allocation Tunables"), so that new
+ * tensors take fewer page faults. The memory of freed tensors of at most 32 MiB is reused, because Linux would have to
+ * clear new pages. (32 MiB is the largest threshold that glibc accepts.) The memory of larger tensors is returned to
+ * the system at once, because holes between such tensors would count against the limit of memory. If the case is small,
+ * keep_freed_memory in python/runner.py keeps this memory, too. Torch aligns its tensors, so glibc cuts a few bytes
+ * from both ends of the block of each tensor. With glibc's caches of small blocks, other data would take these few
+ * bytes, and the next tensor of the same size would not fit between them. Without the caches (tcache_count, mxfast),
+ * glibc joins these bytes with the block of the tensor when the tensor is freed. */
 static const char *const reference_settings[] = {
     "LC_ALL=C.UTF-8", "PYTHONHASHSEED=0", "PYTHONUTF8=1", "OMP_WAIT_POLICY=passive",
     "MKL_CBWR=AUTO", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=536870912:glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0",

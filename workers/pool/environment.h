@@ -5,13 +5,13 @@
 
 #include "base/arena.h"
 
-/* Returns the environment variables for the processes that run references. Processes that look for the packages that
- * references will see also get these variables. The environment of references contains only a short list of variables,
- * because any other variable of the user could change a result. The returned array ends with NULL. */
+/* Returns the environment variables for the processes that run references. Processes that search for the packages of
+ * references also get these variables. The list is short, because any other variable of the user could change a result.
+ * The returned array ends with NULL. */
 char **environment_of_references(struct arena *arena);
 
 /* Returns those variables of environment_of_references whose values may change what a reference computes, as lines
- * "NAME=value"; NULL: none of them is set. These variables are part of the subject of a verdict. */
+ * "NAME=value". Returns NULL if none of them is set. These variables are part of the subject of a verdict. */
 const char *environment_that_counts(struct arena *arena);
 
 #endif

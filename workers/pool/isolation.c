@@ -41,7 +41,7 @@ static bool is_measured(const struct task *task)
 	return false;
 }
 
-/* Returns the property of the task that requires a separate runner, or NULL. */
+/* Returns the property of the task because of which it needs a runner of its own, or NULL if there is none. */
 static const char *asks_for_own(const struct task *task)
 {
 	return task->urgent		  ? "a user waits for it"
@@ -104,7 +104,7 @@ void isolation_close(struct isolation_reader *reader, struct zygote *runners)
 }
 
 /* Reads the answer {"classified": number, "own": reason or null, "stateless": whether}. Returns false if the line is
- * another message. */
+ * not such an answer. */
 static bool read_answer(const struct isolation_reader *reader, const char *line, size_t length, struct isolation_answer *out)
 {
 	const struct json_text text = {"reader", line, length, 1};

@@ -5,7 +5,7 @@
 #include "workers/pool/process.h"
 #include "workers/protocol/judge_process.h"
 
-/* Starts a judge. The caller owns `*socket`, which is non-blocking and is connected to the judge. */
+/* Starts a judge. Sets `*socket` to a non-blocking socket that is connected to the judge; the caller must close it. */
 int judge_fork(struct process *judge, const struct judge_program *program, const struct judge_order *order, int *socket,
 	       struct err *err);
 

@@ -1,19 +1,19 @@
-/* lane - the state machine of a lane (a judge and its runner). For each case the lane sends {"case"} to the judge, the
- * judge's {"run": …} to the runner, and the runner's answer to the judge, until the judge gives a verdict. The runner
- * loads the reference while the judge fills the first inputs. If the definition's own code makes inputs, another child
- * of the zygote runs this code first (lane_maker.c). If the runner fails, the lane sends {"blame": …} to the
- * judge, which turns the failure into a verdict.
+/* lane - the state machine of a lane (a judge and its runner). For each case, the lane sends {"case"} to the judge.
+ * Then it passes each {"run": …} of the judge on to the runner, and each answer of the runner on to the judge, until
+ * the judge gives a verdict. The runner loads the reference while the judge fills the first inputs. If the definition's
+ * own code makes inputs, another child of the zygote runs this code first (lane_maker.c). If the runner fails, the lane
+ * sends {"blame": …} to the judge, which turns the failure into a verdict.
  *
  *            work                 {"case"}            {"run"}             {"ran"}
  *   IDLE ──────────▶ WAITING ──────────────▶ WORKING ─────────▶ (runner) ────────▶ (judge) ──▶ verdict ──▶ next case
  *                    for a judge and                    ◀───────────────────────────┘ second run
  *                    a spare runner
  *
- * The judge answers messages in order. Therefore the lane can cancel a case at any time: the lane counts how many
- * answers are still to come for this case, and ignores that many answers. A runner that breaks the protocol, dies or
- * times out is killed, and the next case gets a new runner. If another process (another reference, the kernel's OOM
- * killer) killed a judge or runner, the case is retried once while no other lane works. The data that a retried case
- * keeps from its first attempt is in struct queued (task_order.h). */
+ * The lane can cancel a case at any time. The judge answers messages in order, so the lane counts how many answers to
+ * this case are missing, and ignores that many answers. A runner that breaks the protocol, dies or times out is killed,
+ * and the next case gets a new runner. If something else (another reference, the kernel's OOM killer) killed the judge
+ * or the runner, the case is retried once while no other lane works. The data that a retried case keeps from its first
+ * attempt is in struct queued (task_order.h). */
 #include "workers/pool/lane.h"
 
 #include <poll.h>
@@ -35,8 +35,8 @@
 
 enum {
 	JUDGE_FAILURES = 2,
-	ALONE_MS = 5000,     /* how long a case that runs alone waits for spare runners to end */
-	MESSAGE_MAX = 64 << 10 /* limit in bytes for a runner's error message in a verdict */
+	ALONE_MS = 5000,     /* how long a case that must run alone waits until spare runners have ended */
+	MESSAGE_MAX = 64 << 10 /* the largest size in bytes of a runner's error message in a verdict */
 };
 
 const struct job *lane_current_job(const struct lane *lane)
@@ -60,7 +60,7 @@ char *lane_printed(struct child *child)
 	if (length > cut)
 		buf_add(&text, child->printed.data + cut, length - cut);
 	for (size_t i = 0; i < text.length; i++)
-		if (text.data[i] == '\0') /* a NUL would end the C string */
+		if (text.data[i] == '\0') /* replaces a NUL, because it would end the C string */
 			text.data[i] = '?';
 	buf_clear(&child->printed);
 	child->printed_bytes = 0;
@@ -117,8 +117,8 @@ int64_t lane_largest_case(const struct task *task)
 	return most;
 }
 
-/* Sends the runner a message for each file that the reference may read, with a sealed copy of the hashed bytes. Returns
- * -1 with a message if the content of a file has changed. */
+/* Sends the runner a message for each file that the reference may read. Each message carries a sealed copy of the bytes
+ * whose digest is known. Returns -1 with a message if the content of a file has changed. */
 int lane_send_reads(const struct task *task, struct child *child, struct err *err)
 {
 	for (int i = 0; i < task->read_count; i++) {
@@ -159,7 +159,7 @@ void lane_write_fitting(const struct definition *d, struct buf *out)
 	buf_text(out, "}}");
 }
 
-/* Writes the files of a program, and how its function is called. */
+/* Writes the files of a program, and the way in which its function is called. */
 static void write_files(const struct truth_program *program, struct buf *out)
 {
 	static const char *const builds[] = {[BUILD_NONE] = "none", [BUILD_CPP] = "cpp", [BUILD_CUDA] = "cuda"};
@@ -179,8 +179,9 @@ static void write_files(const struct truth_program *program, struct buf *out)
 	buf_printf(out, ",\"build\":\"%s\",\"outputs\":\"%s\"", builds[program->build], outputs[program->outputs]);
 }
 
-/* Returns how many seconds of processor time each process of a reference may use; 0: no limit. The limit is the time
- * that the timeout allows for loading the reference and for all of its cases, multiplied by the number of cores. */
+/* Returns how many seconds of processor time each process of a reference may use, or 0 for no limit. The limit is the
+ * time that the timeout allows for loading the reference and for all of its cases, multiplied by the number of
+ * cores. */
 static int64_t processor_time(const struct pool_shared *shared, const struct task *task)
 {
 	double seconds = shared->timeout_s * machine_cores() * (task->job_count + 1.0);
@@ -218,8 +219,8 @@ static void write_load(const struct pool_shared *shared, const struct task *task
 	buf_text(out, kept ? ",\"kept\":true}" : "}");
 }
 
-/* Writes the numbers of the lane's earlier runners that are gone, and removes these numbers from the list `past`. Then
- * writes the number of `child` to a free entry of the list, or over the oldest number. */
+/* Writes the numbers of the lane's earlier runners whose processes have all ended, and removes these numbers from the
+ * list `past`. Then adds the number of `child` to the list, in a free entry or in place of the oldest number. */
 static void write_gone(const struct pool_shared *shared, struct lane *lane, const struct child *child, struct buf *out)
 {
 	const char *comma = "";
@@ -238,8 +239,8 @@ static void write_gone(const struct pool_shared *shared, struct lane *lane, cons
 	buf_text(out, "]");
 }
 
-/* Sends the reference to a runner. Sends {"begin"} to the judge, which then takes another arena for this runner.
- * Returns -1 if the runner's memory cannot be limited. */
+/* Sends the reference to a runner, and {"begin"} to the judge, which then uses another arena for this runner. Returns
+ * -1 if the runner's memory cannot be limited. */
 static int bind_child(struct pool_shared *shared, struct lane *lane, struct child *child, struct err *err)
 {
 	int64_t memory = memory_limit(shared->memory, lane_largest_case(&lane->work->task));
@@ -353,7 +354,8 @@ static void finish_work(struct pool_shared *shared, struct lane *lane)
 	lane->alone_by = 0;
 }
 
-/* Continues with the next case of the lane's work, if any. A case whose reference failed to load needs no runner. */
+/* Continues with the next case of the lane's work, if there is one. If the reference failed to load, a case needs no
+ * runner. */
 void lane_next_case(struct pool_shared *shared, struct lane *lane)
 {
 	drop_run(lane);
@@ -402,7 +404,7 @@ static void verdict_without_judge(struct pool_shared *shared, struct lane *lane,
 	lane_next_case(shared, lane);
 }
 
-/* Adds a verdict for a case whose judge failed and therefore gave none. */
+/* Adds a verdict for a case that got none because its judge failed. */
 void lane_verdict_without_judge(struct pool_shared *shared, struct lane *lane, enum reason reason,
 				  const char *message)
 {
@@ -411,7 +413,8 @@ void lane_verdict_without_judge(struct pool_shared *shared, struct lane *lane, e
 
 /* ---- messages of the child ---- */
 
-/* Returns the JSON object {"reason", "message", "line", `flag`: true}, which the caller frees. `flag` may be NULL. */
+/* Returns the JSON object {"reason", "message", "line", `flag`: true}. If `flag` is NULL, the last member is left out.
+ * The caller frees the text. */
 static char *failure_text(const char *reason, const char *message, int64_t line, const char *flag)
 {
 	size_t length = strlen(message);
@@ -426,8 +429,8 @@ static char *failure_text(const char *reason, const char *message, int64_t line,
 	return text.data;
 }
 
-/* Reports to the judge that the reference failed in the current case. If the reference failed to load, all later
- * cases get the same failure. `flag`: what else the runner says about the failure, or NULL. */
+/* Reports to the judge that the reference failed in the current case. If the reference failed to load, all later cases
+ * get the same failure. `flag` is the result of error_flag, or NULL. */
 static void blame(struct pool_shared *shared, struct lane *lane, const char *reason, const char *message, int64_t line, bool accident,
 		  const char *flag)
 {
@@ -470,7 +473,7 @@ static void forward_run(struct lane *lane)
 	drop_run(lane);
 }
 
-/* Returns the reason of an {"error"} message: the limit that the runner names, or "raised". */
+/* Returns the reason in an {"error"} message of the runner: the limit that was reached, or "raised". */
 static const char *error_reason(const cJSON *error)
 {
 	const char *limit = json_text_of(error, "limit");
@@ -479,8 +482,8 @@ static const char *error_reason(const cJSON *error)
 	return limit != NULL && reason_parse(limit, &reason) && reason_is_limit(reason) ? limit : "raised";
 }
 
-/* Returns the first of these members of an {"error"} message that is true, or NULL. python/runner.py says what they
- * mean. */
+/* Returns the name of the first of these members of an {"error"} message that is true, or NULL. python/runner.py
+ * explains the members. */
 static const char *error_flag(const cJSON *error)
 {
 	static const char *const flags[] = {"needs_gpu", "needs_module", "certain"};
@@ -504,8 +507,8 @@ static void on_error(struct pool_shared *shared, struct lane *lane, const cJSON 
 		lane_drop_child(shared, lane);
 }
 
-/* Handles a runner that cannot map device memory: from now on, every lane copies tensors through host memory, and the
- * current case starts again. */
+/* Handles the message that a runner cannot map device memory. From now on, every lane copies tensors through host
+ * memory, and the current case starts again. */
 static void on_unmapped(struct pool_shared *shared, struct lane *lane, const char *why)
 {
 	trace("lane", "CUDA IPC is refused (%s): tensors go through the host", why);
@@ -559,8 +562,8 @@ static bool printed(const struct child *child, const char *words)
 	       memmem(child->printed.data, child->printed.length, words, strlen(words)) != NULL;
 }
 
-/* A limit that ends a process, and how to recognize it. After the limit has ended the process, the process cannot
- * report the limit itself. */
+/* A limit that ends a process, and how to recognise it. The process itself cannot report the limit, because it has
+ * ended. */
 struct fatal_limit {
 	const char *reason;
 	int signal;         /* the signal that ended the process; 0: it exited */
@@ -626,8 +629,8 @@ static void on_child_end(struct pool_shared *shared, struct lane *lane)
 	arena_free(&arena);
 }
 
-/* Returns whether the current case still needs the runner. If the runner ends when no case needs it, this is not a
- * failure of the reference. */
+/* Returns whether the current case still needs the runner. The end of a runner that no case needs is not a failure of
+ * the reference. */
 static bool child_is_needed(const struct lane *lane)
 {
 	return !lane->blamed && (!lane->loaded || lane->running || lane->run != NULL);
@@ -665,7 +668,7 @@ static void on_judge_line(struct pool_shared *shared, struct lane *lane, char *l
 			close(fd);
 	} else if (strncmp(line, "{\"run\":", 7) == 0) {
 		drop_run(lane);
-		lane_maker_drop(shared, lane); /* the maker must end before the reference gets the inputs */
+		lane_maker_drop(shared, lane); /* the maker must have ended before the reference gets the inputs */
 		lane->run = strdup(line);
 		if (lane->run == NULL)
 			die_no_memory();
@@ -716,7 +719,7 @@ void lane_kill_judge(struct pool_shared *shared, struct lane *lane)
 	lane->up = false;
 	lane->up_deadline = 0;
 	lane->outstanding = lane->stale = 0;
-	lane_drop_child(shared, lane); /* the judge that shared an arena with this runner has ended */
+	lane_drop_child(shared, lane); /* drops the runner, because the judge with which it shared an arena has ended */
 }
 
 /* Returns -1 if judges repeatedly fail to start. */
@@ -750,16 +753,17 @@ void lane_open(struct lane *lane)
 	lane_truth_open(lane);
 }
 
-/* A case that is retried because a process was killed or stopped gets a new judge. The reference that killed this
- * process may also have killed the old judge, and the pool may notice the end of the old judge only later. If the
- * retried case kept the old judge, the case would then be blamed for the end of the judge. */
+/* Assigns work to an idle lane. If the case is retried because a process was killed or stopped, the lane gets a new
+ * judge. The reference that killed the process may also have killed the old judge, and the pool may notice this only
+ * later. The retried case would then be blamed for the end of the judge. */
 void lane_give(struct pool_shared *shared, struct lane *lane, struct queued *work)
 {
 	lane->work = work;
 	lane->phase = LANE_WAITING;
 	if (work->attacked && lane->judge.pid != 0)
 		lane_kill_judge(shared, lane);
-	process_let_continue(lane->judge.pidfd); /* a reference of another lane may have stopped the judge */
+	process_let_continue(lane->judge.pidfd); /* continues the judge, because a reference of another lane may have
+						  * stopped it */
 }
 
 int lane_dispatch(struct pool_shared *shared, struct lane *lane, int64_t now, struct err *err)
@@ -791,8 +795,8 @@ int lane_warm(struct pool_shared *shared, struct lane *lane, struct err *err)
 	return lane->judge.pid == 0 ? lane_judge_start(shared, lane, err) : 0;
 }
 
-/* Returns whether there is memory for the lane's case. A case that runs alone waits until the spare runners have been
- * killed and their memory is free, but at most ALONE_MS. */
+/* Returns whether there is memory for the lane's case. If the case must run alone, returns false until the spare
+ * runners have been killed and their memory is free, but for at most ALONE_MS. */
 static bool has_room(struct pool_shared *shared, struct lane *lane)
 {
 	int64_t now = clock_ms();
@@ -802,7 +806,7 @@ static bool has_room(struct pool_shared *shared, struct lane *lane)
 		return true;
 	}
 	zygote_thin(&shared->runners);
-	if (zygote_idle(&shared->runners) <= 1) { /* the only runner that is left is the one that will run the case */
+	if (zygote_idle(&shared->runners) <= 1) { /* one runner must stay, because it will run the case */
 		lane->alone_by = 0;
 		return true;
 	}

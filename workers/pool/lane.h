@@ -17,57 +17,63 @@
 
 enum phase { LANE_IDLE, LANE_WAITING, LANE_WORKING };
 
-/* The runner of a ground truth that is Python source in the dataset. */
+/* The state of a ground truth that is Python source in the dataset. */
 struct lane_truth {
-	const struct truth_program *program; /* the program that the runner has loaded; it belongs to the task of the
+	const struct truth_program *program; /* the program that the runner has loaded, which belongs to the task of the
 					      * lane's work */
-	struct child *child;                 /* NULL: none */
-	bool loaded, running;                /* loaded: the runner has loaded the program; running: it has not answered
-					      * a {"run"} yet */
-	char *run;                           /* the request, until it is answered; NULL: none */
+	struct child *child;                 /* the runner of the ground truth; NULL: there is none */
+	bool loaded, running;                /* loaded: the runner has loaded the program; running: the runner has not
+					      * answered the {"run"} yet */
+	char *run;                           /* the request, which is kept until it is answered; NULL: none */
 	int run_fd;                          /* the memfd of the memory shared with the judge; -1: none */
-	int64_t deadline;                    /* deadline of the answer in ms; INT64_MAX: none */
+	int64_t deadline;                    /* the time in ms by which the runner must answer; INT64_MAX: no limit */
 };
 
-enum { LANE_PAST = 8 }; /* must be at least the number of arenas that a judge keeps */
+enum { LANE_PAST = 8 }; /* the entries of `past`; a judge keeps at most this many arenas */
 
 struct lane {
 	struct process judge;
-	struct channel channel; /* socket to the judge */
+	struct channel channel; /* the socket to the judge */
 	bool up;                /* the judge has sent its first message */
-	int64_t up_deadline;    /* ms: deadline for the judge to start; 0: no judge is starting */
-	int outstanding, stale; /* how many answers the judge still owes, and how many of them will be ignored */
-	int64_t stale_deadline; /* ms: if stale answers are still missing at this time, the judge is replaced */
+	int64_t up_deadline;    /* the time in ms by which the judge must have started; 0: no judge is starting */
+	int outstanding, stale; /* how many answers of the judge are missing, and how many of these will be ignored
+				 * (stale) */
+	int64_t stale_deadline; /* if stale answers are still missing at this time (ms), the judge is replaced */
 
 	enum phase phase;
-	struct queued *work;      /* NULL: idle */
-	struct child *child;    /* the runner; NULL: none */
-	int64_t past[LANE_PAST]; /* numbers of the last runners, except those that the judge knows to be gone; 0:
-				  * unused */
+	struct queued *work;      /* NULL: the lane is idle */
+	struct child *child;    /* the runner; NULL: there is none */
+	int64_t past[LANE_PAST]; /* the numbers of earlier runners that may not have ended, as far as the judge knows;
+				  * 0: an unused entry */
 	bool loaded;            /* the runner has loaded the reference */
 	bool used;              /* the runner served another definition before */
 	bool running;           /* the runner has not yet answered a {"run"} */
 	bool staged;            /* tensors reach this runner through host memory */
-	bool asked;             /* the runner was sent a run of this case, so the inputs of the case are ready */
-	bool blamed;            /* the judge was sent a {"blame"} and has not answered yet */
-	bool accident;          /* the failure is transient */
-	char *run;              /* a {"run"} of the judge, kept until the runner has loaded the reference; NULL: none */
-	int run_fd;             /* the memfd of the arena, to be sent with `run`; -1: none */
+	bool asked;             /* a run of this case was sent to the runner, so the inputs of the case are ready */
+	bool blamed;            /* a {"blame"} was sent to the judge, which has not answered yet */
+	bool accident;          /* the failure is transient, so the verdict must not be stored */
+	char *run;              /* the judge's {"run"}, which is kept until the runner has loaded the reference; NULL:
+				 * none */
+	int run_fd;             /* the memfd of the arena, which must be sent with `run`; -1: none */
 	struct child *maker;    /* the process that runs the definition's code for inputs; NULL: none */
 	bool maker_loaded;      /* the maker has loaded the code */
-	bool making;            /* a message of the judge to the maker is unanswered */
-	char *order;            /* the judge's message to the maker, kept until the maker has loaded the code; NULL:
-				 * none */
-	int order_fd;           /* the memfd of the memory for inputs, to be sent with `order`; -1: none */
-	char *request;          /* a {"provide"} of the judge, kept until the provider is free; NULL: none */
-	int request_fd;         /* the memfd of the provider memory, to be sent with `request`; -1: none */
+	bool making;            /* the maker has not answered the judge's message yet */
+	char *order;            /* the judge's message to the maker, which is kept until the maker has loaded the code;
+				 * NULL: none */
+	int order_fd;           /* the memfd of the memory for inputs, which must be sent with `order`; -1: none */
+	char *request;          /* the judge's {"provide"}, which is kept until the provider is free; NULL: none */
+	int request_fd;         /* the memfd of the memory that judge and provider share, which must be sent with
+				 * `request`; -1: none */
 	struct lane_truth truth;
-	bool asking;            /* a request for a ground truth is unanswered, so the timeout of the case is paused */
-	int64_t left_ms;        /* ms: the rest of the case's timeout while the timeout is paused */
+	bool asking;            /* a request for a ground truth has no answer yet, so the timeout of the case is
+				 * paused */
+	int64_t left_ms;        /* while the timeout of the case is paused, the rest of it in ms */
 	char *printed;          /* text printed by a runner that has ended; NULL: none */
-	double started;         /* start of the case: seconds, monotonic clock */
-	int64_t deadline;       /* ms, monotonic clock; valid in phase LANE_WORKING */
-	int64_t alone_by;       /* ms: deadline for spare runners to end before a case runs alone; 0: none */
+	double started;         /* the time at which the case started, in seconds of the monotonic clock */
+	int64_t deadline;       /* the time at which the case times out, in ms of the monotonic clock; valid in phase
+				 * LANE_WORKING */
+	int64_t alone_by;       /* if the case must run alone, it does not wait for the end of spare runners after this
+				 * time (ms); 0: no limit is set */
 	struct lane_clock clock;
 };
 
@@ -75,10 +81,10 @@ struct lane {
 struct pool_shared {
 	char *device;
 	double timeout_s;
-	int64_t memory;   /* bytes that a reference may use; 0: the default (workers/pool/memory_limit.h) */
-	bool staged;      /* the pool's options require copies through host memory */
+	int64_t memory;   /* how many bytes a reference may use; 0: the default (workers/pool/memory_limit.h) */
+	bool staged;      /* the pool's options demand copies through host memory */
 	bool ipc_refused; /* a runner reported that it cannot map device memory by CUDA IPC */
-	int threads;      /* how many CPU threads each judge and each runner has */
+	int threads;      /* the number of CPU threads of each judge and of each runner */
 	struct judge_program judge;
 	int epoll;
 	struct zygote runners;
@@ -86,11 +92,11 @@ struct pool_shared {
 	struct lane *served; /* the lane whose request the provider is answering; NULL: none */
 	struct lane *lanes;
 	int lane_count;
-	struct queue alone; /* cases to be retried while no other lane works */
+	struct queue alone; /* cases that must be retried while no other lane works */
 	struct answers answers;
-	int judge_failures; /* how many times in a row a judge failed to start */
-	char device_class[64]; /* "": not known yet */
-	double seconds[LANE_PARTS]; /* the time that the lanes spent on each kind of work */
+	int judge_failures; /* how often in a row a judge failed to start */
+	char device_class[64]; /* the class of the device; "": not known yet */
+	double seconds[LANE_PARTS]; /* the time that the lanes spent on each kind of work, in seconds */
 };
 
 bool pool_shared_busy(const struct pool_shared *shared, const struct lane *except); /* returns whether a lane other than
@@ -103,24 +109,25 @@ void lane_give(struct pool_shared *shared, struct lane *lane, struct queued *wor
 /* Handles the provider's messages and sends the next request to the provider. */
 void pool_shared_dispatch_provider(struct pool_shared *shared, int64_t now_ms);
 
-/* Handles the messages and the end of judge and runner, and expired deadlines. Returns -1 if no
- * judge can be started. */
+/* Handles the messages of judge and runner, the end of either, and expired deadlines. Returns -1 if no judge can be
+ * started. */
 int lane_dispatch(struct pool_shared *shared, struct lane *lane, int64_t now_ms, struct err *err);
-/* Advances a waiting lane: starts its judge, assigns a runner to the lane, or starts the case. Returns -1 if no judge
- * can be started. */
+/* Advances a lane that waits: starts its judge, gives it a runner, or starts the case. Returns -1 if no judge can be
+ * started. */
 int lane_advance(struct pool_shared *shared, struct lane *lane, struct err *err);
 /* Returns whether the lane waits for a process that makes inputs. */
 bool lane_wants_maker(const struct lane *lane);
 int lane_warm(struct pool_shared *shared, struct lane *lane,
 	      struct err *err);			/* starts a judge before there is work */
-int64_t lane_deadline(const struct lane *lane); /* ms: when lane_dispatch must be called next; INT64_MAX: never */
+int64_t lane_deadline(const struct lane *lane); /* returns the time in ms at which lane_dispatch must be called next;
+						 * INT64_MAX: never */
 
-enum lane_part lane_part(const struct lane *lane); /* what the lane does now */
+enum lane_part lane_part(const struct lane *lane); /* returns what the lane does now */
 
 bool lane_truth_waits(const struct lane *lane); /* returns whether a ground truth waits for a spare runner */
 
-void lane_cancel(struct pool_shared *shared, struct lane *lane); /* stops and drops the work of the lane */
-/* Waits until `deadline_ms` at most for the end of the killed judge, and frees the lane. */
+void lane_cancel(struct pool_shared *shared, struct lane *lane); /* stops the work of the lane and drops it */
+/* Waits for the end of the killed judge, but at most until `deadline_ms`. Then frees the lane. */
 void lane_close(struct lane *lane, int64_t deadline_ms);
 
 #endif

@@ -1,4 +1,4 @@
-/* lane_internal - functions shared by the files behind workers/pool/lane.h. */
+/* lane_internal - functions that are shared by the files that implement workers/pool/lane.h. */
 #ifndef REFTEST_WORKERS_POOL_LANE_INTERNAL_H
 #define REFTEST_WORKERS_POOL_LANE_INTERNAL_H
 
@@ -6,60 +6,59 @@
 
 #include "workers/pool/lane.h"
 
-enum { BLAME_MS = 30000 }; /* time limit for a judge to turn a failure into a verdict */
+enum { BLAME_MS = 30000 }; /* the time within which a judge must turn a failure into a verdict */
 
 /* ---- lane.c ---- */
 
-/* Kills the judge. After the killed judge has been reaped, a new judge is started as soon as the lane needs one. */
+/* Kills the judge. When it has been reaped and the lane needs a judge, a new one is started. */
 void lane_kill_judge(struct pool_shared *shared, struct lane *lane);
-/* Gives the case an error verdict without a judge, because the judge itself has failed. */
+/* Gives the case an error verdict without a judge, because the judge has failed. */
 void lane_verdict_without_judge(struct pool_shared *shared, struct lane *lane, enum reason reason, const char *message);
 /* Kills the runner and asks the judge to turn this failure of the reference into a verdict. */
 void lane_blame_child(struct pool_shared *shared, struct lane *lane, const char *reason, const char *message);
-/* Asks the judge for the verdict of a case whose inputs could not be made. `raised`: the code raised an exception. */
+/* Asks the judge for the verdict of a case whose inputs could not be made. `raised` means that the code raised an
+ * exception. */
 void lane_blame_inputs(struct pool_shared *shared, struct lane *lane, const char *message, int64_t line, bool accident,
 		       bool raised);
-/* Kills the runner, but keeps its printed output for the next verdict. */
+/* Kills the runner, but keeps the text that it printed for the next verdict. */
 void lane_drop_child(struct pool_shared *shared, struct lane *lane);
 const struct job *lane_current_job(const struct lane *lane);
 /* Continues with the next case of the lane's work, if there is one. */
 void lane_next_case(struct pool_shared *shared, struct lane *lane);
-/* Returns the bytes of the largest case of a task. */
+/* Returns the size in bytes of the largest case of a task. */
 int64_t lane_largest_case(const struct task *task);
 /* Writes the members "memory", "memory_has_room" and "processor_time" of a message "load". */
 void lane_write_limits(const struct pool_shared *shared, const struct task *task, int64_t memory, struct buf *out);
-/* Sends a child the files that the definition's code may read. Returns -1 with a message if the content of a file has
- * changed. */
+/* Sends the files that the definition's code may read to a child. Returns -1 with a message if the content of a file
+ * has changed. */
 int lane_send_reads(const struct task *task, struct child *child, struct err *err);
-/* Writes the member "fitting" for a function whose call is adapted to its parameters (definition_fits_arguments): the
- * arguments that no case passes, and the argument of each input. */
+/* Writes the member "fitting" for a function whose call is adapted to its parameters (definition_fits_arguments). It
+ * has the arguments that no case passes, and the argument for each input. */
 void lane_write_fitting(const struct definition *definition, struct buf *out);
-/* Returns the text that a child printed, which the caller frees; NULL: nothing. */
+/* Returns the text that a child printed, or NULL if it printed nothing. The caller frees the text. */
 char *lane_printed(struct child *child);
-/* Returns when a case that starts now times out. */
+/* Returns the time at which a case that starts now times out. */
 int64_t lane_case_deadline(const struct pool_shared *shared);
-/* If a message of a runner says what the code in the runner used outside itself ("opened /etc/hostname"), records this
- * text after the subject `who` ("it"). Only the first such text is recorded. A verdict with such a text is not
- * stored. */
+/* A message of a runner may say what the code in the runner used outside itself, such as "opened /etc/hostname".
+ * Records the first such text, after the subject `who` (such as "it"). A verdict with such a text is not stored. */
 void lane_reached(struct lane *lane, const char *who, const cJSON *message);
 
 /* ---- lane_retry.c ---- */
 
-/* Queues the case for a retry, and continues with the next case. The retry runs while no other lane works. `attacked`:
+/* Queues the case for a retry while no other lane works, and continues with the next case. `attacked` means that
  * something killed or stopped a process of the case. */
 void lane_retry_alone(struct pool_shared *shared, struct lane *lane, bool attacked);
-/* Returns whether a case must run again, so that its verdict does not count. If the case must run again, prepares the
- * new run. */
+/* Returns whether a case must run again and its verdict does not count. In this case, prepares the new run. */
 bool lane_runs_again(struct pool_shared *shared, struct lane *lane, const char *text, size_t length);
-/* Returns whether spare runners hold GPU memory. */
+/* Returns whether the spare runners use GPU memory. */
 bool lane_spares_hold_memory(const struct pool_shared *shared);
 
 /* ---- lane_maker.c ---- */
 
 /* Passes the judge's {"make"} or {"store"} on to the maker, the process that runs the definition's code for inputs. A
- * maker serves one case. Takes ownership of `fd`, the descriptor that came with the message (-1: none). */
+ * maker serves one case. `fd` is the descriptor that came with the message (-1: none), and is closed later. */
 void lane_maker_take(struct pool_shared *shared, struct lane *lane, const char *line, int fd);
-/* Assigns a spare runner to a lane that waits for a maker. Returns -1 if the memory of the runner cannot be limited. */
+/* Gives a spare runner to a lane that waits for a maker. Returns -1 if the memory of the runner cannot be limited. */
 int lane_maker_advance(struct pool_shared *shared, struct lane *lane, struct err *err);
 /* Handles the messages and the end of the maker. */
 void lane_maker_read(struct pool_shared *shared, struct lane *lane);
@@ -79,29 +78,29 @@ int lane_check_timeouts(struct pool_shared *shared, struct lane *lane, int64_t n
 
 /* ---- lane_judge.c ---- */
 
-/* Starts the judge of a lane. Returns -1 if the judge cannot be started. When the judge's first message arrives,
- * `lane->up` becomes true. */
+/* Starts the judge of a lane. Returns -1 if this fails. `lane->up` becomes true when the judge's first message
+ * arrives. */
 int lane_judge_start(struct pool_shared *shared, struct lane *lane, struct err *err);
 /* Handles the first message of a judge. Returns -1 if no judge can be started. */
 int lane_judge_hello(struct pool_shared *shared, struct lane *lane, const char *line, size_t length, struct err *err);
-/* lane_judge_tell sends a message to the judge. lane_judge_ask sends a message and expects an answer, which counts as
- * outstanding. */
+/* lane_judge_tell sends a message to the judge. lane_judge_ask also counts the message in `outstanding`, because the
+ * judge will answer it. */
 void lane_judge_tell(struct lane *lane, const char *text, size_t length);
 void lane_judge_ask(struct lane *lane, const char *text, size_t length);
-/* Marks all outstanding answers of the judge as stale, so that they are ignored. */
+/* Marks all missing answers of the judge as stale, so that they are ignored. */
 void lane_judge_forget(struct lane *lane);
 
 /* ---- lane_truth.c ---- */
 
 void lane_truth_open(struct lane *lane);
-/* Takes the judge's request {"truth": name, "run": …}. Takes ownership of `fd`, the descriptor that came with the
- * request (-1: none). */
+/* Takes the judge's request {"truth": name, "run": …}. `fd` is the descriptor that came with the request (-1: none),
+ * and is closed later. */
 void lane_truth_take(struct pool_shared *shared, struct lane *lane, const char *line, int fd);
-/* Assigns a spare runner to a waiting request, if there is one. Returns -1 if the runner's memory cannot be limited. */
+/* If a request waits for a runner, gives it a spare runner. Returns -1 if the runner's memory cannot be limited. */
 int lane_truth_advance(struct pool_shared *shared, struct lane *lane, struct err *err);
-/* Handles the messages and the end of the runner, and its timeout. */
+/* Handles the messages, the end and the timeout of the ground truth's runner. */
 void lane_truth_dispatch(struct pool_shared *shared, struct lane *lane, int64_t now_ms);
-/* Cancels the request and kills the runner. */
+/* Cancels the request for a ground truth and kills its runner. */
 void lane_truth_drop(struct pool_shared *shared, struct lane *lane);
 /* Frees the lane's request for a ground truth. Call this after the zygote and all runners have ended. */
 void lane_truth_close(struct lane *lane);
@@ -113,11 +112,11 @@ void lane_pause_timeout(struct lane *lane);
 /* Sends the answer to a request for a ground truth to the judge. `text` is a JSON object. */
 void lane_answer_judge(struct lane *lane, const char *text);
 
-/* Keeps a copy of the judge's {"provide"} message until the provider is free. Takes ownership of `fd`, the descriptor
- * that came with the message (-1: none). */
+/* Keeps a copy of the judge's {"provide"} until the provider is free. `fd` is the descriptor that came with the message
+ * (-1: none), and is closed later. */
 void lane_provider_take(struct pool_shared *shared, struct lane *lane, const char *line, int fd);
-/* Cancels the lane's request to the provider. If the provider already works on the request, the provider is killed,
- * because it writes to memory that the judge is about to use again. */
+/* Cancels the lane's request to the provider. If the provider is working on the request, kills it, because it writes to
+ * memory that the judge is about to use again. */
 void lane_provider_drop(struct pool_shared *shared, struct lane *lane);
 
 #endif

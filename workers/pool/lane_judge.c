@@ -1,5 +1,5 @@
-/* lane_judge - starts the judge of a lane, sends messages to the judge and counts its outstanding answers. lane.c
- * handles the answers. */
+/* lane_judge - starts the judge of a lane, sends messages to it and counts the missing answers. lane.c handles the
+ * answers. */
 #include "workers/pool/lane_internal.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "workers/pool/visible_device.h"
 
 enum {
-	STALE_MS = 250, /* a judge that needs longer to finish cancelled work is replaced */
+	STALE_MS = 250, /* if a judge needs longer than this to finish cancelled work, it is replaced */
 	JUDGE_UP_MS = 120000
 };
 

@@ -1,9 +1,9 @@
 /* lane_maker - the maker of a lane: a process that runs the definition's code for inputs.
  *
- * The code is untrusted, so it is confined in the same way as references: it runs in a child of the zygote. This child
- * never runs the reference, and it is killed before the reference gets the inputs. Therefore nothing that the code
- * leaves behind, in a module or in a file, reaches the reference. A maker serves one case. While the maker works, the
- * timeout of the case applies to it. */
+ * The code is untrusted, so it runs in a child of the zygote, in the same sandbox as a reference. This child never runs
+ * the reference, and it is killed before the reference gets the inputs. Therefore the reference cannot find anything
+ * that the code leaves behind in a module or in a file. A maker serves one case. While the maker works, the timeout of
+ * the case applies to it. */
 #include "workers/pool/lane_internal.h"
 
 #include <stdlib.h>
@@ -97,7 +97,7 @@ int lane_maker_advance(struct pool_shared *shared, struct lane *lane, struct err
 	return 0;
 }
 
-/* Reports that the code failed, with the text that it printed. */
+/* Reports that the code failed, and the text that it printed. */
 static void fail(struct pool_shared *shared, struct lane *lane, const char *message, int64_t line, bool accident,
 		 bool raised)
 {
@@ -146,7 +146,7 @@ static void on_end(struct pool_shared *shared, struct lane *lane)
 
 	if ((maker->lost || (!maker->shut && process_was_killed(maker->status) && !maker->out_of_memory)) &&
 	    !lane->work->alone)
-		lane_retry_alone(shared, lane, true); /* another process killed it */
+		lane_retry_alone(shared, lane, true); /* another process killed the maker */
 	else if (maker->out_of_memory)
 		fail(shared, lane, "its processes together ran out of memory; --memory SIZE changes how much they may use", 0,
 		     true, false);

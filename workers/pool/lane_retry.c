@@ -1,5 +1,6 @@
-/* lane_retry - runs a case again if its first result does not count: if a process of the case was killed, if the case
- * lacked memory that other processes used, or if the case failed in a runner that had served another definition. */
+/* lane_retry - runs a case again if its first result does not count. This is so if a process of the case was killed, if
+ * the case lacked memory that other processes used, or if the case failed in a runner that had served another
+ * definition. */
 #include "workers/pool/lane_internal.h"
 
 #include <stdlib.h>
@@ -27,8 +28,8 @@ void lane_retry_alone(struct pool_shared *shared, struct lane *lane, bool attack
 	lane_next_case(shared, lane);
 }
 
-/* Returns whether spare runners hold GPU memory. Each spare runner on a GPU has a CUDA context, whose memory a large
- * case may need. */
+/* Returns whether the spare runners use GPU memory. On a GPU, each spare runner has a CUDA context, whose memory a
+ * large case may need. */
 bool lane_spares_hold_memory(const struct pool_shared *shared)
 {
 	return strcmp(shared->device, "cpu") != 0 && zygote_idle(&shared->runners) > 0;
@@ -45,7 +46,7 @@ static bool lacks_memory(const char *text, size_t length)
 }
 
 /* Returns whether the case failed for lack of memory while other processes of the pool used memory. Such a case is
- * retried alone, and its first verdict does not count. */
+ * retried while no other case runs, and its first verdict does not count. */
 static bool is_memory_taken_by_others(const struct pool_shared *shared, const struct lane *lane, const char *text, size_t length)
 {
 	return !lane->work->alone && (pool_shared_busy(shared, lane) || lane_spares_hold_memory(shared)) &&
@@ -62,7 +63,7 @@ static bool is_failure(const char *text, size_t length)
 	return failure;
 }
 
-/* Runs the current case and the cases after it in a new runner that serves no other definition. */
+/* Runs the current case and the cases after it in a new runner, which serves only this definition. */
 static void repeat_in_own_runner(struct pool_shared *shared, struct lane *lane)
 {
 	trace("lane", "%s %s: repeated in a runner of its own", lane->work->task.name, lane_current_job(lane)->id);

@@ -1,19 +1,19 @@
-/* lane_timeout - kills the runner or the judge of a lane when its timeout has expired. */
+/* lane_timeout - kills the runner or the judge of a lane when its time limit has passed. */
 #include "workers/pool/lane_internal.h"
 
 #include <stdint.h>
 
 #include "workers/sandbox/sandbox.h"
 
-/* Returns whether the judge or the runner of this lane may be late because a reference stopped it. References can stop
- * judges and other runners only if they can send signals to them. */
+/* Returns whether a reference may have stopped the judge or the runner of this lane. This is possible only if
+ * references can send signals to other processes of the pool. */
 static bool may_be_stopped(const struct pool_shared *shared)
 {
 	return sandbox_gap_is_open(sandbox_gap_named("signals"), shared->runners.layers);
 }
 
-/* Handles a judge that is late. Another process may have stopped the judge or used its processor time. The case
- * therefore gets another judge, and a second attempt while no other reference runs. */
+/* Handles a judge that is late. Another process may have stopped it or used its processor time. Therefore the case gets
+ * another judge, and is tried again while no other reference runs. */
 static void on_late_judge(struct pool_shared *shared, struct lane *lane, double limit)
 {
 	struct arena arena = {0};

@@ -1,4 +1,4 @@
-/* lane_truth - runs a ground truth that is Python source in the dataset, in a separate runner. This runner never sees
+/* lane_truth - runs a ground truth that is Python source in the dataset, in a runner of its own. This runner never sees
  * the reference or its outputs, and shares no memory with the reference's runner. The runner is kept until the lane's
  * work ends or another ground truth is requested. While this runner works, the timeout of the case is paused, and a
  * timeout of the same length applies to the runner. */
@@ -76,7 +76,7 @@ static void answer_failed(struct lane *lane, const char *message, bool accident)
 	buf_free(&text);
 }
 
-/* Reports that the runner failed, and kills it. */
+/* Reports that the runner of the ground truth failed, and kills it. */
 static void fail(struct pool_shared *shared, struct lane *lane, const char *what, bool accident)
 {
 	struct arena arena = {0};
@@ -161,7 +161,7 @@ void lane_truth_dispatch(struct pool_shared *shared, struct lane *lane, int64_t 
 		if (event == CHILD_LINE && is_asked(lane))
 			on_line(shared, lane, line, length);
 		else if (event == CHILD_LINE || (event == CHILD_BABBLES && !is_asked(lane)))
-			drop_child(shared, lane); /* the runner sent something although no request is open */
+			drop_child(shared, lane); /* drops the runner, because it sent something without a request */
 		else if (event == CHILD_BABBLES)
 			fail(shared, lane, "sent an unterminated line instead of an answer", true);
 		else if (event == CHILD_ENDED)
@@ -186,7 +186,8 @@ void lane_truth_take(struct pool_shared *shared, struct lane *lane, const char *
 {
 	static const char run[] = ",\"run\":{";
 	const struct json_text text = {"judge", line, strlen(line), 1};
-	const char *from = strstr(line, run); /* a name cannot contain this text, because its quotes would be escaped */
+	const char *from = strstr(line, run); /* this text cannot be a part of a name, because the quotes of a name are
+					       * escaped */
 	cJSON *message = json_parse(&text, NULL);
 	const struct truth_program *program = program_named(&lane->work->task, json_text_of(message, "truth"));
 	struct buf copy = {0};
@@ -201,7 +202,8 @@ void lane_truth_take(struct pool_shared *shared, struct lane *lane, const char *
 	}
 	if (program != lane->truth.program)
 		drop_child(shared, lane);
-	buf_printf(&copy, "{%s", from + 1); /* copies the JSON text, because parsing it would lose digits of the seed */
+	buf_printf(&copy, "{%s", from + 1); /* copies the JSON text as it is, because parsing would lose digits of the
+					     * seed */
 	lane->truth.program = program;
 	lane->truth.run = copy.data;
 	if (lane->truth.child != NULL) {
@@ -210,8 +212,8 @@ void lane_truth_take(struct pool_shared *shared, struct lane *lane, const char *
 	}
 }
 
-/* Returns the time by which a ground truth must be loaded. If the ground truth must be compiled, this may take longer
- * than a case. */
+/* Returns the time by which a ground truth must be loaded. A ground truth that must be compiled gets more time than a
+ * case. */
 static int64_t load_deadline(const struct pool_shared *shared, const struct truth_program *program)
 {
 	enum { COMPILE_MS = 600000 };

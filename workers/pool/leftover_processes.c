@@ -10,8 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Reads parent, process group and session of a process from /proc/PID/stat: "PID (name) state ppid pgrp session …". The
- * name may contain any character, even parentheses, so the fields are read after the last ')'. */
+/* Reads the parent, the process group and the session of a process from /proc/PID/stat, which has the form "PID (name)
+ * state ppid pgrp session …". The name may contain any character, even parentheses, so the fields are read after the
+ * last ')'. */
 static bool relations_of(const char *pid, pid_t *parent, pid_t *group, pid_t *session)
 {
 	char path[64], text[1024];

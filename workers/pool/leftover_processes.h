@@ -2,13 +2,11 @@
 #ifndef REFTEST_WORKERS_POOL_LEFTOVER_PROCESSES_H
 #define REFTEST_WORKERS_POOL_LEFTOVER_PROCESSES_H
 
-/* Kills and reaps leftover processes, and returns how many leftover processes it found. The caller must repeat the call
- * until the result is 0. When a child of this process (the zygote, for example) dies, the processes that it started are
- * leftover processes. The kernel makes the leftover processes children of this process, which must be a subreaper. A
- * child in another session than this process is a leftover process. A child is also a leftover process if it neither
- * leads its process group nor is in the group of this process. A child that this program started is no leftover
- * process: it is in the session of this program, and it is in the process group of this program or leads another group.
- * (The zygote itself is the child of the leader of its group.) */
+/* Kills and reaps leftover processes. Returns how many it found; the caller must repeat the call until the result is 0.
+ * If a child of this process dies (such as the zygote), the processes that it started become children of this process,
+ * which must be a subreaper. These are leftover processes. A child of this process is a leftover process if it is in
+ * another session, or if it neither leads its process group nor is in the group of this process. This never holds for a
+ * child that this program started itself. (The zygote is a child of the leader of its group.) */
 int leftover_processes_kill(void);
 
 #endif

@@ -34,8 +34,8 @@ static bool executable_file(const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Makes the path absolute but does not resolve links, because Python finds its virtual environment by the path with
- * which it was started. */
+/* Makes the path absolute. Does not resolve links, because Python finds its virtual environment by the path with which
+ * it is started. */
 static int absolute(const char *path, char *out, size_t size)
 {
 	char directory[4096];
@@ -70,7 +70,8 @@ static int on_path(const char *name, char *out, size_t size)
 	return -1;
 }
 
-/* If the user named an interpreter, it must exist, because a fallback would silently run another interpreter. */
+/* Checks the interpreter that the user named. If it does not exist, this is an error, because another interpreter must
+ * not be used silently. */
 static int named_python(const char *name, const char *by, char *out, size_t size, struct err *err)
 {
 	if (strchr(name, '/') != NULL ? absolute(name, out, size) == 0 : on_path(name, out, size) == 0)
@@ -106,7 +107,7 @@ static bool environment_has_torch(const char *folder)
 }
 
 /* Finds the interpreter of the virtual environment into which pip installed this program, if the environment also has
- * torch. An environment that has this program but not torch, as pipx makes it, is not used. */
+ * torch. An environment without torch, such as pipx makes for this program, is not used. */
 static int in_own_environment(const char *binary, char *out, size_t size)
 {
 	char path[4096 + 32];
@@ -169,8 +170,8 @@ bool machine_installed(void)
 	return true;
 }
 
-/* Writes the path of a Python file of this program. Returns 1 if the user named the file, and 0 if it was found beside
- * the program. */
+/* Writes the path of a Python file of this program to `out`. Returns 1 if the user named the file, and 0 if the file
+ * was found beside the program. */
 static int find_script(const char *name, const char *variable, char *out, size_t size, struct err *err)
 {
 	static const char *const places[] = {"../python", "../../python", "../lib/reftest"};
@@ -208,7 +209,7 @@ int machine_script(const char *name, const char *variable, char *out, size_t siz
 
 /* ---- the interpreter's torch ---- */
 
-/* Reads a pipe until its end. Returns -1 if more than about `most` bytes came, or if no byte came for ASK_MS
+/* Reads a pipe until its end. Returns -1 if there are more than about `most` bytes, or if no byte arrives for ASK_MS
  * milliseconds. */
 static int read_answer(int fd, size_t most, struct buf *out)
 {
@@ -256,8 +257,8 @@ int machine_ask_python(const char *python, const char *const words[], char *cons
 	return rc;
 }
 
-/* Finds a line `name = 'value'` (optionally with a type annotation) in Python source and returns the value. Returns
- * NULL if the value is None or if there is no such line. */
+/* Finds a line `name = 'value'`, possibly with a type annotation, in Python source code. Returns the value, or NULL if
+ * the value is None or there is no such line. */
 static const char *assigned(const char *text, const char *name, struct arena *arena)
 {
 	size_t length = strlen(name);
@@ -278,12 +279,12 @@ static const char *assigned(const char *text, const char *name, struct arena *ar
 	return NULL;
 }
 
-/* A Python script that finds torch without importing it. The script must find packages in the same way as the runner
- * (find_packages in runner.py), so it does not search the working directory. The script prints the Python version,
- * torch's directory, and the proof that machine_torch_holds checks. The proof contains the path of the running
- * interpreter (a launcher has another path). The proof also contains the inode and the mtime of each directory in which
- * the script searches, and of each file that adds such directories. The script reads inodes and mtimes before the
- * search, because it would otherwise miss a change during the search. */
+/* A Python script that finds torch without importing it. It must find packages in the same way as the runner
+ * (find_packages in runner.py), so it does not search the working directory. It prints the Python version, torch's
+ * directory, and the proof that machine_torch_holds checks. The proof has the path of the running interpreter, which
+ * differs from the path of a launcher. It also has the inode and the mtime of each directory in which the script
+ * searches, and of each file that adds such directories. The script reads inodes and mtimes before the search, because
+ * it would otherwise miss a change during the search. */
 static const char where_is_torch[] =
     "import importlib.util as u, os, site, sys\n"
     "site.execsitecustomize = site.execusercustomize = lambda: None\n"
@@ -303,7 +304,7 @@ static const char where_is_torch[] =
     "print(os.path.realpath('/proc/self/exe'))\n"
     "print('\\n'.join(stamps))\n";
 
-/* Returns the next line of `*text` and advances `*text` past that line. Returns NULL if there is no further line. */
+/* Returns the next line of `*text`, and moves `*text` behind this line. Returns NULL if there is no further line. */
 static char *next_line(char **text)
 {
 	char *line = *text, *end = line == NULL ? NULL : strchr(line, '\n');
@@ -351,8 +352,9 @@ leave:
 	return rc;
 }
 
-/* Returns whether `python` is the interpreter itself, and not a launcher. A launcher (a script of pyenv or conda, a
- * link to mise) chooses an interpreter at each start, so its path does not identify the interpreter. */
+/* Returns whether `python` is the interpreter itself, and not a launcher. A launcher, such as a script of pyenv or
+ * conda or a link to mise, chooses an interpreter at each start. Therefore its path does not identify the
+ * interpreter. */
 static bool is_program(const char *python, const char *program)
 {
 	char *real = realpath(python, NULL);
@@ -486,7 +488,7 @@ bool machine_providers_hold(const char *python, const char *answer)
 
 /* ---- devices and cores ---- */
 
-/* Counts the names in a directory that consist of `prefix` and digits. */
+/* Counts the names in a directory that consist of `prefix` and a number. */
 static int count_numbered(const char *folder, const char *prefix)
 {
 	DIR *directory = opendir(folder);
@@ -515,7 +517,7 @@ static void append_file(struct buf *out, const char *path)
 	buf_free(&text);
 }
 
-/* The version is in the first line: its first word that consists of digits and dots. */
+/* The version is the first word of the first line that consists of digits and dots. */
 bool machine_driver_version(const char *text, char *out, size_t size)
 {
 	const char *end = text + strcspn(text, "\n");
@@ -546,7 +548,7 @@ const char *machine_driver(struct arena *arena)
 	return found ? arena_string(arena, version) : NULL;
 }
 
-/* Appends the driver's information file of each GPU, which contains the model, the UUID and the bus address. */
+/* Appends the driver's information about each GPU, which includes the model, the UUID and the bus address. */
 static void append_gpus(struct buf *out)
 {
 	static const char folder[] = "/proc/driver/nvidia/gpus";
@@ -564,8 +566,8 @@ static void append_gpus(struct buf *out)
 	free(entries);
 }
 
-/* Returns how many of `count` GPUs are visible to CUDA. CUDA_VISIBLE_DEVICES hides all GPUs that it does not name; if
- * it is empty or -1, it hides all GPUs. */
+/* Returns how many of `count` GPUs are visible to CUDA. If CUDA_VISIBLE_DEVICES is set, only the GPUs that it names are
+ * visible. If it is empty or -1, no GPU is visible. */
 static int visible(int count)
 {
 	const char *list = getenv("CUDA_VISIBLE_DEVICES");
@@ -594,7 +596,7 @@ int machine_gpus(struct arena *arena, const char **key)
 	return count;
 }
 
-/* Returns the container's CPU quota in cores, rounded up, or 0 if there is no quota. */
+/* Returns the CPU quota of the container in cores, rounded up, or 0 if there is no quota. */
 static int quota_cores(void)
 {
 	struct buf text = {0};

@@ -5,14 +5,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Returns how many bytes a reference may use. This number does not include the tensors in shared memory, nor the memory
+/* Returns how many bytes a reference may use. The tensors in shared memory do not count, and neither does the memory
  * that the process uses before it loads the reference. `given` is the value of --memory. If it is 0, the result is the
  * default for a definition whose largest case has tensors of `tensor_bytes` bytes. The sandbox
  * (workers/sandbox/sandbox.h) lowers the limit further if this machine has less memory available. */
 int64_t memory_limit(int64_t given, int64_t tensor_bytes);
 
-/* Returns whether holes in malloc's heap are small in relation to the limit `memory`. With the default limit, the
- * result is always true. */
+/* Returns whether holes in malloc's heap are small in relation to the limit `memory`. This is always so with the
+ * default limit. */
 bool memory_limit_has_room(int64_t memory);
 
 #endif

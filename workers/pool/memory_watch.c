@@ -10,8 +10,8 @@
 
 enum { STATUS_SIZE = 4096 };
 
-/* The fields of a file in /proc/PID that are added up. Each key begins with a newline. Therefore the name of the
- * process, which is also in the file, cannot be taken for a key: the kernel writes the name without a newline. */
+/* The fields of a file in /proc/PID that are added up. Each key begins with a newline, so that a key is not found in
+ * the name of the process, which is also in the file and has no newline. */
 struct sum_of {
 	const char *file;
 	const char *keys[3];
@@ -20,7 +20,7 @@ struct sum_of {
 static const struct sum_of whole_pages = {"status", {"\nRssAnon:", "\nVmSwap:", "\nVmPTE:"}};
 static const struct sum_of parts_of_pages = {"smaps_rollup", {"\nPss_Anon:", "\nSwapPss:", NULL}};
 
-/* Returns the bytes that the text states after `key`, or 0. */
+/* Returns the number of bytes that the text has after `key`, or 0. */
 static int64_t field_bytes(const char *text, const char *key)
 {
 	const char *at = strstr(text, key);
@@ -28,7 +28,8 @@ static int64_t field_bytes(const char *text, const char *key)
 	return at == NULL ? 0 : (int64_t)strtoll(at + strlen(key), NULL, 10) << 10;
 }
 
-/* Returns the sum for one process; -1 if the file cannot be read, because the process has ended or hides it. */
+/* Returns the sum of these fields for one process. Returns -1 if the file cannot be read, because the process has ended
+ * or the file is hidden. */
 static int64_t sum_of(int proc, const char *pid, const struct sum_of *what)
 {
 	char path[64], text[STATUS_SIZE];

@@ -1,21 +1,21 @@
 /* memory_watch - measures how much memory all processes of a runner use together. The kernel limits the memory of each
  * process, but a runner can start many processes. If no control group limits the memory of these processes together,
- * the code that manages the zygote computes the sum repeatedly, and ends a runner that uses too much. The sum is
- * complete only if the layers that sandbox_with_sum requires hold, because these layers prevent a reference from using
- * memory that belongs to no process. */
+ * the code that manages the zygote repeatedly computes the sum, and ends a runner that uses too much. The sum is
+ * complete only if the sandbox has the layers that sandbox_with_sum requires, because these layers prevent a reference
+ * from using memory that belongs to no process. */
 #ifndef REFTEST_WORKERS_POOL_MEMORY_WATCH_H
 #define REFTEST_WORKERS_POOL_MEMORY_WATCH_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { MEMORY_WATCH_MS = 50 }; /* time between two sums */
+enum { MEMORY_WATCH_MS = 50 }; /* the interval between two sums */
 
 /* Returns the bytes of memory, page tables and swap space of the processes in a PID namespace, whose /proc is the
- * directory `proc`. The first process of the namespace is left out, because it does not belong to the reference. Pages
- * that a process shares with its parent count for both processes. If `exact` is true, only the share of each process in
- * such pages counts; if this share cannot be read, the whole pages count. An exact sum takes about a millisecond per
- * process. Returns -1 if the directory cannot be read. */
+ * directory `proc`. Leaves out the first process of the namespace, because it does not belong to the reference. A page
+ * that several processes share counts once for each of them. If `exact` is true, only the share of each process counts,
+ * unless the share cannot be read. An exact sum takes about a millisecond per process. Returns -1 if the directory
+ * cannot be read. */
 int64_t memory_watch_sum(int proc, bool exact);
 
 #endif

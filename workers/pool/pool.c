@@ -1,10 +1,10 @@
-/* pool - assigns tasks to idle lanes (a lane is a judge and its runner) and returns their verdicts.
+/* pool - assigns tasks to idle lanes and returns the verdicts. A lane is a judge and its runner.
  *
- * Tasks wait in a queue, the longest first, until a lane is idle. A lane that stays idle takes cases of another lane. A
- * case to be retried waits in a second queue until all lanes are idle. The zygote starts as many runners as the waiting
- * lanes and tasks need. pool_next adds the versions of torch and CUDA, the time and the duration to each verdict.
- * worth_keeping decides whether a verdict may be stored. A verdict about a transient failure may not be stored. If you
- * add a reason that means a transient failure, add it to reason_is_transient in dataset/verdict.c.
+ * Tasks wait in a queue, the longest first, until a lane is idle. A lane that stays idle takes cases from another lane.
+ * A case that must be retried waits in a second queue until all lanes are idle. The zygote starts as many runners as
+ * the waiting lanes and tasks need. pool_next adds the versions of torch and CUDA, the time and the duration to each
+ * verdict. worth_keeping decides whether a verdict may be stored. A verdict about a transient failure must not be
+ * stored. If you add a reason for a transient failure, also add it to reason_is_transient in dataset/verdict.c.
  *
  * All descriptors are in one epoll, which only signals that there is work. pool_dispatch then checks every lane,
  * because there are few lanes. It does not ask which descriptor was ready, so a stale event does no harm. */
@@ -28,16 +28,17 @@
 struct pool {
 	struct pool_shared shared;
 	char *python, *root, *required;
-	char *driver;            /* version of the GPU driver; NULL: on a CPU, or unknown */
-	bool warm;               /* pool_warm */
-	int spares;              /* number of spare runners that a warm pool keeps ready */
-	int wake, timer;         /* eventfd, timerfd */
+	char *driver;            /* the version of the GPU driver; NULL: the device is the CPU, or the version is
+				  * unknown */
+	bool warm;               /* pool_warm was called */
+	int spares;              /* the number of spare runners that a warm pool keeps ready */
+	int wake, timer;         /* an eventfd and a timerfd */
 	struct pool_guard guard;
 	bool guarded;
 	struct isolation_reader reader;
-	bool own;                /* every definition gets a separate runner */
+	bool own;                /* every definition gets a runner of its own */
 	struct queue queue;
-	int pending;             /* number of submitted cases whose results pool_next has not returned yet */
+	int pending;             /* the number of submitted cases whose results pool_next has not returned yet */
 };
 
 /* ---- opening ---- */
@@ -154,8 +155,8 @@ struct pool *pool_open(const struct pool_options *options, struct err *err)
 	lay_out(pool, options);
 	if (open_loop(pool, err) != 0 ||
 	    zygote_open(&shared->runners, pool->python, shared->device, pool->root,
-			3 * shared->lane_count + pool->spares, /* three runners for each lane: for a reference, for a
-								* maker of inputs, and for a ground truth */
+			3 * shared->lane_count + pool->spares, /* three runners for each lane: one for the reference,
+								 * one for a maker of inputs, one for a ground truth */
 			shared->threads, shared->epoll, err) != 0) {
 		free_pool(pool);
 		return NULL;
@@ -176,7 +177,7 @@ static void wake(struct pool *pool)
 	const uint64_t one = 1;
 
 	if (write(pool->wake, &one, sizeof one) < 0)
-		return; /* the eventfd's counter is full, so the eventfd is readable already */
+		return; /* the counter of the eventfd is at its maximum, so the eventfd is already readable */
 }
 
 void pool_warm(struct pool *pool)
@@ -214,7 +215,7 @@ static void arm_timer(struct pool *pool)
 	deadline = pool->reader.deadline_ms < deadline ? pool->reader.deadline_ms : deadline;
 	if (deadline != INT64_MAX) {
 		spec.it_value.tv_sec = deadline / 1000;
-		spec.it_value.tv_nsec = deadline % 1000 * 1000000 + 1; /* adds 1, because a value of 0 disarms the
+		spec.it_value.tv_nsec = deadline % 1000 * 1000000 + 1; /* adds 1, because the value 0 would disarm the
 								        * timer */
 	}
 	timerfd_settime(pool->timer, TFD_TIMER_ABSTIME, &spec, NULL);
@@ -230,8 +231,8 @@ static bool any_alone(const struct pool *pool)
 	return false;
 }
 
-/* Returns an idle lane, if possible one whose judge is running and has finished its cancelled work; NULL: none is
- * idle. */
+/* Returns an idle lane, if possible one with a running judge that has finished its cancelled work. Returns NULL if no
+ * lane is idle. */
 static struct lane *idle_lane(struct pool *pool)
 {
 	struct lane *any = NULL;
@@ -249,14 +250,14 @@ static struct lane *idle_lane(struct pool *pool)
 	return any;
 }
 
-/* A lane gives cases to an idle lane only if its own remaining work takes at least this many seconds, because the idle
- * lane needs another runner for these cases. On a GPU the limit is higher, because the other runner needs a CUDA
- * context. */
+/* A busy lane gives cases to an idle lane only if the remaining work of the busy lane takes at least this many seconds.
+ * The reason is that the idle lane needs a runner of its own for these cases. On a GPU the limit is higher, because
+ * this runner must create a CUDA context. */
 #define SEPARATE_CPU_S 0.2
 #define SEPARATE_GPU_S 1.0
 
-/* Returns the task from which an idle lane can take cases. If there are several such tasks, returns the one with the
- * longest remaining time. Returns NULL if there is none. */
+/* Returns the task with the longest remaining time from which an idle lane can take cases. Returns NULL if there is no
+ * such task. */
 static struct queued *separable_work(const struct pool *pool)
 {
 	double most = strcmp(pool->shared.device, "cpu") == 0 ? SEPARATE_CPU_S : SEPARATE_GPU_S;
@@ -277,7 +278,7 @@ static struct queued *separable_work(const struct pool *pool)
 }
 
 /* Takes cases from the lane with the most remaining work. Returns NULL if there is no such lane, or if it is not known
- * yet whether the cases of this lane may run on another lane. */
+ * yet whether another lane may run these cases. */
 static struct queued *separate(const struct pool *pool)
 {
 	struct queued *longest = separable_work(pool), *part;
@@ -306,15 +307,15 @@ static void hand_out(struct pool *pool)
 	}
 }
 
-/* Returns whether spare runners may be started now. On the CPU no spare runner is started during a run, because it
- * would take CPU time from the reference. On a GPU, if few spare runners are left, new ones are started even during a
- * run. The driver creates only a few contexts per second. Without spare runners, a user who saves many files in a short
- * time would wait for a context after each file. */
+/* Returns whether spare runners may be started now. On the CPU, no spare runner is started while a case runs or waits,
+ * because it would take CPU time from the reference. On a GPU, new spare runners are started even during a run if few
+ * are left. The reason is that the driver creates only a few CUDA contexts per second: without spare runners, a user
+ * who saves many files in a short time would wait for a context after each file. */
 static bool may_refill(const struct pool *pool, int waiting, int working)
 {
 	if (!pool->warm || any_alone(pool) ||
-	    queue_length(&pool->shared.alone) > 0) /* a case that must run alone needs the memory that spare runners
-						    * would use */
+	    queue_length(&pool->shared.alone) > 0) /* spare runners would use the memory that a case needs which must
+						    * run alone */
 		return false;
 	if (strcmp(pool->shared.device, "cpu") == 0)
 		return waiting == 0 && working == 0;
@@ -330,10 +331,10 @@ static void demand_for(struct runner_demand *demand, const struct queued *work)
 		demand->any++;
 }
 
-/* Adds the runners that the queued tasks need, for at most as many tasks as there are lanes. While a case runs alone, no
- * queued task gets a lane, so none needs a runner: such a runner would be killed at once (has_room in lane.c). `released` is the number
- * of working lanes whose runners will later be free for other tasks. On a GPU, tasks that may share a runner wait for
- * these runners, except one of them, because creating a context takes long. On the CPU, such tasks get new runners,
+/* Adds the runners that the queued tasks need, but only for as many tasks as there are lanes. While a case runs alone, no
+ * queued task gets a lane, so it needs no runner: has_room in lane.c would kill this runner at once. `released` is the
+ * number of working lanes whose runners other tasks can use later. On a GPU, tasks that may share a runner wait for all
+ * but one of these runners, because it takes long to create a CUDA context. On the CPU, such tasks get new runners,
  * because it is faster to fork a runner than to remove a reference from a runner. */
 static void demand_of_queue(const struct pool *pool, int released, struct runner_demand *demand)
 {
@@ -350,9 +351,9 @@ static void demand_of_queue(const struct pool *pool, int released, struct runner
 	demand->any += queued.any;
 }
 
-/* Returns how many spare runners are needed: one for each waiting lane and queued task, but at most one per lane. A
- * warm pool keeps a fixed number of spare runners ready. If this fixed number is larger than the number of runners that
- * are needed, and if spare runners may be started now, returns the fixed number. */
+/* Returns how many spare runners are needed: one for each waiting lane and each queued task, but at most one for each
+ * lane. If a warm pool must keep more spare runners ready, and if spare runners may be started now, returns that
+ * number. */
 static struct runner_demand spares_wanted(const struct pool *pool)
 {
 	int working = 0, released = 0, most = pool->shared.lane_count;
@@ -384,8 +385,8 @@ static bool asks(const struct queued *work, int64_t number)
 	return work != NULL && work->question == number && (number != 0 || work->isolation == ISOLATION_UNKNOWN);
 }
 
-/* Returns the task about which the reader was asked in question number `number`. If `number` is 0, returns the next
- * task whose isolation is unknown. */
+/* Returns the task to which question `number` of the reader belongs. If `number` is 0, returns the next task whose
+ * isolation is unknown. */
 static struct queued *task_of_question(struct pool *pool, int64_t number)
 {
 	for (int i = 0; i < pool->shared.lane_count; i++)
@@ -397,8 +398,8 @@ static struct queued *task_of_question(struct pool *pool, int64_t number)
 	return NULL;
 }
 
-/* Returns a task from which an idle lane could take cases if the reader allows it. Returns NULL if there is no such
- * task, or if the reader has already been asked about the task. */
+/* Returns a task from which an idle lane could take cases if the reader allows this. Returns NULL if there is none, or
+ * if the reader has already been asked about it. */
 static struct queued *task_to_separate(struct pool *pool)
 {
 	struct queued *work = idle_lane(pool) == NULL ? NULL : separable_work(pool);
@@ -406,8 +407,7 @@ static struct queued *task_to_separate(struct pool *pool)
 	return work != NULL && work->separable == SEPARABLE_UNKNOWN && work->question == 0 ? work : NULL;
 }
 
-/* Takes the reader's answers, and asks about the next task. Ignores an answer about a task that was cancelled
- * meanwhile. */
+/* Takes the reader's answers, and asks about the next task. Ignores an answer about a task that has been cancelled. */
 static int read_texts(struct pool *pool, int64_t now_ms, struct err *err)
 {
 	struct isolation_answer answer;
@@ -425,7 +425,7 @@ static int read_texts(struct pool *pool, int64_t now_ms, struct err *err)
 	return work == NULL ? 0 : isolation_ask(&pool->reader, &pool->shared.runners, work, err);
 }
 
-/* Ends the processes that only a run over several definitions needs. */
+/* Ends the processes that are needed only if a run has several definitions. */
 static void end_shared_runners(struct pool *pool)
 {
 	if (pool->pending > 0 || pool_shared_busy(&pool->shared, NULL))

@@ -32,8 +32,8 @@ static int set_attributes(posix_spawnattr_t *attributes)
 	return 0;
 }
 
-/* Copies `fds` to high descriptor numbers, because a later dup2 could otherwise overwrite a descriptor that is still
- * needed. A descriptor of -1 becomes /dev/null. */
+/* Copies `fds` to high descriptor numbers. Otherwise a later dup2 could overwrite a descriptor that is still needed. A
+ * descriptor of -1 becomes /dev/null. */
 static int copy_fds(const int *fds, int count, int *copies, struct err *err)
 {
 	for (int i = 0; i < count; i++) {
@@ -64,7 +64,8 @@ static int spawn(struct process *process, const char *path, char *const argv[], 
 	for (int i = 0; i < count; i++)
 		if ((rc = posix_spawn_file_actions_adddup2(&actions, copies[i], i)) != 0)
 			goto leave;
-	/* Workers must not get descriptors that this program inherited, for example from the user's shell. */
+	/* Closes all other descriptors, because workers must not get those that this program inherited, for example
+	 * from the user's shell. */
 	if ((rc = posix_spawn_file_actions_addclosefrom_np(&actions, count)) != 0)
 		goto leave;
 	rc = posix_spawn(&process->pid, path, &actions, &attributes, argv, envp);
@@ -95,12 +96,12 @@ int process_start(struct process *process, const char *path, char *const argv[],
 	return rc;
 }
 
-/* Only programs with the leak sanitizer have this function. `_exit` skips the check for leaks, so a forked process
- * calls this function before `_exit`. */
+/* Only programs with the leak sanitizer have this function. A forked process calls it before `_exit`, because `_exit`
+ * does not check for leaks. */
 void __lsan_do_leak_check(void) __attribute__((weak));
 
-/* Resets ignored signals to their default, because a forked process would otherwise ignore the same signals. Leaves
- * signal handlers as they are: this program has none, and the handlers of a sanitizer must stay. */
+/* Resets ignored signals to their defaults, because a forked process inherits them. Leaves signal handlers as they are,
+ * because this program has none, and those of a sanitizer must stay. */
 static void heed_signals(void)
 {
 	struct sigaction now;
@@ -113,7 +114,7 @@ static void heed_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Gives a forked process the same state as a process that process_start starts. Returns false if this fails. */
+/* Gives a forked process the state that process_start gives to a process. Returns false if this fails. */
 static bool become_worker(const char *name, pid_t parent, const int *copies, int count)
 {
 	setpgid(0, 0);
@@ -146,7 +147,8 @@ int process_fork(struct process *process, const char *name, int (*run)(void *con
 	*process = (struct process){0, -1};
 	memset(copies, -1, sizeof copies);
 	if (fd_count <= FDS_MAX && copy_fds(fds, fd_count, copies, err) == 0) {
-		fflush(NULL); /* otherwise a worker that exits would write the buffered output a second time */
+		fflush(NULL); /* writes the buffered output now, because an exiting worker would otherwise write it a
+			       * second time */
 		pid = fork();
 		rc = pid < 0 ? err_errno(err, "cannot fork a process for %s", name) : 0;
 	}
@@ -160,7 +162,7 @@ int process_fork(struct process *process, const char *name, int (*run)(void *con
 			close(copies[i]);
 	if (rc != 0)
 		return rc;
-	setpgid(pid, pid); /* parent and child both do this, because either may run first */
+	setpgid(pid, pid); /* parent and child both do this, because it is not known which of them runs first */
 	process->pid = pid;
 	process->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	return 0;

@@ -20,15 +20,14 @@
 extern char **environ;
 
 enum {
-	UP_MS = 300000, /* time limit to import torch and create the CUDA context */
+	UP_MS = 300000, /* the time in which the process must import torch and create the CUDA context */
 	FAILURES_MAX = 2,
-	/* If a library has ended the process this many times for an op family, the library is not used for that family
-	 * again. */
+	/* A library may end the process this many times for an op family. Then it is not used for this family again. */
 	ENDS_MAX = 2,
-	ALLOW_MAX_S = 7200, /* limit in seconds for the extra time of one preparation (an import, a compilation) */
-	SAID = 16 << 10,    /* the most bytes of the process's output that are kept */
+	ALLOW_MAX_S = 7200, /* the most extra time in seconds for one preparation (an import, a compilation) */
+	SAID = 16 << 10,    /* how many bytes of the process's output are kept */
 	SAID_SHOWN = 1500,
-	DOING_SHOWN = 300, /* limit in bytes for the name of a preparation in messages */
+	DOING_SHOWN = 300, /* how many bytes of the name of a preparation a message shows */
 	PIPE_READS = 32
 };
 
@@ -180,7 +179,7 @@ static int64_t after(double seconds)
 	return seconds > 0 && seconds < 1e9 ? clock_ms() + (int64_t)(seconds * 1000) : INT64_MAX;
 }
 
-/* Returns the entry for the library and op family of a request; the first request for a pair adds the entry. */
+/* Returns the entry for the library and the op family of a request. The first request for a pair adds its entry. */
 static struct provider_pair *pair_of(struct provider *provider, const char *text, size_t length)
 {
 	const struct json_text request = {"a request", text, length, 1};
@@ -222,14 +221,14 @@ void provider_ask(struct provider *provider, const char *text, size_t length, in
 	provider->asked = pair_of(provider, text, length);
 	buf_clear(&provider->doing);
 	if (provider_answers_now(provider))
-		return; /* provider_answer then returns {"failed"} with the reason */
+		return; /* sends nothing, because provider_answer returns {"failed"} with the reason */
 	channel_send(&provider->channel, text, length, &fd, fd >= 0 ? 1 : 0);
 	provider->deadline_ms = after(provider->timeout_s);
 }
 
 /* ---- answers ---- */
 
-/* Builds the answer {"failed", "accident"}, which replaces an answer of the provider that is missing or invalid. */
+/* Builds the answer {"failed", "accident"}, which is used if the answer of the provider is missing or invalid. */
 static const char *answer_failed(struct provider *provider, const char *message)
 {
 	buf_clear(&provider->answer);
@@ -240,7 +239,7 @@ static const char *answer_failed(struct provider *provider, const char *message)
 	return provider->answer.data;
 }
 
-/* Appends the last text that the process printed to `sentence`, which says how the process ended. */
+/* Returns `sentence`, which says how the process ended, followed by the last text that the process printed. */
 static const char *with_said(struct provider *provider, const char *sentence, struct arena *arena)
 {
 	size_t shown = provider->said.length < SAID_SHOWN ? provider->said.length : SAID_SHOWN;
@@ -254,8 +253,8 @@ static const char *with_said(struct provider *provider, const char *sentence, st
 			    provider->said.data + provider->said.length - shown);
 }
 
-/* Called after the process has ended or timed out; a process that timed out is killed. If a request is open, returns
- * a {"failed"} answer to it, else NULL. */
+/* Call this when the process has ended or timed out. Kills a process that timed out. If there is an open request,
+ * returns the answer {"failed"}, else NULL. */
 static const char *on_end(struct provider *provider, const char *sentence)
 {
 	struct arena arena = {0};
@@ -276,8 +275,8 @@ static const char *on_end(struct provider *provider, const char *sentence)
 	return answer;
 }
 
-/* Handles the provider's message that a preparation begins or ends. If the message has "tell", the user sees the name
- * of the preparation. */
+/* Handles the message that a preparation begins or ends. If the message has "tell", shows the name of the preparation
+ * to the user. */
 static void on_doing(struct provider *provider, const cJSON *message)
 {
 	const char *doing = json_text_of(message, "doing");
@@ -296,8 +295,8 @@ static void on_doing(struct provider *provider, const cJSON *message)
 		provider->deadline_ms = after(provider->timeout_s + seconds);
 }
 
-/* Writes "the provider did not answer within 30 s", or "the provider did not answer within 630 s, of which 600 s
- * were allowed for this preparation: flashinfer compiles page". */
+/* Appends a text such as "the provider did not answer within 30 s", or "the provider did not answer within 630 s, of
+ * which 600 s were allowed for this preparation: flashinfer compiles page". */
 static void say_late(const struct provider *provider, struct buf *out)
 {
 	bool prepares = provider->up && provider->doing.length > 0;
@@ -309,7 +308,7 @@ static void say_late(const struct provider *provider, struct buf *out)
 			   provider->doing.data);
 }
 
-/* Handles one line from the provider. Returns the answer in the line, or NULL if the line is another message. */
+/* Handles one line from the provider. If the line is an answer, returns the answer, else NULL. */
 static const char *on_line(struct provider *provider, const char *line, size_t length)
 {
 	const struct json_text text = {"provider", line, length, 1};
@@ -326,7 +325,7 @@ static const char *on_line(struct provider *provider, const char *line, size_t l
 		const char *why = json_text_of(message, "refused");
 
 		refuse(provider, why == NULL ? "invalid message from the provider" : why);
-	} else if (provider->busy && !cJSON_IsObject(message)) { /* the judge accepts only objects */
+	} else if (provider->busy && !cJSON_IsObject(message)) { /* the judge accepts only an object as an answer */
 		provider->deadline_ms = INT64_MAX;
 		answer = answer_failed(provider, "the provider's answer is not a JSON object");
 	} else if (provider->busy) {
@@ -335,7 +334,8 @@ static const char *on_line(struct provider *provider, const char *line, size_t l
 		provider->busy = false;
 		provider->deadline_ms = INT64_MAX;
 		answer = provider->answer.data;
-		if (cJSON_IsTrue(json_member(message, "fatal"))) { /* the next request starts a new process */
+		if (cJSON_IsTrue(json_member(message, "fatal"))) { /* ends the process; the next request starts a new
+								    * one */
 			provider->asked->ends++;
 			end_process(provider);
 		}

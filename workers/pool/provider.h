@@ -1,15 +1,14 @@
 /* provider - the process that computes ground truths with external libraries: python/provider.py.
  *
  * One provider process serves all lanes of a device (a lane is a judge and its runner). The process is started for the
- * first case that needs it and keeps running. Because the process keeps running, libraries are imported and kernels are
- * compiled only once. A provider answers one request at a time. If the process has ended twice while a library computed
- * one op family, that library is not used for this family again. Therefore a kernel that hangs costs two timeouts, and
- * not one per case. Every request gets exactly one answer. If the process dies, hangs or does not start, the answer is
- * {"failed"} with a message.
+ * first case that needs it, and keeps running, so that libraries are imported and kernels are compiled only once. It
+ * answers one request at a time. If the process ends twice while the same library computes the same op family, the
+ * library is not used for this family again. Therefore a kernel that hangs costs two timeouts, and not one timeout per
+ * case. Every request gets exactly one answer. If the process dies, hangs or does not start, the answer is {"failed"}
+ * with a message.
  *
- * A process that was just exec'd is not protected yet: all processes of the same user can change its memory. Therefore
- * the pool calls provider_start_no_more as soon as a reference that could change the memory of a new provider may have
- * run. */
+ * A process is not protected right after exec: all processes of the same user can change its memory. Therefore the pool
+ * calls provider_start_no_more as soon as a reference that could change the memory of a new provider may have run. */
 #ifndef REFTEST_WORKERS_POOL_PROVIDER_H
 #define REFTEST_WORKERS_POOL_PROVIDER_H
 
@@ -21,57 +20,58 @@
 #include "workers/pool/process.h"
 #include "workers/protocol/channel.h"
 
-/* A pair of a library and an op family, with the number of times that this pair has ended the provider process. */
+/* A pair of a library and an op family, and how often the provider process ended while it worked on this pair. */
 struct provider_pair {
-	char *name; /* "flashinfer with gqa_paged", owned */
-	int ends;   /* number of times that the process ended while this library computed this op family */
+	char *name; /* a name such as "flashinfer with gqa_paged", allocated for this entry */
+	int ends;   /* how often the process ended while this library computed this op family */
 };
 
 struct provider {
-	const char *python, *device; /* not owned */
-	int threads, epoll;	     /* epoll not owned */
-	double timeout_s;	     /* limit for an answer, not counting preparations such as compiling a kernel */
-	struct process process;	     /* pid 0: none */
+	const char *python, *device; /* strings that belong to the caller */
+	int threads, epoll;	     /* the number of CPU threads, and an epoll that belongs to the caller */
+	double timeout_s;	     /* the time limit for an answer, without preparations such as compiling a kernel */
+	struct process process;	     /* the provider process; pid 0: there is none */
 	struct channel channel;
-	int pipe;	   /* pipe with the process's stdout and stderr; -1: closed */
+	int pipe;	   /* a pipe with the stdout and stderr of the process; -1: closed */
 	struct buf said;   /* the end of the text that the process printed */
-	struct buf answer; /* the answer that provider_answer returned last */
-	struct buf doing;  /* name of the current preparation (an import, a compilation); empty: there is none */
-	double allowed_s;  /* extra time for the current preparation */
+	struct buf answer; /* the text of the last answer that provider_answer returned */
+	struct buf doing;  /* the name of the current preparation (an import, a compilation); empty: there is none */
+	double allowed_s;  /* the extra time for the current preparation */
 	bool up;	   /* the process has started and accepts requests */
 	bool busy;	     /* a request has not been answered yet */
-	int64_t deadline_ms; /* deadline for the process to start or to answer; INT64_MAX: none */
-	int failures;	     /* number of consecutive failed starts */
+	int64_t deadline_ms; /* the time by which the process must have started or answered; INT64_MAX: no limit */
+	int failures;	     /* how often in a row the process failed to start */
 	bool started_last;   /* provider_start_no_more was called */
-	char *refused;	     /* the reason why no provider can be started, owned; NULL: one can be started */
-	struct provider_pair *pairs; /* all pairs requested so far, owned */
-	struct provider_pair *asked; /* the pair that was requested last */
+	char *refused;	     /* the reason why no provider can be started, allocated for this struct; NULL: one can be
+			      * started */
+	struct provider_pair *pairs; /* all pairs that were requested so far, allocated for this struct */
+	struct provider_pair *asked; /* the pair of the last request */
 	int pair_count;
 };
 
 void provider_open(struct provider *provider, const char *python, const char *device, int threads, int epoll,
 		   double timeout_s);
 
-/* Makes sure that no further process is started. A running process is used until it ends; after that, every request
+/* No further process is started after this call. A running process is used until it ends. After that, every request
  * gets the answer {"failed"}. */
 void provider_start_no_more(struct provider *provider);
 
-/* Returns whether a request can be sent now. Starts the provider process if necessary, and returns false until it has
- * started. */
+/* Returns whether a request can be sent now. If there is no provider process, starts one; the function returns false
+ * until this process is ready. */
 bool provider_ready(struct provider *provider);
 /* Sends a {"provide"} with the descriptor `fd` (-1: none). Call it only if provider_ready is true. */
 void provider_ask(struct provider *provider, const char *text, size_t length, int fd);
 
-/* Returns the answer to the request, valid until the next call. Returns NULL if there is no answer yet. */
+/* Returns the answer to the request, or NULL if there is no answer yet. The text is valid until the next call. */
 const char *provider_answer(struct provider *provider, int64_t now_ms);
-/* Returns whether provider_answer would return an answer now. The poll loop needs this function: if an answer is
- * available already, no event wakes the loop. */
+/* Returns whether provider_answer would return an answer now. The poll loop needs this function, because no event wakes
+ * the loop if the answer is already available. */
 bool provider_answers_now(const struct provider *provider);
 /* Returns the time in ms at which provider_answer must be called next; INT64_MAX: never. */
 int64_t provider_deadline(const struct provider *provider);
 
-/* Cancels the current request by killing the process, because the memory that judge and provider share is about to
- * be reused. */
+/* Cancels the current request. Kills the process, because it could write to the memory that it shares with the judge,
+ * and this memory is about to be used again. */
 void provider_abandon(struct provider *provider);
 void provider_close(struct provider *provider);
 

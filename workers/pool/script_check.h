@@ -4,13 +4,13 @@
 
 #include "base/err.h"
 
-/* Checks all Python files in `folder` and in its folder libraries/. The digests of these files at the time of the build
- * are part of every verdict (tools/generate.sh), so other files must not run. A reference of an earlier run could have
- * changed files in the folder. The check is made before each start of an interpreter, which reads the files anew. At
- * that time, no reference of this run is alive: the first interpreters start before any reference, and when a zygote
- * dies, its runners die, too. Only a process that may write to the files of this user could change a file between the
- * check and the interpreter, and such a process could also replace this program. Returns -1 with a message that names
- * the first file that differs. */
+/* Checks all Python files in `folder` and in its folder libraries/. Every verdict has the digests that these files had
+ * at the time of the build (tools/generate.sh), so other files must not run. A reference of an earlier run could have
+ * changed the files. They are checked before each start of an interpreter, which reads them again. At this time, no
+ * reference of this run is alive: the first interpreters start before any reference, and if a zygote dies, its runners
+ * die, too. A file could change between the check and the start only if a process can write to the files of this user,
+ * and such a process could also replace this program. Returns -1 with a message that names the first file that
+ * differs. */
 int script_check(const char *folder, struct err *err);
 
 #endif

@@ -1,6 +1,6 @@
-/* task - the reference of one definition, and the cases to run it on. engine/run.c fills a task; lane.c sends the
- * task's reference to the runner as {"load"}. Data about the whole definition goes into struct task; data about one
- * case goes into its job (workers/protocol/job.h). */
+/* task - the reference of one definition, and the cases on which it runs. engine/run.c fills a task, and lane.c sends
+ * its reference to the runner as {"load"}. Data about the whole definition belongs in struct task, and data about one
+ * case in the case's job (workers/protocol/job.h). */
 #ifndef REFTEST_WORKERS_POOL_TASK_H
 #define REFTEST_WORKERS_POOL_TASK_H
 
@@ -21,27 +21,29 @@ struct program_file {
 	const char *path, *content;
 };
 
-/* How a program of several files is compiled. */
+/* The compiler for a program of several files. */
 enum program_build { BUILD_NONE, BUILD_CPP, BUILD_CUDA };
 
 /* How a program returns its outputs. */
 enum program_outputs {
-	OUTPUTS_GUESSED, /* the signature decides: the arguments are the inputs, or the inputs and then the outputs */
+	OUTPUTS_GUESSED, /* the signature tells whether the arguments are only the inputs, or the inputs and then the
+			  * outputs */
 	OUTPUTS_RETURNED,
 	OUTPUTS_WRITTEN  /* the program writes its outputs to tensors that it gets after its inputs */
 };
 
-/* The program of a ground truth that runs in a separate runner. */
+/* The program of a ground truth, which runs in a runner of its own. */
 struct truth_program {
-	const char *name;        /* as in job.truths */
-	const char *path;        /* for messages and tracebacks */
-	const char *source;      /* the source, if it is a single file whose function gets its inputs by name; else
-				  * NULL */
+	const char *name;        /* the name, as in job.truths */
+	const char *path;        /* the path in messages and tracebacks */
+	const char *source;      /* the source code, if the program is a single file whose function gets its inputs by
+				  * name; else NULL */
 	const char *entry_point; /* the function that is called */
-	/* If `source` is NULL, the fields from here on are set, and the function gets its inputs by position. */
+	/* The following members are set only if `source` is NULL. In this case, the function gets its inputs by
+	 * position. */
 	const struct program_file *files;
 	int file_count;
-	const char *entry_file; /* the file that defines the function or, if it is compiled, binds it to Python */
+	const char *entry_file; /* the file that defines the function, or that binds a compiled function to Python */
 	enum program_build build;
 	enum program_outputs outputs;
 };
@@ -49,20 +51,22 @@ struct truth_program {
 /* `reference`, `definition`, `reads`, `programs`, `jobs` and `seconds` must stay valid until pool_next has returned the
  * task's last result. */
 struct task {
-	const char *name;      /* op_type/name, for messages */
+	const char *name;      /* the name "op_type/name", for messages */
 	const char *reference;
 	const struct truth_program *program; /* a program that runs instead of the reference; NULL: the reference
 					      * runs */
-	const struct definition *definition; /* says how the reference is called; NULL: run() gets every input by name */
+	const struct definition *definition; /* tells how the reference is called; NULL: run() gets every input by
+					      * name */
 	const struct read_file *reads;
 	int read_count;
-	const struct truth_program *programs; /* the jobs' ground truths that are Python source in the dataset */
+	const struct truth_program *programs; /* those ground truths of the jobs that are Python source in the
+					       * dataset */
 	int program_count;
 	const struct job *const *jobs;
-	const double *seconds; /* how long each job is expected to take; NULL: unknown */
+	const double *seconds; /* seconds[i]: the expected time of job i; NULL: unknown */
 	int job_count;
-	void *owner;           /* returned with each result */
-	bool urgent;           /* an interactive user waits for the task, so it goes to the front of the queue */
+	void *owner;           /* a value that is returned with each result */
+	bool urgent;           /* an interactive user waits for the task, so it comes first in the queue */
 };
 
 #endif

@@ -6,14 +6,14 @@
 
 #define VARIABLE "CUDA_VISIBLE_DEVICES="
 
-/* Returns whether this entry of CUDA_VISIBLE_DEVICES names a device. If an entry does not, CUDA ignores it and all
+/* Returns whether this entry of CUDA_VISIBLE_DEVICES names a device. CUDA ignores an entry that does not, and all
  * entries after it. */
 static bool names_device(const char *entry, size_t length)
 {
 	return length > 0 && entry[0] != '-';
 }
 
-/* Returns entry number `index` of a list that is separated by commas, without spaces around the entry. Returns NULL if
+/* Returns entry number `index` (from 0) of a list with commas, without the spaces around the entry. Returns NULL if
  * there is none. */
 static const char *entry_of(const char *list, long index, struct arena *arena)
 {

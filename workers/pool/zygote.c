@@ -30,28 +30,28 @@
 #include "library_digests.h"
 
 enum {
-	/* Time limit for a zygote to import torch, and for a runner to become ready. The limit is long, because disks
-	 * may be slow. */
+	/* The time in which a zygote must import torch, and in which a runner must become ready. It is long, because
+	 * disks may be slow. */
 	UP_MS = 300000,
-	/* Time limit for a runner to end after it closed its socket. The kernel closes the socket of an exiting process
-	 * before it destroys the process's GPU context. Destroying one of a dozen contexts took more than a second on
-	 * an H200. */
+	/* The time in which a runner must end after it has closed its socket. The kernel closes the socket of an
+	 * exiting process before it destroys the process's GPU context. Destroying one of a dozen contexts took more
+	 * than a second on an H200. */
 	END_MS = 5000,
-	CONTINUE_MS = 200, /* time between two signals to processes that may be stopped */
-	UNLOAD_MS = 10000, /* time limit for a runner to remove a reference from its process */
-	ORPHANS_MS = 20, /* time between two searches for orphans */
-	CLOSE_MS = 1000, /* time limit for all processes to end in zygote_close */
-	/* A runner is ended when the available memory of the machine falls below 1/SPARE_PART of the memory that was
-	 * available at the runner's start. The limit for the memory of the runner's processes does not suffice: the sum
-	 * of their memory does not include memory that the kernel uses for the runner, for example for sockets. */
+	CONTINUE_MS = 200, /* the interval between two SIGCONT signals to processes that a reference may have stopped */
+	UNLOAD_MS = 10000, /* the time in which a runner must remove a reference from its process */
+	ORPHANS_MS = 20, /* the interval between two searches for orphans */
+	CLOSE_MS = 1000, /* the time in which all processes must end in zygote_close */
+	/* A runner is ended if the machine's available memory falls below 1/SPARE_PART of the memory that was available
+	 * when the runner started. The limit for the memory of its processes is not enough, because their sum does not
+	 * include the memory that the kernel uses for the runner, for example for sockets. */
 	SPARE_PART = 20,
 	FAILURES_MAX = 3,
-	/* The number of CUDA contexts that are created at the same time. A larger number would gain little, because the
+	/* The number of CUDA contexts that are created at the same time. A larger number would help little, because the
 	 * driver creates one context after the other. On an H200, creating three contexts at a time gives 13.4 contexts
 	 * per second. Creating eight contexts at a time gives 13.9 contexts per second, but each context then takes
 	 * twice as long (bench/contexts.py). */
 	WARMING_MOST = 3,
-	PIPE_READS = 32 /* limit for consecutive reads of a pipe, because a reference may print endlessly */
+	PIPE_READS = 32 /* how often a pipe is read in a row, because a reference may print endlessly */
 };
 
 int64_t clock_ms(void)
@@ -98,7 +98,7 @@ void child_listen(struct child *child)
 	child->printed_bytes += listen_to(&child->pipe, &child->printed);
 }
 
-/* Creates a pipe. The pipe's read end is non-blocking and is added to the epoll. */
+/* Creates a pipe. Its read end is non-blocking and is added to the epoll. */
 static int make_pipe(int epoll, int ends[2], struct err *err)
 {
 	struct epoll_event event = {.events = EPOLLIN};
@@ -116,7 +116,7 @@ static int make_pipe(int epoll, int ends[2], struct err *err)
 /* ---- the zygote ---- */
 
 /* If runners have no /tmp of their own, their temporary folders are in the folder that this function makes. This
- * process removes the folder at the end, because the zygote may have been killed. */
+ * process, and not the zygote, removes the folder at the end, because the zygote may have been killed. */
 static int make_folder(struct zygote *runners, struct err *err)
 {
 	const char *place = getenv("TMPDIR");
@@ -155,7 +155,7 @@ int zygote_open(struct zygote *runners, const char *python, const char *device, 
 	if (runners->sandbox < 0 || make_folder(runners, err) != 0)
 		return -1;
 	runners->room =
-	    6 * places + 2; /* room for used, spare and ending runners; on a GPU a runner ends slowly */
+	    6 * places + 2; /* room for used, spare and ending runners; on a GPU, a runner takes long to end */
 	runners->children = calloc((size_t)runners->room, sizeof *runners->children);
 	if (runners->children == NULL)
 		die_no_memory();
@@ -172,15 +172,14 @@ static int launch(struct zygote *runners, int socket, int output, struct err *er
 	char threads[16];
 	struct arena arena = {0};
 	const char *visible = visible_device(runners->device, getenv("CUDA_VISIBLE_DEVICES"), &arena);
-	/* -s: no packages of the user's site directory. -S: runner.py adds the site packages itself, without
-	 * customisations. */
+	/* -s: do not use the packages of the user's site directory. -S: do not import the module site, because
+	 * runner.py adds the site packages itself, without customisations. */
 	char *argv[] = {(char *)(uintptr_t)runners->python,
 			(char *)(uintptr_t) "-sSu",
 			runners->script,
 			(char *)(uintptr_t)(visible != NULL ? VISIBLE_DEVICE_NAME : runners->device),
 			threads,
-			(char *)(uintptr_t) "4", /* the number of the descriptor through which the zygote loads the
-						  * library of the sandbox */
+			(char *)(uintptr_t) "4", /* the zygote loads the library of the sandbox from descriptor 4 */
 			(char *)(uintptr_t)runners->root,
 			runners->folder,
 			NULL};
@@ -241,7 +240,7 @@ static void free_slot(struct zygote *runners, struct child *child)
 	channel_open(&child->channel, -1);
 }
 
-/* Kills a runner. The zygote kills the processes that the runner started. */
+/* Kills a runner. The zygote then kills the processes that the runner started. */
 static void kill_child(const struct child *child)
 {
 	if (child->pidfd >= 0 && !child->ended)
@@ -383,8 +382,8 @@ int zygote_want(struct zygote *runners, struct runner_demand demand, struct err 
 	return 0;
 }
 
-/* Returns whether spare runner `a` is better than spare runner `b`. A used runner is better than an unused one, so that
- * unused runners stay available. If both are used or both are unused, the runner that has waited longer is better. */
+/* Returns whether spare runner `a` is better than spare runner `b`. A runner that was used before is better than an
+ * unused one, so that unused runners stay available. Otherwise the runner that has waited longer is better. */
 static bool better(const struct child *a, const struct child *b)
 {
 	return b == NULL || (a->used != b->used ? a->used : a->ready_ms < b->ready_ms);
@@ -408,7 +407,8 @@ struct child *zygote_take(struct zygote *runners, bool used)
 	if (warmest != NULL) {
 		warmest->state = CHILD_TAKEN;
 		runners->taken = true;
-		process_let_continue(warmest->pidfd); /* another reference may have stopped the runner */
+		process_let_continue(warmest->pidfd); /* continues the runner, because another reference may have
+						       * stopped it */
 		warmest->deadline_ms = INT64_MAX;
 	}
 	return warmest;
@@ -549,8 +549,8 @@ static void on_exit_of(struct zygote *runners, int64_t pid, int64_t status)
 		return;
 	child->ended = true;
 	child->status = (int)status;
-	/* `shut` stays true only if the runner was ended by the SIGKILL that the pool sent because of the closed
-	 * socket. */
+	/* `shut` stays true only if the runner ended by SIGKILL, which the pool sent because the runner had closed its
+	 * socket */
 	child->out_of_memory = child->out_of_memory || control_group_ran_out_of_memory(&runners->groups, child->group);
 	child->shut = child->shut && WIFSIGNALED(child->status) && WTERMSIG(child->status) == SIGKILL;
 	trace("runners", "child %d: %s", (int)pid, process_end(child->status).text);
@@ -558,7 +558,7 @@ static void on_exit_of(struct zygote *runners, int64_t pid, int64_t status)
 		reap(runners, child);
 }
 
-/* Refuses to run references that could reach more than the user allows. */
+/* Refuses to work if references could reach more than the user allows. */
 static int check_containment(const struct zygote *runners, struct err *err)
 {
 	char text[CONTAINMENT_TEXT];
@@ -641,7 +641,7 @@ static int read_fresh_child(struct zygote *runners, struct child *child, int64_t
 
 	if (event == CHILD_LINE && strncmp(line, "{\"ready\"", 8) == 0) {
 		trace("runners", "child %d: %.*s", (int)child->pid, (int)length, line);
-		if (!child->used) /* for a used runner, `proc` is already set */
+		if (!child->used) /* the `proc` of a used runner is already set */
 			child->proc = channel_take_fd(&child->channel);
 		if (child->proc < 0 && (runners->layers & SANDBOX_MEMORY_SUM) != 0)
 			return err_set(err, "the memory of a reference's processes cannot be added up: its runner has no /proc");
@@ -653,8 +653,8 @@ static int read_fresh_child(struct zygote *runners, struct child *child, int64_t
 		child->deadline_ms = INT64_MAX;
 		return 0;
 	}
-	if (child->used && event != CHILD_NOTHING) { /* any event means that the runner is not in its original state, or
-						      * that it has ended */
+	if (child->used && event != CHILD_NOTHING) { /* after any event, the runner is no longer in its original state,
+						      * or it has ended */
 		trace("runners", "child %d is not kept: %.*s", (int)child->pid, event == CHILD_LINE ? (int)length : 0,
 		      event == CHILD_LINE ? line : "");
 		zygote_drop(runners, child);
@@ -680,8 +680,8 @@ static int read_fresh_child(struct zygote *runners, struct child *child, int64_t
 	return 0;
 }
 
-/* Marks all runners as lost after the zygote died. The kernel kills the zygote's children, and the processes that
- * they started become children of this process. */
+/* Marks all runners as lost, because the zygote has died. The kernel kills the zygote's children, and the processes
+ * that these started become children of this process. */
 static void lose_children(struct zygote *runners)
 {
 	for (int i = 0; i < runners->room; i++) {
@@ -733,8 +733,8 @@ static bool any_watched(const struct zygote *runners)
 	return false;
 }
 
-/* Computes the exact sum of the memory only if the quick sum is too large. (The quick sum is never smaller than the
- * exact sum.) */
+/* Returns whether the processes use too much memory. Computes the exact sum only if the quick sum, which is never
+ * smaller, is too large. */
 static bool uses_too_much(const struct child *child)
 {
 	return memory_watch_sum(child->proc, false) > child->memory_most &&
@@ -742,8 +742,8 @@ static bool uses_too_much(const struct child *child)
 }
 
 /* Ends the runners that use too much memory. If this machine has no memory left, ends all runners. If only one runner
- * has a reference, that reference must be the cause of the lack of memory. If several runners have references, the
- * cause is unknown, and the cases of these runners are tried again one by one. */
+ * has a reference, this reference is the cause of the lack of memory. If several runners have references, the cause is
+ * unknown, and their cases are tried again one by one. */
 static void watch_memory(struct zygote *runners)
 {
 	int64_t available = sandbox_available_memory();
@@ -762,11 +762,12 @@ static void watch_memory(struct zygote *runners)
 		child->out_of_memory = much || alone;
 		kill_child(child);
 	}
-	runners->watch_ms = clock_ms() + MEMORY_WATCH_MS; /* counted from now, because the sums may have taken long */
+	runners->watch_ms = clock_ms() + MEMORY_WATCH_MS; /* begins the interval now, because computing the sums may
+							   * have taken long */
 }
 
-/* Returns whether a runner is starting or ending while references may be able to stop it and the zygote, because the
- * sandbox does not prevent this. */
+/* Returns whether a reference may have stopped the zygote or a runner that is starting or ending. This is possible if
+ * the sandbox does not prevent signals. */
 static bool may_be_stopped(const struct zygote *runners)
 {
 	return runners->up && sandbox_gap_is_open(sandbox_gap_named("signals"), runners->layers) &&
@@ -842,7 +843,7 @@ void zygote_close(struct zygote *runners)
 	do {
 		struct pollfd poll_zygote = {runners->zygote.pidfd, POLLIN, 0};
 
-		poll(&poll_zygote, 1, 1); /* waits for one millisecond, but only until the zygote ends */
+		poll(&poll_zygote, 1, 1); /* waits for a millisecond, or until the zygote ends */
 		process_ended(&runners->zygote, &status);
 	} while ((leftover_processes_kill() > 0 || runners->zygote.pid != 0) && clock_ms() < end);
 	for (int i = 0; i < runners->room; i++)

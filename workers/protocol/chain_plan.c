@@ -20,9 +20,10 @@ struct step {
 
 struct chain_plan {
 	const char *text;
-	const struct op_problem *problem; /* of the definition */
+	const struct op_problem *problem; /* the problem of the definition */
 	const struct chain *chain;
-	struct op_arg *tensors; /* all tensors: inputs, outputs, and those between steps */
+	struct op_arg *tensors; /* all tensors: the inputs, the outputs, and the tensors that steps pass to later
+				 * steps */
 	int tensor_count;
 	struct step steps[CHAIN_STEPS];
 };
@@ -174,7 +175,7 @@ const char *chain_plan_version(const struct chain_plan *plan, struct arena *aren
 	return arena_string(arena, hex);
 }
 
-/* Returns the case of a step for a case of the definition. */
+/* Returns the case of a step that belongs to a case of the definition. */
 static struct op_case case_of(const struct step *step, const struct op_case *c)
 {
 	struct op_case out = {.problem = &step->problem,

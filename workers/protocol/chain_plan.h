@@ -1,5 +1,6 @@
 /* chain_plan - computes a chain of operations (dataset/truth_chain.h) with the oracles of their op families. The engine
- * makes a plan to find out whether op families fit the steps. The judge makes the same plan again and computes it. */
+ * makes a plan to find out whether there is an op family for each step. The judge makes the same plan again, and
+ * computes the chain. */
 #ifndef REFTEST_WORKERS_PROTOCOL_CHAIN_PLAN_H
 #define REFTEST_WORKERS_PROTOCOL_CHAIN_PLAN_H
 
@@ -8,21 +9,20 @@
 #include "kernels/core/kernels_library.h"
 #include "kernels/core/op.h"
 
-struct chain_plan; /* opaque */
+struct chain_plan; /* an opaque type */
 
-/* Makes the plan for a chain in JSON. Returns NULL with a message if no family computes a step with its shapes and
- * dtypes, or if a hidden constant of a step has no value. The message names the step, as in "ground_truth/1 (rope):
- * …". */
+/* Makes the plan for a chain, which `text` has as JSON. Returns NULL with a message if no family computes a step with
+ * its shapes and dtypes, or if a hidden constant of a step has no value. The message names the step, as in
+ * "ground_truth/1 (rope): …". */
 struct chain_plan *chain_plan_make(const struct kernels_api *api, const char *text, const struct op_problem *problem,
 				   struct arena *arena, struct err *err);
 
-/* Returns the version of the chain: a digest of its text and of its families' sources. */
+/* Returns the version of the chain: a digest of its text and of the sources of its op families. */
 const char *chain_plan_version(const struct chain_plan *plan, struct arena *arena);
 
-/* Returns the tolerance rule of an output of the definition. The rule combines the rules of the steps on which the
- * output depends: its atol and its rtol are sums over these steps, and its hit_ratio is the smallest one of these
- * steps. An output depends on a step if the step makes the output, or makes a tensor from which the output is computed.
- * `c` is a case of the definition. */
+/* Returns the tolerance rule of an output of the definition. Its atol and its rtol are the sums over the steps on which
+ * the output depends, and its hit_ratio is the smallest of these steps. An output depends on a step if the step
+ * computes the output, or a tensor from which the output is computed. `c` is a case of the definition. */
 struct rule chain_plan_rule(const struct chain_plan *plan, const struct op_case *c, int output);
 
 /* Computes all outputs on the host. `in` and `out` are the tensors of the definition on the host. Returns -1 with a

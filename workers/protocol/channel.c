@@ -12,13 +12,13 @@ enum { READ_SIZE = 64 << 10, RECEIVED_MAX = 8 };
 
 struct outgoing {
 	struct outgoing *next;
-	int fds[CHANNEL_FDS]; /* copies of the descriptors, owned; closed after they are sent */
+	int fds[CHANNEL_FDS]; /* copies of the descriptors, which are closed after they are sent */
 	int fd_count;
 	size_t sent, length;
 	char text[];
 };
 
-union control { /* aligned for cmsghdr */
+union control { /* a buffer with the alignment of a cmsghdr */
 	struct cmsghdr head;
 	char room[CMSG_SPACE(sizeof(int) * RECEIVED_MAX)];
 };
@@ -81,7 +81,7 @@ int channel_pair(int *ours, int *theirs, struct err *err)
 	return 0;
 }
 
-/* Keeps the last descriptor of a received message and closes all others. */
+/* Keeps the last descriptor of a received message, and closes the other descriptors. */
 static void take_descriptors(struct channel *channel, struct msghdr *message)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c != NULL; c = CMSG_NXTHDR(message, c)) {
@@ -153,8 +153,8 @@ int channel_take_fd(struct channel *channel)
 	return fd;
 }
 
-/* Sends as much of the rest of a message as one call of sendmsg accepts. Returns the number of bytes sent, or -1 and
- * sets errno. */
+/* Sends the next bytes of a message with one call of sendmsg. Returns the number of bytes sent, or -1 and sets
+ * errno. */
 static ssize_t send_some(int fd, struct outgoing *outgoing)
 {
 	union control control = {0};
@@ -178,8 +178,8 @@ static ssize_t send_some(int fd, struct outgoing *outgoing)
 	return sent;
 }
 
-/* Sends waiting messages until the socket accepts no more data. If the peer has closed the socket, the messages are
- * dropped, and channel_read reports the end. */
+/* Sends waiting messages until the socket accepts no more data. If the peer has closed the socket, drops the messages;
+ * channel_read reports the end. */
 static void send_outgoing(struct channel *channel)
 {
 	while (channel->fd >= 0 && channel->first != NULL) {

@@ -1,4 +1,4 @@
-/* job - the JSON form:
+/* job - reads and writes the JSON form of a job:
  *
  *   {"id", "name", "op_type", "description", "tags": [text], "axes": [{"name", "value" (null: var)}],
  *    "inputs" and "outputs": [{"name", "dtype", "shape": [axis number] | null, "optional", "description"}],
@@ -67,7 +67,6 @@ struct op_problem problem_of(const struct definition *definition, struct arena *
 	};
 }
 
-/* The number of elements saturates at INT64_MAX, except that a dimension of 0 always makes the tensor empty. */
 bool job_inputs_are_known(const struct job *job)
 {
 	if (job->inputs_are_valid)
@@ -103,7 +102,7 @@ int64_t job_tensor_bytes(const struct tensor *tensor)
 	return dtype_bytes(tensor->dtype, tensor->elements);
 }
 
-/* Returns the number of bytes that a tensor takes in the shared arena: its size, rounded up, and the gap after it. */
+/* Returns the number of bytes that a tensor needs in the shared arena: its size, rounded up, and the gap after it. */
 static int64_t placed_bytes(const struct op_arg *arg, const int64_t *axis)
 {
 	struct tensor tensor = job_tensor(arg, axis);
@@ -339,10 +338,10 @@ void job_write(const struct job *job, struct buf *out)
 	buf_text(out, "}");
 }
 
-/* Reads a job from JSON. The reader keeps the first error. After an error, it reads every value as empty. */
+/* The state of reading a job from JSON. Only the first error is kept. After an error, every value is read as empty. */
 struct reader {
 	struct arena *arena;
-	const char *wrong; /* the key at which the first error occurred; NULL: no error */
+	const char *wrong; /* the key at which the first error occurred; NULL: there was no error */
 };
 
 static void wrong(struct reader *at, const char *what)
@@ -537,7 +536,7 @@ static void read_input_code(struct reader *at, const cJSON *json, struct job *jo
 	job->input_code = code;
 }
 
-/* Returns whether an input must be made by the definition's code, although the job has no such code. */
+/* Returns whether an input must be made by the definition's code, but the job has no such code. */
 static bool lacks_input_code(const struct job *job)
 {
 	for (int i = 0; i < job->problem.input_count; i++)
@@ -546,7 +545,8 @@ static bool lacks_input_code(const struct job *job)
 	return false;
 }
 
-/* Copies as many whole characters of a text as fit into `size` bytes together with the terminating NUL. */
+/* Copies a text and its NUL to a buffer of `size` bytes. If the text is too long, copies only the whole characters that
+ * fit. */
 static void copy_text(char *out, size_t size, const char *text)
 {
 	size_t length = 0, left = strlen(text), step;
@@ -585,7 +585,8 @@ static const struct rule *read_rules(struct reader *at, const cJSON *json, const
 	return rules;
 }
 
-/* Reads the name of an argument for each input. Call this after the inputs have been read. */
+/* Reads the list "arguments", which has an argument's name for each input. Call this after the inputs have been
+ * read. */
 static void read_arguments(struct reader *at, const cJSON *json, struct job *job)
 {
 	int count;

@@ -1,7 +1,7 @@
 /* job - the message that describes one case to the judge, as one JSON object. A job contains all data for the inputs,
- * the ground truth and the tolerance rules of the case. The only files that a job refers to are the blobs of its
- * inputs, each with the digest of its expected content. A new field is added to struct job, job_write, job_read and the
- * list at the head of job.c. */
+ * the ground truth and the tolerance rules of the case. The only files to which a job refers are the blobs of its
+ * inputs, each with the digest of its expected content. If you add a field, add it to struct job, job_write, job_read
+ * and the list at the head of job.c. */
 #ifndef REFTEST_WORKERS_PROTOCOL_JOB_H
 #define REFTEST_WORKERS_PROTOCOL_JOB_H
 
@@ -19,46 +19,50 @@
 #include "kernels/core/op.h"
 
 /* Whether the runner computes the outputs of run(), or uses autograd to compute their gradients. In a job for
- * gradients, `problem` is not the definition's problem, but a problem that kernels/core/gradient_bounds.h derives from
- * it. `inputs` and `rules` then describe the inputs and outputs of the derived problem. */
+ * gradients, `problem` is the problem that kernels/core/gradient_bounds.h derives from the definition's problem.
+ * `inputs` and `rules` then belong to the inputs and outputs of the derived problem. */
 enum job_asks { JOB_OUTPUTS, JOB_GRADIENTS };
 
 struct job {
-	const char *id;                    /* case id: "small:batch_size=1", "workload:UUID" */
+	const char *id;                    /* the id of the case, such as "small:batch_size=1" or "workload:UUID" */
 	struct op_problem problem;         /* the definition's schema, in the form that op families take */
-	const char *op;                    /* op family; NULL: none matches, so there is no ground truth */
-	const char *no_truth;              /* if `op` is NULL, a message with the reason */
-	const int64_t *axis;               /* the values of the problem's axes */
+	const char *op;                    /* the op family; NULL: no family matches, so there is no ground truth of a
+					    * family */
+	const char *no_truth;              /* if `op` is NULL, the message that says why */
+	const int64_t *axis;               /* the lengths of the problem's axes */
 	uint64_t seed;
-	int edge;                          /* op_case.edge */
-	/* The code that makes the inputs of kind SOURCE_CUSTOM; NULL: there are none. If the code does not get the
-	 * value of an axis, `axis` has a guess for it. The shapes of the inputs replace this guess. */
+	int edge;                          /* the value of op_case.edge */
+	/* The code that makes the inputs of kind SOURCE_CUSTOM; NULL: there are none. If the length of an axis is not
+	 * passed to the code, `axis` has a guess for it. The shapes of the inputs that the code makes replace this
+	 * guess. */
 	const struct input_code *input_code;
-	bool inputs_are_valid; /* another implementation has run on the same inputs */
-	bool chosen_axes; /* reftest chose the values of the var axes, so the code may refuse them */
-	bool two_runs;                     /* the case omits its third run; has no effect if the case has only one set
-					    * of inputs */
-	bool bench; /* also measure the latency of the reference and of the ground truths */
+	bool inputs_are_valid; /* another implementation has run on the same inputs, so they are valid */
+	bool chosen_axes; /* reftest chose the lengths of the var axes, so the definition's code may refuse them */
+	bool two_runs;                     /* the case omits its third run; has no effect if there is only one set of
+					    * input values */
+	bool bench; /* the latency of the reference and of the ground truths is also measured */
 	enum job_asks asks;
-	const struct input_source *inputs; /* source of each input; SOURCE_RANDOM: the op family generates it */
-	const char *const *constraints;    /* constraints on tensor values, checked after the inputs are filled */
+	const struct input_source *inputs; /* the source of each input; SOURCE_RANDOM: the op family generates it */
+	const char *const *constraints;    /* constraints on tensor values, which are checked after the inputs are
+					    * filled */
 	int constraint_count;
 	struct op_constant constants[OP_CONSTANTS];
 	int constant_count;
-	const struct rule *rules;          /* tolerance rule per output, from op family, definition and command line */
-	const struct rule *second_rules;   /* rules for the second set of input values; NULL: the same rules */
-	bool compare_bits;                 /* also report whether outputs with equal values have equal bits */
-	bool checks;                       /* with an op family: also make the checks that need extra runs */
+	const struct rule *rules;          /* one tolerance rule for each output, from op family, definition and command
+					    * line */
+	const struct rule *second_rules;   /* the rules for the second set of input values; NULL: `rules` */
+	bool compare_bits;                 /* also find out whether outputs with equal values have equal bits */
+	bool checks;                       /* also make the checks that need extra runs, although there is an op
+					    * family */
 	bool no_diagnosis;                 /* do not look for the cause of a failure */
 	bool contiguous;                   /* callers pass only contiguous inputs, so the check `strided` is left out */
 	const char *save;                  /* the file to which the judge writes the tensors of the case; NULL: none */
-	double error_cap;                  /* no element may differ by more than this, even if the rule allows some
+	double error_cap;                  /* the largest allowed error of an element, even if the rule allows some
 					    * elements to exceed its bound; 0: no limit */
-	const char *chain;                 /* the chain of operations that is a ground truth (chain_plan.h); NULL: none */
+	const char *chain;                 /* a chain of operations that is a ground truth (chain_plan.h); NULL: none */
 	const char *fi_api;                /* the function of FlashInfer that the definition names; NULL: none */
-	const char *const *arguments;      /* if fi_api is set: for each input, the name of the argument of that
-					    * function */
-	const char *root;                  /* root of the dataset, to which blob paths are relative */
+	const char *const *arguments;      /* if fi_api is set, the name of that function's argument for each input */
+	const char *root;                  /* the root of the dataset; the paths of blobs are relative to it */
 	struct truths truths;              /* the ground truths to use; if the list is empty, builtin is used */
 };
 
@@ -68,31 +72,31 @@ static inline struct rule job_rule(const struct job *job, enum op_contents conte
 	return (contents == CONTENTS_SECOND && job->second_rules != NULL ? job->second_rules : job->rules)[output];
 }
 
-/* Returns whether all tensors of the case are known to be valid for the operation: the workload gives them, or another
- * implementation has run on them. Generated inputs are guesses. */
+/* Returns whether all tensors of the case are known to be valid for the operation, because the workload gives them, or
+ * because another implementation has run on them. Generated inputs are guesses. */
 bool job_inputs_are_known(const struct job *job);
 
-/* Writes the job as one JSON object without newlines. The JSON text contains every bit of the seed, the numbers and the
- * constants. */
+/* Writes the job as one JSON object without newlines. No bit of the seed, the numbers and the constants is lost. */
 void job_write(const struct job *job, struct buf *out);
 /* Reads a job into `arena`. Returns NULL with a message if the JSON is malformed or has more than OP_ARGS inputs or
  * outputs. */
 struct job *job_read(const cJSON *json, struct arena *arena, struct err *err);
 
-/* Returns the schema of a definition as op families see it. The result shares strings with the definition. */
+/* Returns the schema of a definition in the form that op families take. Its strings are those of the definition. */
 struct op_problem problem_of(const struct definition *definition, struct arena *arena);
 
-/* Returns a tensor without data, with the dtype and shape of `arg` for the axis values `axis`. If the number of
- * elements or the number of bytes overflows, this number is INT64_MAX. A Python scalar (rank OP_SCALAR) has one element
- * and no bytes. */
+/* Returns a tensor without data. It has the dtype of `arg`, and the shape of `arg` for the axis lengths `axis`. If the
+ * number of elements or the number of bytes overflows, it becomes INT64_MAX, but a dimension of 0 always makes the
+ * tensor empty. A Python scalar (rank OP_SCALAR) has one element and no bytes. */
 struct tensor job_tensor(const struct op_arg *arg, const int64_t *axis);
 int64_t job_tensor_bytes(const struct tensor *tensor);
 
-/* Returns how many bytes of device memory a case needs: for three copies of the inputs (two sets, and the shared
- * arena), five copies of the outputs, and the canaries. Scratch memory of the ground truth is not included. The result
- * is an upper bound: if the inputs are large, only one set of them is kept. INT64_MAX: overflow. */
+/* Returns how many bytes of device memory a case needs for three copies of the inputs (two sets, and the shared arena),
+ * five copies of the outputs, and the canaries. Does not include scratch memory of the ground truth. The result is an
+ * upper bound, because only one set is kept if the inputs are large. Returns INT64_MAX on overflow. */
 int64_t job_bytes(const struct job *job);
-/* Returns the size of the shared arena for a case, for the larger of the two layouts. job_bytes includes this size. */
+/* Returns the size of the shared arena of a case, for the larger one of its two layouts. job_bytes includes this
+ * size. */
 int64_t job_arena_bytes(const struct job *job);
 
 #endif

@@ -23,7 +23,7 @@ static int tensor_at(int at, int count, int run)
 	return run == 0 ? at : count - 1 - at;
 }
 
-/* Assigns offsets to the tensors, one after the other from `first` on, and returns the end of the last gap. */
+/* Assigns offsets to the tensors, one after the other, beginning with `first`. Returns the end of the last gap. */
 static int64_t place(const int64_t *bytes, int count, int run, int64_t first, int64_t *offset)
 {
 	int64_t at = first;
@@ -62,9 +62,9 @@ static const struct layout_gap *gaps_of(const struct layout *layout, const int64
 	return gaps;
 }
 
-/* If the order is reversed, a tensor can still have the same address (the middle one of three tensors, for example).
- * Therefore the tensors of layout 1 are also shifted by 3, 5, 7, … times the alignment, until no tensor has the address
- * that it has in layout 0. Each tensor has the address of layout 0 for at most one shift, so the loop terminates. */
+/* Even in reverse order, a tensor can have the same address, for example the middle one of three tensors. Therefore
+ * layout 1 also shifts the tensors by 3, 5, 7, … times the alignment, until no tensor has the address that it has in
+ * layout 0. Each tensor has the address of layout 0 for at most one shift, so the loop terminates. */
 struct layout layout_make(const int64_t *bytes, int count, int run, struct arena *arena)
 {
 	struct layout out = {.count = count, .gap_count = count + 1};

@@ -8,23 +8,23 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* GPU allocations are multiples of BLOCK_ALIGN, the driver's block size. An IPC handle shares the whole block of the
- * driver that contains an allocation. If the block contained other data (private inputs, ground truth), the runner
- * could read this data. */
+/* GPU allocations are multiples of BLOCK_ALIGN, the driver's block size, because an IPC handle shares the driver's
+ * whole block. If the block also contained private inputs or a ground truth, the runner could read them. */
 enum { BLOCK_ALIGN = 2 << 20, CHUNK = 1 << 20 };
 
-/* Limits for the memory of earlier runners: the number of blocks that are kept, and their bytes. A block is not used
- * again if it has more than WASTE times the bytes that are needed, because clearing such a block takes longer than
- * getting new pages. Blocks of at most CLEARED_AT_ONCE bytes are used again anyway. */
+/* Limits for the memory of earlier runners. At most RETIRED_BLOCKS blocks with RETIRED_BYTES bytes are kept. A block is
+ * not used again if it has more than WASTE times the bytes that are needed, because it takes longer to clear such a
+ * block than to get new pages. Blocks of at most CLEARED_AT_ONCE bytes are always used again. */
 enum { RETIRED_BLOCKS = 6, RETIRED_BYTES = 256 << 20, WASTE = 4, CLEARED_AT_ONCE = 1 << 20 };
 
 struct shared_block {
 	struct shared_block *next;
-	int64_t bytes, used; /* size of the block, and the largest number of bytes reserved in it so far */
-	int64_t size;        /* size of the memfd, which is larger than `bytes` if an earlier runner needed more */
-	int64_t runner;      /* if the block is retired: the runner that may still reach the block; 0: no runner can */
-	unsigned char *base; /* device memory, or the mapping of the memfd */
-	int fd;              /* memfd; -1 */
+	int64_t bytes, used; /* the size of the block, and the largest number of its bytes that were reserved so far */
+	int64_t size;        /* the size of the memfd, which is larger than `bytes` if an earlier runner needed more */
+	int64_t runner;      /* if the block is retired: the number of the runner that may still reach it; 0: no runner
+			      * can reach it */
+	unsigned char *base; /* the address of the device memory or of the mapping of the memfd */
+	int fd;              /* the memfd; -1: the block has none */
 	unsigned char handle[DEVICE_HANDLE];
 };
 
@@ -69,7 +69,7 @@ void shared_memory_forget(struct shared_memory *shared)
 	free_list(shared, &shared->retired);
 }
 
-/* Frees the oldest retired blocks that are above the limits. */
+/* Frees the oldest retired blocks until the others are within the limits. */
 static void thin_retired(struct shared_memory *shared)
 {
 	struct shared_block **at = &shared->retired;
@@ -103,15 +103,15 @@ void shared_memory_release(struct shared_memory *shared, int64_t runner)
 			block->runner = 0;
 }
 
-/* Returns whether retired block `a` is better than `b` for `wanted` bytes. The best block has all pages that are
- * needed, and as few others as possible. `b` may be NULL. */
+/* Returns whether retired block `a` is better than `b` for `wanted` bytes. The best block has all needed pages, and as
+ * few other pages as possible. `b` may be NULL. */
 static bool fits_better(const struct shared_block *a, const struct shared_block *b, int64_t wanted)
 {
 	return b == NULL || (a->used >= wanted ? b->used < wanted || a->used < b->used : a->used > b->used);
 }
 
 /* Sets all bytes of a block to zero, so that a runner cannot read what earlier runners left there. An earlier runner
- * may have written to any byte of the memfd. The pages after the first `used` bytes are freed, so that they are read as
+ * may have written to any byte of the memfd. The pages after the first `used` bytes are freed, so that a read finds
  * zeros. */
 static int clear_block(const struct shared_block *block)
 {
@@ -144,8 +144,8 @@ static struct shared_block *take_retired(struct shared_memory *shared, int64_t b
 	return block;
 }
 
-/* Creates a memfd as large as the definition's largest case. A large memfd wastes no memory, because untouched pages
- * take none. */
+/* Creates a memfd for the definition's largest case. A large memfd wastes no memory, because a page takes none until it
+ * is written to. */
 static int make_memfd(struct shared_block *block, struct err *err)
 {
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -170,8 +170,8 @@ static int make_memfd(struct shared_block *block, struct err *err)
 	return 0;
 }
 
-/* Allocates device memory that can be shared by CUDA IPC. If the device cannot share memory, allocates nothing and
- * returns 1. */
+/* Allocates device memory that CUDA IPC can share. If the device cannot share memory, allocates nothing and returns
+ * 1. */
 static int make_device_block(struct shared_memory *shared, struct shared_block *block, struct err *err)
 {
 	struct device *device = shared->device;
@@ -305,7 +305,7 @@ static int64_t first_difference_on_host(const unsigned char *a, const unsigned c
 	return at;
 }
 
-/* Compares a memfd with device memory. For this, copies the device memory to the host in chunks. */
+/* Compares a memfd with device memory, by copying the device memory to the host in chunks. */
 static int64_t first_difference_staged(struct shared_memory *shared, int64_t offset, const unsigned char *memory,
 				       int64_t bytes, struct err *err)
 {
@@ -339,9 +339,9 @@ int64_t shared_memory_first_difference(struct shared_memory *shared, int64_t off
 	return device->calls->first_difference(device, shared->blocks->base + offset, memory, bytes, err);
 }
 
-/* Converts parts of the arena to the form that the device's functions need. If `read` is true, the bytes are to be
- * copied from the arena to `memory` of each part; otherwise they are to be copied to the arena or compared with it. The
- * caller frees the list. */
+/* Converts parts of the arena to the form that the device's functions need. If `read` is true, the device will copy
+ * from the arena to `memory` of each part; otherwise it will copy to the arena or compare with it. The caller frees the
+ * list. */
 static struct device_part *device_parts(const struct shared_memory *shared, const struct shared_part *parts, int count, bool read)
 {
 	struct device_part *list = calloc((size_t)count + 1, sizeof *list);

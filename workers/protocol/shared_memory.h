@@ -1,16 +1,16 @@
-/* shared_memory - allocates the shared arena, the memory through which judge and runner share a case's tensors. (The
- * shared arena has nothing to do with the allocator of base/arena.h.)
+/* shared_memory - allocates the shared arena, the memory in which judge and runner share the tensors of a case.
+ * (base/arena.h is something else: an allocator.)
  *
- * There are three kinds of shared arena. On the CPU it is a memfd, which is also the device's memory. On a GPU it is
- * a device allocation that is shared by CUDA IPC. If the machine or the options forbid CUDA IPC, the arena is
- * `staged`: a memfd through which tensors are copied to and from the GPU. The size of a memfd is sealed, because a
- * runner that truncated it could crash the judge. Every runner gets a new arena, because processes that an earlier
- * reference left running can still write to the old one.
+ * There are three kinds of shared arena. On the CPU it is a memfd, which is also the device's memory. On a GPU it is a
+ * device allocation that is shared by CUDA IPC. If the machine or the options forbid CUDA IPC, the arena is `staged`: a
+ * memfd through which tensors are copied to and from the GPU. The size of a memfd is sealed, because a runner could
+ * otherwise truncate it, and this would crash the judge. Every runner gets a new arena, because processes that an
+ * earlier reference left running can still write to the old one.
  *
- * New pages of a memfd are expensive, so the memfd of an earlier runner may be used again on the CPU. A memfd is used
- * again only after the pool has said that the PID namespace of the earlier runner is gone: then no process is left that
- * could map the memfd or have a descriptor of it. Before the next runner gets the memfd, all bytes of the memfd are set
- * to zero. */
+ * It takes long to get new pages for a memfd, so the memfd of an earlier runner may be used again on the CPU. This
+ * happens only after the pool has reported that the PID namespace of the earlier runner has ended. After that, no
+ * process can map the memfd or have a descriptor of it. Before the next runner gets the memfd, all bytes of the memfd
+ * are set to zero. */
 #ifndef REFTEST_WORKERS_PROTOCOL_SHARED_MEMORY_H
 #define REFTEST_WORKERS_PROTOCOL_SHARED_MEMORY_H
 
@@ -26,37 +26,39 @@ enum shared_kind { SHARED_MEMORY, SHARED_CUDA, SHARED_STAGED };
 struct shared_block;
 
 struct shared_memory {
-	struct device *device; /* not owned */
+	struct device *device; /* the device, which belongs to the caller */
 	enum shared_kind kind;
-	int id;                      /* number of the arena, unique within one judge; 0: there is no arena yet */
-	struct shared_block *blocks; /* current block, then older blocks that the runner may still map */
-	struct shared_block *retired; /* blocks of earlier runners, the newest first */
+	int id;                      /* the number of the arena, which no other arena of this judge has; 0: there is no
+				      * arena yet */
+	struct shared_block *blocks; /* the current block, and after it older blocks that the runner may still map */
+	struct shared_block *retired; /* the blocks of earlier runners, the newest first */
 };
 
-/* Prepares `shared` without allocating memory. `staged`: copy through the host even if the device can share memory. */
+/* Prepares `shared` without allocating memory. `staged` means that tensors are copied through the host even if the
+ * device can share memory. */
 void shared_memory_open(struct shared_memory *shared, struct device *device, bool staged);
 
 /* Frees the arena. The memory of the arena is not kept for a later runner. */
 void shared_memory_renew(struct shared_memory *shared);
 
-/* Ends the use of the arena for the runner with the number `runner`, which may still map the arena. On the CPU the
- * memfd is kept, and may be used again after shared_memory_release has said that no process can reach it. On a GPU the
- * arena is freed. If the runner has no number, `runner` is 0, and the arena is always freed. */
+/* Ends the use of the arena for the runner with the number `runner`, which may still map the arena. On the CPU, the
+ * memfd is kept, and may be used again after a call of shared_memory_release. On a GPU, the arena is freed. If the
+ * runner has no number, `runner` is 0, and the arena is always freed. */
 void shared_memory_retire(struct shared_memory *shared, int64_t runner);
 /* Lets shared_memory_reserve use the memory that shared_memory_retire kept for this runner. The caller must know that
- * the runner and all processes that it started have ended, and that no other process got the memory. */
+ * the runner and all processes that it started have ended, and that no other process has got the memory. */
 void shared_memory_release(struct shared_memory *shared, int64_t runner);
 /* Frees the memory that shared_memory_retire kept. */
 void shared_memory_forget(struct shared_memory *shared);
 
-/* Ensures that the arena has at least `need` bytes. If a new block is necessary, the block has at least `wish` bytes,
- * too. Returns 1 if a new block was allocated, 0 if the current block is large enough, and -1 on error. */
+/* Ensures that the arena has at least `need` bytes. If a new block is needed, it also has at least `wish` bytes.
+ * Returns 1 if a new block was allocated, 0 if the current block is large enough, and -1 on error. */
 int shared_memory_reserve(struct shared_memory *shared, int64_t need, int64_t wish, struct err *err);
 /* Returns how many bytes of the device's memory the arena uses. If the arena is a memfd, only its reserved part counts,
- * because pages that nobody has written to take no memory. */
+ * because a page takes no memory until it is written to. */
 int64_t shared_memory_used(const struct shared_memory *shared);
 
-int64_t shared_memory_room(const struct shared_memory *shared); /* the size of the current block in bytes */
+int64_t shared_memory_room(const struct shared_memory *shared); /* returns the size of the current block in bytes */
 
 /* shared_memory_put copies `bytes` bytes of device memory to offset `offset` of the arena. shared_memory_get copies
  * bytes from the arena to device memory. shared_memory_set fills a part of the arena with one byte value. */
@@ -71,12 +73,13 @@ int64_t shared_memory_first_other(struct shared_memory *shared, int64_t offset, 
 int64_t shared_memory_first_difference(struct shared_memory *shared, int64_t offset, const void *memory, int64_t bytes,
 				       struct err *err);
 
-/* A part of the arena, and the device memory with which the part is compared, or from or to which it is copied. */
+/* A part of the arena, and the device memory to which it belongs: the part is compared with this memory, or copied from
+ * or to it. */
 struct shared_part {
 	int64_t offset;
-	void *memory;       /* NULL: `byte`, repeated */
+	void *memory;       /* NULL: all bytes of the memory are `byte` */
 	unsigned char byte;
-	int64_t length;     /* in bytes; may be 0 */
+	int64_t length;     /* the length in bytes, which may be 0 */
 };
 
 /* shared_memory_write_parts copies `memory` of each part to the arena. shared_memory_read_parts copies each part of the
@@ -86,8 +89,9 @@ int shared_memory_read_parts(struct shared_memory *shared, const struct shared_p
 /* Compares each part of the arena with its `memory`. Returns 1 if all are equal, 0 if one differs, or -1 on error. */
 int shared_memory_parts_equal(struct shared_memory *shared, const struct shared_part *parts, int count, struct err *err);
 
-/* Writes the data with which a runner maps the arena: {"id", "kind", "bytes", "handle"}. */
+/* Writes the object {"id", "kind", "bytes", "handle"}, with which a runner maps the arena. */
 void shared_memory_describe(const struct shared_memory *shared, struct buf *out);
-int shared_memory_fd(const struct shared_memory *shared); /* the memfd, owned by `shared`; -1: the arena has none */
+int shared_memory_fd(const struct shared_memory *shared); /* returns the memfd, which belongs to `shared`; -1: the arena
+							   * has none */
 
 #endif

@@ -33,8 +33,7 @@ void containment_write_sentences(uint32_t layers, char *out)
 	write_gaps(layers, AS_SENTENCES, "; ", out, CONTAINMENT_SENTENCES);
 }
 
-/* Returns whether `list`, whose words are separated by commas, contains the first `length` bytes of `word` as a
- * word. */
+/* Returns whether `list` contains the first `length` bytes of `word` as a word. Commas separate the words of `list`. */
 static bool contains(const char *list, const char *word, size_t length)
 {
 	for (const char *at = list; *at != '\0'; at += strcspn(at, ",") + (at[strcspn(at, ",")] == ','))

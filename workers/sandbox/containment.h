@@ -9,12 +9,12 @@
 
 enum { CONTAINMENT_TEXT = 256, CONTAINMENT_SENTENCES = 2048 };
 
-/* Writes the text of these layers; `out` has CONTAINMENT_TEXT bytes. */
+/* Writes the text for these layers. `out` must have room for CONTAINMENT_TEXT bytes. */
 void containment_write(uint32_t layers, char *out);
-/* Writes the sentences of all open gaps, separated by "; ". Writes "" if there are none. `out` has
+/* Writes the sentences of all open gaps, separated by "; ". Writes "" if there are none. `out` must have room for
  * CONTAINMENT_SENTENCES bytes. */
 void containment_write_sentences(uint32_t layers, char *out);
-/* Returns whether a text of containment_write satisfies `required`, which lists the gaps that must be closed (NULL:
+/* Returns whether a text of containment_write satisfies `required`, a list of the gaps that must be closed (NULL:
  * none). If `text` is NULL, the containment is unknown, and every gap counts as open. */
 bool containment_suffices(const char *text, const char *required);
 

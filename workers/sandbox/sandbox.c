@@ -15,7 +15,8 @@
 
 #include "workers/sandbox/sandbox_internal.h"
 
-static const char host_name[] = "reftest"; /* the same on all machines, because fingerprints do not contain it */
+static const char host_name[] = "reftest"; /* the same name on all machines, because fingerprints do not have the
+					    * name */
 
 #define SHOWN __attribute__((visibility("default")))
 
@@ -27,7 +28,7 @@ enum {
 			   * otherwise they are the layers that hold */
 };
 
-/* A process that keeps a PID namespace alive. Its memory is that of the zygote, except its stack. */
+/* A process that keeps a PID namespace alive. It shares the zygote's memory, but has a stack of its own. */
 struct keeper {
 	pid_t pid;
 	void *stack;
@@ -36,14 +37,14 @@ struct keeper {
 struct sandbox {
 	uint32_t layers;                    /* the layers that hold for a runner */
 	struct sandbox_paths readable, devices;
-	char *hidden;                       /* the dataset, if it is below a readable path; NULL: it is not */
+	char *hidden;                       /* the path of the dataset, if it is below a readable path; else NULL */
 	bool gpu;
 	const char *folder;                 /* where a runner's own filesystem for temporary files is mounted */
 	bool no_programs_gain;              /* limits_drop_capabilities_of_programs succeeded */
 	bool filtered;                      /* seccomp_apply_to_zygote succeeded */
-	int processes;                      /* the number of processes and threads that a runner may have */
-	int self;                           /* pidfd of the zygote; -1 */
-	pid_t parent;                       /* the parent that a runner sees */
+	int processes;                      /* how many processes and threads a runner may have */
+	int self;                           /* a pidfd of the zygote; -1: none */
+	pid_t parent;                       /* the parent process that a runner sees */
 	struct keeper keepers[KEEPERS_MAX];
 };
 
@@ -77,7 +78,8 @@ bool sandbox_is_below(const char *path, const char *folder)
 	return strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
-/* Returns whether a reference may see everything below `path`: no hidden directory may be below it. Resolves links. */
+/* Returns whether a reference may see everything below `path`. This is so if no hidden directory is below it. Resolves
+ * links. */
 static bool may_show(const char *path, const char *const *hidden, int hidden_count)
 {
 	char *real = realpath(path, NULL);
@@ -95,9 +97,9 @@ static bool may_show(const char *path, const char *const *hidden, int hidden_cou
 
 /* ---- namespaces of the zygote ---- */
 
-/* Closes or opens the memory of this process to other processes of the same user. The memory is closed except for short
- * moments. They are needed because a process whose memory is closed cannot set up a user namespace or enter the PID
- * namespace of a keeper. */
+/* Closes or opens the memory of this process to other processes of the same user. The memory is opened only for short
+ * moments, because a process with closed memory cannot set up a user namespace or enter the PID namespace of a
+ * keeper. */
 static void open_memory(bool open)
 {
 	prctl(PR_SET_DUMPABLE, open, 0, 0, 0);
@@ -125,7 +127,7 @@ static int map_one(const char *path, unsigned id)
 }
 
 /* Creates a user namespace in which this user and this group have the same ids as outside. No other id exists in it, so
- * even a process of root can read only files that this user or everybody may read. */
+ * even if this user is root, it can read only its own files and files that everybody may read. */
 static int enter_user_namespace(void)
 {
 	unsigned uid = geteuid(), gid = getegid();
@@ -137,8 +139,8 @@ static int enter_user_namespace(void)
 		   : -1;
 }
 
-/* Moves this process to the new namespaces in `wanted` that the kernel grants. Returns the layers that hold. If a layer
- * failed and could not be undone, returns DROPPED with this layer. */
+/* Moves this process to those new namespaces in `wanted` that the kernel grants. Returns the layers that hold. If a
+ * layer failed and cannot be undone, returns DROPPED with this layer. */
 static uint32_t isolate(const struct sandbox *sandbox, uint32_t wanted)
 {
 	static const struct {
@@ -157,13 +159,13 @@ static uint32_t isolate(const struct sandbox *sandbox, uint32_t wanted)
 		if ((wanted & namespaces[i].layer) != 0 && unshare(namespaces[i].flag) == 0)
 			held |= namespaces[i].layer;
 	if ((held & SANDBOX_UTS) != 0 && sethostname(host_name, sizeof host_name - 1) != 0)
-		return DROPPED | SANDBOX_UTS; /* references would see the name of this machine */
+		return DROPPED | SANDBOX_UTS; /* otherwise references would see the name of this machine */
 	if ((held & SANDBOX_MOUNT) != 0 && view_build(&sandbox->readable, &sandbox->devices, sandbox->folder, sandbox->hidden) != 0)
 		return DROPPED | SANDBOX_MOUNT;
 	return held;
 }
 
-/* Ends this process in the same way as its child ended, because the child does the work of this process. */
+/* Ends this process in the way in which its child ended, because the child does the work of this process. */
 static void end_like(pid_t child)
 {
 	int status = 0;
@@ -179,7 +181,8 @@ static void end_like(pid_t child)
 	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 }
 
-/* Ends this process if its parent ends or has ended already. `parent` is the expected result of getppid. */
+/* Makes this process end when its parent ends. If the parent has already ended, ends this process now. `parent` is the
+ * expected result of getppid. */
 static void end_with(pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -187,8 +190,8 @@ static void end_with(pid_t parent)
 		_exit(1);
 }
 
-/* Continues as the first process of the new PID namespace; the calling process only waits for it. When the first
- * process ends, all other processes of the namespace end. */
+/* Forks the first process of the new PID namespace, and continues in it; the calling process only waits for its end.
+ * When the first process ends, all other processes of the namespace end. */
 static int enter_pid_namespace(void)
 {
 	pid_t child = fork();
@@ -197,7 +200,7 @@ static int enter_pid_namespace(void)
 		return -1;
 	if (child > 0)
 		end_like(child);
-	end_with(0); /* 0, because the parent is outside of the namespace */
+	end_with(0); /* getppid returns 0, because the parent is outside the namespace */
 	return 0;
 }
 
@@ -210,12 +213,12 @@ static int open_self(struct sandbox *sandbox)
 		return -1;
 	sandbox->parent = 0;
 	if ((sandbox->layers & SANDBOX_MOUNT) != 0)
-		view_mount_proc(); /* if this fails, zygote and runners see the /proc of the machine */
+		view_mount_proc(); /* if this fails, the zygote and the runners see the /proc of the machine */
 	sandbox->self = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	return sandbox->self < 0 ? -1 : 0;
 }
 
-/* Restricts the zygote once, before it forks. Runners inherit these restrictions. */
+/* Restricts the zygote once, before it forks runners, which inherit the restrictions. */
 static void prepare_runners(struct sandbox *sandbox)
 {
 	sandbox->no_programs_gain = limits_drop_capabilities_of_programs() == 0;
@@ -224,8 +227,8 @@ static void prepare_runners(struct sandbox *sandbox)
 
 /* ---- runners ---- */
 
-/* The first process of a runner's PID namespace. This process shares the memory of the zygote, so it does nothing but
- * wait, with all signals blocked. */
+/* The function of a keeper, which is the first process of a runner's PID namespace. It shares the memory of the zygote,
+ * so it only waits, with all signals blocked. */
 static int keep(void *unused)
 {
 	(void)unused;
@@ -252,7 +255,7 @@ static pid_t start_keeper(struct keeper *keeper)
 	return keeper->pid;
 }
 
-/* Waits until a keeper has ended. The keeper ends only after the runner has been reaped. */
+/* Waits until a keeper has ended, which is only after the runner has been reaped. */
 static void reap_keeper(struct keeper *keeper)
 {
 	kill(keeper->pid, SIGKILL);
@@ -335,28 +338,28 @@ SHOWN uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder)
 	    SANDBOX_USER | SANDBOX_MOUNT | SANDBOX_NETWORK | SANDBOX_IPC | SANDBOX_UTS | SANDBOX_PID;
 	uint32_t held = sandbox->layers & namespaces;
 
-	open_memory(true); /* makes the files of this process below /proc accessible */
+	open_memory(true); /* gives this process access to its own files below /proc */
 	if (sandbox->self >= 0)
 		close(sandbox->self);
-	bool first = limits_die_first(); /* must happen while /proc is writable */
+	bool first = limits_die_first(); /* must be done while /proc is writable */
 
 	held |= mount_own(sandbox, held);
-	/* The kernel counts the processes of all runners together for RLIMIT_NPROC, so one reference could use up the
-	 * limit of another. This limit is therefore used only on kernels without a limit for each PID namespace. */
+	/* For RLIMIT_NPROC, the kernel counts the processes of all runners together, so one reference could use up the
+	 * limit of another. Therefore this limit is used only if the kernel has no limit for each PID namespace. */
 	held |= limits_apply(first && !sandbox->gpu, (held & SANDBOX_USER) != 0 && (held & SANDBOX_PROCESS_LIMIT) == 0,
 			     sandbox->processes);
 	if (sandbox->no_programs_gain && limits_drop_capabilities() == 0)
 		held |= SANDBOX_NO_CAPABILITIES;
 	if ((held & SANDBOX_PID) == 0 || (held & SANDBOX_PROC) == 0)
-		open_memory(false); /* needed because other references may see this process in /proc */
+		open_memory(false); /* closes the memory, because other references may see this process in /proc */
 	end_with(sandbox->parent);
 	bool whole = (held & SANDBOX_MOUNT) != 0 && (held & SANDBOX_PROC) != 0;
 
 	held |= landlock_apply(whole, sandbox->gpu, &sandbox->readable, &sandbox->devices, sandbox->hidden,
 			       (held & SANDBOX_TMP) != 0 ? sandbox->folder : folder);
 	if ((held & (SANDBOX_PROC | SANDBOX_LANDLOCK_FILES)) == 0)
-		held &= ~(uint32_t)SANDBOX_MEMORY_LIMIT; /* without these layers, references could undo
-							  * limits_die_first */
+		held &= ~(uint32_t)SANDBOX_MEMORY_LIMIT; /* references could undo limits_die_first, so the limit does
+							  * not hold */
 	return sandbox->filtered ? held | seccomp_apply(sandbox->gpu) : held;
 }
 
@@ -372,7 +375,7 @@ SHOWN int sandbox_limit_processor_time(int64_t seconds, int for_now)
 
 /* ---- trials ---- */
 
-/* Isolates this process, starts a runner, and writes the layers that hold for the runner to `answer`. */
+/* Isolates this process, starts a runner, and writes the runner's layers to the descriptor `answer`. */
 static void try_layers(struct sandbox *sandbox, uint32_t wanted, int answer)
 {
 	uint32_t held = isolate(sandbox, wanted);
@@ -400,7 +403,7 @@ leave:
 }
 
 /* Tries layers in a child process. Returns the answer of try_layers. If there is no answer, returns DROPPED with all
- * namespaces. */
+ * layers. */
 static uint32_t try_in_child(const struct sandbox *sandbox, uint32_t wanted)
 {
 	uint32_t held = 0;
@@ -432,11 +435,11 @@ static uint32_t try_in_child(const struct sandbox *sandbox, uint32_t wanted)
 	return child > 0 && got == sizeof held ? held : DROPPED | SANDBOX_ALL;
 }
 
-/* Finds the layers that this machine grants: tries all layers, and then tries again without those that failed. */
+/* Finds the layers that this machine grants. Tries all layers, and then tries again without those that failed. */
 static uint32_t find_layers(const struct sandbox *sandbox)
 {
-	uint32_t wanted = SANDBOX_ALL, answer; /* SANDBOX_ALL has the layers of the pool, too; a trial never returns
-					        * them */
+	uint32_t wanted = SANDBOX_ALL, answer; /* SANDBOX_ALL also has the layers of the pool, which a trial never
+					        * returns */
 
 	for (int i = 0; i < TRIALS_MAX; i++) {
 		answer = try_in_child(sandbox, wanted);
@@ -459,8 +462,8 @@ static void free_sandbox(struct sandbox *sandbox)
 
 /* ---- opening ---- */
 
-/* If the dataset is below a readable path, returns the dataset's path without links, because the dataset must be hidden
- * there. Otherwise returns NULL. */
+/* Returns the path of the dataset without links if the dataset is below a readable path, because it must then be
+ * hidden. Otherwise returns NULL. */
 static char *find_hidden(const struct sandbox_paths *readable, const char *dataset)
 {
 	char *place = realpath(dataset, NULL);
@@ -497,7 +500,7 @@ static struct sandbox *new_sandbox(const char *const *paths, int path_count, con
 	sandbox->folder = "/tmp";
 	for (int i = 0; i < sandbox->readable.count; i++)
 		if (sandbox_is_below(sandbox->readable.items[i], "/tmp"))
-			sandbox->folder = "/scratch"; /* an own /tmp would hide the interpreter's files */
+			sandbox->folder = "/scratch"; /* the interpreter is below /tmp, and a new /tmp would hide it */
 	return sandbox;
 }
 

@@ -8,17 +8,17 @@
  *   sandbox_limit_memory, sandbox_limit_processor_time  in the runner, before it loads a reference
  *   sandbox_end           in the zygote, when a runner has ended
  *   sandbox_reap          in the zygote, after the runner was reaped
- *   sandbox_remove_folder when a runner without an own /tmp has ended
+ *   sandbox_remove_folder when a runner without a /tmp of its own has ended
  *
- * sandbox_open moves the zygote to its own user, mount, network, IPC and UTS namespaces. The only files that it then
- * sees are a read-only selection: system libraries, the interpreter with its packages, and devices. Each runner gets
- * its own PID and mount namespace, with its own /proc and an own /tmp of limited size. Each runner also has a Landlock
- * ruleset, a seccomp filter and resource limits, and it has no capabilities.
+ * sandbox_open moves the zygote to new user, mount, network, IPC and UTS namespaces. The zygote then sees only a
+ * read-only selection of files: system libraries, the interpreter with its packages, and devices. Each runner gets a
+ * PID and a mount namespace of its own, with its own /proc and /tmp; the size of /tmp is limited. Each runner also has
+ * a Landlock ruleset, a seccomp filter and resource limits, and it has no capabilities.
  *
- * The layers overlap. If this machine refuses some layers, the rest still hold. `layers` says which layers hold; no
- * caller may assume more. The program also links this module, because `reftest doctor` tries every layer. A gap is
- * something that a reference can do if layers are missing; the table of gaps has a name and a sentence for each.
- * docs/containment.md describes the result for users. */
+ * The layers overlap. If this machine refuses some layers, the others still hold. sandbox_layers returns the layers
+ * that hold, and a caller must not rely on any other. This module is also linked into the program, because `reftest
+ * doctor` tries every layer. A gap is something that a reference can do if layers are missing. The table of gaps has a
+ * name and a sentence for each gap. docs/containment.md describes the gaps for users. */
 #ifndef REFTEST_WORKERS_SANDBOX_SANDBOX_H
 #define REFTEST_WORKERS_SANDBOX_SANDBOX_H
 
@@ -28,115 +28,120 @@
 
 enum { SANDBOX_ABI = 3 };
 
-/* The layers, as bits. */
+/* The layers of the sandbox. Each layer is one bit. */
 enum sandbox_layer {
-	SANDBOX_USER = 1 << 0,              /* a separate user namespace: no rights over processes outside */
+	SANDBOX_USER = 1 << 0,              /* a user namespace of its own: the process has no rights over processes
+					     * outside */
 	SANDBOX_MOUNT = 1 << 1,             /* a mount namespace whose files are the read-only selection */
 	SANDBOX_NETWORK = 1 << 2,           /* a network namespace without interfaces */
 	SANDBOX_IPC = 1 << 3,               /* an IPC namespace */
 	SANDBOX_UTS = 1 << 4,               /* a UTS namespace (host name) */
 	SANDBOX_PID = 1 << 5,               /* a PID namespace for each runner */
 	SANDBOX_PROC = 1 << 6,              /* a /proc that shows only the processes of this PID namespace */
-	SANDBOX_TMP = 1 << 7,               /* a /tmp in memory for each runner, of limited size */
-	SANDBOX_NO_CAPABILITIES = 1 << 8,   /* no capabilities, and no program that is started can gain any */
-	SANDBOX_LANDLOCK_FILES = 1 << 9,    /* Landlock: files (ABI 1) */
-	SANDBOX_LANDLOCK_NETWORK = 1 << 10, /* Landlock: TCP (ABI 4) */
-	SANDBOX_LANDLOCK_SCOPE = 1 << 11,   /* Landlock: no signals or abstract sockets to processes outside (ABI 6) */
+	SANDBOX_TMP = 1 << 7,               /* a /tmp in memory, of limited size, for each runner */
+	SANDBOX_NO_CAPABILITIES = 1 << 8,   /* no capabilities; a program that is started cannot gain any */
+	SANDBOX_LANDLOCK_FILES = 1 << 9,    /* Landlock (ABI 1) restricts the use of files */
+	SANDBOX_LANDLOCK_NETWORK = 1 << 10, /* Landlock (ABI 4) refuses TCP */
+	SANDBOX_LANDLOCK_SCOPE = 1 << 11,   /* Landlock (ABI 6) refuses signals and abstract sockets to processes
+					     * outside */
 	SANDBOX_SECCOMP = 1 << 12,          /* a filter that refuses all system calls that no reference needs, and all
 					     * sockets except local ones */
-	SANDBOX_NO_SOCKETS = 1 << 13,       /* the filter refuses local sockets, too; not used on a GPU */
+	SANDBOX_NO_SOCKETS = 1 << 13,       /* the filter also refuses local sockets; not used on a GPU */
 	SANDBOX_PROCESS_LIMIT = 1 << 14,    /* a limit for the number of processes */
 	SANDBOX_FILE_LIMIT = 1 << 15,       /* a limit for the size of a file */
-	SANDBOX_MEMORY_LIMIT = 1 << 16,     /* a limit for the memory of each process; if memory runs out, the kernel
-					     * ends these processes first */
-	/* Limits for all processes of a runner together. The pool sets them, and not this module
+	SANDBOX_MEMORY_LIMIT = 1 << 16,     /* a limit for the memory of each process, and if memory runs out, the
+					     * kernel ends these processes first */
+	/* Limits for all processes of a runner together. The pool sets these limits, not this module
 	 * (workers/pool/control_groups.h). */
-	SANDBOX_MEMORY_GROUP = 1 << 17,     /* memory, including shared memory and temporary files in memory */
-	SANDBOX_PROCESS_GROUP = 1 << 18,    /* of processes and threads */
+	SANDBOX_MEMORY_GROUP = 1 << 17,     /* a limit for memory, including shared memory and temporary files in
+					     * memory */
+	SANDBOX_PROCESS_GROUP = 1 << 18,    /* a limit for the number of processes and threads */
 	/* The filter refuses memory that does not belong to a process: shared memory without a file, and memfds. This
 	 * layer is not used on a GPU. */
 	SANDBOX_NO_SHARED_MEMORY = 1 << 19,
-	/* The pool adds up the memory of all processes of a runner, and ends a runner that uses too much. The pool adds
-	 * this layer by sandbox_with_sum. */
+	/* The pool adds up the memory of all processes of a runner, and ends a runner that uses too much.
+	 * sandbox_with_sum adds this layer. */
 	SANDBOX_MEMORY_SUM = 1 << 20
 };
 
 enum { SANDBOX_LAYERS = 21, SANDBOX_ALL = (1 << SANDBOX_LAYERS) - 1 };
 
-/* The layers that the pool adds; sandbox_probe does not try them. */
+/* The layers that the pool provides, so sandbox_probe does not try them. */
 enum { SANDBOX_OF_POOL = SANDBOX_MEMORY_GROUP | SANDBOX_PROCESS_GROUP | SANDBOX_MEMORY_SUM };
 
-/* Adds SANDBOX_MEMORY_SUM to `layers` if these layers make a complete sum of a runner's memory possible. For this, a
- * separate /proc must show all processes of the runner, and every other place for data must be limited. */
+/* Adds SANDBOX_MEMORY_SUM to `layers` if, with these layers, the sum of a runner's memory is complete. For this, a
+ * /proc of its own must show all processes of the runner, and every other place for data must be limited. */
 uint32_t sandbox_with_sum(uint32_t layers);
 
-/* Returns the name of a layer, "user_namespace"; `layer` is one bit. */
+/* Returns the name of a layer, such as "user_namespace". `layer` has one bit. */
 const char *sandbox_layer_name(uint32_t layer);
 
-/* What a reference may be able to do if layers are missing. */
+/* Something that a reference may be able to do if layers are missing. */
 struct sandbox_gap {
-	const char *name;     /* "network", as in JSON and in the option --require-containment */
-	const char *sentence; /* "references can reach the network" */
-	uint32_t closed_by;   /* the gap is closed if at least one of these layers holds */
+	const char *name;     /* a name such as "network", for JSON and for the option --require-containment */
+	const char *sentence; /* a sentence such as "references can reach the network" */
+	uint32_t closed_by;   /* one of these layers is enough to close the gap */
 };
 
-/* Returns the gap number `index` of the table, or NULL after the last. */
+/* Returns gap number `index` (from 0) of the table, or NULL after the last one. */
 const struct sandbox_gap *sandbox_gap(int index);
 bool sandbox_gap_is_open(const struct sandbox_gap *gap, uint32_t layers);
 /* Returns the gap with this name, or NULL. */
 const struct sandbox_gap *sandbox_gap_named(const char *name);
 
-struct sandbox; /* opaque; it lives as long as its process */
+struct sandbox; /* an opaque type; the struct exists as long as its process */
 
-/* `paths` are the files and directories that a reference may read in addition to the system's: the interpreter's
- * prefixes and packages. `hidden` are directories that no entry of `paths` may contain: first the dataset, then home
- * directories. Entries of `paths` that contain such a directory are left out. The dataset is also hidden if it is below
- * a directory of the system, such as /usr. `gpu`: the devices and files of NVIDIA's driver are readable, too. This
- * process must have one thread. Layers that the machine refuses are left out. Returns NULL with a message if the
- * machine broke a layer that it had granted a moment before; this process is then unusable. */
+/* `paths` are files and directories that a reference may read in addition to those of the system: the interpreter's
+ * prefixes and packages. `hidden` are directories that a reference must not see: first the dataset, then home
+ * directories. An entry of `paths` that contains a hidden directory is left out. The dataset is also hidden if it is
+ * below a directory of the system, such as /usr. If `gpu`, the devices and files of NVIDIA's driver are also readable.
+ * This process must have only one thread. Layers that the machine refuses are left out. Returns NULL with a message if
+ * the machine refuses a layer that it has just granted in a trial; this process is then unusable. */
 struct sandbox *sandbox_open(const char *const *paths, int path_count, const char *const *hidden, int hidden_count,
 			     int gpu, char *message, int message_size);
-/* The layers that hold for runners, found by a trial in sandbox_open. */
+/* Returns the layers that hold for runners, which a trial in sandbox_open has found. */
 uint32_t sandbox_layers(const struct sandbox *sandbox);
-/* The folder of each runner's own temporary files: /tmp, or another folder if the interpreter is below /tmp. */
+/* Returns the folder for the runner's own temporary files: /tmp, or another folder if the interpreter is below /tmp. */
 const char *sandbox_folder(const struct sandbox *sandbox);
 
-/* Makes the next fork of this process create a runner in a new PID namespace. Returns the pid of the process that keeps
- * the namespace alive, or 0 if runners have no PID namespace. Returns -1 with errno on error. */
+/* After this call, the next fork of this process creates a runner in a new PID namespace. Returns the pid of the
+ * process that keeps the namespace alive (the keeper), or 0 if runners have no PID namespace. Returns -1 with errno on
+ * error. */
 pid_t sandbox_before_fork(struct sandbox *sandbox);
-/* Makes later forks create ordinary children. Returns 0, or -1 with errno. */
+/* After this call, forks create ordinary children again. Returns 0, or -1 with errno. */
 int sandbox_after_fork(struct sandbox *sandbox);
-/* In the new runner: adds the remaining layers and returns those that hold. `folder` is a directory for temporary
- * files, used if runners have no /tmp of their own. Layers that failed are missing in the result. The caller compares
- * the result with sandbox_layers, and ends the runner if a layer is missing. */
+/* In the new runner: adds the remaining layers, and returns all layers that hold. `folder` is a directory for temporary
+ * files, which is used if runners have no /tmp of their own. A layer that failed is missing in the result. The caller
+ * compares the result with sandbox_layers, and ends the runner if a layer is missing. */
 uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder);
 /* In the runner, before it loads a reference: limits the memory of each process of the runner to the current memory of
- * this process plus `bytes`. The addition is at most nine tenths of the memory that is available on this machine.
- * Returns the bytes that may be added, or -1 if they cannot be limited. If `for_now` is true, a later call may raise
- * the limit, and so may the process itself; use this only for references whose source code cannot call setrlimit
- * (python/isolation.py). On a GPU nothing is limited, because the limit would also count the address space that the
- * driver reserves. */
+ * this process plus `bytes`. If nine tenths of the memory that is available on this machine are less than `bytes`, they
+ * are added instead. Returns how many bytes may be added, or -1 if they cannot be limited. If `for_now` is true, a
+ * later call can raise the limit, and so can the process itself; use this only for references whose source code cannot
+ * call setrlimit (python/isolation.py). On a GPU, nothing is limited, because the limit would also count the address
+ * space that the driver reserves. */
 int64_t sandbox_limit_memory(struct sandbox *sandbox, int64_t bytes, int for_now);
 /* In the runner, before it loads a reference: limits the processor time that each process of the runner may use. This
- * process may use `seconds` more than it has used until now; 0: no limit. `for_now` means the same as for
- * sandbox_limit_memory. Returns 0, or -1 with errno. */
+ * process may use `seconds` seconds more than it has used until now. If `seconds` is 0, there is no limit. `for_now`
+ * means the same as for sandbox_limit_memory. Returns 0, or -1 with errno. */
 int sandbox_limit_processor_time(int64_t seconds, int for_now);
-int sandbox_process_limit(void);        /* the number of processes and threads that a runner may have */
-int64_t sandbox_available_memory(void); /* nine tenths of the memory that is available now; 0: unknown */
-/* Kills all processes of a runner's PID namespace. `keeper` is the result of sandbox_before_fork; 0: does nothing. */
+int sandbox_process_limit(void);        /* returns how many processes and threads a runner may have */
+int64_t sandbox_available_memory(void); /* returns nine tenths of the memory that is available now; 0: unknown */
+/* Kills all processes of a runner's PID namespace. `keeper` is the result of sandbox_before_fork; if it is 0, does
+ * nothing. */
 void sandbox_end(struct sandbox *sandbox, pid_t keeper);
-/* Frees a PID namespace. Call this after sandbox_end, and after the runner was reaped: earlier, the call would never
- * return. */
+/* Frees a PID namespace. Call this after sandbox_end and after the runner was reaped, because the call would otherwise
+ * never return. */
 void sandbox_reap(struct sandbox *sandbox, pid_t keeper);
 
-/* Removes a directory with everything in it that this process may remove. A reference may have changed anything in
- * it. */
+/* Removes a directory and everything in it, as far as this process is permitted to. A reference may have changed
+ * anything in it. */
 void sandbox_remove_folder(const char *path);
 
 /* Tries all layers in a child process and returns those that hold. */
 uint32_t sandbox_probe(bool gpu);
 
-/* Returns SANDBOX_ABI, by which python/sandbox.py detects the library of another build. */
+/* Returns SANDBOX_ABI. With this number, python/sandbox.py detects a library of another build. */
 int sandbox_abi(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* sandbox_landlock - applies the Landlock ruleset of a runner: read-only files, a writable /tmp, no TCP, and no signals
- * or abstract sockets to processes outside. The installed header for Landlock may be older than the running kernel, so
- * the constants are here (docs.kernel.org/userspace-api/landlock.html). */
+ * or abstract sockets to processes outside. This file defines the constants of Landlock, because the installed header
+ * may be older than the running kernel (docs.kernel.org/userspace-api/landlock.html). */
 #include "workers/sandbox/sandbox_internal.h"
 
 #include <dirent.h>
@@ -14,14 +14,15 @@
 #include <unistd.h>
 
 enum {
-	CREATE_RULESET = 444, ADD_RULE = 445, RESTRICT_SELF = 446, /* the same numbers on all architectures */
+	CREATE_RULESET = 444, ADD_RULE = 445, RESTRICT_SELF = 446, /* the numbers of these system calls, which are the
+								    * same on all architectures */
 	RULESET_VERSION = 1, RULE_PATH_BENEATH = 1
 };
 
 enum {
 	EXECUTE = 1 << 0, WRITE_FILE = 1 << 1, READ_FILE = 1 << 2, READ_DIR = 1 << 3, TRUNCATE = 1 << 14, IOCTL_DEV = 1 << 15,
 	READ = EXECUTE | READ_FILE | READ_DIR,
-	ON_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV, /* the rights that a file can have */
+	ON_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV, /* the rights that apply to files */
 	DEVICE = READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE | IOCTL_DEV,
 	EVERYTHING = (1 << 16) - 1
 };
@@ -35,11 +36,11 @@ struct path_rule {
 	int32_t parent;
 } __attribute__((packed));
 
-/* What each version of Landlock added. Before version 3, Landlock does not refuse truncate(2), so files are not
- * safe. */
+/* What each version of Landlock added. Landlock before version 3 does not refuse truncate(2), so it does not protect
+ * files. */
 static const struct version {
 	struct ruleset handled;
-	size_t size; /* size of struct ruleset in this version */
+	size_t size; /* the size of struct ruleset in this version */
 	uint32_t layers;
 } versions[] = {
     {{(1 << 13) - 1, 0, 0}, 8, 0},
@@ -50,7 +51,7 @@ static const struct version {
     {{(1 << 16) - 1, 3, 3}, 24, SANDBOX_LANDLOCK_FILES | SANDBOX_LANDLOCK_NETWORK | SANDBOX_LANDLOCK_SCOPE},
 };
 
-/* Files of the kernel that libraries read. */
+/* Files in /proc and /sys that libraries read. */
 static const char *const kernel_files[] = {
     "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/filesystems", "/proc/devices", "/proc/version",
     "/proc/driver", "/proc/sys/vm", "/proc/sys/kernel/osrelease",
@@ -64,7 +65,7 @@ static int landlock_version(void)
 	return version < 0 ? 0 : (int)version;
 }
 
-/* Allows `rights` below a path. A path that does not exist needs no rule. */
+/* Allows `rights` below a path. If the path does not exist, adds no rule. */
 static void allow(int ruleset, const char *path, uint64_t rights, uint64_t handled)
 {
 	struct path_rule rule = {rights & handled, open(path, O_PATH | O_CLOEXEC)};
@@ -78,10 +79,10 @@ static void allow(int ruleset, const char *path, uint64_t rights, uint64_t handl
 	close(rule.parent);
 }
 
-/* Allows reading below a path, but not below `hidden`. Landlock has no exceptions. Therefore, if `hidden` is below the
- * path, the path itself gets no rule. Instead, each entry of the directories from the path down to `hidden` gets a
- * rule, except the entries that lead to `hidden`. The directories themselves cannot be listed. A symbolic link gets no
- * rule, because a rule would allow the target of the link. */
+/* Allows reading below a path, but not below `hidden`. Landlock rules cannot have exceptions. Therefore, if `hidden` is
+ * below the path, the path itself gets no rule. Instead, in each directory from the path down to `hidden`, every entry
+ * gets a rule, except the entry that leads to `hidden`. As a result, these directories cannot be listed. A symbolic
+ * link gets no rule, because the rule would allow its target. */
 static void allow_around(int ruleset, const char *path, const char *hidden, uint64_t rights, uint64_t handled)
 {
 	char *real = hidden == NULL ? NULL : realpath(path, NULL), entry[SANDBOX_PATH_MAX];
@@ -137,7 +138,7 @@ uint32_t landlock_apply(bool whole, bool gpu, const struct sandbox_paths *readab
 		allow_selection(ruleset, readable, devices, hidden, handled);
 	if (whole)
 		allow(ruleset, "/dev", DEVICE, handled);
-	/* CUDA's driver writes the names of its threads there. */
+	/* on a GPU, the files are writable, because CUDA's driver writes the names of its threads to them */
 	allow(ruleset, "/proc/self", gpu ? READ | WRITE_FILE | TRUNCATE : READ, handled);
 	if (folder != NULL)
 		allow(ruleset, folder, EVERYTHING, handled);

@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { PIDS_LEAST = 512 }; /* the kernel accepts no limit of pids below 301 */
+enum { PIDS_LEAST = 512 }; /* the kernel does not accept a limit of pids below 301 */
 
 int sandbox_process_limit(void)
 {
@@ -23,7 +23,7 @@ int sandbox_process_limit(void)
 	return most < PIDS_LEAST ? PIDS_LEAST : (int)most;
 }
 
-/* Sets the soft limit of this process, which may be changed again. */
+/* Sets the soft limit of this process, which can be changed again later. */
 static bool set_for_now(__rlimit_resource_t resource, rlim_t most)
 {
 	struct rlimit limit;
@@ -34,7 +34,7 @@ static bool set_for_now(__rlimit_resource_t resource, rlim_t most)
 	return setrlimit(resource, &limit) == 0;
 }
 
-/* Lowers a limit. If the limit is lower already, leaves it unchanged. */
+/* Lowers a limit. If the limit is already lower, does nothing. */
 static bool lower(__rlimit_resource_t resource, rlim_t most)
 {
 	struct rlimit limit;
@@ -48,7 +48,7 @@ static bool lower(__rlimit_resource_t resource, rlim_t most)
 	return setrlimit(resource, &limit) == 0;
 }
 
-/* Returns the number of KiB that a file of /proc states after `key`, or 0. */
+/* Returns the number of KiB that a file of /proc has after `key`, or 0. */
 static uint64_t field_kib(const char *path, const char *key)
 {
 	FILE *file = fopen(path, "re");
@@ -93,8 +93,8 @@ int64_t limits_memory(int64_t bytes, bool for_now)
 	return limit.rlim_cur > used ? (int64_t)(limit.rlim_cur - used) : 0;
 }
 
-/* At the soft limit, the kernel sends SIGXCPU, which ends a process that does not ignore it. At the hard limit, it
- * sends SIGKILL. */
+/* At the soft limit, the kernel sends SIGXCPU, which ends the process unless the process ignores it. At the hard limit,
+ * the kernel sends SIGKILL. */
 int limits_processor_time(int64_t seconds, bool for_now)
 {
 	struct rusage used;
@@ -116,14 +116,14 @@ uint32_t limits_apply(bool memory, bool own_users, int processes)
 {
 	uint32_t layers = memory ? SANDBOX_MEMORY_LIMIT : 0;
 
-	/* The kernel counts processes for each user and user namespace, but never limits the number of root's
-	 * processes. */
+	/* The kernel counts processes for each user in each user namespace, but does not limit the number of processes
+	 * of root. */
 	if (own_users && lower(RLIMIT_NPROC, (rlim_t)processes) && geteuid() != 0)
 		layers |= SANDBOX_PROCESS_LIMIT;
 	if (lower(RLIMIT_FSIZE, (rlim_t)SANDBOX_TMP_MIB << 20))
 		layers |= SANDBOX_FILE_LIMIT;
 	lower(RLIMIT_CORE, 0);
-	lower(RLIMIT_MEMLOCK, 0); /* CUDA's pinned memory does not count toward this limit */
+	lower(RLIMIT_MEMLOCK, 0); /* this does not affect CUDA's pinned memory, which does not count */
 	lower(RLIMIT_RTPRIO, 0);
 	lower(RLIMIT_NOFILE, SANDBOX_DESCRIPTORS);
 	lower(RLIMIT_MSGQUEUE, 0);
@@ -138,11 +138,11 @@ int limits_drop_capabilities_of_programs(void)
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		return -1;
-	/* A process without capabilities may not make these calls. Such a process does not need them, because it cannot
-	 * gain capabilities. */
+	/* These calls fail in a process without capabilities. Such a process does not need them, because it cannot gain
+	 * capabilities. */
 	prctl(PR_SET_SECUREBITS, locked, 0, 0, 0);
 	for (int i = 0; prctl(PR_CAPBSET_DROP, i, 0, 0, 0) == 0; i++)
-		; /* the call fails after the last capability */
+		; /* the loop ends because the call fails after the last capability */
 	return prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 }
 

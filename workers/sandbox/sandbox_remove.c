@@ -1,8 +1,8 @@
 /* sandbox_remove - removes what a reference left in its folder of temporary files.
  *
- * The tree may be hostile: it may have directories that nobody may enter, and it may be too deep for recursion and for
- * paths. Therefore each directory is opened and emptied, and the directories in it are moved to the top, until the top
- * is empty. No symbolic link is followed. */
+ * A reference can make a hostile tree: with directories that nobody may enter, and so deep that recursion or paths
+ * fail. Therefore each directory at the top of the tree is opened, its files are removed, and its subdirectories are
+ * moved to the top. This is repeated until the top is empty. No symbolic link is followed. */
 #include "workers/sandbox/sandbox.h"
 
 #include <dirent.h>
@@ -15,15 +15,16 @@
 
 #define SHOWN __attribute__((visibility("default")))
 
-enum { PASSES_MAX = 1 << 20 }; /* a process that is still alive could create files without end */
+enum { PASSES_MAX = 1 << 20 }; /* a limit is needed because a process that is still alive could create files without
+			        * end */
 
-/* The directory to which other directories are moved, and the number for the name of the next one. */
+/* The top of the tree, to which subdirectories are moved, and the number for the name of the next one. */
 struct top {
 	int fd;
 	unsigned long moved;
 };
 
-/* Opens a directory of this user, whatever its mode is. */
+/* Opens a directory of this user, whatever its permissions are. */
 static int open_directory(int parent, const char *name)
 {
 	fchmodat(parent, name, 0700, AT_SYMLINK_NOFOLLOW);
@@ -37,7 +38,7 @@ static bool is_directory(int parent, const char *name)
 	return fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Moves a directory to the top, under a name that no entry has. */
+/* Moves a directory to the top, under a new name. */
 static void move_up(int parent, const char *name, struct top *top)
 {
 	char free_name[64];
@@ -45,12 +46,12 @@ static void move_up(int parent, const char *name, struct top *top)
 	do {
 		snprintf(free_name, sizeof free_name, "removed-%lu", top->moved++);
 	} while (faccessat(top->fd, free_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0);
-	fchmodat(parent, name, 0700, AT_SYMLINK_NOFOLLOW); /* the kernel moves a directory only if this process may
-							    * write to it */
+	fchmodat(parent, name, 0700, AT_SYMLINK_NOFOLLOW); /* the kernel moves a directory only if it is writable for
+							    * this process */
 	renameat(parent, name, top->fd, free_name);
 }
 
-/* Removes the files of a directory and moves its directories up. Closes `fd`. */
+/* Removes the files of a directory, and moves its subdirectories to the top. Closes `fd`. */
 static void empty(int fd, struct top *top)
 {
 	DIR *directory = fdopendir(fd);
@@ -71,7 +72,7 @@ static void empty(int fd, struct top *top)
 	closedir(directory);
 }
 
-/* Empties each directory of the top and removes it. Returns the number of entries that it removed. */
+/* Empties and removes each directory at the top. Returns the number of entries that it removed. */
 static unsigned long remove_entries(struct top *top)
 {
 	DIR *directory = fdopendir(openat(top->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -1,14 +1,14 @@
-/* sandbox_seccomp - installs the filters for system calls. If a reference needs a call that is refused, change only the
- * tables of this file, docs/containment.md, and the reference in tests/hostile/references that tries the call.
+/* sandbox_seccomp - installs the filters for system calls. If references need a call that is refused, change the tables
+ * of this file, docs/containment.md, and the reference in tests/hostile/references that tries the call.
  *
- * The filters refuse system calls that torch, CUDA, Triton and compilers never make, with an error that a caller can
- * handle. The filters list the calls that are refused, and not those that are allowed, because the calls that libraries
- * make change with each release. Calls that are newer than this table are refused as if the kernel did not have them.
- * Each filter is written as a table of instructions, and needs no library.
+ * The filters refuse system calls that torch, CUDA, Triton and compilers never make. A refused call returns an error
+ * that a caller can handle. The tables list refused calls, not allowed calls, because each release of a library may
+ * make other calls. A call that is newer than the tables returns the error of a call that the kernel does not have.
+ * Each filter is a table of instructions, and needs no library.
  *
  * There are two filters. The zygote installs the larger filter once, and all runners inherit it. This saves time,
- * because the installation of a filter is slow: the kernel computes the filter's answer for every system call. Each
- * runner adds the smaller filter, which refuses calls that the zygote or the sandbox itself needs. */
+ * because it takes long to install a filter: the kernel computes the filter's result for every system call. Each runner
+ * adds the smaller filter, which refuses the calls that only the zygote or the sandbox needs. */
 #include "workers/sandbox/sandbox_internal.h"
 
 #include <errno.h>
@@ -30,22 +30,24 @@
 #endif
 
 enum {
-	NEWEST_CALL = 466, /* removexattrat, Linux 6.13; newer calls were not examined */
+	NEWEST_CALL = 466, /* the number of removexattrat (Linux 6.13); newer calls were not examined */
 	OTHER_ABI = 1 << 30, /* on x86-64 this bit marks the calls of the x32 ABI */
 	NO_KIND = -1, IOPRIO_PROCESS = 1,
-	TERMINAL_INPUT = 0x5412, TERMINAL_SELECTION = 0x541c, /* ioctls that simulate input to a terminal */
+	TERMINAL_INPUT = 0x5412, TERMINAL_SELECTION = 0x541c, /* ioctls that simulate input to a terminal, such as a
+							       * typed command */
 	NAMESPACES = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET
 };
 
-/* The calls that build the sandbox. */
+/* The system calls that build the sandbox. */
 static const int refused_to_runners[] = {SYS_unshare, SYS_setns, SYS_mount, SYS_umount2};
 
-/* Other calls that are always refused. Numbers without a name in older headers are equal on all architectures. */
+/* Other system calls that are always refused. A call without a name in older headers is given by its number, which is
+ * the same on all architectures. */
 static const int refused[] = {
-    /* other processes */
+    /* calls that act on other processes */
     SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_kcmp, SYS_pidfd_getfd, SYS_process_madvise,
     SYS_process_mrelease, SYS_migrate_pages, SYS_move_pages,
-    /* memory and messages that other processes can find by a number or name */
+    /* memory and messages that other processes can find by their number or name */
     SYS_shmget, SYS_shmat, SYS_shmctl, SYS_msgget, SYS_msgsnd, SYS_msgrcv, SYS_msgctl, SYS_semget, SYS_semop, SYS_semctl,
     SYS_semtimedop, SYS_mq_open, SYS_mq_unlink,
     /* namespaces and mounts */
@@ -54,10 +56,10 @@ static const int refused[] = {
     SYS_open_by_handle_at, SYS_name_to_handle_at, SYS_fanotify_init, SYS_fanotify_mark, SYS_quotactl, SYS_quotactl_fd,
     SYS_inotify_init1, SYS_inotify_add_watch, /* Landlock does not prevent a process from watching directories that it
 					       * may not read */
-    /* parts of the kernel with many mistakes in the past, which no reference needs */
+    /* parts of the kernel that no reference needs, and that had many security bugs in the past */
     SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register,
     SYS_add_key, SYS_request_key, SYS_keyctl, SYS_memfd_secret, SYS_personality, SYS_lookup_dcookie,
-    /* the machine */
+    /* calls that change the machine */
     SYS_kexec_load, SYS_kexec_file_load, SYS_init_module, SYS_finit_module, SYS_delete_module, SYS_reboot, SYS_swapon,
     SYS_swapoff, SYS_acct, SYS_syslog, SYS_settimeofday, SYS_clock_settime, SYS_clock_adjtime, SYS_adjtimex,
     SYS_sethostname, SYS_setdomainname, SYS_vhangup, SYS_nfsservctl,
@@ -83,40 +85,41 @@ enum {
 
 #ifdef THIS_ARCHITECTURE
 
-/* Pairs of connected sockets (socketpair) remain allowed. CUDA's driver opens a socket of the family AF_UNIX in each
- * process. */
+/* Does not refuse socketpair, which makes pairs of connected sockets. Is not used on a GPU, because CUDA's driver opens
+ * a socket of the family AF_UNIX in each process. */
 static const struct sock_filter no_sockets[] = {EQUAL(SYS_socket, 0, 1), REFUSE};
 static const struct sock_filter local_sockets[] = {
     EQUAL(SYS_socket, 0, 4), LOAD(args[0]), EQUAL(AF_UNIX, 0, 1), ALLOW, REFUSE,
 };
 
-/* The first checks of both filters: calls of another architecture, and calls that are newer than the table. */
+/* The beginning of both filters: the checks for calls of another architecture, and for calls that are newer than the
+ * tables. */
 static const struct sock_filter before[] = {
     LOAD(arch), EQUAL(THIS_ARCHITECTURE, 1, 0), UNKNOWN, LOAD(nr),
     ANY_BIT(OTHER_ABI, 1, 0), GREATER(NEWEST_CALL, 0, 1), UNKNOWN,
 };
 
-/* Calls that make memory without a process or file to which it belongs. The memory limit of a process does not count
- * such memory. CUDA's driver and its libraries use such memory. */
+/* Refuses memory that belongs to no process and no file, because the memory limit of a process does not count it. Is
+ * not used on a GPU, because CUDA's driver and its libraries use such memory. */
 static const struct sock_filter no_shared_memory[] = {
     EQUAL(SYS_memfd_create, 0, 1), REFUSE,
     EQUAL(SYS_mmap, 0, 5), LOAD(args[3]), ANY_BIT(MAP_ANONYMOUS, 0, 2), ANY_BIT(MAP_SHARED, 0, 1), REFUSE, ALLOW,
 };
 
-/* Calls that depend on their arguments. clone3 is refused as unknown, because its flags are in memory, which a filter
- * cannot read. The C library then calls clone. All arguments that are examined are ints, so their lower halves
- * suffice. */
+/* Calls that are refused only with certain arguments. clone3 returns the error of an unknown call, because its flags
+ * are in memory, which a filter cannot read; the C library then calls clone. All examined arguments are ints, so their
+ * lower halves are enough. */
 static const struct sock_filter by_argument[] = {
     EQUAL(SYS_clone3, 0, 1), UNKNOWN,
     EQUAL(SYS_clone, 0, 4), LOAD(args[0]), ANY_BIT(NAMESPACES, 0, 1), REFUSE, ALLOW,
-    EQUAL(SYS_prlimit64, 0, 4), LOAD(args[0]), EQUAL(0, 1, 0), REFUSE, ALLOW, /* 0: the calling process */
+    EQUAL(SYS_prlimit64, 0, 4), LOAD(args[0]), EQUAL(0, 1, 0), REFUSE, ALLOW, /* process 0 is the calling process */
     EQUAL(SYS_ioctl, 0, 5), LOAD(args[1]), EQUAL(TERMINAL_INPUT, 1, 0), EQUAL(TERMINAL_SELECTION, 0, 1), REFUSE, ALLOW,
 };
 
-/* Calls that are allowed only for the calling process itself, because Landlock and user namespaces do not prevent a
- * process from slowing down other processes of its user. If `kind` is NO_KIND, the first argument of the call is the
- * process. Otherwise, the first argument must be `kind` ("a process"), and the second argument is the process. The
- * process 0 is the calling process. */
+/* Calls that a process may make only for itself. Landlock and user namespaces do not prevent a process from slowing
+ * down other processes of its user with these calls. If `kind` is NO_KIND, the first argument of the call is the
+ * process. Otherwise the first argument must be `kind`, which means "a process", and the second argument is the
+ * process. Process 0 is the calling process. */
 static const struct own_call {
 	int call, kind;
 } own_calls[] = {
@@ -211,7 +214,7 @@ bool seccomp_apply_to_zygote(void)
 
 uint32_t seccomp_apply(bool gpu)
 {
-	(void)gpu; /* the table of system calls was not examined for this architecture */
+	(void)gpu; /* the system calls of this architecture were not examined, so there is no filter */
 	return 0;
 }
 

@@ -1,9 +1,9 @@
 /* sandbox_view - builds the tree of files that a reference sees: a read-only selection of the machine's files below an
  * empty root.
  *
- * The root is a small filesystem in memory. Each selected path appears in it under its own name. Directories on the way
- * are made, symbolic links on the way are copied, and the file or directory at the end is bind-mounted. Afterwards the
- * machine's own root is detached and the whole tree becomes read-only. */
+ * The root is a small filesystem in memory. Each selected path appears in it under its own name: the directories of the
+ * path are created, its symbolic links are copied, and the file or directory at its end is bind-mounted. Then the
+ * machine's own root is detached, and the whole tree becomes read-only. */
 #include "workers/sandbox/sandbox_internal.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ static const char *const gpu_paths[] = {
     "/sys/bus/pci", "/sys/devices/pci*", "/sys/module/nvidia*", "/run/opengl-driver", "/etc/nvidia*", "/run/nvidia*/driver",
 };
 
-/* /dev/zero is missing, because no limit counts the memory of a shared mapping of it. */
+/* /dev/zero is missing, because a shared mapping of it is memory that no limit counts. */
 static const char *const device_paths[] = {"/dev/null", "/dev/full", "/dev/random", "/dev/urandom"};
 static const char *const gpu_device_paths[] = {"/dev/nvidia*", "/dev/zero"};
 
@@ -105,8 +105,8 @@ static int bind_to(const char *from, const char *to, bool directory)
 	return mount(from, to, NULL, MS_BIND | MS_REC, NULL);
 }
 
-/* Follows the symbolic link `path`, whose text is `target`: `rest` gets the text of the link, followed by the names
- * after the link. Sets `path` to the directory from which the names in `rest` are resolved. */
+/* Follows the symbolic link `path`, whose text is `target`. Puts the text of the link before the names in `rest`. Sets
+ * `path` to the directory from which the names in `rest` are resolved. */
 static int follow(char *path, char *rest, const char *target)
 {
 	char joined[SANDBOX_PATH_MAX];
@@ -143,7 +143,7 @@ static bool is_mounted_already(const char *from, const char *to)
 	return lstat(from, &a) == 0 && lstat(to, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* Takes the next name of `rest`. Returns its length, or 0 if there is none. */
+/* Takes the next name from `rest`. Returns its length, or 0 if there is none. */
 static size_t next_name(char *rest, char *name)
 {
 	size_t start = strspn(rest, "/"), length = strcspn(rest + start, "/");
@@ -156,8 +156,8 @@ static size_t next_name(char *rest, char *name)
 	return length;
 }
 
-/* Shows one path of the machine under its own name. A path that does not exist, or that this process cannot see, is
- * left out. */
+/* Makes one path of the machine visible under its own name. Skips a path that does not exist, or that this process
+ * cannot see. */
 static int show(const char *wanted)
 {
 	char path[SANDBOX_PATH_MAX] = "", rest[SANDBOX_PATH_MAX], name[NAME_MAX + 1], source[SANDBOX_PATH_MAX + sizeof OLD];
@@ -215,14 +215,15 @@ static int show_all(const struct sandbox_paths *paths)
 	return 0;
 }
 
-/* Mounts an empty directory over `hidden`; NULL: does nothing. */
+/* Mounts an empty directory over `hidden`. If `hidden` is NULL, does nothing. */
 static int cover(const struct sandbox_paths *readable, const char *hidden)
 {
 	if (hidden == NULL)
 		return 0;
 	if (mount("hidden", hidden, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=1m,nr_inodes=4k") != 0)
 		return -1;
-	for (int i = 0; i < readable->count; i++) /* shows again the packages below the hidden directory */
+	for (int i = 0; i < readable->count; i++) /* mounts packages below the hidden directory again, so that they are
+						   * visible */
 		if (sandbox_is_below(readable->items[i], hidden) && show(readable->items[i]) != 0)
 			return -1;
 	return 0;
@@ -263,9 +264,9 @@ static int set_read_only(const char *path)
 	return mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | PROC_FLAGS, NULL);
 }
 
-/* Protects the files of /proc that configure the machine. This is needed only if the user is root, because only root
- * can write to these files. The rest of /proc stays writable, because CUDA's driver fails if it cannot name its threads
- * there. */
+/* Makes those files of /proc read-only that configure the machine. This is needed only if the user is root, because
+ * only root can write to them. The rest of /proc stays writable, because CUDA's driver fails if it cannot name its
+ * threads there. */
 static int protect_proc(void)
 {
 	static const char *const paths[] = {"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"};
@@ -276,8 +277,8 @@ static int protect_proc(void)
 	return 0;
 }
 
-/* Makes the machine's /proc writable again, except the files that configure the machine. This function is used if this
- * process gets no /proc of its own. */
+/* Makes the machine's /proc writable again, except the files that configure the machine. Call this if the process gets
+ * no /proc of its own. */
 static int open_proc(void)
 {
 	return mount(NULL, "/proc", NULL, MS_REMOUNT | MS_BIND | PROC_FLAGS, NULL) == 0 ? protect_proc() : 0;
@@ -304,8 +305,7 @@ int view_mount_tmp(const char *folder)
 	return mount("tmp", folder, "tmpfs", MS_NOSUID | MS_NODEV, options);
 }
 
-/* Since Linux 6.14 each PID namespace has its own limit for pids. This limit also applies to root; RLIMIT_NPROC does
- * not. */
+/* Since Linux 6.14, each PID namespace has a limit of pids. This limit also applies to root; RLIMIT_NPROC does not. */
 static uint32_t limit_pids(int processes)
 {
 	int fd = open("/proc/sys/kernel/pid_max", O_WRONLY | O_CLOEXEC);
@@ -323,7 +323,8 @@ int view_mount_proc(void)
 	return mount("proc", "/proc", "proc", PROC_FLAGS, NULL);
 }
 
-/* CUDA's driver fails if it cannot name its threads in /proc. Nothing else needs to write there. */
+/* Makes a runner's /proc read-only on the CPU. On a GPU, the files of the processes stay writable, because CUDA's
+ * driver fails if it cannot name its threads in /proc. Nothing else needs to write there. */
 static int protect_proc_of_runner(bool gpu)
 {
 	return gpu ? protect_proc() : mount(NULL, "/proc", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | PROC_FLAGS, NULL);
