@@ -9,7 +9,7 @@
 struct arena_block;
 
 struct arena {
-	struct arena_block *block; /* newest block; NULL in an empty arena, so {0} is a valid empty arena */
+	struct arena_block *block; /* newest block; NULL if the arena is empty, so {0} is a valid empty arena */
 };
 
 /* Returns zeroed memory aligned for any type. Size 0 gives a unique, valid pointer. */

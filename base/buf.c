@@ -199,7 +199,7 @@ static bool reads_back(const char *text, double value)
 	return strtod(text, NULL) == value;
 }
 
-/* Writes a finite number with 6 to 17 digits: the fewest that read back as the same number. Tries 15 digits first,
+/* Writes a finite number with the fewest digits (6 to 17) that read back as the same number. Tries 15 digits first,
  * because a double keeps every decimal number of at most 15 digits. If the text with 15 digits reads back as the same
  * number, the number needs only as many digits as this text has, because %g omits zeros after the point. A subnormal
  * number starts with fewer digits, because it may not keep 15. */

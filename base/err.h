@@ -10,17 +10,18 @@ struct err {
 	char text[2048]; /* one sentence in UTF-8, NUL-terminated; "" if there is no error */
 };
 
-/* Writes the message. A message that does not fit into the buffer is cut, but never inside a UTF-8 character. Unsafe
+/* Writes the message. If a message does not fit into the buffer, it is cut, but never inside a UTF-8 character. Unsafe
  * characters (base/unsafe_character.h) become escapes, because a message may quote untrusted paths and names. Always
  * returns -1, so that callers can write `return err_set(err, …)`. `err` may be NULL if the caller does not need the
  * message. */
 int err_set(struct err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Writes the message like err_set, and appends ": " and strerror(errno). */
+/* Writes the message as err_set does, and appends ": " and strerror(errno). */
 int err_errno(struct err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Makes untrusted text safe to show within one line. Newlines, and the characters that base/unsafe_character.h lists,
- * become escapes. A text longer than 80 bytes is cut and ends in "...". Usage: "…%s…", err_show(name).text */
+ * become escapes. A text longer than 80 bytes is cut and ends in "...". Usage: err_set(err, "…%s…",
+ * err_show(name).text) */
 struct err_shown {
 	char text[84];
 };

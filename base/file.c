@@ -189,7 +189,8 @@ static bool hold(int fd, const char *name)
 	       held.st_dev == named.st_dev;
 }
 
-/* Removes a temporary file that a killed process left, but not a temporary file that a process still uses. */
+/* Removes a temporary file that a killed process left behind. Does not remove a temporary file that a process still
+ * uses. */
 static void remove_left(const char *name)
 {
 	int fd = open(name, OPEN_FLAGS | O_NOFOLLOW);
@@ -200,7 +201,7 @@ static void remove_left(const char *name)
 		close(fd);
 }
 
-/* Tries to create the temporary file under one name. Returns a locked descriptor, or -1 with errno; EEXIST means that
+/* Tries to create the temporary file under one name. Returns a locked descriptor, or -1 with errno. EEXIST means that
  * the caller should try another name. */
 static int try_temporary(const char *path, bool first, struct buf *name, struct err *err)
 {
@@ -214,7 +215,7 @@ static int try_temporary(const char *path, bool first, struct buf *name, struct 
 		remove_left(name->data);
 		fd = open(name->data, FLAGS, 0666);
 	}
-	/* hold() fails if another process found and removed the new file as a leftover before this process locked
+	/* hold() fails if another process took the new file for a leftover and removed it before this process locked
 	 * it. */
 	if (fd >= 0 && !hold(fd, name->data)) {
 		close(fd);

@@ -16,39 +16,39 @@
 
 enum file_answer { FILE_ERROR = -1, FILE_ABSENT = 0, FILE_OK = 1 };
 
-/* Reads the regular file `path`, relative to the directory descriptor `dir` (AT_FDCWD for the working directory), and
- * replaces the contents of `out`. If the file has more than `limit` bytes, returns FILE_ERROR, and the message states
- * the file's size and the limit. If `st` is not NULL, stores the result of fstat before the first read in `st`. If
- * `path` is not a regular file, returns FILE_ERROR. If there is no file `path`, returns FILE_ABSENT without a
- * message. */
+/* Reads the regular file `path` and replaces the contents of `out`. `path` is relative to the directory descriptor
+ * `dir` (AT_FDCWD for the working directory). If the file has more than `limit` bytes, returns FILE_ERROR, and the
+ * message states the file's size and the limit. If `st` is not NULL, stores the result of fstat before the first read
+ * in `st`. If `path` is not a regular file, returns FILE_ERROR. If there is no file `path`, returns FILE_ABSENT without
+ * a message. */
 enum file_answer file_read(int dir, const char *path, size_t limit, struct buf *out, struct stat *st, struct err *err);
 
 /* Writes all bytes to a descriptor, which may be a pipe or a socket. Returns false and sets errno on error. If SIGPIPE
  * is ignored, a write to a pipe that nobody reads is such an error. */
 bool file_write_all(int fd, const void *bytes, size_t length);
 
-/* Returns true if every later change to the contents of the file `path` will also change one of the file's timestamps.
- * A write through a shared mapping changes a timestamp only if the page was clean: further writes to a dirty page leave
- * the timestamps unchanged. The function therefore returns false while any process has the file open or mapped for
- * writing. To find this out, it briefly takes a read lease, which the kernel grants only if no process has the file
- * open for writing. The kernel may also refuse the lease because the file belongs to another user or the filesystem has
- * no leases. In this case, the function writes out the dirty pages, which makes them clean. Stores the file's stat in
- * `st`. */
+/* Returns true if every later change to the contents of the file `path` also changes one of the file's timestamps. A
+ * write through a shared mapping changes a timestamp only if the page is clean. Further writes to the same page, which
+ * is then dirty, leave the timestamps unchanged. The function therefore returns false while any process has the file
+ * open or mapped for writing. To find this out, it briefly takes a read lease, which the kernel grants only if no
+ * process has the file open for writing. The kernel may also refuse the lease because the file belongs to another user
+ * or the filesystem has no leases. In this case, the function writes out the dirty pages, which makes them clean.
+ * Stores the file's stat in `st`. */
 bool file_shows_changes(int dir, const char *path, struct stat *st);
 
 /* Replaces the contents of the file `path` with `bytes`, unless the file already has these contents. Writes a temporary
  * file in the same directory, syncs it, and renames it to `path`. Returns 1 if the file was replaced. Returns 0 if it
  * already had these contents; its mtime then does not change. Returns -1 on error; the old file then does not change.
- * Creates missing parent directories. The file keeps its permissions; a symbolic link is replaced by a file. If a
- * process is killed, the next process that replaces the same file removes the leftover temporary file. */
+ * Creates missing parent directories. The file keeps its permissions. If `path` is a symbolic link, a file replaces the
+ * link. If a process is killed, the next process that replaces the same file removes the leftover temporary file. */
 int file_replace(const char *path, const void *bytes, size_t length, struct err *err);
 
-/* Replaces a file like file_replace, but without fsync: a power failure soon afterwards may lose all or part of the
- * file. Use this function only for files that can be generated again. */
+/* Replaces a file as file_replace does, but without fsync. A power failure soon afterwards may therefore lose all or
+ * part of the file. Use this function only for files that can be generated again. */
 int file_replace_soon(const char *path, const void *bytes, size_t length, struct err *err);
 
 /* Replaces a program like file_replace. The new file already has mode 0755 when it gets its name, so no process can
- * find it without its execute permission. (A file that already has these contents keeps its mode.) */
+ * find it without its execute permission. A file that already has these contents keeps its mode. */
 int file_replace_program(const char *path, const void *bytes, size_t length, struct err *err);
 
 /* Opens a file below the directory `root` (a descriptor) for reading; the caller closes `fd`. Returns FILE_ERROR with a
@@ -62,8 +62,8 @@ enum file_answer file_open_without_links(int root, const char *path, int *fd, st
 
 /* Reads the file chunk by chunk and computes the digest of its bytes. Also returns FILE_ERROR if the file is truncated
  * during the call. */
-bool file_digest_open(int fd, int64_t size, struct digest *out); /* `fd` is an open file; returns false in the same
-								  * cases as file_read_at */
+/* `fd` is an open file; returns false in the same cases as file_read_at. */
+bool file_digest_open(int fd, int64_t size, struct digest *out);
 enum file_answer file_digest_beneath(int root, const char *path, struct digest *out, struct stat *st, struct err *err);
 
 /* Reads exactly `length` bytes at `offset`. Returns false after a read error, or if the file ends before `offset +

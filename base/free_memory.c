@@ -1,10 +1,9 @@
-/* free_memory - reads /proc/meminfo and the control groups of this process, version 2 and version 1.
+/* free_memory - reads /proc/meminfo, and the control groups of this process (version 1 and version 2).
  *
  * The limit of a control group also applies to all groups below it. The code therefore reads the limit of the process's
  * group and of every group above it. File pages that are not in active use count as free, because the kernel reclaims
  * them before it refuses an allocation. Inside a container, the path in /proc/self/cgroup may be outside of the mounted
- * hierarchy. If that path is outside, the code can read only the root of the mount, which is the container's own
- * group. */
+ * hierarchy. The code can then read only the root of the mount, which is the container's own group. */
 #include "base/free_memory.h"
 
 #include <fcntl.h>
@@ -16,7 +15,7 @@
 
 #include "base/file.h"
 
-/* The names that one version of control groups (1 or 2) gives to its files and keys. */
+/* The names of files and keys in one version of control groups (1 or 2). */
 struct dialect {
 	const char *controller; /* the text before the path in a line of /proc/self/cgroup */
 	const char *mount, *limit, *usage, *reclaimable;
@@ -37,8 +36,8 @@ static bool read_text(const char *root, const char *path, struct buf *out)
 	return file_read(AT_FDCWD, full, 1 << 20, out, NULL, NULL) == FILE_OK && out->length > 0;
 }
 
-/* Returns the number that follows `key` in the first line that starts with `key`. If `key` is "", returns the number at
- * the start of the text. Returns -1 if a text such as "max" is there instead of a number. */
+/* Finds the first line that starts with `key`, and returns the number that follows `key` in this line. If `key` is "",
+ * returns the number at the start of the text. Returns -1 if a text such as "max" is there instead of a number. */
 static int64_t number_behind(const struct buf *text, const char *key)
 {
 	size_t length = strlen(key);

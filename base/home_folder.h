@@ -5,7 +5,7 @@
 #include "base/err.h"
 
 /* Creates ROOT/.reftest if it is missing, and a .gitignore in it, so that the dataset's own .gitignore needs no entry.
- * If the folder exists, does nothing: a .gitignore that a user changed or deleted is not written again. Returns 0, or
+ * Does nothing if the folder exists, so a .gitignore that a user changed or deleted is not written again. Returns 0, or
  * -1 and sets `err`. */
 int home_folder_make(const char *root, struct err *err);
 

@@ -16,7 +16,8 @@
 
 /* A decoded member key and its position. */
 struct key {
-	const char *bytes; /* points into the text if the key has no escapes, otherwise into memory of the scanner */
+	/* Points into the text if the key has no escapes, otherwise into memory that the scanner owns. */
+	const char *bytes;
 	size_t length;
 	const char *at; /* the opening quote of the key */
 };
@@ -167,7 +168,7 @@ static int scan_escape(struct scan *scan)
 	return 0;
 }
 
-/* Reads a string; `at` points to the opening quote, and then to the byte after the closing quote. */
+/* Reads a string. `at` points to the opening quote and, after the call, to the byte after the closing quote. */
 static int scan_string(struct scan *scan, bool *escaped)
 {
 	const char *quote = scan->at++;
@@ -326,8 +327,8 @@ static const struct key *first_double(const struct key *keys, size_t count)
 	return NULL;
 }
 
-/* Pops the keys above `base` off the stack, and reports a duplicate among them. Sorts the popped keys first, so that
- * even an object of 10^5 keys is checked fast. */
+/* Pops the keys above `base` off the stack, and reports a duplicate among them. Sorts the popped keys if there are
+ * many, so that even an object with 100 000 keys is checked quickly. */
 static int pop_unique_keys(struct scan *scan, size_t base)
 {
 	struct key *keys = scan->keys + base;

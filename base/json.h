@@ -37,8 +37,8 @@ cJSON *json_parse(const struct json_text *text, struct err *err);
 /* Checks the text like json_parse, but builds no tree. Returns 0, or -1 with a message. */
 int json_check(const struct json_text *text, struct err *err);
 
-/* Reports an error at a position inside a text that json_parse accepted. `path` names the value: keys and array
- * indices joined by '/', as in "inputs/q/shape/1". Inside a key, '~1' stands for '/' and '~0' for '~' (RFC 6901); ""
+/* Reports an error at a position inside a text that json_parse accepted. `path` names the value: keys and array indices
+ * joined by '/', as in "inputs/q/shape/1". Inside a key, '~1' stands for '/' and '~0' for '~' (RFC 6901). The path ""
  * is the whole text. If there is no such value, the position is that of the nearest enclosing value. Always returns
  * -1. */
 int json_error(const struct json_text *text, const char *path, struct err *err, const char *format, ...)
@@ -60,12 +60,12 @@ int json_error_at(const struct json_text *text, const struct json_step *step, st
 int json_expected(const struct json_text *text, const struct json_step *step, const cJSON *found, struct err *err,
                   const char *what);
 
-/* Reports that the object at `step` lacks the member `key`; `what` describes the member. Always returns -1. */
+/* Reports that the object at `step` has no member `key`. `what` describes the member. Always returns -1. */
 int json_missing(const struct json_text *text, const struct json_step *step, const char *key, struct err *err,
 		 const char *what);
 
-/* Returns a member that is a non-empty string of at most `most` bytes without unsafe characters
- * (base/unsafe_character.h), or NULL with a message. `step` is the object. */
+/* Returns a member that is a string of 1 to `most` bytes without unsafe characters (base/unsafe_character.h), or NULL
+ * with a message. `step` is the object. */
 const char *json_read_text(const struct json_text *text, const struct json_step *step, const cJSON *object,
 			   const char *key, size_t most, struct err *err);
 
@@ -76,7 +76,8 @@ bool json_place(const struct json_text *text, const char *path, int *line, int *
  * Returns false if the value is not a number, has a fraction, or is outside this range. */
 bool json_integer(const cJSON *value, int64_t *out);
 
-/* Returns a member by its case-sensitive name, or NULL. (Never use cJSON_GetObjectItem, which ignores case.) */
+/* Returns the member with this name, or NULL. Upper and lower case differ. (Never use cJSON_GetObjectItem, which
+ * ignores case.) */
 const cJSON *json_member(const cJSON *object, const char *key);
 /* returns NULL if the member is missing or is not a string */
 const char *json_text_of(const cJSON *object, const char *key);

@@ -1,7 +1,7 @@
-/* json_position - finds positions in a JSON text: the line and column of a byte, and the value at a path. Reports
- * errors at these positions.
+/* json_position - finds positions in a JSON text: the line and column of a byte, and the place of the value at a path.
+ * Reports errors at these positions.
  *
- * cJSON's tree keeps no positions, so the text is scanned again, but only to report an error. */
+ * cJSON's tree keeps no positions. The text is therefore scanned again, but only to report an error. */
 #include "base/json.h"
 
 #include <stdio.h>
@@ -75,7 +75,7 @@ static const char *skip_value(const char *at, const char *end)
 	return at;
 }
 
-/* Returns true if the string between `from` and `to` (without its quotes) equals `key`. */
+/* Returns true if the string between `from` and `to`, which are inside its quotes, equals `key`. */
 static bool key_is(const char *from, const char *to, const char *key, size_t length)
 {
 	size_t raw = (size_t)(to - from);

@@ -14,7 +14,7 @@ bool process_is_stopped(long process)
 	if (file != NULL)
 		fclose(file);
 	text[length] = '\0';
-	/* The text is "PID (name) state …"; search for the last ')', because the name may contain any character. */
+	/* The text is "PID (name) state …". The name may contain any character, so search for the last ')'. */
 	const char *end = strrchr(text, ')');
 
 	return end != NULL && end[1] == ' ' && (end[2] == 'T' || end[2] == 't');

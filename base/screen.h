@@ -1,5 +1,5 @@
-/* screen - draws lines at the bottom of a terminal and erases them again. The user can scroll, search and copy what is
- * printed above these lines. */
+/* screen - draws lines at the bottom of a terminal and erases them again. The user can scroll, search and copy the text
+ * that is printed above these lines. */
 #ifndef REFTEST_BASE_SCREEN_H
 #define REFTEST_BASE_SCREEN_H
 

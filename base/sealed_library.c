@@ -19,7 +19,7 @@
 enum { SEGMENTS_MAX = 64, SEALS = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
 
 /* A loader maps only some segments of an ELF file. Returns the offset at which the last mapped segment ends. If the
- * file has no usable list of segments, returns `size`, and dlopen later reports what is wrong with the file. */
+ * file has no usable list of segments, returns `size`; dlopen then reports what is wrong with the file. */
 static int64_t mapped_end(int fd, int64_t size)
 {
 	ElfW(Phdr) segments[SEGMENTS_MAX];
@@ -60,7 +60,8 @@ static int copy_bytes(int from, int to, int64_t length)
 	return 0;
 }
 
-/* Like copy_bytes, but ignores the user's soft limit for the size of files, because the copy is not on a disk. */
+/* Does the same as copy_bytes, but ignores the user's soft limit for the size of files, because the copy is not on a
+ * disk. */
 static int copy_to_memory(int from, int to, int64_t length)
 {
 	struct rlimit limit;

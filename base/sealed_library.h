@@ -1,5 +1,5 @@
-/* sealed_library - copies a shared library to memory that no process can change, checks the copy's digest, and loads
- * the copy. The digest shows that `make` built the library together with the program.
+/* sealed_library - copies a shared library to memory that no process can change. Checks the digest of the copy, and
+ * loads the copy. The digest shows that `make` built the library together with the program.
  *
  * If a library were loaded from its file, other processes could change it while it is in use, because the kernel shares
  * its pages with every process that writes to the file. (The file of a running program cannot be written to, but the
@@ -20,7 +20,7 @@
 /* Remembers the digests of files between runs. A run in which nothing changed uses the remembered digests and computes
  * none. */
 struct digest_memory {
-	/* Returns whether the file `path` is known to have the digest `digest` if its stat is `st`. */
+	/* Returns whether the file `path` is known to have the digest `digest` while its stat is `st`. */
 	bool (*known)(void *self, const char *path, const struct stat *st, const char *digest);
 	/* Remembers that the file `path` had the digest `digest` at the time `read_ns` (CLOCK_REALTIME). Every later
 	 * change of the file must change its stat. */

@@ -1,7 +1,7 @@
 /* show - prints text for a terminal or for the log of a CI system. Untrusted text that this module prints does no harm,
  * because the module escapes the characters and commands that base/unsafe_character.h lists.
  *
- * The program prints with show_print and not with printf; tests/e2e/setup/only-show-prints.sh checks that. */
+ * The program prints with show_print and not with printf, which tests/e2e/setup/only-show-prints.sh checks. */
 #ifndef REFTEST_BASE_SHOW_H
 #define REFTEST_BASE_SHOW_H
 
@@ -11,14 +11,14 @@
 
 #include "base/buf.h"
 
-/* Appends a text of several lines. Newlines and tabs stay. All other unsafe characters become escapes; so does the
- * first character of each command of a CI system. */
+/* Appends a text of several lines. Newlines and tabs stay. All other unsafe characters become escapes. The first
+ * character of each command of a CI system also becomes an escape. */
 void show_add(struct buf *out, const char *text, size_t length);
 
 /* Formats a text, makes it safe as show_add does, and prints it. */
 void show_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Returns whether a write to `out` failed because the reader of the pipe has ended, as in `reftest status | head`. */
+/* Returns whether a write to `out` failed because nobody reads the pipe any more, as in `reftest status | head`. */
 bool show_reader_gone(FILE *out);
 
 /* Returns whether a descriptor is a terminal that knows escape sequences. */

@@ -25,7 +25,7 @@ static const struct range {
     {0xFEFF, 0xFEFF},   /* byte order mark */
     {0xFFA0, 0xFFA0},   /* Hangul filler */
     {0xFFF0, 0xFFFB},   /* unassigned, interlinear annotations */
-    {0xFFFE, 0xFFFF},   /* code points that are no characters and are not allowed in XML */
+    {0xFFFE, 0xFFFF},   /* code points that are not characters and not allowed in XML */
     {0x1D173, 0x1D17A}, /* musical controls */
     {0xE0000, 0xE0FFF}, /* tags and variation selectors: invisible */
 };

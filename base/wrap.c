@@ -20,7 +20,7 @@ static size_t step(const char *text, size_t length, size_t *columns)
 	return bytes > 0 ? bytes : 1;
 }
 
-/* Returns the number of bytes of the text in backticks that begins at `text`, including both backticks. Returns 0 if no
+/* Returns the length in bytes of the text in backticks that begins at `text`, including both backticks. Returns 0 if no
  * such text begins there. */
 static size_t in_backticks(const char *text, size_t length)
 {

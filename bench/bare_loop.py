@@ -146,7 +146,7 @@ def loop(root, device):
 
 
 def case_inputs(torch, definition, axes, made, device):
-    """Returns the inputs of a case. `made`: the integers, booleans and scalars, by name."""
+    """Returns the inputs of a case. `made` has the integers, booleans and scalars, by name."""
     axes = axes_of(definition, axes)
     inputs = {}
     for name, spec in definition["inputs"].items():

@@ -1,5 +1,5 @@
-"""check_beside - compares `reftest check` with flashinfer-bench's own validation: which files each refuses, and how
-much time and memory each takes.
+"""check_beside - compares `reftest check` with flashinfer-bench's own validation. It shows which files each of them
+refuses, and how much time and memory each of them takes.
 
     python3 bench/check_beside.py [ROOT] [--copies N] [--plant] [--rounds R]
 

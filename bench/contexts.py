@@ -2,10 +2,10 @@
 
     python3 bench/contexts.py [cuda:0] [PART…]        parts: stages together refill prepared; default: all
 
-On a GPU, each saved file needs a new runner. The runner is forked from a process that has imported torch, and creates a
-CUDA context of its own. If a user saves many files in a short time, the creation of contexts therefore limits the
-speed. This program measures how many contexts can be created per second. It also measures how long a save waits for its
-context if the runner has done its first steps before the save. Children are forked as in python/runner.py, and are
+On a GPU, each saved file needs a new runner. The runner is forked from a process that has imported torch, but it
+creates a CUDA context of its own. If a user saves many files in a short time, the creation of contexts therefore limits
+the speed. This program measures how many contexts can be created per second. It also measures how long a save waits for
+its context if the runner has done its first steps before the save. Children are forked as in python/runner.py, and are
 killed after they have reported their times.
 
   stages    measures the steps of one child, under settings that may change their times

@@ -18,8 +18,8 @@ def write(path, text):
 
 
 def child(group):
-    """Forks a child that moves to the group `group` (None: stays in its group) and ends. Returns the elapsed
-    milliseconds."""
+    """Forks a child that moves to the control group `group` and ends. If `group` is None, the child stays in its group.
+    Returns the elapsed milliseconds."""
     start = time.perf_counter()
     if group is not None:
         os.mkdir(group)

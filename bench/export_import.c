@@ -51,7 +51,7 @@ static double uniform(void)
 	return (double)(draw() >> 11) * 0x1p-53;
 }
 
-/* Returns a random bfloat16 value, and sets `unit` to the exponent of its lowest bit. */
+/* Returns a random bfloat16 value. Sets `unit` to the exponent of its lowest bit. */
 static double coarse(int *unit)
 {
 	*unit = (int)(draw() % 8) - 10;

@@ -95,8 +95,8 @@ static int make_set(struct set *set)
 	return 0;
 }
 
-/* Each of the functions below processes all definitions once, in its own way. Each function returns a sum, so that the
- * compiler cannot remove the work. */
+/* Each of the functions below processes all definitions once, each in its own way. Each function returns a sum, so that
+ * the compiler cannot remove the work. */
 static unsigned hash_bytes(struct set *set)
 {
 	unsigned sum = 0;

@@ -110,7 +110,8 @@ class Worker:
 
 
 def static(options, definitions, chance):
-    """Divides the cases at random into one shard for each GPU, and returns the seconds of the slowest shard."""
+    """Divides the cases at random into as many shards as there are GPUs, and returns the seconds of the slowest
+    shard."""
     lanes = [[0.0] * options.lanes for _ in range(options.gpus)]
     for cases in definitions:
         for seconds in cases:
@@ -119,7 +120,7 @@ def static(options, definitions, chance):
     ends = [options.start + max(shard) for shard in lanes]
     for i, end in enumerate(ends):
         when = chance.expovariate(1 / (3600 * options.hours_to_death)) if options.hours_to_death > 0 else end
-        if when < end:  # the shard is submitted again, and finds its verdicts in the cache
+        if when < end:  # the shard is submitted again, and then finds its old verdicts in the cache
             ends[i] = end + options.start
     return max(ends)
 

@@ -1,5 +1,5 @@
-/* gpu_metrics - measures how fast the comparison reads two tensors, in relation to the memory copy speed of the same
- * GPU.
+/* gpu_metrics - measures how fast the comparison reads two tensors, and compares this with the memory copy speed of the
+ * same GPU.
  *
  *   gpu_metrics [DEVICE]     the GPU's number, 0 unless given
  *

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """memory - measures how much memory references take in addition to the tensors of their cases. Usage: bench/memory.py
-ROOT [VERIFY OPTIONS…]; it runs `reftest verify --force` on the dataset with a runner that measures itself.
+ROOT [VERIFY OPTIONS…]. Runs `reftest verify --force` on the dataset with a runner that measures itself.
 
 Prints three figures for the case that needs the most additional memory. The first is the address space that the
 reference added while it was loaded and while it ran. This is never less than what the memory limit counts. The second

@@ -1,4 +1,4 @@
-"""other_words - writes a copy of a dataset with other names and orders of inputs. With the copy, you can check that no
+"""other_words - writes a copy of a dataset with other names and orders of inputs. You can use the copy to check that no
 ground truth depends on these names and orders.
 
     python3 bench/other_words.py ROOT OUT
@@ -70,8 +70,8 @@ def in_other_words(definition):
 
 def with_heads_of_k(definition):
     """Returns a copy of a gdn definition in which k has as many heads as v. Returns None if the definition is not of
-    the family gdn. Also returns None unless the definition's reference repeats q and k for the heads of v by the same
-    code as in the starter dataset. The copy names no model, because no model has these heads."""
+    the family gdn. Also returns None if the definition's reference does not repeat q and k for the heads of v with the
+    same code as in the starter dataset. The copy names no model, because no model has these heads."""
     axis = re.search(r"sharing = v\.shape\[(\d)\]", definition["reference"])
     if definition["op_type"] != "gdn" or axis is None or "l2norm" in definition["name"]:
         return None

@@ -10,8 +10,8 @@ family and a library that was tried for one of the family's cases:
     compile   the longest preparation of a case (imports, compilation and first launches), in seconds
     ms        the median time of a case, over cases without preparation
 
-If the library computed no case, the row contains the reason. Below the table, the program prints why other libraries
-were not tried.
+If the library computed no case, the row contains the reason why. Below the table, the program prints why other
+libraries were not tried.
 """
 
 import json

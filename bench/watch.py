@@ -230,8 +230,8 @@ def git(root, *words):
 
 
 def checked_out(watch, root, branch):
-    """Returns the seconds from the end of `git checkout BRANCH` to the plan and to the last verdict, and how many
-    definitions were planned and passed."""
+    """Returns the seconds from the end of `git checkout BRANCH` to the plan and to the last verdict. Also returns how
+    many definitions were planned and how many passed."""
     ended = []
     checks_out = threading.Thread(target=lambda: (git(root, "checkout", "-q", branch), ended.append(time.monotonic())))
     checks_out.start()  # reads in a thread, because the watcher blocks if nobody reads its output
@@ -252,9 +252,9 @@ def checkouts(watch, root, branches, count, which):
 
 
 def checkout(build, count, device, rounds=10):
-    """Measures checkouts of branches in which every definition differs. First each branch is checked out once; the
-    verdicts are then in the cache, but the watcher has not seen the files' contents. After the first checkouts,
-    checkouts alternate between two branches."""
+    """Measures checkouts of branches in which every definition differs. First each branch is checked out once. The
+    cache then has the verdicts, but the watcher has not seen the files' contents. After the first checkouts, checkouts
+    alternate between two branches."""
     with tempfile.TemporaryDirectory() as root:
         make_tree(root, count)
         git(root, "init", "-q", "-b", "b0")

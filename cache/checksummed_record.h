@@ -1,11 +1,11 @@
-/* checksummed_record - the on-disk form of a row: little-endian numbers and byte strings with their length, behind a
- * header with a checksum.
+/* checksummed_record - the on-disk form of a row. A header with a checksum is followed by little-endian numbers and by
+ * byte strings with their lengths.
  *
  *   record = magic "rftr" . format u16 . kind u16 . length u32 . checksum u64 . body (length bytes)
  *
  * The checksum is the XXH3-64 of the body. The seed of the checksum is the XXH3-64 of the key; that hash of the key is
  * seeded with format and kind. Therefore a record that was copied to another key or table has a wrong checksum. Every
- * reader checks bounds; no reader allocates. */
+ * reader checks bounds, and no reader allocates memory. */
 #ifndef REFTEST_CACHE_CHECKSUMMED_RECORD_H
 #define REFTEST_CACHE_CHECKSUMMED_RECORD_H
 
@@ -18,7 +18,7 @@
 
 enum { RECORD_FORMAT = 1, RECORD_HEAD = 20 };
 
-/* These numbers are stored on disk: never renumber, only append. */
+/* These numbers are stored on disk. Never change a number; only append new ones. */
 enum record_kind {
 	RECORD_STORE = 1,
 	RECORD_VERDICT = 2,

@@ -15,8 +15,8 @@ struct list {
 	bool changed;
 };
 
-/* Adds a margin, unless the margin is for the driver of `kept`, or the list already has a newer margin for the same
- * driver. */
+/* Adds a margin to the list. Does not add it if it is for the driver of `kept`, or if the list has a newer margin for
+ * the same driver. */
 static void add(struct list *list, const struct verdict *kept, struct driver_margin margin)
 {
 	if (isnan(margin.margin) || (kept->driver != NULL && strcmp(margin.driver, kept->driver) == 0))

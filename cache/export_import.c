@@ -1,5 +1,5 @@
-/* export_import - an export reads records from the store, writes each as a line, compresses the lines in memory, and
- * writes the file. An import unpacks the file, parses its lines on all processors, and stores many records in each
+/* export_import - an export reads records from the store, writes each record as a line, compresses the lines in memory,
+ * and writes the file. An import unpacks the file, parses its lines on all processors, and stores many records in each
  * transaction. */
 #include "cache/export_import.h"
 
@@ -31,7 +31,7 @@ enum {
 	DAMAGED_MAX = 1 << 16,	 /* the import stops when it has found this many damaged lines */
 	WINDOW_LOG_MAX = 24,	 /* limits the memory of zstd */
 	FRAME_LEAST = 5,	 /* bytes that zstd needs to recognise a frame */
-	/* A file may unpack to this many bytes or to RATIO_MAX times its size, whichever is more. */
+	/* A file may unpack to this many bytes, or to RATIO_MAX times its size if that is more. */
 	UNPACKED_FREE = 64 << 20,
 	RATIO_MAX = 1000,
 };
@@ -157,8 +157,8 @@ struct lines {
 	struct err why;	     /* the reason why unpacking ended before the end of the file, or "" */
 };
 
-/* Makes `from` the next zstd block, or, if the current frame is complete, the header of the next frame. Returns false
- * at the end of the file. */
+/* Makes `from` the next zstd block. If the current frame is complete, makes `from` the header of the next frame.
+ * Returns false at the end of the file. */
 static bool expect_block(struct lines *lines, size_t length)
 {
 	size_t left = lines->length - lines->from.pos, next = length > 0 ? length : FRAME_LEAST;
@@ -188,7 +188,7 @@ static bool unpack_step(struct lines *lines)
 	return false;
 }
 
-/* Unpacks until `text` contains at least `BATCH` bytes of whole lines, or until the end. */
+/* Unpacks until `text` contains at least `BATCH` bytes of whole lines, or until the file ends. */
 static void next_lines(struct lines *lines)
 {
 	buf_drop(&lines->text, lines->whole);

@@ -51,11 +51,11 @@ struct import_counts {
 	struct store_merged merged;
 	int64_t refused; /* number of verdicts that are damaged, missing, or refused by the signer */
 	bool unusable;	 /* the file does not exist, or is not an exported file that this program can read */
-	bool whole;	 /* the file is unchanged since it was written, and nothing was refused */
+	bool whole;	 /* true if the file has not changed since it was written, and if no verdict was refused */
 };
 
 /* import_verdicts calls this function for each part of the file that cannot be imported. `count` is the number of
- * verdicts in that part. `sentence` says where in the file the part is, and why the part is not imported. */
+ * verdicts in that part. `sentence` says where this part of the file is, and why it is not imported. */
 typedef void import_refused(const char *sentence, int64_t count, void *context);
 
 /* Imports the verdicts in the file `path`, or in standard input if `path` is "-", into the store. One transaction

@@ -1,7 +1,7 @@
 /* fingerprint - computes the fields of a definition and their digests, and describes how two lists of fields differ.
  *
- * A tensor is hashed as readable text, for example "bfloat16[batch_size, hidden_size]", which `explain` can print as it
- * is. A reference is hashed in its normal form (cache/python_normal_form.h), and only the digest of that form is
+ * A tensor is hashed as readable text, for example "bfloat16[batch_size, hidden_size]", so `explain` can print the text
+ * unchanged. A reference is hashed in its normal form (cache/python_normal_form.h), and only the digest of that form is
  * stored. */
 #include "cache/fingerprint.h"
 
@@ -326,7 +326,8 @@ struct digest verdict_witness(const struct verdict *v)
 /* fields  = count . TAB . { tag . TAB . content . TAB } …
  * content = "=" and the hashed text; or the digest, 32 hexadecimal digits; or the digest, "=" and the readable value
  *
- * If the hashed text begins with "const ", the readable value is the rest of the text: "4096" for "const 4096". */
+ * If the hashed text begins with "const ", the readable value is the rest of the text. For example, the readable value
+ * of "const 4096" is "4096". */
 static const char unshown[] = "const ";
 
 enum { UNSHOWN = sizeof unshown - 1, DIGEST_DIGITS = DIGEST_HEX - 1, TEXT_MAX = FIELD_VALUE_MAX + UNSHOWN };
@@ -386,8 +387,8 @@ void fields_write(const struct fields *fields, struct buf *out)
 		write_field(&fields->items[i], out);
 }
 
-/* Returns the text up to the next TAB, and skips the TAB. Returns NULL if there is no TAB, or if the text contains
- * another control character. */
+/* Returns the text up to the next TAB, and skips the TAB. Returns NULL if there is no TAB, or if another control
+ * character comes before it. */
 static const char *get_column(const char **at, const char *end, struct arena *arena)
 {
 	const char *begin = *at, *tab = memchr(begin, '\t', (size_t)(end - begin));

@@ -25,8 +25,8 @@ enum { FINGERPRINT_FORMAT = 1, FIELD_VALUE_MAX = 200 };
 
 struct field {
 	const char *tag;
-	/* The readable form, at most FIELD_VALUE_MAX bytes (a longer value is cut and ends in "..."); NULL if only the
-	 * digest is stored. */
+	/* The readable form, or NULL if only the digest is stored. A value longer than FIELD_VALUE_MAX bytes is cut and
+	 * ends in "...". */
 	const char *value;
 	struct digest digest;
 };
@@ -40,7 +40,7 @@ struct fields {
 /* Adds one field. `value` is the readable form of the field, or NULL. `bytes` are hashed. All arguments are copied. */
 void field_add(struct fields *fields, struct arena *arena, const char *tag, const char *value, const void *bytes,
                size_t length);
-/* Adds a field with one text, which is hashed and is also the readable form. */
+/* Adds a field with a text that is both the hashed form and the readable form. */
 void field_text(struct fields *fields, struct arena *arena, const char *tag, const char *text);
 void field_printf(struct fields *fields, struct arena *arena, const char *tag, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
@@ -65,7 +65,7 @@ void definition_fields(const struct definition *definition, struct arena *arena,
 void witness_fields(const char *ground_truth, const char *ground_truth_version, const char *device_class,
                     const char *torch, const char *cuda, struct arena *arena, struct fields *out);
 
-/* Returns the witness of a verdict: the digest of its witness_fields. */
+/* Returns the witness of a verdict, which is the digest of its witness_fields. */
 struct digest verdict_witness(const struct verdict *verdict);
 
 /* Computes both digests of a list of fields. The witness covers the fields that witness_fields adds, and the subject

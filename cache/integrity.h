@@ -3,8 +3,8 @@
  * LMDB may open data.mdb if the file `clean` in the same folder has the inode, size and timestamps of data.mdb. Each
  * process of this program writes `clean` when it closes data.mdb. LMDB may also open data.mdb if another process has it
  * open, because that process has made the same check. In all other cases, every page is checked
- * (cache/lmdb_page_check.h), which takes some milliseconds for a large store. Damage that the check misses can crash
- * the process, but cannot give a wrong verdict, because every record has a checksum. */
+ * (cache/lmdb_page_check.h). For a large store, this takes some milliseconds. Damage that the check misses can crash
+ * the process. It cannot give a wrong verdict, because every record has a checksum. */
 #ifndef REFTEST_CACHE_INTEGRITY_H
 #define REFTEST_CACHE_INTEGRITY_H
 
@@ -14,14 +14,14 @@
 
 enum integrity {
 	INTEGRITY_ERROR = -1,   /* the file cannot be read; the message says why */
-	INTEGRITY_NOTHING = 0,  /* there is no file, or an empty one */
-	INTEGRITY_KNOWN = 1,    /* no check was needed: data.mdb is unchanged, or open in another process */
+	INTEGRITY_NOTHING = 0,  /* there is no file, or an empty file */
+	INTEGRITY_KNOWN = 1,    /* no check was needed, because data.mdb is unchanged, or is open in another process */
 	INTEGRITY_CHECKED = 2,  /* every page was checked */
 	INTEGRITY_DAMAGED = 3,  /* data.mdb is damaged; the message says where and how */
 };
 
-/* Checks the environment in `folder`. This process must not have the environment open: closing any descriptor of
- * lock.mdb would release the locks that LMDB holds for the whole process. */
+/* Checks the environment in `folder`. This process must not have the environment open, because closing any descriptor
+ * of lock.mdb releases the locks that LMDB holds for the whole process. */
 enum integrity integrity_check(const char *folder, struct err *why);
 
 /* Returns true if another process has the environment open. This process must not have the environment open (see
@@ -29,7 +29,7 @@ enum integrity integrity_check(const char *folder, struct err *why);
 bool integrity_in_use(const char *folder);
 
 /* Writes `clean`. Call this function after this process has closed data.mdb, if the process has written to data.mdb or
- * checked its pages. Errors are ignored: without `clean`, the next process checks every page. */
+ * checked its pages. Errors are ignored, because without `clean` the next process only checks every page. */
 void integrity_mark_clean(const char *folder);
 
 #endif

@@ -15,11 +15,11 @@
  *
  * Limits. LMDB needs a local disk, because its locks and its mapping do not work between the machines of a network
  * filesystem. If SIGSTOP stops a process in the middle of a commit, other writers wait until the stopped process
- * continues. Ctrl-Z waits for the end of the commit (cache/block_sigtstp.h), and a waiting process reports which
- * process it waits for (cache/lock_wait.h).
+ * continues. Ctrl-Z waits for the end of the commit (cache/block_sigtstp.h). A process that waits reports for which
+ * process it waits (cache/lock_wait.h).
  *
- * Each commit syncs the file once (MDB_NOMETASYNC): the file always stays consistent, but a power failure may lose the
- * last commit. */
+ * Each commit syncs the file once (MDB_NOMETASYNC). The file is therefore always consistent, but a power failure may
+ * lose the last commit. */
 #include "cache/lmdb_env.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@
 
 enum {
 	MAP_START = 16 << 20,  /* initial size of the map in bytes; the size is doubled whenever the map is full */
-	COMPACT_LEAST = 1 << 20, /* bytes; a smaller file is not compacted */
+	COMPACT_LEAST = 1 << 20, /* in bytes; a smaller file is not compacted */
 	READERS = 256,         /* the most readers at the same time, in all processes together */
 	LOCK_BYTES = 20 << 10, /* size in bytes of a lock.mdb for READERS readers */
 	ATTEMPTS = 3,
@@ -103,8 +103,8 @@ static void lock_folder(const struct env *env, int fd, const char *folder, int h
 	lock_wait_end(&waiting);
 }
 
-/* Waits until no other process opens or closes the store. The lock is held until the returned descriptor is closed.
- * Returns -1 if there is no folder to lock, or if the filesystem does not support locks.
+/* Waits until no other process is opening or closing the store. The lock is held until the returned descriptor is
+ * closed. Returns -1 if there is no folder to lock, or if the filesystem does not support locks.
  *
  * When a process dies, the kernel closes its descriptors in ascending order. The returned descriptor has a high number,
  * so LMDB's own lock is released before the lock on the folder. If LMDB's lock were released last, the next process
@@ -280,7 +280,8 @@ static int attempt(struct env *env, bool write)
 	return rc;
 }
 
-/* Returns true if the contents of the file caused the error, rather than the system (permissions, memory, disk). */
+/* Returns true if the contents of the file caused the error. Returns false if the system caused it (permissions,
+ * memory, disk). */
 static bool content_is_bad(int rc)
 {
 	return rc == MDB_INVALID || rc == MDB_VERSION_MISMATCH || rc == MDB_CORRUPTED || rc == MDB_PAGE_NOTFOUND ||
@@ -396,7 +397,7 @@ enum env_answer env_open(struct env *env, const char *root, bool read_only, stru
 }
 
 /* Closes the store while holding the lock for opening. When LMDB's last user closes a store, LMDB destroys the mutexes
- * in lock.mdb. A process that opened the store at that moment would use the destroyed mutexes and get EINVAL from
+ * in lock.mdb. If a process opened the store at that moment, it would use the destroyed mutexes and get EINVAL from
  * every transaction. */
 static void shut_in_turn(struct env *env)
 {
@@ -463,7 +464,7 @@ static int open_again(struct env *env, struct err *err)
 	return err_set(err, "the cache %s is gone%s%s", env->path, why.text[0] != '\0' ? ": " : "", why.text);
 }
 
-/* Returns false if the data file was removed or replaced, by git clean or by a process that set the store aside. */
+/* Returns false if the data file was removed or replaced: by git clean, or by a process that set the store aside. */
 static bool still_in_place(const struct env *env)
 {
 	char path[FILE_PATH];
@@ -520,7 +521,7 @@ void env_expect(struct env *env, uint64_t bytes)
 		trace("cache", "the map has room for %" PRIu64 " MiB", size >> 20);
 }
 
-enum { NOT_IN_PLACE = -2 }; /* the file was replaced; no error of LMDB has this number */
+enum { NOT_IN_PLACE = -2 }; /* the file was replaced; LMDB has no error with this number */
 
 /* Runs `work` once, in a write transaction. First checks under the write lock that the file is still in place. This is
  * necessary because `gc` replaces the file in a write transaction, and a later write to the old file would be lost. */
@@ -538,7 +539,7 @@ static int write_once(struct env *env, env_work *work, void *context)
 	return rc;
 }
 
-/* Repeats the write until it succeeds, or fails for a reason other than a full map or a replaced file. */
+/* Repeats the write until it succeeds. Gives up if it fails for a reason other than a full map or a replaced file. */
 static int write_until_done(struct env *env, env_work *work, void *context, struct err *err)
 {
 	int rc = write_once(env, work, context);
@@ -611,9 +612,9 @@ static int copy_compact(struct env *env, const char *fresh, int64_t *bytes)
 	return rc;
 }
 
-/* Swaps the names of two folders, `fresh` and the folder of the environment, and syncs this change to disk. Without the
- * sync, a power failure could bring back the old store and lose later writes. `turn` is a descriptor of the folder that
- * contains the two folders. */
+/* Swaps the names of the two folders `fresh` and the folder of the environment, and syncs this change to disk. Without
+ * the sync, a power failure could bring back the old store and lose later writes. `turn` is a descriptor of the folder
+ * that contains the two folders. */
 static bool take_place(const struct env *env, const char *fresh, int turn)
 {
 	if (renameat2(AT_FDCWD, fresh, AT_FDCWD, env->path, RENAME_EXCHANGE) != 0)
@@ -655,7 +656,7 @@ static int compact_in_turn(struct env *env, int turn, int64_t *bytes, int *rc)
 		return 0;
 	if ((*rc = begin(env, 0, &txn)) != 0)
 		return -1;
-	if (still_in_place(env)) /* no other process can write until the transaction ends */
+	if (still_in_place(env)) /* stays true, because no other process can write until the transaction ends */
 		answer = exchange(env, fresh, turn, bytes, rc);
 	mdb_txn_abort(txn);
 	return answer;

@@ -1,10 +1,10 @@
 /* lmdb_env - opens the LMDB environment <root>/.reftest/cache, enlarges it, and sets a damaged environment aside.
  *
- * LMDB opens a file only after this module has checked it (cache/integrity.h). Processes that open the store wait for
- * each other (flock on .reftest). Descriptors are close-on-exec. A handle must not be used after a fork. A process must
- * not open the store of one root twice. While the store is open, other processes may write to the file, enlarge it,
- * remove it, or replace it. Other processes must not truncate the file: LMDB maps the file, so a read behind its new
- * end kills this process with SIGBUS. */
+ * LMDB opens a file only after this module has checked the file (cache/integrity.h). Processes that open the store wait
+ * for each other, with flock on .reftest. Descriptors are close-on-exec. A handle must not be used after a fork. A
+ * process must not open the store of one root twice. While the store is open, other processes may write to the file,
+ * enlarge it, remove it, or replace it. Other processes must not truncate the file: LMDB maps the file, so a read
+ * behind its new end kills this process with SIGBUS. */
 #ifndef REFTEST_CACHE_LMDB_ENV_H
 #define REFTEST_CACHE_LMDB_ENV_H
 
@@ -49,7 +49,7 @@ int env_begin_read(struct env *env, MDB_txn **txn, struct err *err);
 /* Runs `work` inside one write transaction and commits the transaction. `work` returns an LMDB error, or 0 for
  * success. If the map has to grow, `work` runs again from the start. Returns 0, or -1 with a message that says why
  * nothing was stored. */
-/* `work` returns ENV_ONLY_LOOKED if it succeeded and changed nothing; env_write then commits nothing and returns 0 */
+/* If `work` succeeds but changes nothing, it returns ENV_ONLY_LOOKED; env_write then commits nothing and returns 0 */
 enum { ENV_ONLY_LOOKED = -1 };
 typedef int env_work(MDB_txn *txn, struct env *env, void *context);
 int env_write(struct env *env, env_work *work, void *context, struct err *err);

@@ -7,8 +7,8 @@
  *          in a branch page, the first three fields hold the page number of a child instead
  *
  * A meta page is the root of two trees: the free list (transaction -> count u64, pages u64…) and the main tree. A leaf
- * of the main tree has an entry for each table; its 48 bytes of data describe the root of the table's tree. Data that
- * is too large for a page is in a run of overflow pages.
+ * of the main tree has an entry for each table. The 48 bytes of data in the entry describe the root of the table's
+ * tree. Data that is too large for a page is in a run of overflow pages.
  *
  * A bitmap marks every page in use and every free page. A page to which two pages refer is reported as damaged. This
  * check also detects loops. The trees are traversed recursively, at most DEPTH_MAX deep, with one page buffer for each
@@ -137,7 +137,7 @@ static struct tree get_tree(const unsigned char *at)
 
 /* --- Leaves ------------------------------------------------------------------------------------------------------ */
 
-/* Checks an entry of the free list: a count, followed by that many page numbers. */
+/* Checks an entry of the free list, which is a count followed by that many page numbers. */
 static enum lmdb_page_check_answer check_free_list(struct check *c, uint64_t page, const unsigned char *list, size_t length)
 {
 	if (length < 8 || get64(list) > length / 8 - 1)
@@ -238,7 +238,7 @@ static bool page_is_whole(const struct check *c, const unsigned char *bytes, uin
 	return filled == c->page_size - upper;
 }
 
-/* Checks the tree below `page`, which has `depth` levels (1: a leaf). */
+/* Checks the tree below `page`, which is `depth` levels deep (1: a leaf). */
 static enum lmdb_page_check_answer walk(struct check *c, enum kind kind, uint64_t page, unsigned depth)
 {
 	enum lmdb_page_check_answer answer = take_pages(c, page, 1, true);
@@ -261,7 +261,7 @@ static enum lmdb_page_check_answer walk(struct check *c, enum kind kind, uint64_
 
 static enum lmdb_page_check_answer walk_tree(struct check *c, enum kind kind, struct tree tree)
 {
-	/* Other flags mean that the keys are ordered differently, or that the map needs a fixed address. */
+	/* Other flags mean that the tree orders its keys differently, or that the map needs a fixed address. */
 	if (tree.flags != (kind == KIND_FREE ? FREE_FLAGS : 0))
 		return damaged(c, tree.root, "is the root of a tree of the wrong kind");
 	if (tree.root == no_page && tree.depth == 0)

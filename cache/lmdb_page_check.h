@@ -1,11 +1,11 @@
 /* lmdb_page_check - checks whether data.mdb is intact enough for LMDB to open it.
  *
- * LMDB trusts its file: a page that LMDB did not write can make LMDB abort the program or follow a wild pointer. A
+ * LMDB trusts its file. A page that LMDB did not write can make LMDB abort the program or follow a wild pointer. A
  * cache may have been restored from CI storage or from a backup, or written to a full disk. A file may have changed
  * since LMDB last wrote to it. Before LMDB maps such a file, this module therefore reads every reachable page with its
  * own code, which checks bounds.
  *
- * The check detects truncated files, garbage, pages of zeros or of other files, and pages that are used twice. The
+ * The check detects truncated files, garbage, pages of zeros, pages of other files, and pages that are used twice. The
  * check does not detect changed bytes in keys and values. Such bytes cannot crash LMDB, and the checksums of the
  * records reveal them. The check is no protection against an attacker, who can construct a file that passes it.
  *
@@ -19,7 +19,7 @@
 
 enum lmdb_page_check_answer {
 	LMDB_PAGE_CHECK_ERROR = -1,   /* the file could not be read; the message says why */
-	/* The file is intact, or this check does not know the layout of the file and leaves the check to LMDB. */
+	/* The file is intact. Or this check does not know the layout of the file, and leaves the check to LMDB. */
 	LMDB_PAGE_CHECK_SOUND = 0,
 	LMDB_PAGE_CHECK_DAMAGED = 1,  /* the file is damaged; the message says where and how */
 };

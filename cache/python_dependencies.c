@@ -1,6 +1,7 @@
 /* python_dependencies - divides Python text into words, and looks up each name in lists of known names.
  *
- * Code can reach a value only by a name, by an attribute, by an import, or by a name computed at run time. Therefore:
+ * Code can reach a value only by a name, an attribute or an import, or by a name that is computed at run time.
+ * Therefore:
  *   - a name that the text does not bind must be one of Python's builtins, and must not be in names_outside, which
  *     lists the builtins that open files or reach objects by a computed name;
  *   - an attribute must be in names_plain, or the text itself must bind a name with the same spelling;
@@ -93,11 +94,11 @@ static const char *const attributes_outside[] = {
     "untyped_storage",
 };
 
-/* Attributes of an open file that are allowed if the text may open files. No object that a text can reach has these
+/* Attributes of an open file. They are allowed if the text may open files. No object that a text can reach has these
  * attributes with another meaning. */
 static const char *const attributes_of_files[] = {"close", "read", "readline", "readlines"};
 
-/* The arguments that a call of open may have in addition to the path: literals, and names of keyword arguments. */
+/* The arguments besides the path that a call of open may have: literals, and names of keyword arguments. */
 static const char *const open_literals[] = {"ascii", "r", "rb", "rt", "utf-8"};
 static const char *const open_keywords[] = {"encoding", "mode"};
 
@@ -113,8 +114,8 @@ static const char *const parts_itself[] = {
     "_code", "co_", "compile", "frame", "getsource", "importlib", "inspect", "jit", "linecache", "lineno", "traceback", "triton",
 };
 
-/* Names with two underscores on each side. Names in the first list do not reveal the source; names in the second list
- * do. A name of this form is not allowed if it is in neither list. */
+/* Names with two underscores on each side. The names in the first list do not reveal the source; the names in the
+ * second list do. A name of this form is not allowed if it is in neither list. */
 static const char *const dunders_plain[] = {
     "__add__",  "__all__",  "__call__", "__contains__", "__eq__", "__future__", "__getitem__",  "__init__",    "__iter__",
     "__len__",  "__main__", "__mul__",  "__name__",     "__neg__", "__next__",  "__post_init__", "__radd__",   "__rmul__",
@@ -624,8 +625,8 @@ static const struct word *look_open(const struct look *look, const struct word *
 	return is_op(at, ')') ? at + 1 : word;
 }
 
-/* Treats getattr(torch, "float8_e4m3fn", None) and hasattr like the attribute itself if the attribute's name is a
- * literal. Returns the word that follows, or `word` if the call has another form. */
+/* Treats getattr(torch, "float8_e4m3fn", None), and a call of hasattr, like the attribute itself, if the attribute's
+ * name is a literal. Returns the word that follows, or `word` if the call has another form. */
 static const struct word *look_getattr(struct look *look, const struct word *word)
 {
 	const struct word *at = word + 1, *literal;
@@ -685,7 +686,7 @@ static const struct word *look_name(struct look *look, const struct word *word)
 	return word + 1;
 }
 
-/* Checks the words in a string, because code may look up these words as names. */
+/* Checks the words in a string, because code may use them as names. */
 static void look_string(struct look *look, const struct word *word)
 {
 	const char *end = word->span.text + word->span.length;

@@ -2,8 +2,8 @@
  * bsearch. If a reference uses any other name, its result counts as one that may depend on anything
  * (cache/python_dependencies.h).
  *
- * A name in `names_plain` may follow a dot, or `from torch import`. The list contains only names that compute from
- * nothing but their arguments (or torch's seeded generators). These names belong to torch, to its modules nn,
+ * A name in `names_plain` may follow a dot, or `from torch import`. The list contains only names that compute something
+ * from their arguments alone (or from torch's seeded generators). These names belong to torch, to its modules nn,
  * nn.functional, linalg, fft and special, and to its tensors, dtypes and layers; to the modules math, functools,
  * itertools, collections, dataclasses and typing; or to Python's built-in types. The list omits functions that read
  * files (load, from_file), properties of the machine (get_num_threads, data_ptr, is_pinned), and random numbers of the
@@ -11,7 +11,7 @@
  * dlpack, sparse and quantised back ends), and names of code that reads Python source (jit, compile, overrides). The
  * list omits names that lead to other modules (random._os), and therefore every name with a leading underscore.
  *
- * A new dtype also needs an entry here, unless the list already contains torch's name of the dtype. */
+ * A new dtype also needs an entry here, unless torch's name of the dtype is already in the list. */
 #ifndef REFTEST_CACHE_PYTHON_NAMES_H
 #define REFTEST_CACHE_PYTHON_NAMES_H
 

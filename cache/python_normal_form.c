@@ -1,8 +1,8 @@
 /* python_normal_form - computes the normal form of Python source from its tokens.
  *
  * The form is 'T', then the text of each token and a NUL. One-byte marks stand for the end of a logical line, for
- * INDENT and for DEDENT. No token contains a NUL or starts with a mark, so a form can be divided into tokens in only
- * one way.
+ * INDENT and for DEDENT. No token contains a NUL or starts with a mark, so there is only one way to divide a form into
+ * tokens.
  *
  * Two sources with the same form have the same meaning, because Python's compiler sees the tokens and not the space
  * between them. The tokeniser of this file accepts a text only if every Python from 3.8 on finds the same tokens in it.
@@ -16,7 +16,7 @@
  *   - a line that continues after a backslash must not be empty, and a backslash must not begin a line;
  *   - a coding declaration is not treated as a comment.
  *
- * Docstrings: a docstring is the first statement of a module or of the block of a def or class, and consists only of
+ * Docstrings: a docstring is the first statement of a module, or of the block of a def or class, and consists only of
  * plain strings. A docstring generates no code except the value of __doc__, so the normal form omits it. A docstring
  * with an escape is kept, because a malformed escape is a syntax error. Other strings are kept, even if they have no
  * effect. Such a kept string has a separate mark after its line if it is at the position of a docstring. Without the
@@ -25,8 +25,8 @@
  *
  * Introspection: comments, docstrings and line numbers matter to code that can read them. Such code uses inspect,
  * frames, tracebacks, __doc__, code objects, a compiler that reads source (torch.jit, triton), or a name computed at
- * run time (getattr, vars, exec). The lists in python_dependencies.c contain the names that are known not to read
- * comments, docstrings and line numbers. The form of a text with any other word is raw. */
+ * run time (getattr, vars, exec). The lists in python_dependencies.c contain names that are known not to read comments,
+ * docstrings or line numbers. The form of a text with any other word is raw. */
 #include "cache/python_normal_form.h"
 
 #include <string.h>
@@ -57,7 +57,7 @@ struct scan {
 	size_t line_start;  /* position in `out` where the line starts */
 	int tokens;         /* number of tokens in the line */
 	bool maybe_doc;     /* the line starts with a string or a parenthesis */
-	bool only_strings;  /* all tokens are plain strings without escapes, so the line executes nothing */
+	bool only_strings;  /* all tokens are plain strings without escapes, so the line has no effect */
 	bool defines;       /* the line starts with def, class or async def */
 	bool after_async;   /* the only token of the line is `async` */
 	bool after_colon;   /* the last token of the line is ':' */
@@ -248,7 +248,7 @@ struct string {
 	int depth;                       /* depth of nested braces */
 };
 
-/* Reads the letters before a quote. Returns false if some version of Python does not accept these letters as a string
+/* Reads the letters before a quote. Returns false if some versions of Python do not accept these letters as a string
  * prefix. */
 static bool string_prefix(struct span prefix, struct string *string)
 {
@@ -426,7 +426,7 @@ static bool is_one_of(char c, const char *set)
 	return c != '\0' && strchr(set, c) != NULL;
 }
 
-/* Returns the length of the longest operator that begins here, by Python's rules, or 0 if there is none. */
+/* Returns the length of the longest operator that begins here by Python's rules, or 0 if no operator begins here. */
 static size_t operator_length(const struct scan *s)
 {
 	char first = *s->at, second = peek(s, 1), third = peek(s, 2);

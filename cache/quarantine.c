@@ -28,7 +28,8 @@ int quarantine_put(const char *path, const struct err *why, struct err *note, st
 			"the cache %s could not be used: %.1000s; it was set aside as %s (which you may delete), and "
 			"everything is verified again",
 			path, why->text, aside);
-		/* On a filesystem without locks, another process may have created this folder after the rename. */
+		/* On a filesystem without locks, another process may have created this folder after the rename, which
+		 * is not an error. */
 		return mkdir(path, 0777) == 0 || errno == EEXIST ? 0 : err_errno(err, "%s cannot be created", path);
 	}
 	return err_set(err, "the cache %s cannot be used: %.1000s; reftest cannot set the cache aside either (%s), so "

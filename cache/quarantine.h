@@ -11,7 +11,7 @@
  * says what is wrong with the store. Writes a message with the new path to `note`. Returns 0, or -1 with a message. */
 int quarantine_put(const char *path, const struct err *why, struct err *note, struct err *err);
 
-/* Counts the stores that were set aside from `path` and still exist, and the bytes of their files. */
+/* Counts the stores that were set aside from `path` and still exist. Also counts the bytes of their files. */
 void quarantine_count(const char *path, int64_t *count, int64_t *bytes);
 
 #endif

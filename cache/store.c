@@ -131,8 +131,7 @@ static enum cache_answer row_get(struct store *store, enum table table, enum rec
 	return answer;
 }
 
-/* An iteration over some rows of a table: those with keys that begin with a given digest. Each key consists of two
- * digests. */
+/* An iteration over the rows of a table whose keys begin with a given digest. Each key consists of two digests. */
 struct pass {
 	struct store *store;
 	MDB_txn *txn;

@@ -11,7 +11,7 @@
  *
  * A record whose checksum is wrong counts as a miss, never as an error. A store that is not an LMDB database, has
  * another format, or is truncated or corrupt, is set aside (renamed, never deleted) with a message. A new store is then
- * created. A process must not open a store twice, and must not use a handle after a fork or in two threads. (Only
+ * created. A process must not open a store twice. It must not use a handle after a fork or in two threads. (Only
  * store_each_file_apart starts a second thread, which ends before the function returns.) Every write is one short
  * transaction. If the map is full, it is enlarged. On a full disk or in a read-only folder, the stored data can still
  * be read, and each write fails with a message. Everything returned is allocated from the caller's arena. Verdicts are
@@ -38,10 +38,10 @@ struct store_options {
 	bool read_only; /* the store is neither created nor changed, as --dry-run, status and explain require */
 };
 
-/* Opens or creates <root>/.reftest/cache, and beside it a .gitignore that ignores .reftest. Returns NULL with a message
- * if no store can be used. If `read_only` is true, also returns NULL if the store is damaged, or (with "" in `err`) if
- * there is no store yet. Writes a message to `note` if a store was set aside, or if the store cannot be written;
- * otherwise sets `note` to "". */
+/* Opens or creates <root>/.reftest/cache. Also creates a .gitignore beside it that ignores .reftest. Returns NULL with
+ * a message if no store can be used. If `read_only` is true, also returns NULL if the store is damaged, or (with "" in
+ * `err`) if there is no store yet. Writes a message to `note` if a store was set aside, or if the store cannot be
+ * written; otherwise sets `note` to "". */
 struct store *store_open(const char *root, const struct store_options *options, struct err *note, struct err *err);
 void store_close(struct store *store);
 
@@ -55,8 +55,7 @@ bool store_writable(const struct store *store);    /* false also after a failed 
 /* Reads a verdict by subject and witness, in a form that verdict_parse reads. */
 enum cache_answer store_verdict(struct store *store, const struct digest *subject, const struct digest *witness,
                                 struct arena *arena, const char **text, size_t *length, struct err *err);
-/* Finds all verdicts on a subject, newest last. Returns the number of verdicts (0: no verdict is stored), or -1 on
- * error. */
+/* Finds all verdicts on a subject, newest last. Returns the number of verdicts, which may be 0, or -1 on error. */
 struct stored_verdict {
 	struct digest witness;
 	const char *text;
@@ -84,7 +83,7 @@ struct store_put {
 	size_t fields_length;
 	bool keep_verdict; /* false if the verdict is stored already; then only the row of `latest` is written */
 };
-/* Returns 0, or -1 with a message that says why nothing in `puts` could be stored. */
+/* Returns 0. If nothing in `puts` could be stored, returns -1 with a message that says why. */
 int store_put(struct store *store, const struct store_put *puts, int count, struct err *err);
 
 /* Calls `visit` for every stored verdict, definition by definition. The record becomes invalid when `visit` returns,
@@ -95,8 +94,8 @@ typedef void store_verdict_visit(const struct verdict_line *record, int64_t left
 int store_each_verdict(struct store *store, store_verdict_visit *visit, void *context, int64_t *damaged,
                        struct err *err);
 
-/* Stores checked records in one transaction. If a verdict with the same subject and witness is stored already, one of
- * the two is kept. If only one of the two verdicts comes from a fully contained reference, that verdict is kept.
+/* Stores checked records in one transaction. If a verdict with the same subject and witness is stored already, only one
+ * of the two is kept. If only one of the two verdicts comes from a fully contained reference, that verdict is kept.
  * Otherwise the newer verdict is kept, or the stored verdict if both have the same time. A time in the future counts as
  * the present. If the last state of a case is stored already, it is not changed. Adds the counts to `merged`. Returns
  * 0, or -1 with a message if none of the records was stored. */
@@ -160,8 +159,9 @@ struct file_entry {
 	int blob_count;
 };
 
-/* Visits all entries whose path starts with `prefix`, sorted by path, in one pass over the table. An entry and its
- * texts become invalid when `visit` returns, and `visit` must not use the store. Returns 0, or -1 with a message. */
+/* Visits all entries whose path starts with `prefix`, in the order of the paths, in one pass over the table. An entry
+ * and its texts are valid only until `visit` returns. `visit` must not use the store. Returns 0, or -1 with a
+ * message. */
 typedef void store_visit(const struct file_entry *entry, void *context);
 int store_each_file(struct store *store, const char *prefix, store_visit *visit, void *context, struct err *err);
 

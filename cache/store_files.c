@@ -9,7 +9,7 @@
  *
  * A run without changes reads all rows (twenty thousand for ten thousand definitions), and memory accesses take most of
  * its time. Rows are therefore checked and parsed in LMDB's mapping, without a copy. A caller that needs each row only
- * once visits the rows (store_each_file) instead of copying them (store_files). */
+ * once should visit the rows (store_each_file) and not copy them (store_files). */
 #include "cache/store_internal.h"
 
 #include <limits.h>

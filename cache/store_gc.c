@@ -6,8 +6,8 @@
  *              subject of the present dataset or recent
  *   files      kept if the path exists
  *
- * The age of a verdict is measured from the newest verdict, not from the clock. With the clock, all verdicts would be
- * too old after the clock jumped ahead, or after the cache was unused for a year. */
+ * The age of a verdict is measured from the newest verdict and not from the clock. With the clock, all verdicts would
+ * be too old after the clock jumped ahead, or after the cache was unused for a year. */
 #include "cache/store_internal.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ struct sweep {
 	struct env *env;
 	const struct store_needs *needs;
 	int root;	     /* descriptor of the folder of the dataset */
-	int64_t now, newest; /* newest: the latest time of a verdict that is not in the future */
+	int64_t now, newest; /* newest: the latest time of any verdict, apart from times in the future */
 	struct buf needed;   /* array of struct pair: subject and witness, sorted */
 	struct store_swept swept;
 };

@@ -1,7 +1,8 @@
-/* store_inspect - checks a store for `cache check`: first the pages without LMDB (cache/lmdb_page_check.h), then every
- * row of each table. A row is valid if three conditions hold: the checksum of its record is right, a search for its key
- * finds it (a damaged branch page can hide a row), and its contents are consistent. The check takes no lock. If the
- * transaction number changes during the check, another process has written, and the pages are checked again. */
+/* store_inspect - checks a store for `cache check`. First it checks the pages without LMDB (cache/lmdb_page_check.h),
+ * and then every row of each table. A row is valid if three conditions hold: the checksum of its record is right, a
+ * search for its key finds it (a damaged branch page can hide a row), and its contents are consistent. The check takes
+ * no lock. If the transaction number changes during the check, another process has written, and the pages are checked
+ * again. */
 #include "cache/store_internal.h"
 
 #include <errno.h>

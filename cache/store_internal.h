@@ -1,4 +1,4 @@
-/* store_internal - declares what store.c, store_files.c (the table of files), store_gc.c, store_inspect.c and
+/* store_internal - the declarations that store.c, store_files.c (the table of files), store_gc.c, store_inspect.c and
  * store_io.c share. */
 #ifndef REFTEST_CACHE_STORE_INTERNAL_H
 #define REFTEST_CACHE_STORE_INTERNAL_H

@@ -41,7 +41,7 @@ struct item {
 	const char *text;
 	size_t length;
 	size_t first, count; /* range of the cases that name the verdict */
-	uint32_t place;	     /* position in `latest` of the verdict's first case; UINT32_MAX: no case */
+	uint32_t place;	     /* position of the verdict's first case in `latest`; UINT32_MAX: no case */
 };
 
 struct out {
@@ -141,7 +141,7 @@ static void join(struct out *out)
 	}
 }
 
-/* Passes the item to `visit` as a record. The names of the cases are copied, because they have no final NUL in LMDB's
+/* Passes the item to `visit` as a record. Copies the names of the cases, because they have no final NUL in LMDB's
  * mapping. */
 static void visit_item(const struct out *out, const struct item *item, int64_t left, store_verdict_visit *visit,
 		       void *context)
@@ -249,7 +249,7 @@ static int named_order(const void *a, const void *b)
 }
 
 /* Returns `made`, or the present time if `made` is in the future. Without this limit, a verdict from a machine whose
- * clock is ahead would remain the newest verdict. */
+ * clock is ahead would stay the newest verdict. */
 static int64_t not_in_future(const struct in *in, int64_t made)
 {
 	return made < in->now ? made : in->now;
@@ -264,7 +264,7 @@ struct stored_on_subject {
 	int64_t newest; /* time of the newest verdict on the subject; -1: there is none */
 };
 
-/* Returns whether the reference of this verdict was fully contained (workers/sandbox/containment.h). Returns true also
+/* Returns whether the reference of this verdict was fully contained (workers/sandbox/containment.h). Also returns true
  * if no reference ran. */
 static bool is_full(const char *text, size_t length)
 {
@@ -350,7 +350,7 @@ static int take_verdict(struct rows *rows, struct in *in, const struct verdict_l
 				    (uint32_t)place, record->text, record->length);
 }
 
-/* Stores the last state of a case, unless a last state of this case is stored already. */
+/* Stores the last state of a case if none is stored for this case yet. */
 static int take_name(struct rows *rows, const struct named *named)
 {
 	MDB_val key = {PAIR, (void *)named->key.bytes}, value;

@@ -27,7 +27,7 @@ struct file_seen {
 /* A stat is trusted only if the last change of the file was at least this long before the read. */
 enum { UNCHANGED_FILE_RACY_MS = 2000 };
 
-/* Returns whether a file whose stat is `now` has the content of `seen`. */
+/* Returns whether a file whose stat is now `now` still has the content of `seen`. */
 bool file_seen_holds(const struct file_seen *seen, const struct file_stat *now);
 
 /* Returns whether `earlier` proves that the file `path` in the directory `dir` has `content`. `earlier` is NULL if

@@ -9,7 +9,7 @@ static const char baseline[] = "baseline";
 
 /* The parts of the path of a solution or trace file. */
 struct place {
-	const char *author; /* NULL: the path has no author */
+	const char *author; /* NULL if the path has no author */
 	const char *op_type, *definition, *name;
 };
 
@@ -127,7 +127,7 @@ static int compare_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Reports a trace whose workload or solution does not exist. Sets `covered` for the trace's workload, and increments
+/* Reports a trace whose workload or solution does not exist. Sets `covered` for the trace's workload. Increments
  * `failed` if the evaluation in the trace did not pass. */
 static void check_trace(const struct dataset_index *index, const struct checked_definition *definition, const char *path,
 			const struct place *place, const struct workload *trace, bool *covered, int *failed)
@@ -205,8 +205,8 @@ static void check_trace_file(struct dataset_index *index, const char *path)
 	arena_free(&scratch);
 }
 
-/* If other authors have solutions or traces for a definition, adds notes about a missing solution and missing traces of
- * the author "baseline". */
+/* If other authors have solutions or traces for a definition, the author "baseline" should have them too: adds notes
+ * about a missing solution and about missing traces. */
 static void check_baseline(const struct dataset_index *index, const struct checked_definition *definition)
 {
 	const char *path = definition->file->path;

@@ -25,8 +25,8 @@ static int compare_names(const void *a, const void *b)
 	return order != 0 ? order : strcmp(left->path, right->path);
 }
 
-/* Reports definitions that have the same name and different op types: flashinfer-bench finds definitions by name
- * alone. */
+/* Reports definitions that have the same name but different op types, because flashinfer-bench finds definitions by
+ * name alone. */
 static void check_names(const struct dataset_index *index)
 {
 	const struct dataset_file **sorted = arena_array(index->arena, (size_t)index->count, sizeof *sorted);

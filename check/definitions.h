@@ -5,11 +5,11 @@
 #include "check/dataset_index.h"
 
 /* Checks the contents of a definition file. `op_type` and `name` are the parts of the file's path, or NULL. Returns the
- * definition, in the arena of `findings`, or NULL if it is invalid. */
+ * definition, allocated in the arena of `findings`, or NULL if it is invalid. */
 const struct definition *check_definition_file(struct findings *findings, const char *path, const char *op_type,
 					       const char *name, const struct buf *bytes);
 
-/* Checks definition number `i` of the dataset and its workload file, and fills in index->items[i]. */
+/* Checks definition number `i` of the dataset and its workload file. Fills in index->items[i]. */
 void check_definition(struct dataset_index *index, int i);
 
 #endif

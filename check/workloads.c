@@ -5,7 +5,8 @@
 
 #include "dataset/safetensors.h"
 
-/* The tensor file that was opened last. Lines of one workload file often name the same tensor file. */
+/* The tensor file that was opened last. It is kept, because lines of one workload file often name the same tensor
+ * file. */
 struct open_blob {
 	const char *path; /* NULL: none */
 	enum safetensors_answer answer;
@@ -70,7 +71,8 @@ static void report_missing(const struct dataset_index *index, const char *path, 
 	}
 }
 
-/* Checks that the tensor of an input exists, and has the dtype of the definition and the shape that the axes give. */
+/* Checks that the tensor of an input exists, and that it has the dtype of the definition and the shape that follows
+ * from the axes. */
 static void check_blob(const struct dataset_index *index, const struct definition *definition, const char *path,
 		       const struct workload *line, int input, struct open_blob *blob)
 {

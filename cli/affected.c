@@ -1,6 +1,6 @@
 /* affected - lists the definitions and generated tests that depend on changed files (engine/affected.h). The user names
  * the changed files, or --since selects the files that changed since the merge base of two branches. The text output
- * has one name on each line, as input for other commands. */
+ * has one name on each line, so that other commands can read it. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 
@@ -36,8 +36,8 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-/* Lists the files that differ between the working tree and the merge base with `since`. Untracked files are included,
- * because `verify` reads them. */
+/* Lists the files that differ between the working tree and the merge base with `since`. The list includes untracked
+ * files, because `verify` reads them. */
 static int files_since(const char *root, const char *since, struct arena *arena, struct git_files *out, struct err *err)
 {
 	struct repository repository;

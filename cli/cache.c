@@ -1,6 +1,7 @@
-/* cache - subcommands on the stored verdicts of a root: statistics, export, import, check and garbage collection.
+/* cache - the subcommands that work on the stored verdicts of a root: statistics, export, import, check and garbage
+ * collection.
  *
- * The table at the end lists the subcommands. The work is done in cache/; this file parses arguments and prints
+ * The table at the end lists the subcommands. The code in cache/ does the work; this file parses arguments and prints
  * results. */
 #include "cli/command.h"
 #include "cli/command_line.h"
@@ -216,8 +217,8 @@ static int import_file(struct store *store, const char *path, const struct recor
 	return in.whole ? EXIT_VERIFIED : EXIT_FAILED;
 }
 
-/* The conditions that an imported verdict must meet: the signature of the verdict, and what the verdict's reference
- * could reach. */
+/* The conditions that an imported verdict must meet. They concern the signature of the verdict, and what the verdict's
+ * reference could reach. */
 struct import_rules {
 	struct record_signer signer;
 	const char *required; /* NULL: nothing */
@@ -398,7 +399,7 @@ static int present_tree(struct program *program, struct buf *subjects, struct bu
 	if (code == 0 && (run_select(&run, NULL, 0, NULL, 0, err) < 0 || run_to_end(&run, err) < 0))
 		code = EXIT_INTERNAL;
 	if (code == 0 && run.interrupted)
-		code = EXIT_INTERRUPTED; /* the list of subjects is incomplete, so `gc` must remove no verdict */
+		code = EXIT_INTERRUPTED; /* the list of subjects is incomplete, so `gc` must not remove any verdict */
 	for (int i = 0; code == 0 && i < run.count; i++)
 		note_result(run.results[i], subjects, definitions);
 	if (code == 0 && note_sparse(&run.dataset, definitions, err) < 0)

@@ -33,7 +33,7 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-/* If more than this many definitions lack descriptions, the text output states only their number. */
+/* If more definitions than this lack descriptions, the text output states only their number. */
 enum { DESCRIPTIONS_LISTED = 3 };
 
 /* A dataset, and the paths in the dataset that are checked. */

@@ -6,8 +6,8 @@
  * command (argv[0] is the command's name), prints results to stdout and all other messages to stderr, and returns an
  * exit status.
  *
- * In a description each paragraph is one line, an empty line separates paragraphs, and `backquotes` mark text that the
- * user types. */
+ * In a description, each paragraph is one line, and an empty line separates paragraphs. Text in `backquotes` is text
+ * that the user types. */
 #ifndef REFTEST_CLI_COMMAND_H
 #define REFTEST_CLI_COMMAND_H
 

@@ -10,7 +10,7 @@ struct command_line {
 	const struct command *command;
 	struct words names;
 	struct arena arena; /* command_line_end frees this memory */
-	struct err err;	    /* command_line_end prints this error unless it is empty */
+	struct err err;	    /* command_line_end prints this error if it is not empty */
 	int code;	    /* the exit status; EXIT_USAGE by default */
 };
 

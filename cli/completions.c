@@ -2,10 +2,10 @@
  * which bash, zsh and fish ask for these words.
  *
  * `reftest complete WORD…` gets the words after "reftest" up to the cursor; the last word is to be completed and may be
- * empty. The command prints one line for each possible word; a TAB and a description may follow the word. If the only
- * line is ":files" or ":folders", the shell completes a path. The shell keeps the words that begin with the word to
- * complete. Words come from the tables of commands and options (cli/command.h), and from the dataset that the command
- * line names. */
+ * empty. The command prints one line for each possible word. The word may be followed by a TAB and a description. If
+ * the only line is ":files" or ":folders", the shell completes a path. The shell keeps the words that begin with the
+ * word to complete. Words come from the tables of commands and options (cli/command.h), and from the dataset that the
+ * command line names. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +38,7 @@ static void put_word(const struct line *line, const char *word, const char *desc
 
 /* ---- the line before the cursor --------------------------------------------------------------------------------- */
 
-/* Returns the option at the beginning of the word if this option takes a value, otherwise NULL. */
+/* Returns the option at the beginning of the word if it takes a value, otherwise NULL. */
 static const struct option_row *valued_row(const struct command *command, const char *word)
 {
 	const struct option_row *rows = command != NULL ? command->rows : global_rows;
@@ -137,7 +137,7 @@ static void list_definitions(const struct line *line, bool op_types)
 	arena_free(&arena);
 }
 
-/* Lists the choices of the option, but no choice with a placeholder ("cuda:N"). If the word is a list, completes its
+/* Lists the choices of the option, except choices with a placeholder ("cuda:N"). If the word is a list, completes its
  * last item. */
 static void list_choices(const struct line *line)
 {
@@ -247,8 +247,8 @@ const char completions_bash[] =
 	"}\n\n"
 	"complete -F _reftest reftest\n";
 
-/* If zsh autoloads this file, its text becomes the body of the completion function and must call that function. If the
- * file is sourced, the file must only define the function. */
+/* If zsh autoloads this file, the text of the file becomes the body of the completion function, and must call that
+ * function. If the file is sourced, the file must only define the function. */
 const char completions_zsh[] =
 	"#compdef reftest\n"
 	"# Completions of reftest for zsh. `reftest complete` lists the words.\n"

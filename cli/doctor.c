@@ -42,7 +42,7 @@ struct line {
 	const char *name;
 	bool needed, ok;
 	const char *found; /* the version or path of the item, or a message that says what is missing */
-	const char *mend;  /* the command that installs or repairs it; NULL: nothing to repair */
+	const char *mend;  /* the command that installs or repairs the item; NULL if there is nothing to repair */
 };
 
 struct doctor {
@@ -258,7 +258,7 @@ static void examine_driver(struct doctor *d)
 	    NULL);
 }
 
-/* A GPU is usable if the judge can use it and torch can run on it. */
+/* A GPU is usable if both the judge and torch can use it. */
 static void examine_gpu(struct doctor *d)
 {
 	char class_name[64], product[256];

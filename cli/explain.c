@@ -35,7 +35,7 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-/* Returns the value of a field in the stored record; NULL: the record has no readable value for the field. */
+/* Returns the value of a field in the stored record, or NULL if the record has no readable value for the field. */
 static const char *value_then(const struct fields *then, const char *tag)
 {
 	for (int i = 0; i < then->count; i++)
@@ -91,7 +91,7 @@ static bool is_value_then(const struct fields *then, const char *version)
 }
 
 /* Finds the number of ground truths with which verdict_now gives the stored value of the field
- * witness.ground_truth_version. Returns 1 if no number gives this value. */
+ * witness.ground_truth_version. Returns 1 if there is no such number. */
 static int asked_if_unchanged(const struct truths *truths, const struct fields *then, struct arena *arena)
 {
 	for (int i = 1; i <= truths->count; i++) {
@@ -184,7 +184,7 @@ static void explain_case(const struct result *result, const struct case_result *
 	const struct verdict *v = c->verdict;
 
 	if (!c->cached && v != NULL && v->reason != REASON_NOT_CACHED) {
-		/* An invalid workload line or a missing blob decided this case without a run. */
+		/* An invalid workload line or a missing blob decided this case, so it did not run. */
 		show_print(stdout, "  %s: %s: %s\n", c->test->id, status_name(v->status), v->message != NULL ? v->message : c->why);
 	} else if (!c->cached) {
 		show_print(stdout, "  %s: %s: %s\n", c->test->id, case_was_verified(result, c, arena) ? "stale" : "unknown",

@@ -1,6 +1,6 @@
-/* extract_check - verifies the definitions that `reftest extract` is about to write. If the name of a new definition is
- * taken, also compares the new definition's reference with the reference of the existing definition. The verification
- * and the comparison use a temporary dataset, so the real dataset never contains a wrong definition. */
+/* extract_check - verifies the definitions that `reftest extract` is about to write. If a definition with the name of a
+ * new definition exists, the module also compares the references of the two definitions. The verification and the
+ * comparison use a temporary dataset, so the real dataset never contains a wrong definition. */
 #ifndef REFTEST_CLI_EXTRACT_CHECK_H
 #define REFTEST_CLI_EXTRACT_CHECK_H
 
@@ -13,9 +13,9 @@ struct extract_check {
 };
 
 /* Runs the small cases of each new definition. Removes the definitions that do not pass from the files to write. For
- * each conflict, sets whether both references behave alike. Sets `status` to the exit status of the verdicts. If the
- * root of the program is known, verdicts go to its cache. Returns 0, or an exit status after an error (with a message
- * in `err`) or an interrupt. If the result is not 0, the caller must write nothing. */
+ * each conflict, records whether both references behave alike. Sets `status` to the exit status of the verdicts. If the
+ * program has a root, the verdicts are stored in the cache of this root. Returns 0, or an exit status after an error
+ * (with a message in `err`) or an interrupt. In that case, the caller must write nothing. */
 int extract_check(struct program *program, const struct extract_check *check, struct extract_result *result, int *status,
 		  struct arena *arena, struct err *err);
 

@@ -1,7 +1,8 @@
 /* hook - installs and removes git hooks that verify each commit. The hooks are written to the folder from which git
- * runs hooks (core.hooksPath; the folder that worktrees share). Uninstalling restores the previous hooks.
+ * runs hooks: the folder in core.hooksPath, or the folder that worktrees share. Uninstalling restores the previous
+ * hooks.
  *
- * An existing hook is renamed and runs first; if it fails, nothing is verified. A hook of reftest is recognized by its
+ * An existing hook is renamed, and runs first. If it fails, nothing is verified. A hook of reftest is recognized by its
  * second line and by its third line, a digest of the rest of the file. The digest shows whether a user or another
  * program changed the hook. The command reports a changed hook and does not touch it. */
 #include "cli/command.h"
@@ -215,8 +216,8 @@ static int move(const char *from, const char *to, struct err *err)
 
 /* ---- install, uninstall ------------------------------------------------------------------------------------------ */
 
-/* Gives the user's hook at `path` a second name, `before`, as a hard link. The hook at `path` is thus never missing. If
- * an earlier install was interrupted after this step, the second name exists already. */
+/* Gives the user's hook at `path` a second name, `before`, as a hard link. The hook at `path` is thus never missing.
+ * The second name exists already if an earlier install was interrupted after this step. */
 static int save_previous(const char *path, const char *before, struct err *err)
 {
 	struct stat one, two;
@@ -249,7 +250,7 @@ static int install_one(const struct place *place, const char *hook, struct err *
 		if (rc == 0 && chmod(path, 0755) < 0)
 			rc = err_errno(err, "cannot make %s executable", path);
 		if (rc < 0 && owner == OWNED_OTHERS && rename(before, path) == 0)
-			unlink(before); /* rename does nothing if both names are links to one file */
+			unlink(before); /* needed, because rename does nothing if both names are links to one file */
 	}
 	if (rc >= 0)
 		show_print(stdout, "%s %s%s\n", path, rc > 0 ? "installed" : "is already installed",

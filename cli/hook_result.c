@@ -25,8 +25,8 @@ static bool any_changes(struct staged *staged, const char *const *paths, int cou
 	return false;
 }
 
-/* Returns whether the commit changes files of the definition. `result` lists these files; if the result comes from a
- * stored summary, the files table of the cache lists the tensors. */
+/* Returns whether the commit changes files of the definition. `result` lists these files. If the result comes from a
+ * stored summary, the tensors are listed in the files table of the cache. */
 static bool is_changed(const struct result *result)
 {
 	const struct run *run = result->run;

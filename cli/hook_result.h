@@ -1,10 +1,11 @@
 /* hook_result - decides whether a git hook (`verify --staged --hook`) rejects a commit. An error in a commit makes the
- * hook reject the commit. A definition that this machine cannot verify gives only a warning, except with --strict.
+ * hook reject the commit. For a definition that this machine cannot verify, the hook only prints a warning, except with
+ * --strict.
  *
  * Without --all, the hook verifies only the definitions that the commit changes. If a definition failed or is invalid,
  * the commit is rejected. If this machine cannot verify a definition (no device, no ground truth, an absent tensor),
  * the hook only prints a warning; with --strict, it rejects the commit. If a workload names a tensor that is in the
- * working tree or in HEAD but not in the commit, the commit is rejected. The definitions that the commit does not
+ * working tree or in HEAD, but not in the commit, the commit is rejected. The definitions that the commit does not
  * change are only counted.
  *
  * With --all the hook verifies every definition, and a definition that failed or is invalid rejects every commit.
@@ -33,7 +34,8 @@ struct commit {
 	int left;	/* number of unverified definitions that the commit does not change */
 	int changed;	/* number of unverified definitions that the commit changes */
 	int incomplete; /* number of definitions among `changed` for which the commit lacks tensors */
-	int unknown;	/* number of definitions without a result, because the run was interrupted or a file changed */
+	/* Number of definitions without a result, because the run was interrupted or because a file changed. */
+	int unknown;
 };
 
 /* Counts the result of one definition in git's index. Returns false if the report must omit the definition. */

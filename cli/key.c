@@ -1,4 +1,4 @@
-/* key - creates a key for signed records, or prints its public half, which can only check signatures. */
+/* key - creates a key for signed records, or prints the public half of a key, which can only check signatures. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 

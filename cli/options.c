@@ -64,7 +64,7 @@ static int read_number(const struct option_row *row, const char *text, void *at,
 	return 0;
 }
 
-/* Reads a number of bytes: digits, and K, M, G or T for powers of 1024. */
+/* Reads a number of bytes: digits, which K, M, G or T (powers of 1024) may follow. */
 static int read_size(const struct option_row *row, const char *text, int64_t *bytes, struct err *err)
 {
 	static const char units[] = "KMGT";
@@ -131,8 +131,8 @@ const char *options_choices(const char *choices, const char *last, struct arena 
 	return text;
 }
 
-/* Sets `err` to a message about an invalid choice: "unknown format …" for --format, "unknown size …" for --sizes. If
- * the option takes a list and its name is not a plural noun, the message is "unknown value … of --only". */
+/* Sets `err` to a message about an invalid choice, such as "unknown format …" for --format or "unknown size …" for
+ * --sizes. If the option takes a list and its name is not a plural noun, the message is "unknown value … of --only". */
 static int bad_choice(const struct option_row *row, const char *text, size_t length, struct arena *arena,
 		      struct err *err)
 {

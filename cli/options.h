@@ -2,8 +2,8 @@
  *
  * The parser accepts "--name value", "--name=value", flags, and letters ("-q", "-qx"). Other arguments are names; "--"
  * ends the options. Each row of the table describes one option: the member of the command's struct that gets the value,
- * and the allowed values. The rows also generate the help texts, the manual page and the shell completions
- * (cli/command.h). */
+ * and the values that are allowed. The help texts, the manual page and the shell completions are also generated from
+ * the rows (cli/command.h). */
 #ifndef REFTEST_CLI_OPTIONS_H
 #define REFTEST_CLI_OPTIONS_H
 
@@ -50,8 +50,8 @@ const char *option_word(const struct option_row *row);
 extern const struct option_row options_help;
 
 /* Parses the arguments from argv[1] on. Options are stored in `into`, and all other arguments in `names`. Returns 0 on
- * success and 1 for --help. Returns -1 and sets `err` for an unknown option (`err` then suggests the most similar known
- * option), and for a missing or invalid value. */
+ * success and 1 for --help. Returns -1 and sets `err` for a missing or invalid value, and for an unknown option. For an
+ * unknown option, `err` suggests the most similar known option. */
 int options_read(const struct option_row *rows, int count, int argc, char **argv, struct arena *arena, void *into,
                  struct words *names, struct err *err);
 

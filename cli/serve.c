@@ -1,9 +1,10 @@
-/* serve - answers requests of editors and agents: JSON-RPC 2.0 on standard input and output, with the tools of the
- * Model Context Protocol (docs/serve.md).
+/* serve - answers requests of editors and agents with JSON-RPC 2.0 on standard input and output. It offers the tools of
+ * the Model Context Protocol (docs/serve.md).
  *
- * This process reads messages and writes answers; it runs nothing itself. A tool that runs a command gets a forked
- * process, whose output is the answer. One separate process does all verification: it keeps runners warm
- * (cli/serve_verifier.h) and verifies one request after the other. If a request is cancelled, its process is ended. */
+ * This process reads messages and writes answers; it runs nothing itself. For a tool that runs a command, it forks a
+ * process, and the output of this process is the answer. One separate process does all verification: it keeps runners
+ * warm (cli/serve_verifier.h) and verifies one request after the other. If a request is cancelled, the process that
+ * handles it is ended. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 
@@ -71,7 +72,7 @@ struct server {
 	struct process verifier;
 	int requests, answers; /* pipes to the verifier; -1: no verifier runs. If only `requests` is -1, the verifier is
 			        * about to exit */
-	struct buf answer;     /* what the verifier has written about the call that runs */
+	struct buf answer;     /* what the verifier has written so far about the call that runs */
 };
 
 /* ---- answers ----------------------------------------------------------------------------------------------------- */
@@ -174,7 +175,7 @@ struct command_start {
 	const struct call *call;
 };
 
-/* Adds an option of the server to a command line, unless the command has no such option. */
+/* Adds an option of the server to a command line if the command has this option. */
 static int add_option(const struct command *command, const char *option, const char *value, char **argv, int argc,
 		      struct arena *arena)
 {
@@ -184,7 +185,7 @@ static int add_option(const struct command *command, const char *option, const c
 	return argc;
 }
 
-/* Makes the command line of a command: the options that the server got for all requests, and then the words of the
+/* Makes the command line of a command: first the options that the server got for all requests, then the words of the
  * call. */
 static int command_line_of(const struct command_start *start, const struct command *command, struct arena *arena,
 			   char ***argv)
@@ -324,8 +325,8 @@ static int start_verifier(struct server *server, struct err *err)
 	return rc;
 }
 
-/* Closes the pipes to the verifier, and waits until it has ended. Kills the verifier if it has not ended after two
- * seconds. */
+/* Closes the pipes to the verifier, and waits until it has ended. If the verifier has not ended after two seconds,
+ * kills it. */
 static void end_verifier(struct server *server)
 {
 	int status;
@@ -435,7 +436,8 @@ static void cancel_call(struct server *server, struct call *call)
 		process_kill(&call->process);
 	} else if (server->verifier.pid != 0) {
 		kill(server->verifier.pid, SIGTERM);
-		close_fd(&server->requests); /* even if the signal comes too late, the verifier gets no other request */
+		/* If the signal comes too late, the verifier at least gets no other request. */
+		close_fd(&server->requests);
 	}
 }
 

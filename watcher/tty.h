@@ -2,7 +2,7 @@
  * counts, the progress, the definition that is being verified, and the keys.
  *
  * Verdicts are printed as ordinary lines, so the user can scroll, search and copy them. The status line is erased
- * before other output, and drawn again after it. One call of write does all this. */
+ * before other output, and drawn again after it with a single write. */
 #ifndef REFTEST_WATCHER_TTY_H
 #define REFTEST_WATCHER_TTY_H
 
