@@ -109,9 +109,9 @@ void philox_run(uint64_t key, int64_t block, int64_t blocks, uint32_t *words)
 }
 
 static void fill_part(struct tensor *out, uint64_t key, int64_t columns, input_run *make, const void *recipe,
-                      int64_t first)
+                      int64_t first, int64_t end)
 {
-	int64_t count = out->elements - first < PART ? out->elements - first : PART, row = first / columns, done = 0;
+	int64_t count = end - first < PART ? end - first : PART, row = first / columns, done = 0;
 	int64_t column = first - row * columns;
 	uint32_t random[PART];
 	float values[PART];
@@ -131,5 +131,12 @@ void input_fill(struct tensor *out, uint64_t key, int64_t columns, input_run *ma
 {
 #pragma omp parallel for if (out->elements >= PARALLEL_FROM)
 	for (int64_t first = 0; first < out->elements; first += PART)
-		fill_part(out, key, columns, make, recipe, first);
+		fill_part(out, key, columns, make, recipe, first, out->elements);
+}
+
+void input_fill_range(struct tensor *out, uint64_t key, int64_t columns, input_run *make, const void *recipe,
+                      int64_t first, int64_t end)
+{
+	for (; first < end; first += PART)
+		fill_part(out, key, columns, make, recipe, first, end);
 }

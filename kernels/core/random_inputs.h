@@ -107,6 +107,10 @@ typedef void input_run(const void *recipe, int64_t row, int64_t column, int64_t 
                        float *values);
 void input_fill(struct tensor *out, uint64_t key, int64_t columns, input_run *make, const void *recipe);
 
+/* Like input_fill, but fills only the elements `first` … `end` - 1. `first` must be a multiple of 4. */
+void input_fill_range(struct tensor *out, uint64_t key, int64_t columns, input_run *make, const void *recipe,
+                      int64_t first, int64_t end);
+
 #ifdef __cplusplus
 }
 #endif

@@ -189,19 +189,20 @@ static int64_t row_of(const struct op_problem *problem, int variant)
 	       problem->axes[problem->outputs[roles.output].axis[2]].value;
 }
 
-/* The number of pages (of 64 keys) in an indexer's cache for many sequences. Key numbers in this cache exceed 16-bit
- * signed integers. */
-enum { INDEXER_POOL = 577 };
+/* The least numbers of pages and keys in the cache of a case of many sequences or queries: page numbers need more than
+ * 8 bits, and key numbers more than 15 bits, with which 577 pages of 64 keys suffice. */
+enum { DSA_PAGES = 577, DSA_KEYS = 36928 };
 
-/* Enlarges the cache until page numbers exceed 255 and, for an indexer, key numbers exceed 32767. If a page has more
- * than 64 keys, the cache keeps its size, because a larger cache would be expensive. */
+/* Enlarges the cache to DSA_PAGES pages and DSA_KEYS keys. If a page has more than 64 keys, the cache keeps its size,
+ * because a larger cache would be expensive. */
 static void enlarge_pool(const struct op_problem *problem, int variant, int64_t *row)
 {
 	int input = variant == DSA_INDEXER ? indexer_roles_of(problem).cache : attention_roles_of(problem).key[0];
-	int64_t pages = variant == DSA_INDEXER ? INDEXER_POOL : ATTENTION_POOL;
 	const struct op_arg *cache = &problem->inputs[input];
+	int64_t page_size = problem->axes[cache->axis[1]].value, pages = DSA_KEYS / (page_size > 0 ? page_size : 1);
 
-	if (row[cache->axis[0]] < pages && problem->axes[cache->axis[1]].value <= 64)
+	pages = pages > DSA_PAGES ? pages : DSA_PAGES;
+	if (row[cache->axis[0]] < pages && page_size <= 64)
 		op_set_axis(problem, cache->axis[0], pages, row);
 }
 

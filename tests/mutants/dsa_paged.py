@@ -86,6 +86,10 @@ MUTANTS = [
     (INDEXER, "weights of heads limited to 50", SCORES, SCORES.replace("weights[i]", "weights[i].clamp(-50, 50)")),
     (INDEXER, "scaled keys limited to 100", "head_dim) * scales.unsqueeze(-1))", "head_dim) * scales.unsqueeze(-1)).clamp(-100, 100)"),
     (INDEXER, "products of queries and keys limited to 65504", SCORES, SCORES.replace("keys.T)", "keys.T).clamp(max=65504)")),
+    ("dsa_sparse_attention_h16_ckv512_kpe64_topk2048_ps64", "key numbers of 16 bits", "slots[slots >= 0].long()",
+     "slots[slots >= 0].to(torch.int16).long()"),
+    ("dsa_sparse_attention_h32_ckv512_kpe64_topk2048_ps1", "keys beyond 32767 left out", "slots[slots >= 0]",
+     "slots[(slots >= 0) & (slots < 32768)]"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

@@ -93,6 +93,8 @@ MUTANTS = [
     # Page numbers above 4095.
     (D1, "page numbers in 12 bits", "slots = kv_indices[first:end].long()", "slots = kv_indices[first:end].long() & 4095"),
     (FULL, "page numbers limited to 4095", "kv_indptr[i + 1].item()].long()", "kv_indptr[i + 1].item()].long().clamp(max=4095)"),
+    ("gqa_paged_decode_h28_kv4_d128_ps1", "page numbers of 16 bits", "kv_indices[first:end].long()",
+     "kv_indices[first:end].to(torch.int16).long()"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

@@ -65,6 +65,12 @@ MUTANTS = [
     (PREFILL, "keys by way of float16", "queries = torch.cat", "keys = keys.half().float()\n        queries = torch.cat"),
     # Page numbers above 4095.
     (PREFILL, "page numbers in 12 bits", "kv_indptr[i + 1].item()].long()", "kv_indptr[i + 1].item()].long() & 4095"),
+    ("mla_paged_prefill_causal_h32_ckv512_kpe64_ps1", "keys beyond 4096 left out", "kv_indptr[i + 1].item()].long()",
+     "kv_indptr[i + 1].item()].long()[:4096]"),
+    ("mla_paged_decode_h128_ckv512_kpe64_ps64", "keys beyond 4096 left out",
+     "kv_last_page_len[i].item()", "kv_last_page_len[i].item()\n        length = min(length, 4096)"),
+    ("mla_paged_prefill_causal_h32_ckv512_kpe64_ps1", "page numbers of 16 bits", "kv_indptr[i + 1].item()].long()",
+     "kv_indptr[i + 1].item()].to(torch.int16).long()"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

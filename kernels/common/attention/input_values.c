@@ -495,6 +495,8 @@ int attention_used(const struct op_case *c, const struct attention_roles *roles,
 	return rc;
 }
 
+enum { PARALLEL_FROM = 1 << 18 }; /* with fewer elements, one thread is faster than several */
+
 enum { SMALL_CASES = 2 }; /* the number of cases in every small preset of attention */
 static const double LARGEST_SCALE = 1.25;
 
@@ -696,6 +698,23 @@ WIDE static void make_head(const void *recipe, int64_t at, int64_t column, int64
 		values[i] = attention_value(f, row, head, column + i, random[i]);
 }
 
+/* Fills a tensor of keys or values. No random numbers are computed for the rows that are not used. */
+static void fill_rows(const struct attention_recipe *f, struct tensor *out)
+{
+	int64_t rows = f->row > 0 ? out->elements / f->row : 0, size = dtype_bytes(out->dtype, f->row);
+	char *blank = take(size, 1);
+
+	for (int64_t i = 0; i < f->row; i++)
+		dtype_store_float(blank, out->dtype, i, NAN);
+#pragma omp parallel for schedule(static, 64) if (out->elements >= PARALLEL_FROM)
+	for (int64_t row = 0; row < rows; row++)
+		if (f->used[row] == ATTENTION_UNUSED)
+			memcpy((char *)out->data + row * size, blank, (size_t)size);
+		else
+			input_fill_range(out, f->key, f->dim, make_head, f, row * f->row, (row + 1) * f->row);
+	free(blank);
+}
+
 int attention_fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
 {
 	const struct attention_roles found = attention_roles_of(c->problem), *roles = &found;
@@ -709,7 +728,10 @@ int attention_fill(const struct op_case *c, int input, struct tensor *out, struc
 	if (attention_used(c, roles, input, &used, err) != 0)
 		return -1;
 	f.used = used;
-	input_fill(out, f.key, f.dim, make_head, &f);
+	if (used != NULL && f.row % 4 == 0)
+		fill_rows(&f, out);
+	else
+		input_fill(out, f.key, f.dim, make_head, &f);
 	free(used);
 	return 0;
 }
@@ -807,29 +829,40 @@ static int64_t row_of(const struct op_problem *problem, const struct attention_r
 	return problem->axes[output->axis[1]].value * problem->axes[output->axis[2]].value;
 }
 
-/* The largest numbers of elements in a cache that enlarge_pool enlarges to ATTENTION_POOL or to LARGE_POOL pages. */
-enum { POOL_ELEMENTS = 1 << 25, LARGE_POOL = 6145, LARGE_POOL_ELEMENTS = 1 << 23 };
+/* The numbers of pages to which enlarge_pool enlarges a cache, with the largest number of elements that the cache may
+ * then have. Page numbers then need more than 15, 12 or 8 bits. */
+static const struct {
+	int64_t pages, elements;
+} pools[] = {{36928, 1 << 25}, {6145, 1 << 23}, {ATTENTION_POOL, 1 << 25}};
 
-/* Enlarges the caches to ATTENTION_POOL pages, so that there are page numbers above 255, or, if pages are small, to
- * LARGE_POOL pages, so that there are page numbers above 4095. Caches that would then have more than POOL_ELEMENTS
- * elements keep their size. */
-static void enlarge_pool(const struct op_problem *problem, const struct attention_roles *roles, int64_t *row)
+/* Returns the number of elements of a page; INT64_MAX: a page is too large for every pool. */
+static int64_t page_elements(const struct op_arg *cache, const int64_t *row)
 {
-	const struct op_arg *cache = &problem->inputs[roles->key[0]];
 	int64_t page = 1;
 
 	for (int d = 1; d < cache->rank; d++) {
 		int64_t extent = row[cache->axis[d]] > 0 ? row[cache->axis[d]] : 1;
 
-		if (extent > POOL_ELEMENTS / ATTENTION_POOL / page)
-			return;
+		if (extent > (INT64_C(1) << 25) / page)
+			return INT64_MAX;
 		page *= extent;
 	}
+	return page;
+}
 
-	int64_t pages = page <= LARGE_POOL_ELEMENTS / LARGE_POOL ? LARGE_POOL : ATTENTION_POOL;
+/* Enlarges the caches to the first of `pools` that is not too expensive. */
+static void enlarge_pool(const struct op_problem *problem, const struct attention_roles *roles, int64_t *row)
+{
+	const struct op_arg *cache = &problem->inputs[roles->key[0]];
+	int64_t page = page_elements(cache, row);
 
-	if (row[cache->axis[0]] < pages)
-		set_axis(problem, row, roles->key[0], 0, pages);
+	for (size_t i = 0; i < sizeof pools / sizeof *pools; i++) {
+		if (page > pools[i].elements / pools[i].pages)
+			continue;
+		if (row[cache->axis[0]] < pools[i].pages)
+			set_axis(problem, row, roles->key[0], 0, pools[i].pages);
+		return;
+	}
 }
 
 static void preset_axes(const struct op_problem *problem, const struct attention_roles *roles,
@@ -850,7 +883,7 @@ static void preset_axes(const struct op_problem *problem, const struct attention
 			totals.entries = batch + 1;
 	}
 	set_totals(problem, roles, &totals, row);
-	if (paged && (preset->list == LIST_BLOCKS_DECODE || preset->list == LIST_BLOCKS_PREFILL || preset->list == LIST_BLOCKS_LATENT))
+	if (paged && preset->list >= LIST_BLOCKS_DECODE && preset->list <= LIST_BLOCKS_LATENT_DECODE)
 		enlarge_pool(problem, roles, row);
 }
 
@@ -894,6 +927,8 @@ static int presets_of(const struct op_problem *problem, const struct attention_r
 			break;
 		if (latent && presets[count].list == LIST_BLOCKS_PREFILL)
 			presets[count].list = LIST_BLOCKS_LATENT;
+		if (latent && presets[count].list == LIST_BLOCKS_DECODE)
+			presets[count].list = LIST_BLOCKS_LATENT_DECODE;
 		if (presets[count].list == LIST_CHUNK_FULL && attention_is_causal(problem, roles))
 			presets[count].list = LIST_CHUNK_CAUSAL;
 	}
@@ -961,6 +996,7 @@ int64_t attention_reach(const struct op_problem *problem, int variant, int axis)
 	const struct attention_roles found = attention_roles_of(problem), *roles = &found;
 	bool decode = roles->qo_indptr < 0, paged = roles->kv_indices >= 0;
 	int64_t batch = attention_many(row_of(problem, roles));
+	int64_t longest = roles->query[1] >= 0 ? LIST_LATENT_LONGEST : LIST_LONGEST;
 
 	(void)variant;
 	if (roles->kv_indptr >= 0 && fixed_batch(problem, roles) >= 0)
@@ -971,21 +1007,45 @@ int64_t attention_reach(const struct op_problem *problem, int variant, int axis)
 		return batch + 1;
 	if (!paged && roles->sparse < 0 && is_axis(problem, roles->key[0], 0, axis))
 		return LIST_LONGEST;
-	if (is_axis(problem, roles->kv_indices, 0, axis)) /* one sequence has more than 2048 keys */
-		return LIST_LONGEST / problem->axes[problem->inputs[roles->key[0]].axis[1]].value + 1;
+	if (is_axis(problem, roles->kv_indices, 0, axis)) /* the longest sequence alone */
+		return longest / problem->axes[problem->inputs[roles->key[0]].axis[1]].value + 1;
 	return 0;
 }
 
 /* --- edges -------------------------------------------------------------------------------------------------------- */
 
 /* The values of op_case.edge, in the order of ATTENTION_EDGES. */
-enum { EDGE_NO_QUERIES = 1, EDGE_NO_KEYS, EDGE_BLIND_QUERIES, EDGE_ONE_OF_EACH };
+enum { EDGE_NO_QUERIES = 1, EDGE_NO_KEYS, EDGE_BLIND_QUERIES, EDGE_ONE_OF_EACH, EDGE_MANY_KEYS };
 
 const struct op_edge attention_edges[] = {ATTENTION_EDGES, {NULL, NULL}};
 
 static bool is_var(const struct op_problem *problem, int input, int dimension)
 {
 	return input < 0 || problem->axes[problem->inputs[input].axis[dimension]].var;
+}
+
+/* The largest number of elements that the keys and values of the edge case many_keys have. */
+enum { MANY_KEYS_ELEMENTS = 13 << 22 };
+
+/* Returns the number of keys of the edge case many_keys: a quarter more than a power of two, so that a reference that
+ * leaves out the keys after this power gives a wrong output. */
+static int64_t many_keys(const struct op_problem *problem, const struct attention_roles *roles)
+{
+	const int tensors[] = {roles->key[0], roles->key[1], roles->value == roles->key[0] ? -1 : roles->value};
+	bool paged = roles->kv_indices >= 0 || roles->sparse >= 0;
+	int64_t elements = 0, keys = 5 << 14;
+
+	for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++) {
+		const struct op_arg *arg = tensors[i] < 0 ? NULL : &problem->inputs[tensors[i]];
+		int64_t size = 1;
+
+		for (int d = paged ? 2 : 1; arg != NULL && d < arg->rank; d++)
+			size *= problem->axes[arg->axis[d]].value > 0 ? problem->axes[arg->axis[d]].value : 1;
+		elements += arg != NULL ? size : 0;
+	}
+	while (keys > 5 << 10 && keys > MANY_KEYS_ELEMENTS / elements)
+		keys /= 2;
+	return keys;
 }
 
 /* Writes the axis values of an edge case of sparse attention. Returns false if there is no such case. */
@@ -997,9 +1057,11 @@ static bool sparse_edge_axes(const struct op_problem *problem, const struct atte
 	op_start_axes(problem, 1, axis);
 	if (edge == EDGE_BLIND_QUERIES || !problem->axes[query->axis[0]].var)
 		return false;
-	set_axis(problem, axis, roles->query[0], 0, edge == EDGE_NO_QUERIES ? 0 : 1);
+	set_axis(problem, axis, roles->query[0], 0, edge == EDGE_NO_QUERIES ? 0 : edge == EDGE_MANY_KEYS ? 8 : 1);
 	set_axis(problem, axis, roles->key[0], 0, edge == EDGE_NO_KEYS ? 0 : 1);
-	return edge != EDGE_NO_KEYS || problem->axes[key->axis[0]].var;
+	if (edge == EDGE_MANY_KEYS)
+		set_axis(problem, axis, roles->key[0], 0, many_keys(problem, roles) / axis[key->axis[1]]);
+	return (edge != EDGE_NO_KEYS && edge != EDGE_MANY_KEYS) || problem->axes[key->axis[0]].var;
 }
 
 /* Writes the axis values of an edge case. The caches have one page that no sequence uses, and are therefore never
@@ -1045,6 +1107,9 @@ bool attention_edge_axes(const struct op_problem *problem, int variant, int edge
 	case EDGE_BLIND_QUERIES: /* more queries than keys: some queries see no key */
 		set_edge(problem, roles, 1, page_size + 4, page_size > 1 ? 1 : 2, axis);
 		return !decode && attention_is_causal(problem, roles);
+	case EDGE_MANY_KEYS:
+		set_edge(problem, roles, 1, 1, many_keys(problem, roles) / page_size, axis);
+		return true;
 	default:
 		set_edge(problem, roles, 1, 1, 1, axis);
 		return true;

@@ -175,10 +175,11 @@ int64_t attention_reach(const struct op_problem *problem, int variant, int axis)
 	    {"no_keys", "where there is no key, a query has output 0 and log-sum-exp -infinity"},                      \
 	    {"blind_queries", "masks are aligned at the end of the keys, and a query before the first key has output " \
 			      "0 and log-sum-exp -infinity"},                                                                     \
+	    {"one_of_each", "one query and one key: the output is the key's value"},                                   \
 	{                                                                                                              \
-		"one_of_each", "one query and one key: the output is the key's value"                                  \
+		"many_keys", "a query sees all keys, however many there are"                                           \
 	}
-enum { ATTENTION_EDGE_COUNT = 4 };
+enum { ATTENTION_EDGE_COUNT = 5 };
 extern const struct op_edge attention_edges[];
 bool attention_edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis);
 

@@ -6,14 +6,14 @@
  * is a multiple of 16, 32, 64, 128 or 256 in one set, the other set has this length plus or minus one.
  *
  *   SINGLE  One sequence. The last page of the sequence holds one key in the first set, and is full in the second set.
- *   BLOCKS  Key lengths around every block size; one sequence of more than 2048 keys; sequences without keys, without
- *           queries, without both, with one key, with as many keys as queries. In prefill, the numbers of queries are
- *           also around the block sizes, up to 128. With latent heads, these numbers are at most 64, because a pair of
- *           a query and a key then costs ten times as much. There are 301 sequences (fewer if heads are many and
- *           large). Of the sequences after the first 12, the last one and those next to a power of two have at most two
- *           queries and two keys. All others of these sequences have one query and no key, which keeps the case cheap.
- *           In the second set, the first and the last sequence are exchanged: the longest sequence is the last, and the
- *           first one has fewer keys than most.
+ *   BLOCKS  Key lengths around every block size; one sequence of more than 2048 keys (latent heads: 4096); sequences
+ *           without keys, without queries, without both, with one key, with as many keys as queries. In prefill, the
+ *           numbers of queries are also around the block sizes, up to 128. With latent heads, these numbers are at most
+ *           64, because a pair of a query and a key then costs ten times as much. There are 301 sequences (fewer if
+ *           heads are many and large). Of the sequences after the first 12, the last one and those next to a power of
+ *           two have at most two queries and two keys. All others of these sequences have one query and no key, which
+ *           keeps the case cheap. In the second set, the first and the last sequence are exchanged: the longest sequence
+ *           is the last, and the first one has fewer keys than most.
  *   CHUNK   Prefill of long sequences, because references process chunks of 256, 512, 1024 or 2048 queries. In causal
  *           cases, sequence 0 has 1025 queries in the first set and 512 in the second, and one more key than queries.
  *           Sequence 0 has more than 1024 queries in only one set, because its queries take most of the case's time.
@@ -32,8 +32,8 @@
 extern "C" {
 #endif
 
-/* The least number of keys of the longest sequence in a BLOCKS list. */
-enum { LIST_LONGEST = 2100 };
+/* The least number of keys of the longest sequence in a BLOCKS list, and in one of latent heads. */
+enum { LIST_LONGEST = 2100, LIST_LATENT_LONGEST = 4200 };
 
 enum attention_list {
 	LIST_SINGLE_DECODE,
@@ -41,6 +41,7 @@ enum attention_list {
 	LIST_BLOCKS_DECODE,
 	LIST_BLOCKS_PREFILL,
 	LIST_BLOCKS_LATENT,
+	LIST_BLOCKS_LATENT_DECODE,
 	LIST_CHUNK_CAUSAL,
 	LIST_CHUNK_FULL,
 	LISTS,
