@@ -57,11 +57,12 @@
 #include "kernels/core/take.h"
 
 /* The numbers of rows of A in the medium cases. The first case has GEMM_ROWS rows, one more than a multiple of 16, 32
- * and 64. If B has at most GEMM_FEW_B elements, cases are cheap, and further cases have as many rows as a block, or one
+ * and 64, or GEMM_MORE_ROWS if B has more than GEMM_FEW_B and at most GEMM_MORE_B elements. If B has at most GEMM_FEW_B elements, cases are cheap, and further cases have as many rows as a block, or one
  * row more or less. If B has at most GEMM_TINY_B elements, one more case has GEMM_MANY_ROWS rows; N and K are small in
  * this case if they are var. If B has more than GEMM_FEW_B elements, the first medium case is the only one, and the
  * second small case has 128 rows, a usual block size. If B has more than GEMM_B_ELEMENTS elements, the only medium case
  * has GEMM_FEW_ROWS rows, one more than a block. */
+enum { GEMM_MORE_ROWS = 513, GEMM_MORE_B = 1 << 22 };
 enum { GEMM_ROWS = 321, GEMM_FEW_ROWS = 129, GEMM_FEW_B = 1 << 21, GEMM_B_ELEMENTS = 1 << 24, GEMM_CASES = 8 };
 enum { GEMM_MANY_ROWS = ROWS_PAST_GRID, GEMM_TINY_B = 1 << 18 };
 static const int64_t medium_rows[GEMM_CASES] = {GEMM_ROWS, 128, 64, 16, 31, 65, 127, 256};
@@ -152,6 +153,8 @@ static int rows_of(enum op_size size, int64_t of_b, int64_t rows[GEMM_CASES])
 
 	if (size == SIZE_MEDIUM && of_b <= GEMM_B_ELEMENTS) {
 		memcpy(rows, medium_rows, sizeof medium_rows);
+		if (!few && of_b <= GEMM_MORE_B)
+			rows[0] = GEMM_MORE_ROWS;
 		return few ? GEMM_CASES : 1;
 	}
 	rows[0] = size == SIZE_SMALL ? 1 : size == SIZE_MEDIUM ? GEMM_FEW_ROWS : 4096;
@@ -194,12 +197,30 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 }
 
 /* The cases of --edge. */
-static const struct op_edge edges[] = {{"no_rows", "if A has no rows, the product has no rows"}, {NULL, NULL}};
+enum { EDGE_NO_ROWS = 1, EDGE_MANY_ROWS };
+
+static const struct op_edge edges[] = {
+    {"no_rows", "if A has no rows, the product has no rows"},
+    {"many_rows", "every row of A is multiplied, however many there are"},
+    {NULL, NULL},
+};
+
+/* The edge case many_rows has as many rows of A as keep the number of products below MANY_PRODUCTS. */
+#define MANY_PRODUCTS (INT64_C(9) << 30)
+
+static int64_t many_rows(int64_t of_b)
+{
+	static const int64_t rows[] = {ROWS_PAST_GRID, 2049, 1025, 513, GEMM_FEW_ROWS};
+
+	return rows_within(rows, 5, of_b, MANY_PRODUCTS);
+}
 
 static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
 {
-	(void)edge;
-	return op_edge_rows(sizes, problem, variant, 0, axis);
+	if (edge == EDGE_NO_ROWS)
+		return op_edge_rows(sizes, problem, variant, 0, axis);
+	set_axes(problem, variant, many_rows(elements_of_b(problem, variant, 520, 2048)), 520, 2048, axis);
+	return problem->outputs[0].rank == 2 && problem->axes[problem->outputs[0].axis[0]].var;
 }
 
 static struct rule rule(const struct op_case *c, int output)
@@ -242,7 +263,7 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 		return 0;
 	if (elements_of_b(problem, variant, 0, 0) <= GEMM_TINY_B)
 		return GEMM_MANY_ROWS;
-	return elements_of_b(problem, variant, 0, 0) > GEMM_B_ELEMENTS ? GEMM_FEW_ROWS : GEMM_ROWS;
+	return elements_of_b(problem, variant, 0, 0) > GEMM_B_ELEMENTS ? GEMM_FEW_ROWS : GEMM_ROWS; /* or more */
 }
 
 /* Computes consecutive elements of one row of A, or of B if B is [N][K]: first all elements as ordinary ones, then the

@@ -16,7 +16,7 @@
  *            top-p is the only filter, it keeps 6 or 7 tokens, with a p above 0.95.
  *   5        stairs: 64 tokens with probabilities from 96/4128 down to 33/4128, of which 5 to 54 are kept.
  *   7        wide: 4096 tokens with probabilities from 18431/2^26 down to 14336/2^26 (the first has 2048/2^26 more), of
- *            which 1025 to 4090 are kept: a reference may look only at the 1024 most likely tokens. There is no tail.
+ *            which 1025 to 4095 are kept: a reference may look only at the 1024 most likely tokens. There is no tail.
  *            The probability of each token is more than twice the error that a float32 sum may have (filter.c). If the
  *            vocabulary is smaller than 8192, there are only 2048 tokens, with probabilities from 3071/4193280 down to
  *            1024/4193280, of which 65 to 1088 are kept. A wide row needs a vocabulary of 4096, a dtype that represents
@@ -394,7 +394,7 @@ static inline int sampling_kept(const struct sampling_fill *f, int64_t row)
 {
 	const int kept[] = {2, 3, 4, 2};
 	const int wide[] = {1025, 256, 1030, 65, 1088, 511, 1000, 1020, 255, 512, 1056, 100, 513, 129, 1019, 127};
-	const int wider[] = {3000, 4001, 2049, 65, 3500, 4090, 1025, 3900, 512, 2500, 4050, 100, 1030, 3700, 3200, 3950};
+	const int wider[] = {3000, 4001, 2049, 65, 3500, 4090, 1025, 3900, 512, 2500, 4095, 100, 1030, 3700, 3200, 3950};
 	int kind = sampling_kind_of(f, row), block = (int)(row / SAMPLING_BLOCK % 8);
 	int single = (f->filters & ~SAMPLING_RENORM) != (SAMPLING_TOP_K | SAMPLING_TOP_P);
 

@@ -61,6 +61,7 @@ MUTANTS = [
     ("gemm_n4096_k4096", "float16's subnormal products flushed to zero", PRODUCT, "C = torch.matmul(A.float(), B.float().T)\n    return torch.where(C.abs() < 2**-14, 0.0, C).to(A.dtype)"),
     ("gemm_bf16_n576_k7168", "products below float16's normal numbers flushed to zero", PRODUCT, "C = torch.matmul(A.float(), B.float().T)\n    return torch.where(C.abs() < 2**-14, 0.0, C).to(A.dtype)"),
     ("gemm_bf16_n128_k2048", "only the first 4096 rows", "A.float()", "(A.float() * (torch.arange(A.shape[0], device=A.device) < 4096)[:, None])"),
+    ("gemm_bf16_n576_k7168", "rows after the first 512 left out", "return ", "A = A.clone()\n    A[512:] = 0\n    return "),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

@@ -150,6 +150,8 @@ MUTANTS = [
     (PLAIN, "tokens below 3e-5 never drawn", PLAIN_DRAW, "torch.multinomial(torch.where(probs < 3e-5, 0.0, probs), 1)"),
     (PLAIN, "last token drawn only if nothing else is left", PLAIN_DRAW, "torch.multinomial(torch.cat((probs[:, :-1], torch.full_like(probs[:, :1], 1e-30)), dim=1), 1)"),
     (PLAIN, "first token drawn only if nothing else is left", PLAIN_DRAW, "torch.multinomial(torch.cat((torch.full_like(probs[:, :1], 1e-30), probs[:, 1:]), dim=1), 1)"),
+    (RENORM_P, "a p of 0.99 at most", "before <= top_p[:, None]", "before <= top_p.clamp(max=0.99)[:, None]"),
+    (RENORM_P, "a p of 0.999 at most", "before <= top_p[:, None]", "before <= torch.where(top_p < 1, top_p.clamp(max=0.999), top_p)[:, None]"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 350c71341538460137c8e42ceef188a2
+# reftest-body: eeed1e91feeb0c90c72d01d8ed4d43e8
 """Tests of definitions/dsa_paged. conftest.py says how they run."""
 
 import conftest
@@ -39,13 +39,14 @@ class TestDsaSparseAttentionH16Ckv512Kpe64Topk2048Ps64(conftest.DefinitionTests)
     SIZES = (
         conftest.size("small", num_tokens=1, num_pages=50),
         conftest.size("small", num_tokens=8, num_pages=50),
-        conftest.size("medium", num_tokens=301, num_pages=321),
+        conftest.size("medium", num_tokens=301, num_pages=577),
         conftest.size("large", num_tokens=1024, num_pages=1026),
     )
     EDGES = (
         conftest.edge("no_queries", num_tokens=0, num_pages=1),
         conftest.edge("no_keys", num_tokens=1, num_pages=0),
         conftest.edge("one_of_each", num_tokens=1, num_pages=1),
+        conftest.edge("many_keys", num_tokens=8, num_pages=1280),
     )
     SCALARS = conftest.constants(
         sm_scale=[0.07216878364870323],
@@ -118,13 +119,14 @@ class TestDsaSparseAttentionH32Ckv512Kpe64Topk2048Ps1(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", num_tokens=1, num_pages=3074),
         conftest.size("small", num_tokens=8, num_pages=3074),
-        conftest.size("medium", num_tokens=301, num_pages=6146),
+        conftest.size("medium", num_tokens=301, num_pages=36928),
         conftest.size("large", num_tokens=1024, num_pages=65538),
     )
     EDGES = (
         conftest.edge("no_queries", num_tokens=0, num_pages=1),
         conftest.edge("no_keys", num_tokens=1, num_pages=0),
         conftest.edge("one_of_each", num_tokens=1, num_pages=1),
+        conftest.edge("many_keys", num_tokens=8, num_pages=81920),
     )
     SCALARS = conftest.constants(
         sm_scale=[0.07216878364870323],

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: acd9530569d03d9faefd011058d3b1ec
+# reftest-body: 7aac75fb92af323781dc4d966dadbac3
 """Tests of definitions/gemm. conftest.py says how they run."""
 
 import conftest
@@ -39,7 +39,10 @@ class TestGemmBf16N128K2048(conftest.DefinitionTests):
         conftest.size("medium", M=4097),
         conftest.size("large", M=4096),
     )
-    EDGES = (conftest.edge("no_rows", M=0),)
+    EDGES = (
+        conftest.edge("no_rows", M=0),
+        conftest.edge("many_rows", M=4097),
+    )
     RULES = conftest.rules(
         [  # C
             (0.08838834764831845, 0.0078125, 1.0),
@@ -82,7 +85,10 @@ class TestGemmBf16N2048K5376(conftest.DefinitionTests):
         conftest.size("medium", M=321),
         conftest.size("large", M=4096),
     )
-    EDGES = (conftest.edge("no_rows", M=0),)
+    EDGES = (
+        conftest.edge("no_rows", M=0),
+        conftest.edge("many_rows", M=513),
+    )
     RULES = conftest.rules(
         [  # C
             (0.14320549046737, 0.0078125, 1.0),
@@ -122,10 +128,13 @@ class TestGemmBf16N576K7168(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", M=1),
         conftest.size("small", M=128),
-        conftest.size("medium", M=321),
+        conftest.size("medium", M=513),
         conftest.size("large", M=4096),
     )
-    EDGES = (conftest.edge("no_rows", M=0),)
+    EDGES = (
+        conftest.edge("no_rows", M=0),
+        conftest.edge("many_rows", M=2049),
+    )
     RULES = conftest.rules(
         [  # C
             (0.16535945694153692, 0.0078125, 1.0),
@@ -165,10 +174,13 @@ class TestGemmN1024K4096(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", M=1),
         conftest.size("small", M=128),
-        conftest.size("medium", M=321),
+        conftest.size("medium", M=513),
         conftest.size("large", M=4096),
     )
-    EDGES = (conftest.edge("no_rows", M=0),)
+    EDGES = (
+        conftest.edge("no_rows", M=0),
+        conftest.edge("many_rows", M=2049),
+    )
     RULES = conftest.rules(
         [  # C
             (0.0625, 0.0009765625, 1.0),
@@ -211,7 +223,10 @@ class TestGemmN4096K4096(conftest.DefinitionTests):
         conftest.size("medium", M=321),
         conftest.size("large", M=4096),
     )
-    EDGES = (conftest.edge("no_rows", M=0),)
+    EDGES = (
+        conftest.edge("no_rows", M=0),
+        conftest.edge("many_rows", M=513),
+    )
     RULES = conftest.rules(
         [  # C
             (0.0625, 0.0009765625, 1.0),

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 382c3653a01bf9ef4c724b8a686ce568
+# reftest-body: 52d4a50c2d9349d7ec861b42b70c51e6
 """Tests of definitions/gqa_paged. conftest.py says how they run."""
 
 import conftest
@@ -54,7 +54,7 @@ class TestGqaPagedDecodeH28Kv4D128Ps1(conftest.DefinitionTests):
         conftest.size(
             "medium",
             batch_size=301,
-            num_pages=6145,
+            num_pages=36928,
             len_indptr=302,
             num_kv_indices=3125,
         ),
@@ -87,6 +87,13 @@ class TestGqaPagedDecodeH28Kv4D128Ps1(conftest.DefinitionTests):
             num_pages=2,
             len_indptr=2,
             num_kv_indices=1,
+        ),
+        conftest.edge(
+            "many_keys",
+            batch_size=1,
+            num_pages=40961,
+            len_indptr=2,
+            num_kv_indices=40960,
         ),
     )
     SCALARS = conftest.constants(
@@ -210,6 +217,13 @@ class TestGqaPagedDecodeH40Kv8D128Ps16(conftest.DefinitionTests):
             num_pages=2,
             len_indptr=2,
             num_kv_indices=1,
+        ),
+        conftest.edge(
+            "many_keys",
+            batch_size=1,
+            num_pages=1281,
+            len_indptr=2,
+            num_kv_indices=1280,
         ),
     )
     SCALARS = conftest.constants(
@@ -365,6 +379,14 @@ class TestGqaPagedPrefillCausalH16Kv4D128Ps16(conftest.DefinitionTests):
             len_indptr=2,
             num_kv_indices=1,
         ),
+        conftest.edge(
+            "many_keys",
+            total_q=1,
+            num_pages=2561,
+            batch_size=1,
+            len_indptr=2,
+            num_kv_indices=2560,
+        ),
     )
     SCALARS = conftest.constants(
         sm_scale=[0.08838834764831843],
@@ -508,6 +530,13 @@ class TestGqaPagedPrefillH20Kv20D64Ps1(conftest.DefinitionTests):
             num_pages=2,
             len_indptr=2,
             num_kv_indices=1,
+        ),
+        conftest.edge(
+            "many_keys",
+            total_q=1,
+            num_pages=20481,
+            len_indptr=2,
+            num_kv_indices=20480,
         ),
     )
     SCALARS = conftest.constants(

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 9b81a27be26855efdff507163f475ef6
+# reftest-body: 41f2ab9dce1ceba03837bed20e529efc
 """Tests of definitions/gqa_ragged. conftest.py says how they run."""
 
 import conftest
@@ -46,6 +46,7 @@ class TestGqaRaggedPrefillCausalH10Kv2D128(conftest.DefinitionTests):
         conftest.edge("no_keys", total_q=5, total_kv=0, len_indptr=3),
         conftest.edge("blind_queries", total_q=5, total_kv=2, len_indptr=2),
         conftest.edge("one_of_each", total_q=1, total_kv=1, len_indptr=2),
+        conftest.edge("many_keys", total_q=1, total_kv=81920, len_indptr=2),
     )
     SCALARS = conftest.constants(
         sm_scale=[0.08838834764831843],
@@ -132,6 +133,7 @@ class TestGqaRaggedPrefillCausalH8Kv4D256(conftest.DefinitionTests):
         conftest.edge("no_keys", total_q=5, total_kv=0, len_indptr=3),
         conftest.edge("blind_queries", total_q=5, total_kv=2, len_indptr=2),
         conftest.edge("one_of_each", total_q=1, total_kv=1, len_indptr=2),
+        conftest.edge("many_keys", total_q=1, total_kv=20480, len_indptr=2),
     )
     SCALARS = conftest.constants(
         sm_scale=[0.0625],
@@ -216,6 +218,7 @@ class TestGqaRaggedPrefillH16Kv16D80(conftest.DefinitionTests):
         conftest.edge("no_queries", total_q=0, total_kv=3, len_indptr=3),
         conftest.edge("no_keys", total_q=5, total_kv=0, len_indptr=3),
         conftest.edge("one_of_each", total_q=1, total_kv=1, len_indptr=2),
+        conftest.edge("many_keys", total_q=1, total_kv=20480, len_indptr=2),
     )
     SCALARS = conftest.constants(
         sm_scale=[0.11180339887498948],

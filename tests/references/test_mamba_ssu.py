@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 71da73108d0a677ded96dc0e35ae6c94
+# reftest-body: 575b2bdf7c710695b50ce890d851b095
 """Tests of definitions/mamba_ssu. conftest.py says how they run."""
 
 import conftest
@@ -46,25 +46,26 @@ class TestMambaSsuDecodeGatedH16D64S128Ng4(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", batch_size=1, state_cache_size=3),
         conftest.size("small", batch_size=5, state_cache_size=8),
-        conftest.size("medium", batch_size=33, state_cache_size=41),
+        conftest.size("medium", batch_size=65, state_cache_size=41),
         conftest.size("large", batch_size=256, state_cache_size=512),
     )
     OMITTED = ("z",)
     EDGES = (
         conftest.edge("no_sequences", batch_size=0, state_cache_size=3),
         conftest.edge("all_padding", batch_size=3, state_cache_size=3),
+        conftest.edge("many_sequences", batch_size=129, state_cache_size=137),
     )
     SCALARS = conftest.constants(
         dt_softplus=[
             True,
             False,
-            True,
+            False,
             True,
         ],
         pad_slot_id=[
             -1,
             -9,
-            -1,
+            -9,
             -1,
         ],
     )
@@ -141,12 +142,13 @@ class TestMambaSsuDecodeH32D64S128Ng2(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", batch_size=1, state_cache_size=3),
         conftest.size("small", batch_size=5, state_cache_size=8),
-        conftest.size("medium", batch_size=33, state_cache_size=41),
+        conftest.size("medium", batch_size=41, state_cache_size=41),
         conftest.size("large", batch_size=256, state_cache_size=512),
     )
     EDGES = (
         conftest.edge("no_sequences", batch_size=0, state_cache_size=3),
         conftest.edge("all_padding", batch_size=3, state_cache_size=3),
+        conftest.edge("many_sequences", batch_size=129, state_cache_size=137),
     )
     RULES = conftest.rules(
         [  # output

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 25938c2dc58f0296e8cfaa1ac4f68bd6
+# reftest-body: 334f8f4298a61ca5cdc793e0e3775264
 """Tests of definitions/mla_paged. conftest.py says how they run."""
 
 import conftest
@@ -58,7 +58,7 @@ class TestMlaPagedDecodeH128Ckv512Kpe64Ps64(conftest.DefinitionTests):
             batch_size=133,
             num_pages=321,
             len_indptr=134,
-            num_kv_indices=68,
+            num_kv_indices=101,
         ),
         conftest.size(
             "large",
@@ -89,6 +89,13 @@ class TestMlaPagedDecodeH128Ckv512Kpe64Ps64(conftest.DefinitionTests):
             num_pages=2,
             len_indptr=2,
             num_kv_indices=1,
+        ),
+        conftest.edge(
+            "many_keys",
+            batch_size=1,
+            num_pages=1281,
+            len_indptr=2,
+            num_kv_indices=1280,
         ),
     )
     SCALARS = conftest.constants(
@@ -183,9 +190,9 @@ class TestMlaPagedPrefillCausalH32Ckv512Kpe64Ps1(conftest.DefinitionTests):
         conftest.size(
             "medium",
             total_q=435,
-            num_pages=6145,
+            num_pages=36928,
             len_indptr=302,
-            num_kv_indices=2998,
+            num_kv_indices=5098,
         ),
         conftest.size(
             "large",
@@ -223,6 +230,13 @@ class TestMlaPagedPrefillCausalH32Ckv512Kpe64Ps1(conftest.DefinitionTests):
             num_pages=2,
             len_indptr=2,
             num_kv_indices=1,
+        ),
+        conftest.edge(
+            "many_keys",
+            total_q=1,
+            num_pages=81921,
+            len_indptr=2,
+            num_kv_indices=81920,
         ),
     )
     SCALARS = conftest.constants(

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: b3d912adf31ad449224783a50526162a
+# reftest-body: 4feb0f75cb7b2fcfacfea91ac974730c
 """Tests of definitions/mla_ragged. conftest.py says how they run."""
 
 import conftest
@@ -48,6 +48,7 @@ class TestMlaRaggedPrefillCausalH8Qk192Vo128(conftest.DefinitionTests):
         conftest.edge("no_keys", total_q=5, total_kv=0, len_indptr=3),
         conftest.edge("blind_queries", total_q=5, total_kv=2, len_indptr=2),
         conftest.edge("one_of_each", total_q=1, total_kv=1, len_indptr=2),
+        conftest.edge("many_keys", total_q=1, total_kv=20480, len_indptr=2),
     )
     SCALARS = conftest.constants(
         sm_scale=[0.07216878364870323],
@@ -132,6 +133,7 @@ class TestMlaRaggedPrefillH16Qk192Vo128(conftest.DefinitionTests):
         conftest.edge("no_queries", total_q=0, total_kv=3, len_indptr=3),
         conftest.edge("no_keys", total_q=5, total_kv=0, len_indptr=3),
         conftest.edge("one_of_each", total_q=1, total_kv=1, len_indptr=2),
+        conftest.edge("many_keys", total_q=1, total_kv=10240, len_indptr=2),
     )
     SCALARS = conftest.constants(
         sm_scale=[0.07216878364870323],
