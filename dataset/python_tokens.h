@@ -40,7 +40,7 @@ enum {
 enum python_stop { PYTHON_READING, PYTHON_WRONG, PYTHON_UNSURE };
 
 struct python_indent {
-	size_t column, bytes; /* column: a tab advances to a multiple of 8; bytes: a tab counts as 1 */
+	size_t column, bytes; /* column: a tab advances to the next multiple of 8; bytes: a tab counts as 1 */
 };
 
 struct python_tokens {
@@ -53,7 +53,7 @@ struct python_tokens {
 	bool line_begins, measured; /* line_begins: the next token is the first of its line; measured: the indentation
 				     * of this line was read */
 	enum python_stop stop;
-	const char *wrong_at; /* if `stop` is PYTHON_WRONG: the position of the error, whose message is in `wrong` */
+	const char *wrong_at; /* the position of the error if `stop` is PYTHON_WRONG; the message is in `wrong` */
 	struct err wrong;
 };
 

@@ -3,7 +3,7 @@
  *
  * The list of libraries that a Python interpreter has is stored in the cache. The list is queried again only if
  * installed packages or the tables of library calls may have changed. If the list is in the cache, no Python process is
- * started to query it. */
+ * started for it. */
 #ifndef REFTEST_ENGINE_GROUND_TRUTHS_H
 #define REFTEST_ENGINE_GROUND_TRUTHS_H
 
@@ -17,7 +17,7 @@
 /* A library that provides ground truths on one device class: "flashinfer", "torch". */
 struct provider_fact {
 	const char *name, *version; /* `version` is NULL if this machine cannot use the library */
-	const char *why;	    /* if `version` is NULL: why the library cannot be used */
+	const char *why;	    /* the reason why the library cannot be used, if `version` is NULL */
 	const struct provider_family {
 		/* Why the library does not support the family; NULL if it does support the family. */
 		const char *family, *why;
@@ -33,7 +33,7 @@ struct truth_choice {
 	/* "auto": on a GPU, the first available library without `on_request`; on a CPU, only builtin, which computes in
 	 * double precision and rounds once. */
 	bool automatic;
-	bool all;	/* "all": every available library, builtin, and the dataset's own truth */
+	bool all;	/* "all": every available library, and also builtin and the dataset's own truth */
 	const char **names; /* the ground truths that --ground-truth names, in this order. If `automatic` or `all` is
 			     * true, these are used in addition to the ground truths of "auto" or "all" */
 	int name_count;
