@@ -2,9 +2,9 @@
  * reports.
  *
  * The scanner knows the line ends CR, LF and CRLF, form feeds, a byte order mark, joined lines and all string prefixes.
- * An f-string (or t-string) is one token, and so is everything inside its braces. The scanner reports an error only if
- * every version of CPython from 3.8 on does. The scanner stops without an error if it is not certain what CPython does
- * (nesting deeper than CPython's limits, a backslash inside indentation). */
+ * An f-string (or t-string) is one token, which includes everything inside its braces. The scanner reports an error
+ * only if every version of CPython from 3.8 on does. The scanner stops without an error if it is not certain what
+ * CPython does (nesting deeper than CPython's limits, a backslash inside indentation). */
 #ifndef REFTEST_DATASET_PYTHON_TOKENS_H
 #define REFTEST_DATASET_PYTHON_TOKENS_H
 

@@ -247,9 +247,9 @@ struct verdict {
 	const char *driver;
 	const struct driver_margin *drivers; /* margins on other versions of the driver, oldest first */
 	int driver_count;
-	/* "full", or the names of the things besides its inputs and outputs that the reference could reach, separated
-	 * by commas (docs/containment.md). NULL if this is unknown, as for a verdict of an older version. If both
-	 * `containment` and `torch` are NULL, no reference ran */
+	/* "full", or the names of what the reference could reach besides its inputs and outputs, separated by commas
+	 * (docs/containment.md). NULL if this is unknown, as for a verdict of an older version. If both `containment`
+	 * and `torch` are NULL, no reference ran */
 	const char *containment;
 	/* "kept" if the reference ran in a runner that serves several definitions; "own" if its runner served no other
 	 * definition, for the reason `isolation_reason`; NULL if this is unknown, as for a verdict of an older

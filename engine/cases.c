@@ -492,7 +492,7 @@ static bool can_be_held_to_rows(const struct definition *d, const int64_t *axis)
 }
 
 /* Adds a copy of the last small case or the first medium case, as `size` says. The copy has checks that need extra
- * runs. A ground truth decides the copy, so a failed check is only a finding. */
+ * runs. A ground truth decides the verdict of the copy, so a failed check is only a finding. */
 static void make_checked_case(struct maker *m, enum op_size size)
 {
 	const struct definition *d = m->definition;
