@@ -75,7 +75,7 @@ static const char *skip_value(const char *at, const char *end)
 	return at;
 }
 
-/* Returns true if the string between `from` and `to`, which are inside its quotes, equals `key`. */
+/* Returns true if a string equals `key`. `from` and `to` are the ends of the string, without its quotes. */
 static bool key_is(const char *from, const char *to, const char *key, size_t length)
 {
 	size_t raw = (size_t)(to - from);

@@ -19,7 +19,7 @@
 
 enum lmdb_page_check_answer {
 	LMDB_PAGE_CHECK_ERROR = -1,   /* the file could not be read; the message says why */
-	/* The file is intact. Or this check does not know the layout of the file, and leaves the check to LMDB. */
+	/* The file is intact, or it has a layout that this check does not know and leaves to LMDB. */
 	LMDB_PAGE_CHECK_SOUND = 0,
 	LMDB_PAGE_CHECK_DAMAGED = 1,  /* the file is damaged; the message says where and how */
 };

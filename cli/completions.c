@@ -16,7 +16,7 @@
 
 /* The part of a command line before the cursor. */
 struct line {
-	const char *word; /* the word to complete; of a word "--name=value", only the value */
+	const char *word; /* the word to complete, or only its value if it is "--name=value" */
 	int head;	  /* number of bytes of "--name=" before `word`; 0 for other words */
 	const struct command *command;
 	const char *operand;		/* the first operand; NULL: none yet */

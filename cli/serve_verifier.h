@@ -14,9 +14,9 @@ struct verifier_start {
 };
 
 /* The main function of the process; `context` is a struct verifier_start. Reads requests. A request is a number
- * (uint32_t) and then that many bytes: the words of a command line (serve/tools.h), each with its NUL. Writes for each
- * request the answer, a NUL and a byte: 1 if the answer is an error message, else 0. Returns when the other end of the
- * pipe is closed, or when a signal interrupts a request. */
+ * (uint32_t) and then that many bytes: the words of a command line (serve/tools.h), each with its NUL. For each
+ * request, writes the answer, a NUL and one byte: 1 if the answer is an error message, otherwise 0. Returns when the
+ * other end of the pipe is closed, or when a signal interrupts a request. */
 int verifier_main(void *context);
 
 #endif

@@ -1,7 +1,8 @@
 /* shared_options - the options that several commands share: their rows, their values, and what they mean for a run. The
- * file of a command defines the options that only this command has. The struct of a command's options is a struct
- * shared_options, or has one as its first member. The row of a command's own option names its member with AT(member), a
- * macro of the command's file. A row that differs from the shared row only in its help text uses SHARED(member). */
+ * file of a command defines the options that only this command has. The options of a command are in a struct
+ * shared_options, or in a struct whose first member is a struct shared_options. The row of an option that only one
+ * command has names its member with AT(member), a macro of the command's file. If only the help text differs from the
+ * shared row, the row uses SHARED(member). */
 #ifndef REFTEST_CLI_SHARED_OPTIONS_H
 #define REFTEST_CLI_SHARED_OPTIONS_H
 
@@ -10,7 +11,7 @@
 #include "cli/options.h"
 #include "engine/run.h"
 
-/* Members of options that a command does not have keep their defaults. */
+/* If a command does not have an option, the member of this option keeps its default. */
 struct shared_options {
 	const char *root, *repos, *device, *device_class, *python, *ground_truth, *sizes, *required, *accept, *isolation, *format;
 	const char *case_id[2]; /* --case and NULL */
@@ -27,7 +28,8 @@ struct shared_options {
 /* Returns the values of the options that are not given: the text format, no tolerance, 120 seconds. */
 struct shared_options shared_options_default(void);
 
-/* Makes --root the root of the program. Without this option, the --root before the command, if any, stays the root. */
+/* Makes --root the root of the program. Without this option, the root remains that of a --root before the command, if
+ * there is one. */
 void shared_options_root(const struct shared_options *o, struct program *program);
 
 /* Stores the root and the folder of checkouts in `program`, and fills in the options of a run in `out`. The strings in
@@ -106,7 +108,7 @@ const char *shared_options_repeat(const struct shared_options *o, struct arena *
 	{"--isolation", OPTION_CHOICE, SHARED(isolation), "HOW", "own|kept", \
 	 "own: every definition gets a process of its own; kept: references whose text can leave nothing behind share "  \
 	 "processes (default: own)"}
-/* The names of gaps in the sandbox; the table in workers/sandbox/sandbox_gaps.c defines them. */
+/* The names of gaps in the sandbox, which the table in workers/sandbox/sandbox_gaps.c defines. */
 #define GAPS                                                                                                       \
 	"none|full|files|attributes|network|local_services|signals|process_memory|process_list|ipc|capabilities|kernel|"       \
 	"processes|disk|memory"

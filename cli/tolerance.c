@@ -49,7 +49,8 @@ static const char *source_of(const struct result *result, int output, int number
 	return "the default of the dtype";
 }
 
-/* Prints the sources of the numbers: "atol and rtol from the definition, hit ratio from the op family rmsnorm". */
+/* Prints the sources of the numbers, for example "atol and rtol from the definition, hit ratio from the op family
+ * rmsnorm". */
 static void print_sources(const struct result *result, int output, struct arena *arena)
 {
 	static const char *const names[NUMBERS] = {"atol", "rtol", "hit ratio"};
@@ -91,7 +92,7 @@ static bool is_listed(const struct result *result, int output, int first)
 	return false;
 }
 
-/* Returns the ids of the cases with the rule of case `first`, or "" if every case has this rule. */
+/* Returns the ids of the cases that have the rule of case `first`, or "" if every case has this rule. */
 static const char *cases_with(const struct result *result, int output, int first, struct arena *arena)
 {
 	const struct rule *rule = &result->cases[first].test->job->rules[output];

@@ -1,5 +1,5 @@
-/* verify - the main command: runs the selected cases that have no valid stored verdict, and reports the verdicts of all
- * selected cases. */
+/* verify - the main command. It runs the selected cases that have no valid stored verdict, and reports the verdicts of
+ * all selected cases. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/operands.h"
@@ -31,7 +31,8 @@
 #include "report/text.h"
 #include "testgen/update.h"
 
-/* The width of a hook's output. Programs that show the output do not fold its lines. */
+/* The width of a hook's output. The output is wrapped at this width, because programs that show it do not fold its
+ * lines. */
 enum { HOOK_COLUMNS = 80 };
 
 struct verify_options {
@@ -143,7 +144,7 @@ static enum report_list list_of(const struct verify_options *o, const struct wor
 	return o->changed ? LIST_RAN : LIST_ALL;
 }
 
-/* Verifies the solutions of the definitions that `references` verified. The caller closes `out`, also after an
+/* Verifies the solutions of the definitions that `references` verified. The caller closes `out`, even after an
  * error. */
 static int run_solutions(struct run *references, const struct candidates *candidates, const struct words *names,
 			 const struct verify_options *o, struct run_options *options, struct run *out, struct err *err)
@@ -166,7 +167,8 @@ static int run_solutions(struct run *references, const struct candidates *candid
 
 /* The state that on_result needs: the run, the report's options and the counts of a hook. */
 struct verify {
-	struct run run; /* must be the first member, because on_result gets a pointer to it */
+	/* Must be the first member, because on_result converts a pointer to it into a pointer to the whole struct. */
+	struct run run;
 	struct report_options report;
 	struct progress_display progress;
 	const struct output_format *format;
@@ -325,7 +327,7 @@ static void update_generated_tests(struct run *run)
 		show_print(stderr, "reftest: %s\n", generated.messages[i]);
 }
 
-/* Returns whether a word names a file and not a definition: its last path component contains a dot. */
+/* Returns whether a word names a file and not a definition. It does if its last path component contains a dot. */
 static bool is_file(const char *word)
 {
 	const char *slash = strrchr(word, '/');
@@ -358,10 +360,10 @@ static int add_affected(struct run *run, const char *const *files, int count, st
 	return 0;
 }
 
-/* Selects the named definitions. With --staged, a name may also be a file, because hooks pass the names of all
- * committed files. If a name is a file, the definitions that depend on the file are selected. With --hook and without
- * names, the definitions that depend on the files of the commit are selected. Returns 0 if at least one definition was
- * selected, 1 if no definition depends on the files, and -1 with `err` on error. */
+/* Selects the named definitions. With --staged, a name may be a file, because hooks pass the names of all committed
+ * files. If a name is a file, the definitions that depend on the file are selected. With --hook and without names, the
+ * definitions that depend on the files of the commit are selected. Returns 0 if at least one definition was selected, 1
+ * if no definition depends on the files, and -1 with `err` on error. */
 static int select_files(struct run *run, const struct verify_options *o, const struct words *names, struct arena *arena,
 			struct err *err)
 {
@@ -474,8 +476,8 @@ static int select_and_run(struct verify *verify, const struct verify_options *o,
 	return run_selected(verify, o, names, err);
 }
 
-/* Returns whether a running watcher can answer for the run: the options must select every case, and the output must not
- * list cases. */
+/* Returns whether a running watcher can answer for the run. It can if the options select every case, and if the output
+ * lists no cases. */
 static bool watcher_suffices(const struct verify_options *o, const struct run_options *options, const struct words *names)
 {
 	const struct shared_options *shared = &o->shared;

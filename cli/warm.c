@@ -1,5 +1,5 @@
-/* warm - lets the libraries that serve as ground truths import their modules and compile their kernels before the
- * dataset is verified.
+/* warm - prepares the libraries that serve as ground truths: they import their modules and compile their kernels before
+ * the dataset is verified.
  *
  * The command runs the smallest cases of each definition once with every ground truth, even if their verdicts are
  * stored. The small cases suffice, because libraries compile a kernel for each dtype and head size, and cases of every
@@ -32,7 +32,8 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 
 /* The state that on_result needs: the run and its outcome so far. */
 struct warm {
-	struct run run;	  /* must be the first member, because on_result gets a pointer to it */
+	/* Must be the first member, because on_result converts a pointer to it into a pointer to the whole struct. */
+	struct run run;
 	bool unprepared;  /* a library could not be prepared */
 	bool invalid;     /* a definition is invalid */
 };
@@ -44,9 +45,9 @@ static bool is_unprepared(const struct tried_truth *w)
 	return w->passed_over != NULL && (w->accident || w->not_built);
 }
 
-/* Prints one line about one library, the ground truth at index `at` of every verdict. The line says how many seconds
- * the library's preparation took in all cases together, or why the library was skipped in a case. Returns whether the
- * library's preparation failed in a case. */
+/* Prints one line about one library, which is the ground truth at index `at` of every verdict. The line says how many
+ * seconds the library's preparation took in all cases together, or why the library was skipped in a case. Returns
+ * whether the library's preparation failed in a case. */
 static bool report_library(const struct result *result, int at)
 {
 	const struct tried_truth *w = NULL, *passed_over = NULL;

@@ -31,7 +31,7 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-/* Returns whether a tag names the model, by its name or an alias. */
+/* Returns whether a tag contains the name of the model or one of its aliases. */
 static bool names_model(const char *tag, const struct model *model, struct arena *arena)
 {
 	struct model other;
@@ -94,8 +94,8 @@ static void print_entry(const struct web_model *model)
 	buf_free(&out);
 }
 
-/* Puts the model into the file. If the file does not have the form that web/models_file.h describes, leaves it
- * unchanged. */
+/* Puts the model into the file. Leaves the file unchanged if it does not have the form that web/models_file.h
+ * describes. */
 static int change_file(const char *path, const struct web_model *model, struct err *err)
 {
 	static const char *const done[] = {[MODELS_FILE_SAME] = "already has the modules of",

@@ -1,5 +1,5 @@
-/* approval - reads and writes the file approved/{op_type}/{name}.json, which contains a definition with a reference
- * that a person accepted. `reftest approve` writes this file, which is committed with the definition.
+/* approval - reads and writes the file approved/{op_type}/{name}.json. The file contains a definition with a reference
+ * that a person accepted. `reftest approve` writes this file. The user commits it together with the definition.
  *
  *   {"approval": 1, "date": "2026-11-27", "note": text, "device_class": "cpu", "cases": [id],
  *    "digest": hex, "definition": the approved definition}
@@ -27,7 +27,7 @@ struct approval {
 	const char *device_class;
 	const char *const *cases; /* the ids of the cases that had run before the approval */
 	int case_count;
-	const struct definition *definition; /* the approved definition; approval_write ignores it */
+	const struct definition *definition; /* the approved definition; approval_write does not use it */
 };
 
 /* Reads an approval file. `path` appears in messages; `op_type` and `name` are the parts of the path. Everything is

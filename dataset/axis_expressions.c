@@ -46,7 +46,7 @@ int axis_expressions_compute(const struct definition *d, int64_t *axis, int *at,
 {
 	bool progress = true;
 
-	while (progress) { /* the loop ends, because each round except the last one computes an axis */
+	while (progress) { /* the loop ends, because every round but the last computes at least one axis */
 		progress = false;
 		for (int i = 0; i < d->axis_count; i++) {
 			int found = expression_of(d, i) != NULL ? compute_one(d, i, axis, why) : 0;

@@ -14,8 +14,8 @@ int axis_expressions_compute(const struct definition *definition, int64_t *axis,
 int axis_expressions_circular(const struct definition *definition);
 
 /* Changes a row of axis values that an op family chose: the row then satisfies the expressions. If possible, changes
- * only axes that occur in no tensor. Otherwise, computes each axis that has an expression from the values of the other
- * axes. Returns false if no such row is found. */
+ * only the axes that occur in no tensor. Otherwise, computes each axis that has an expression from the values of the
+ * other axes. Returns false if no such row is found. */
 bool axis_expressions_fit(const struct definition *definition, int64_t *row);
 
 #endif

@@ -7,9 +7,9 @@
 #include "dataset/axis_expressions.h"
 #include "dataset/constraint.h"
 
-/* TRIES: the most assignments that one search tries. VALUES: the most values that a search tries for one axis. The
- * tried values include the values that differ by at most NEAR from the axis's value in the given row, and the values up
- * to SMALLEST. */
+/* TRIES: the most assignments that one search tries. VALUES: the most values that a search tries for one axis. They
+ * include the values that differ by at most NEAR from the axis's value in the given row, and all values up to
+ * SMALLEST. */
 enum { TRIES = 20000, VALUES = 256, NEAR = 64, SMALLEST = 16, SMALL_BYTES = 64 << 20 };
 
 struct search {
@@ -110,7 +110,7 @@ static void add_numbers(struct values *values, const char *text)
 	}
 }
 
-/* Returns the distance of two values: the logarithm of their ratio. */
+/* Returns the distance of two values, which is the logarithm of their ratio. */
 static double distance(int64_t value, int64_t from)
 {
 	return fabs(log((double)value) - log((double)(from > 0 ? from : 1)));
@@ -263,7 +263,8 @@ static bool search_all(struct search *s, int64_t *row)
 	for (int changing = 1; changing <= s->count; changing++)
 		if (search_with(s, changing, row))
 			return true;
-	/* In `size == m * 128`, the value of `size` follows from that of m, which is named more often. */
+	/* in `size == m * 128`, constraints name m more often than `size`, so the value of `size` should follow from
+	 * that of m */
 	reverse_order(s);
 	return search_with(s, s->count, row);
 }

@@ -72,8 +72,8 @@ static struct value unreadable(struct parser *p, const struct tensor_spec *spec,
 	return stop(p, at, "%s is %s; a constraint can read only integer tensors", spec->name, dtype_name(spec->dtype));
 }
 
-/* Converts the operand of an arithmetic operator or a comparison to a number; reports an error if it is a tensor with
- * dimensions. `at` is the position of the operand in the text. */
+/* Converts the operand of an arithmetic operator or of a comparison to a number. Reports an error if the operand is a
+ * tensor with dimensions. `at` is the position of the operand in the text. */
 static struct value number(struct parser *p, struct value v, const char *at)
 {
 	if (p->tokens.stopped || v.kind != TENSOR)
@@ -440,7 +440,7 @@ static struct value sum(struct parser *p)
 	return v;
 }
 
-/* Parses `&` or `|` between integers. As in Python, these operators bind more tightly than comparisons. */
+/* Parses `&` or `|` between integers. As in Python, these operators bind tighter than comparisons. */
 static struct value bits(struct parser *p, const char *sign, struct value (*operand)(struct parser *))
 {
 	const char *at = p->tokens.token.at;
@@ -516,8 +516,8 @@ static struct value contained(struct parser *p, struct value left, bool negated)
 	return value_integer(found != negated);
 }
 
-/* Returns the result of one comparison. Writes the right operand to `right`, because it is the left operand of the next
- * comparison in a chain. */
+/* Returns the result of one comparison. Writes the right operand to `right`, because it is also the left operand of the
+ * next comparison in a chain. */
 static struct value compare_once(struct parser *p, const char *sign, struct value left, struct value *right)
 {
 	bool negated = sign[0] == 'n';
@@ -540,7 +540,8 @@ static struct value compare_once(struct parser *p, const char *sign, struct valu
 	return value_integer(compare(sign, value_number(left), value_number(*right)));
 }
 
-/* Parses comparisons. a < b < c means a < b and b < c; the operands after a false comparison are not evaluated. */
+/* Parses comparisons. a < b < c means a < b and b < c. If a comparison is false, the operands after it are not
+ * evaluated. */
 static struct value comparison(struct parser *p)
 {
 	const char *at = p->tokens.token.at, *sign;
@@ -680,8 +681,7 @@ enum constraint_answer constraint_evaluate(const struct definition *definition, 
 	return CONSTRAINT_BROKEN;
 }
 
-/* Returns whether a number can be the length of an axis. For a possible length, also writes the number as an
- * integer. */
+/* Returns whether a number can be the length of an axis. If it can, also writes the number as an integer. */
 static bool is_length(struct value v, int64_t *out)
 {
 	const int64_t most = (int64_t)1 << 53;
@@ -737,7 +737,7 @@ static int solve_expressions(const struct definition *definition, int64_t *axis)
 	return filled;
 }
 
-/* If the text has the form `axis == expression` and the expression has a known value, returns the axis and writes its
+/* If the text has the form `axis == expression`, and the expression has a known value, returns the axis and writes this
  * value. Otherwise returns -1. */
 static int solve_one(const struct definition *definition, const char *text, const int64_t *axis, int64_t *value)
 {
@@ -780,9 +780,9 @@ static bool difference(const struct definition *definition, const char *text, co
 	return true;
 }
 
-/* Returns whether the difference of the two sides of a constraint is linear in the axis `unknown`, and writes the
- * difference for the lengths 0 and 1. A remainder or a quotient may look linear for small values, so larger values are
- * also tried. */
+/* Returns whether the difference of the two sides of a constraint is linear in the axis `unknown`. Also writes the
+ * difference for the lengths 0 and 1 of this axis. A remainder or a quotient may look linear for small values, so the
+ * function also tries larger values. */
 static bool is_linear(const struct definition *definition, const char *text, int64_t *axis, int unknown, int64_t ends[2])
 {
 	static const int64_t values[] = {0, 1, 2, 3, 1021, 65537, 1048583};
@@ -799,7 +799,7 @@ static bool is_linear(const struct definition *definition, const char *text, int
 }
 
 /* Solves a constraint such as `hidden == 2 * half` for its only unknown axis. The constraint must be linear in this
- * axis. Returns the axis and writes its value, or returns -1. */
+ * axis. Returns the axis and writes its value, or returns -1 if there is no solution. */
 static int solve_linear(const struct definition *definition, const char *text, const int64_t *axis, int64_t *value)
 {
 	int64_t tried[DEFINITION_AXES], ends[2];
@@ -837,6 +837,6 @@ int constraint_solve(const struct definition *definition, int64_t *axis)
 				filled++;
 			}
 		}
-	} while (filled > before); /* the loop ends, because each round except the last one fills an axis */
+	} while (filled > before); /* the loop ends, because every round but the last fills at least one axis */
 	return filled;
 }

@@ -5,7 +5,7 @@
  * or set, | &, + - * / // %, unary -, **, parentheses, integers, floats, True, False, axis and input names, and on an
  * input of integer dtype: x[i] (i may be negative), .item(), .max(), .min(), .sum(), .numel(), .shape[i], len(x),
  * max(a, b), min(a, b). Any other text is an error; its message gives the column. Integers have 64 bits, and an
- * overflow is an error; the result of / is a float. */
+ * overflow is an error. The result of / is a float. */
 #ifndef REFTEST_DATASET_CONSTRAINT_H
 #define REFTEST_DATASET_CONSTRAINT_H
 
@@ -13,7 +13,8 @@
 
 enum constraint_answer {
 	CONSTRAINT_HOLDS,
-	CONSTRAINT_BROKEN,   /* `why` shows the values: "len_indptr == batch_size + 1: 9 == 9 + 1 is false" */
+	/* `why` shows the values, for example "len_indptr == batch_size + 1: 9 == 9 + 1 is false". */
+	CONSTRAINT_BROKEN,
 	CONSTRAINT_UNKNOWN,  /* the constraint needs an unknown value (a tensor, an unset axis) */
 	/* The constraint cannot be parsed (`why` gives the column in the text) or cannot be evaluated: index out of
 	 * range, division by zero, overflow. */
@@ -35,7 +36,7 @@ enum constraint_answer constraint_length(const struct definition *definition, co
 
 /* Computes unknown axes from their expressions, and from constraints of the form `axis == expression` or `expression ==
  * axis`. Also solves other equations that are linear in their only unknown axis, such as `hidden == 2 * half`. Repeats
- * both steps until no further axis can be computed. Writes the values to `axis`, and returns the number of computed
+ * both steps until they compute no further axis. Writes the values to `axis`, and returns the number of computed
  * axes. */
 int constraint_solve(const struct definition *definition, int64_t *axis);
 

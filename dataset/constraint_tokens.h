@@ -21,7 +21,7 @@ struct token {
 };
 
 struct tokens {
-	const char *text; /* owned by the caller; must outlive this struct */
+	const char *text; /* owned by the caller, which must keep it as long as this struct */
 	struct token token;
 	const char *behind; /* the end of the previous token */
 	bool stopped;	    /* a syntax error was found: `err` is set, and `token` is the end token */
@@ -35,7 +35,7 @@ struct tokens tokens_begin(const char *text, size_t most, struct err *err);
 
 void tokens_next(struct tokens *t);
 
-/* tokens_is and tokens_take return true if the current token is the word or sign `text`. In that case, tokens_take also
+/* tokens_is and tokens_take return true if the current token is the word or sign `text`. If it is, tokens_take also
  * advances to the next token. */
 bool tokens_is(const struct tokens *t, const char *text);
 bool tokens_take(struct tokens *t, const char *text);

@@ -22,7 +22,7 @@ enum value_state { KNOWN, UNKNOWN, WRONG };
 enum value_kind { INTEGER, FLOAT, TENSOR };
 
 /* The value of a part of a constraint: a number or a tensor. A tensor value is a view of the input `input`. The view
- * lacks the first `dim` dimensions of the input, which indices have removed, and its elements begin at `offset`.
+ * lacks the first `dim` dimensions of the input, because indices have removed them. Its elements begin at `offset`.
  * `state` says whether the offset is known. value_contents says whether the contents are known. */
 struct value {
 	enum value_state state;
@@ -39,7 +39,8 @@ struct known {
 	const struct definition *definition;
 	const int64_t *axis;			 /* values of the axes; NULL if no value is known */
 	const struct constraint_tensor *tensors; /* contents of the inputs; NULL if no contents are known */
-	const char *text;			 /* the constraint's text; NULL: the caller names the constraint */
+	/* The constraint's text; NULL if the caller names the constraint in messages. */
+	const char *text;
 	/* False while the parser is in an operand that cannot change the result, such as the right operand of `or`
 	 * after a true left operand. Such an operand is parsed, but not evaluated. */
 	bool live;
@@ -54,7 +55,7 @@ struct value value_real(double number);
 struct value value_unknown(struct known *k, const char *name);
 
 /* Returns the number of a known value. A long double represents every int64 and every double exactly. On machines with
- * a shorter long double, both operands of a comparison are at least rounded in the same way. */
+ * a shorter long double, at least both operands of a comparison are rounded in the same way. */
 long double value_number(struct value v);
 bool value_is_true(struct value v);
 
@@ -70,13 +71,13 @@ const struct tensor_spec *value_spec(const struct known *k, struct value v);
 int value_rank(const struct known *k, struct value v);
 int64_t value_size(const struct known *k, struct value v, int i);
 
-/* value_contents returns the contents of an input, or NULL if they are unknown. The next function returns the number
- * of elements of a view, or -1 if the number is unknown or too large. */
+/* value_contents returns the contents of an input, or NULL if the contents are unknown. The next function returns the
+ * number of elements of a view, or -1 if the number is unknown or too large. */
 const struct constraint_tensor *value_contents(const struct known *k, int input);
 int64_t value_elements(const struct known *k, struct value v);
 
-/* Returns true if a constraint can read values of this dtype. A constraint can read integers and, if `scalar` is true
- * (a Python scalar), floats. */
+/* Returns true if a constraint can read values of this dtype. It can read integers and, if `scalar` is true (the value
+ * is a Python scalar), floats. */
 bool value_readable(enum dtype dtype, bool scalar);
 
 /* The next four functions return a number of a view: value_element its first element; value_item its only element;

@@ -32,7 +32,7 @@ static bool is_folder(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Uses `path` as the root. `source` is the option or variable that named the root: "--root", "$REFTEST_ROOT", … */
+/* Uses `path` as the root. `source` is the option or variable that named this root: "--root", "$REFTEST_ROOT", … */
 static int take_root(const char *path, const char *source, char *root, size_t size, struct err *err)
 {
 	char folder[PATH_MAX];
@@ -178,16 +178,16 @@ struct folder {
 };
 
 /* The name of an entry of a directory: the position of the name in `entries.names`, and its sort key. The key is the
- * first eight bytes after the prefix that all names share, because thousands of names in a directory often share a long
- * prefix. Few keys are equal, so few names must be compared as strings. */
+ * first eight bytes after the prefix that all names share. (Thousands of names in a directory often share a long
+ * prefix.) Few keys are equal, so few names must be compared as strings. */
 struct entry {
 	uint64_t key;
 	uint32_t at, length;
 };
 
-/* The matching names of one directory. A run without changes spends much of its own time on misses of the processor's
- * cache. The names therefore stand close together until they are sorted, and paths are made in sorted order. The caller
- * frees `list` and `names`. */
+/* The matching names of one directory. A run without changes spends much of its time on misses of the processor's
+ * cache. The names are therefore close together in memory until they are sorted, and paths are made in sorted order.
+ * The caller frees `list` and `names`. */
 struct entries {
 	struct entry *list;
 	size_t count, room;
@@ -351,7 +351,7 @@ static void free_entries(struct entries *entries)
 	buf_free(&entries->names);
 }
 
-/* Makes "FOLDER/NAME", followed by NAME without `suffix`. Copies bytes, because printf would be slow for tens of
+/* Makes "FOLDER/NAME" and, after it, NAME without `suffix`. Copies bytes, because printf would be slow for tens of
  * thousands of paths. */
 static char *make_path(struct arena *arena, struct folder folder, const char *name, size_t length, const char *suffix)
 {
@@ -365,7 +365,7 @@ static char *make_path(struct arena *arena, struct folder folder, const char *na
 	return path;
 }
 
-/* Makes room for `more` files at once, because growing a long list copies it. */
+/* Makes room for `more` files at once, because each growth of the list copies it. */
 static void reserve_files(struct run_files *files, size_t more)
 {
 	size_t room = files->count + more > 2 * files->room ? files->count + more : 2 * files->room;
@@ -447,7 +447,7 @@ static void scan_kind(struct scan *scan, int root, const char *kind, const char 
 	closedir(folder.stream);
 }
 
-/* The scan of one kind of files, as passed to a thread. The two threads of dataset_scan share no data. */
+/* What a thread gets to scan one kind of files. The two threads of dataset_scan share no data. */
 struct walk {
 	struct scan scan;
 	int root;
@@ -463,7 +463,7 @@ static void *walk_kind(void *argument)
 	return NULL;
 }
 
-/* Returns the list of files, and sets `owned` to the same pointer, which the caller frees. The list may have tens of
+/* Returns the list of files, and sets `owned` to the same pointer. The caller frees it. The list may have tens of
  * thousands of entries and is not copied. */
 static const struct dataset_file *finish_files(struct scan *scan, int *count, void **owned)
 {
@@ -588,7 +588,7 @@ int dataset_scan(const char *root, struct arena *arena, struct dataset *out, str
 
 /* --- selected files ------------------------------------------------------------------------------------------ */
 
-/* Splits "KIND/op_type/name.SUFFIX": finds where op_type and name begin, and their lengths. */
+/* Splits "KIND/op_type/name.SUFFIX": finds where op_type and name begin, and how long they are. */
 static bool split_path(const char *path, const char *kind, const char *suffix, struct pair *out)
 {
 	size_t head = strlen(kind), length = strlen(path), tail = strlen(suffix);

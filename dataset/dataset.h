@@ -25,7 +25,7 @@ struct dataset_file {
 	const char *name;     /* stem of the file's name: "rmsnorm_h4096" */
 	const char *path;     /* relative to the root: "definitions/rmsnorm/rmsnorm_h4096.json" */
 	struct file_stat stat;            /* all zeros if dataset_listed made the dataset */
-	const struct object_name *object; /* NULL, except if dataset_listed made the dataset */
+	const struct object_name *object; /* NULL, unless dataset_listed made the dataset */
 };
 
 struct dataset {
@@ -63,10 +63,10 @@ int dataset_find_root(const char *given, char *root, size_t size, struct err *er
 const char *dataset_around(const char *full, const char **below, struct arena *arena);
 
 /* Scans definitions/, workloads/, truths/ and approved/ two levels deep (op_type/name). Follows links to directories.
- * Ignores hidden names, other suffixes and files that editors leave behind ("x.json~", ".x.json.swp"). One thread scans
- * definitions/, and another thread scans the other folders. The two threads end before the function returns. Two
- * threads are faster, because a run without changes spends most of its time in the kernel, in about 20 000 calls of
- * stat. */
+ * Ignores hidden names, names with another suffix, and files that editors leave behind ("x.json~", ".x.json.swp"). One
+ * thread scans definitions/, and another thread scans the other folders. The two threads end before the function
+ * returns. Two threads are faster, because a run without changes spends most of its time in the kernel, in about 20 000
+ * calls of stat. */
 int dataset_scan(const char *root, struct arena *arena, struct dataset *out, struct err *err);
 
 /* Finds selected definitions, with their workload files, truths and approvals. `paths` are the paths of the
@@ -81,8 +81,8 @@ int dataset_some(const char *root, const char *const *paths, int count, struct a
 void dataset_look_at_folders(struct dataset *dataset, struct arena *arena);
 
 /* Fills a dataset with the files that the caller lists, for example from git's index. Paths are relative to the root,
- * sorted, without duplicates. Files that are not definitions, workloads, truths or approvals are omitted. The function
- * opens only the root directory, not the files. The list and its paths must live as long as the dataset. */
+ * sorted, without duplicates. Files are omitted if they are not definitions, workloads, truths or approvals. The
+ * function opens the root directory, but none of the files. The list and its paths must live as long as the dataset. */
 struct listed_file {
 	const char *path;
 	struct object_name object;
@@ -96,7 +96,7 @@ void dataset_close(struct dataset *dataset);
  * which the file belongs to `out`. Does not check that the file exists. */
 bool dataset_definition_path(const char *path, char *out, size_t size);
 
-/* Returns the workload file of a definition in this dataset, or NULL. */
+/* Returns the workload file of a definition in this dataset, or NULL if the definition has none. */
 const struct dataset_file *dataset_workload(const struct dataset *dataset, const struct dataset_file *definition);
 
 /* Returns the file in truths/ with the ground truth of a definition, or NULL. */
@@ -105,7 +105,7 @@ const struct dataset_file *dataset_truth(const struct dataset *dataset, const st
 /* Returns the file in approved/ with the approved reference of a definition (dataset/approval.h), or NULL. */
 const struct dataset_file *dataset_approval(const struct dataset *dataset, const struct dataset_file *definition);
 
-/* returns false if `a` or `b` is no object id (`length` 0) */
+/* returns false if `a` or `b` is not an object id (`length` 0) */
 bool object_name_equal(const struct object_name *a, const struct object_name *b);
 
 struct file_stat file_stat_of(const struct stat *st);

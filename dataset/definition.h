@@ -2,8 +2,8 @@
  *
  * The struct contains only data, which is in the caller's arena. dataset/definition_load.h returns only valid
  * definitions. Every axis that a tensor names exists. Names of inputs are Python identifiers. The values of const axes
- * are from 0 to 2^53 - 1 (JSON's exact integers), and violate no constraint. The size of a tensor in bytes does not
- * overflow. docs/architecture.md lists the places that a new field of the schema must be added to. */
+ * are from 0 to 2^53 - 1, the integers that JSON represents exactly, and violate no constraint. The size of a tensor in
+ * bytes does not overflow. docs/architecture.md lists the places that a new field of the schema must be added to. */
 #ifndef REFTEST_DATASET_DEFINITION_H
 #define REFTEST_DATASET_DEFINITION_H
 
@@ -20,7 +20,7 @@ enum {
 	RANK_SCALAR = -1,
 	DEFINITION_BYTES = 16 << 20, /* the most bytes of a file */
 	DEFINITION_AXES = 128,       /* the most axes of a definition */
-	DEFINITION_TENSORS = 64,     /* the most inputs of a definition, and also the most outputs */
+	DEFINITION_TENSORS = 64,     /* the most inputs of a definition; also the most outputs */
 	DEFINITION_READS = 16,       /* the most files that a reference may read */
 	READ_PATH_BYTES = 1024,      /* the most bytes of the path of a file that a reference may read */
 	READ_FILE_BYTES = 32 << 20   /* the most bytes of a file that a reference may read */
@@ -41,7 +41,7 @@ struct tensor_spec {
 	int axis[RANK_MAX];   /* for each dimension, the index of its axis in definition.axes */
 	bool optional;        /* the value may be None; for inputs only */
 	const char *description; /* "" when absent */
-	const char *param; /* the name of the function's argument if it may differ from `name`; else NULL */
+	const char *param; /* the name of the function's argument if it may differ from `name`; otherwise NULL */
 };
 
 struct tolerance {
@@ -55,10 +55,10 @@ enum input_code_kind { INPUT_CODE_NONE, INPUT_CODE_INIT, INPUT_CODE_ENTRYPOINT }
 struct input_code {
 	enum input_code_kind kind;
 	const char *function; /* the function that is called; NULL: none */
-	const char *missing;  /* the reason why there is no function to call, or NULL */
+	const char *missing;  /* if there is no function to call, the reason why; otherwise NULL */
 	const char *place;    /* the position of the field that names the function: "definitions/norm/x.json:12:11" */
-	/* For each axis, whether the function gets its value. The values of the other var axes come from the shapes
-	 * that the function returns. */
+	/* For each axis: whether the function gets the value of the axis. The values of the other var axes come from
+	 * the shapes that the function returns. */
 	const bool *given;
 };
 
@@ -70,7 +70,7 @@ struct definition {
 	const char *const *tags;
 	int tag_count;
 	const struct axis *axes; /* in file order */
-	const char *const *axis_descriptions; /* one for each axis; "" when absent */
+	const char *const *axis_descriptions; /* one description for each axis; "" when absent */
 	/* NULL: no axis has an expression. Otherwise, the array has one element for each axis: the text of its
 	 * expression, or NULL if it has none. The length of an axis is the value of its expression over other axes
 	 * (dataset/axis_expressions.h). An axis with an expression is var if the expression depends on var axes. A size
@@ -89,17 +89,18 @@ struct definition {
 	 * order. */
 	const struct tensor_spec *outputs;
 	int output_count;
-	/* Texts of the constraints. The first constraint_count constraints can be checked (dataset/constraint.h); the
-	 * other unchecked_count constraints cannot be checked. `notes` say why. */
+	/* Texts of the constraints. The first constraint_count constraints can be checked (dataset/constraint.h). The
+	 * other constraints, unchecked_count of them, cannot be checked. `notes` say why. */
 	const char *const *constraints;
 	int constraint_count, unchecked_count;
 	/* The files that the reference reads: paths relative to the root, sorted, without duplicates. No part of a path
 	 * begins with '.', so hidden files cannot be named. The upstream schema has no such list. */
 	const char *const *reads;
 	int read_count;
-	const char *fi_api; /* the function of FlashInfer that the tag "fi_api:…" names: "flashinfer.norm.rmsnorm"; or NULL */
-	const char *hf_id; /* the model that the operation comes from: "Qwen/Qwen3-8B"; or NULL */
-	/* The inputs of kind SOURCE_CUSTOM (dataset/workload.h) come from the function with this name in the reference;
+	/* The function of FlashInfer in the tag "fi_api:…", for example "flashinfer.norm.rmsnorm"; or NULL. */
+	const char *fi_api;
+	const char *hf_id; /* the model from which the operation comes, for example "Qwen/Qwen3-8B"; or NULL */
+	/* The name of the function in the reference that makes the inputs of kind SOURCE_CUSTOM (dataset/workload.h);
 	 * may be NULL. The reference may lack this function. */
 	const char *custom_inputs_entrypoint;
 	const char *init;   /* Python source of a function that makes inputs; "" when absent */
@@ -117,7 +118,8 @@ struct definition {
 	/* The object "tolerance" {"atol", "rtol", "hit_ratio"} at top level. The upstream schema has no such object, so
 	 * most definitions have only negative values here. */
 	struct tolerance tolerance;
-	const char *chain; /* the text of the member "ground_truth" (dataset/truth_chain.h); NULL: there is none */
+	/* The text of the member "ground_truth" (dataset/truth_chain.h); NULL if there is no such member. */
+	const char *chain;
 	/* The object "tolerance" of each output, output_count elements. */
 	const struct tolerance *output_tolerance;
 	const char *const *notes; /* one message for each field that the schema does not know; these are not errors */

@@ -152,8 +152,8 @@ int reader_description(struct reader *r, const struct json_step *up, const cJSON
 	return 0;
 }
 
-/* Reads "name" or "op_type", which must be present. `place` is the stem or the folder of the file, or NULL if it is
- * unknown. */
+/* Reads "name" or "op_type", which must be present. `place` is the stem of the file's name or the file's folder, or
+ * NULL if the file is unknown. */
 static int read_name(struct reader *r, const cJSON *json, const char *key, const char *place, const char *place_kind,
                      const char **out)
 {
@@ -310,8 +310,8 @@ static int read_shape(struct reader *r, const struct json_step *tensor, const cJ
 	return 0;
 }
 
-/* Records the first tensor of dtype "unknown". FlashInfer's tracer writes this dtype for tensors that its example call
- * left out. */
+/* Records the first tensor of dtype "unknown". FlashInfer's tracer writes this dtype for tensors that were absent in
+ * its example call. */
 static int note_unknown_dtype(struct reader *r, const struct json_step *at)
 {
 	struct err sentence;
@@ -324,8 +324,8 @@ static int note_unknown_dtype(struct reader *r, const struct json_step *at)
 	return 0;
 }
 
-/* PAIRS: torch's name of float4_e2m1. Shapes with this dtype count bytes, each of which has two values. The shapes of a
- * tensor_spec count values. */
+/* PAIRS: torch's name of float4_e2m1. A shape with this dtype counts bytes, and each byte has two values. The shapes of
+ * a tensor_spec count values. */
 #define PAIRS "float4_e2m1fn_x2"
 
 static int read_pairs(struct reader *r, const struct json_step *tensor, struct tensor_spec *out)
@@ -392,7 +392,7 @@ static int read_optional(struct reader *r, const struct json_step *tensor, const
 	return 0;
 }
 
-/* Reads one field of a tolerance. If `most` is 0, there is no upper bound. */
+/* Reads one field of a tolerance. */
 static int read_bound(struct reader *r, const struct json_step *tolerance, const cJSON *json, double *out)
 {
 	const struct json_step at = {.up = tolerance, .key = json->string};
@@ -434,7 +434,7 @@ static int read_tolerance(struct reader *r, const struct json_step *up, const cJ
 	return 0;
 }
 
-/* Reads the member "param": the name of the argument for an input, or for an output that the function gets as an
+/* Reads the member "param". It is the name of the argument for an input, or for an output that the function gets as an
  * argument. */
 static int read_param(struct reader *r, const struct json_step *tensor, const cJSON *json, struct tensor_spec *out)
 {
@@ -499,7 +499,7 @@ static bool is_option(const char *dtype)
 	return strcmp(dtype, "string") == 0 || strcmp(dtype, "str") == 0 || strcmp(dtype, "dtype") == 0;
 }
 
-/* Returns why no case passes an input, or NULL. */
+/* Returns why no case passes an input, or NULL if cases pass it. */
 static const char *why_left_out(const cJSON *input)
 {
 	const char *dtype = cJSON_GetStringValue(json_member(input, "dtype"));
@@ -551,7 +551,7 @@ static int read_inputs(struct reader *r, const cJSON *json)
 	return 0;
 }
 
-/* Adds a note for each output that has the name of an input, which is usual for operations in place. */
+/* Adds a note for each output that has the same name as an input, as is usual for operations in place. */
 static void note_shared_names(struct reader *r, const struct json_step *outputs)
 {
 	for (int i = 0; i < r->out->output_count; i++) {

@@ -39,7 +39,7 @@ static int read_expression(struct reader *r, const struct json_step *axis, const
 }
 
 /* Reads whether the axis is const or var. Without a "type", the axis is const if it has a "value", as in
- * flashinfer-bench. An axis with an expression is var, until its value is known. */
+ * flashinfer-bench. An axis with an expression is var until its value is known. */
 static int read_axis_type(struct reader *r, const struct json_step *axis, const cJSON *json, struct axis *out,
 			  const char **expression)
 {
@@ -172,7 +172,7 @@ static int compute_with(const struct reader *r, int64_t length, int64_t step, in
 }
 
 /* Tries some lengths of the var axes. Adds a note if an expression, such as `8 // (n - n)`, has a value for none of
- * these lengths. This need not be an error, because a workload may have lengths that fit. */
+ * these lengths. This need not be an error, because workloads may have other lengths. */
 static void note_uncomputable(struct reader *r, const struct json_step *axes)
 {
 	static const int64_t lengths[] = {1, 2, 3, 4, 5, 8, 12, 16, 64, 100, 128, 1000, 1024, 4096, 1 << 20};
@@ -228,7 +228,7 @@ static bool is_no_expression(struct reader *r, const char *text)
 }
 
 /* Checks that the values of the const axes alone do not violate the constraint. Returns 1 if the constraint can be
- * checked, 0 if the constraint cannot be checked, and -1 with a message on error. */
+ * checked and 0 if it cannot be checked. Returns -1 with a message on error. */
 static int check_constraint(struct reader *r, const struct json_step *at, const char *text, const int64_t *axis)
 {
 	struct err why;
@@ -250,8 +250,8 @@ static int check_constraint(struct reader *r, const struct json_step *at, const 
 	}
 }
 
-/* Marks an axis as const if constraints and const axes allow only one value above 0 for it. With `hidden == 2 * half`
- * and a const `hidden`, the axis `half` is also const. `axis` has the values of the const axes. */
+/* Marks an axis as const if the constraints and the const axes allow only one value above 0 for the axis. With `hidden
+ * == 2 * half` and a const `hidden`, the axis `half` is also const. `axis` has the values of the const axes. */
 static void fix_axes(struct reader *r, int64_t *axis)
 {
 	const struct definition *d = r->out;
@@ -267,7 +267,7 @@ static void fix_axes(struct reader *r, int64_t *axis)
 }
 
 /* Returns the texts of the constraints, followed by "axis == expression" for var axes. Omits axes without an
- * expression, and axes whose names constraints cannot contain. */
+ * expression. Also omits axes whose names cannot occur in a constraint. */
 static const char *const *add_equations(struct reader *r, const char *const *texts, int *count)
 {
 	const struct definition *d = r->out;

@@ -36,7 +36,7 @@ static void note_undefined_names(struct reader *r, const struct json_step *at)
 	arena_free(&scratch);
 }
 
-/* Checks that the reference is Python, as far as the outline can tell, and finds the function that is called. If the
+/* As far as the outline can tell, checks that the reference is Python. Also finds the function that is called. If the
  * outline is not sure, accepts the reference: if the reference is wrong, its cases fail with the mistake when they
  * run. */
 static int check_source(struct reader *r, const struct json_step *at)
@@ -62,8 +62,7 @@ static int check_source(struct reader *r, const struct json_step *at)
 	return rc;
 }
 
-/* Records why no case can run. FlashInfer's tracer writes a definition without a reference if the traced function has
- * no reference. */
+/* Records why no case can run. FlashInfer's tracer writes such a definition if the traced function has no reference. */
 static int note_no_reference(struct reader *r)
 {
 	struct err sentence;

@@ -5,10 +5,10 @@
 #include "dataset/python_outline.h"
 
 /* Reads the source of a reference, and finds the function that is called:
- *   - run, if a statement contains the name `run` at a place where the statement may bind the name;
+ *   - `run`, if a statement contains this name at a place where the statement may bind it;
  *   - otherwise, the last function at top level with a name that ends with "_reference", because FlashInfer's tracer
  *     uses such names;
- *   - else run, if the source may bind any name, or if the outline is unsure.
+ *   - otherwise `run`, if the source may bind any name, or if the outline is unsure.
  * Sets `entry_point` to the name of this function, allocated in `arena`, or to NULL if the source has no such function
  * or is not Python. The outline is also allocated in `arena`. Returns what python_outline_read returns. */
 enum python_outline_answer entry_point_find(const char *source, size_t length, struct arena *arena,

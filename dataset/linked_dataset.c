@@ -80,7 +80,7 @@ static const char *folder_of(struct maker *maker, const char *path)
 	return arena_copy(&maker->arena, path, (size_t)(strrchr(path, '/') - path));
 }
 
-/* Reads a file as JSON. Returns NULL if the file is not JSON; the loader later reports this with the position. */
+/* Reads a file as JSON. Returns NULL if the file is not JSON. The loader later reports the error with its position. */
 static cJSON *read_json(const char *path)
 {
 	struct buf bytes = {0};
@@ -284,7 +284,8 @@ static int make_link(struct maker *maker, const char *link, const char *target)
 	return 0;
 }
 
-/* Removes the links of one kind that an earlier call of linked_dataset_make made and the present call did not make. */
+/* Removes the links of one kind that an earlier call of linked_dataset_make made and that the present call did not
+ * make. */
 static void remove_others(struct maker *maker, const char *root, const char *kind)
 {
 	struct string_list folders = names_in(maker, arena_printf(&maker->arena, "%s/%s", root, kind));

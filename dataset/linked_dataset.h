@@ -17,9 +17,9 @@
 
 enum { LINKED_FILES = 100000 }; /* the most definitions of one linked dataset */
 
-/* Makes the dataset of `count` files and folders, which must exist, and writes its root. Outdated links of an earlier
- * call are replaced or removed. Returns the number of definitions, or -1 with a message. A folder without definitions
- * is an error, and so are two definitions with the same op_type and name. */
+/* Makes the dataset of `count` files and folders, which must exist. Writes its root to `root`. Outdated links of an
+ * earlier call are replaced or removed. Returns the number of definitions, or -1 with a message. A folder without
+ * definitions is an error. Two definitions with the same op_type and name are also an error. */
 int linked_dataset_make(const char *const *paths, int count, char *root, size_t size, struct err *err);
 
 /* Returns whether `root` is the root of a linked dataset. The files of a linked dataset are links to files

@@ -84,7 +84,7 @@ static void elements(struct python_parser *p, const char *closing)
 	p->target = true;
 }
 
-/* Reads the items of a set or a dict. Either all items are pairs (a dict), or no item is a pair (a set). */
+/* Reads the items of a set or a dict. Either all items are pairs (a dict) or none of them is a pair (a set). */
 static void items(struct python_parser *p)
 {
 	bool first = true, pairs = false;
@@ -346,7 +346,7 @@ static void parameter(struct python_parser *p, struct parameter_list *list, enum
 		add_parameter(p, list, &name, kind, has_default);
 }
 
-/* Reads parameters up to `end`, and records them in `function`, which is NULL for a lambda. */
+/* Reads parameters up to `end`. Records them in `function`, which is NULL for a lambda. */
 void python_parameters(struct python_parser *p, const char *end, struct python_function *function)
 {
 	struct parameter_list list = {.kind = PARAMETER_ANY};

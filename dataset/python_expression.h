@@ -11,13 +11,14 @@ bool python_begins_expression(const struct python_parser *p);
 void python_expression(struct python_parser *p);
 /* Reads a list of expressions that needs no brackets around it, or `yield`. */
 void python_expressions(struct python_parser *p);
-/* Reads an expression without operators: a name or a display, with attributes, calls and subscripts. */
+/* Reads an expression without operators: a name, a literal or a bracketed expression, with the attributes, calls and
+ * subscripts that follow it. */
 void python_operand(struct python_parser *p);
 /* Reads the targets of `for`: a list of operands. */
 void python_for_targets(struct python_parser *p);
 /* Reads the arguments of a call, up to its closing bracket. */
 void python_arguments(struct python_parser *p);
-/* Reads parameters up to `end`, and records them in `function`, which is NULL for a lambda. */
+/* Reads parameters up to `end`. Records them in `function`, which is NULL for a lambda. */
 void python_parameters(struct python_parser *p, const char *end, struct python_function *function);
 
 #endif

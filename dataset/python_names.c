@@ -25,7 +25,7 @@ enum bracket {
 enum statement {
 	STATEMENT_PLAIN, /* each name counts as used, unless it becomes a target */
 	STATEMENT_BLOCK, /* the statement begins with a keyword, and its ':' begins a block */
-	STATEMENT_BINDS  /* import, global, match, case: each name counts as bound */
+	STATEMENT_BINDS  /* import, global, match, case: each name counts as bound by the statement */
 };
 
 /* What comes next in a def or class statement. */
@@ -50,14 +50,14 @@ struct reader {
 	enum statement statement;
 	bool begins;     /* the token is the first of its statement */
 	enum head head;
-	bool is_def; /* `head` belongs to a def statement, not to a class statement */
+	bool is_def; /* `head` belongs to a def statement and not to a class statement */
 	enum targets targets;
 	int targets_depth;
 	bool annotation; /* the names that are read now are part of an annotation */
 	int annotation_depth;
 	bool later_annotations; /* from __future__ import annotations */
 	bool from_future;
-	bool silent; /* names may be defined in ways that this module does not recognize */
+	bool silent; /* the source may define names in ways that this module does not recognize */
 };
 
 /* ---- tokens ---- */
@@ -98,7 +98,7 @@ static int compare(const void *a, const void *b)
 	return order != 0 ? order : (one->length > other->length) - (one->length < other->length);
 }
 
-/* Names that every module has without binding them. `_` is often added by gettext. */
+/* Names that exist in every module although no statement binds them. `_` is often added by gettext. */
 static bool is_builtin(const struct python_token *token)
 {
 	static const char *const names[] = {
@@ -168,7 +168,7 @@ static bool is_parameter(const struct reader *r)
 	       !r->annotation;
 }
 
-/* Returns whether the name stands alone, and does not begin an attribute, a call or a subscript. */
+/* Returns whether the name stands alone, which means that it does not begin an attribute, a call or a subscript. */
 static bool is_whole(const struct reader *r)
 {
 	static const char *const part[] = {".", "(", "["};
@@ -263,8 +263,8 @@ static void begin_statement(struct reader *r)
 	r->candidates.count = 0;
 }
 
-/* Begins an annotation, whose names are not recorded. The annotation ends at the next token of the same depth that
- * cannot be part of an annotation. */
+/* Begins an annotation. The names in an annotation are not recorded. The annotation ends at the next token of the same
+ * depth that cannot be part of an annotation. */
 static void begin_annotation(struct reader *r)
 {
 	r->annotation = true;

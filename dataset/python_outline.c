@@ -1,5 +1,5 @@
-/* python_outline - a recursive parser of Python's statements. The parser builds no tree. Of an expression, it keeps
- * whether the expression is a valid target of an assignment. */
+/* python_outline - a recursive parser of Python's statements. The parser builds no tree. For an expression, it only
+ * records whether the expression is a valid target of an assignment. */
 #include "dataset/python_outline.h"
 
 #include <string.h>
@@ -185,7 +185,7 @@ enum { ELIF = 1, ELSE = 2, EXCEPT = 4, FINALLY = 8, REQUIRED = 16 /* at least on
 
 static void statements(struct python_parser *p);
 
-/* Reads the ':' of a compound statement and its block, which is the rest of the line or an indented block. */
+/* Reads the ':' of a compound statement and then its block, which is the rest of the line or an indented block. */
 static void block(struct python_parser *p)
 {
 	expect(p, ":");
@@ -412,7 +412,7 @@ static const struct {
     {"@", decorated_statement, 0, 0},
 };
 
-/* Returns whether the line begins with a word that only some versions of Python treat as a keyword here. */
+/* Returns whether the line begins with a word that is a keyword at this place only in some versions of Python. */
 static bool at_soft_keyword(const struct python_parser *p)
 {
 	static const char *const words[] = {"match", "case", "type", "lazy"};

@@ -1,8 +1,9 @@
-/* python_outline - finds the functions that Python source defines at top level, or its first syntax error.
+/* python_outline - finds the functions that Python source defines at top level, or the first syntax error of the
+ * source.
  *
- * The source is parsed, not run. The parser is less strict than CPython. It reports an error only if every version of
- * CPython from 3.8 on reports one, and it accepts some texts that CPython refuses. Texts inside f-strings, `match` and
- * `case` lines, and type parameters are not parsed. */
+ * The source is parsed, but not run. The parser is less strict than CPython. It reports an error only if every version
+ * of CPython from 3.8 on reports one, and it accepts some texts that CPython refuses. Texts inside f-strings, `match`
+ * and `case` lines, and type parameters are not parsed. */
 #ifndef REFTEST_DATASET_PYTHON_OUTLINE_H
 #define REFTEST_DATASET_PYTHON_OUTLINE_H
 
@@ -16,7 +17,8 @@
 enum python_outline_answer {
 	PYTHON_OUTLINE_OK,
 	PYTHON_OUTLINE_ERROR, /* CPython refuses the source */
-	PYTHON_OUTLINE_UNSURE /* the parser stopped (nesting or lists beyond its limits): nothing is known */
+	/* The parser stopped, because nesting or lists went beyond its limits: nothing is known. */
+	PYTHON_OUTLINE_UNSURE
 };
 
 struct python_outline {
@@ -43,7 +45,8 @@ enum python_outline_answer python_outline_read(const char *source, size_t length
 
 /* Returns the last function with the name `name`, or NULL. */
 const struct python_function *python_outline_function(const struct python_outline *outline, const char *name);
-/* Returns false if no statement of the source can bind `wanted`, the name that python_outline_read got. */
+/* Returns false if no statement of the source can bind `wanted`, which must be the name that python_outline_read
+ * got. */
 bool python_outline_may_define(const struct python_outline *outline, const char *wanted);
 
 #endif

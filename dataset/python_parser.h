@@ -1,6 +1,6 @@
-/* python_parser - the state of a parser of Python, and functions that test the current token or report an error at it.
- * After an error, the current token is the end token, so every loop of the parser ends. Statements nest at most
- * PYTHON_INDENTS deep and brackets PYTHON_BRACKETS deep; `depth` limits the nesting of constructs without brackets
+/* python_parser - the state of a parser of Python. Also has functions that test the current token or report an error at
+ * it. After an error, the current token is the end token, so every loop of the parser ends. Statements nest at most
+ * PYTHON_INDENTS deep, and brackets PYTHON_BRACKETS deep. `depth` limits the nesting of constructs without brackets
  * (lambda, else). */
 #ifndef REFTEST_DATASET_PYTHON_PARSER_H
 #define REFTEST_DATASET_PYTHON_PARSER_H
@@ -21,13 +21,13 @@ struct python_parser {
 	const char *wanted; /* the name for `binds_wanted`; NULL: none */
 	bool binds_wanted, binds_any; /* the members of struct python_outline */
 	struct python_place place; /* of the last function */
-	bool grammar;              /* the error is not in a token, but in the order of tokens */
+	bool grammar;              /* the error is not in a token, but in the order of the tokens */
 	int depth;
 	int blocks;        /* the number of indented blocks around the statement */
 	bool in_function;  /* `return` is valid */
 	bool in_loop;      /* `break` and `continue` are valid */
-	bool in_namespace; /* the statement is inside a function or a class, where an assignment binds no name of the
-			    * module */
+	/* The statement is inside a function or a class, so an assignment in it binds no name of the module. */
+	bool in_namespace;
 	bool with_items;   /* brackets may contain `as` */
 	bool target;       /* the last expression that was read is a valid target of an assignment */
 	bool mentioned;    /* the part of the statement that was read contains the wanted name */

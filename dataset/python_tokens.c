@@ -76,7 +76,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Bytes above 127 count as letters here; check_character reports the characters that are not letters. */
+/* Bytes above 127 count as letters here. check_character reports the characters among them that are not letters. */
 static bool is_name_start(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (unsigned char)c >= 0x80;
@@ -109,7 +109,7 @@ static void skip_comment(struct python_tokens *t)
 		t->at++;
 }
 
-/* Returns the code point of a character of 2 or 3 bytes, and 0 for other lengths. */
+/* Returns the code point of a character of 2 or 3 bytes. Returns 0 for other lengths. */
 static uint32_t code_of(const char *text, size_t length)
 {
 	const unsigned char *c = (const unsigned char *)text;
@@ -158,7 +158,7 @@ static void set_token(struct python_tokens *t, enum python_token_kind kind, cons
 	t->token = (struct python_token){kind, from, (size_t)(t->at - from)};
 }
 
-/* Reads a name of letters, or stops at a character that no name contains. */
+/* Reads the letters of a name, or stops at a character that cannot be part of a name. */
 static void scan_name(struct python_tokens *t)
 {
 	const char *from = t->at;
@@ -189,7 +189,7 @@ static void skip_digits(struct python_tokens *t, int base)
 		t->at++;
 }
 
-/* A keyword may follow a number directly, as in `1if x else 2`; the end of the number is then certain. */
+/* A keyword may follow a number directly, as in `1if x else 2`. In this case it is certain where the number ends. */
 static bool keyword_follows(const struct python_tokens *t)
 {
 	static const char *const words[] = {"and", "else", "for", "if", "in", "is", "or", "not"};
@@ -276,8 +276,8 @@ static void unterminated(struct python_tokens *t, const struct string *string)
 }
 
 /* Skips a backslash and the character after it, which may be a quote or the end of the line. In an f-string, a
- * backslash does not escape a brace. (The braces of \N{…} are skipped like a replacement field, which they
- * resemble.) */
+ * backslash does not escape a brace. (The braces of \N{…} are skipped like a replacement field, because they look like
+ * one.) */
 static void skip_escape(struct python_tokens *t, const struct string *string)
 {
 	t->at++;
@@ -325,7 +325,7 @@ static void skip_format(struct python_tokens *t, const struct string *string, in
 	}
 }
 
-/* Skips the rest of a replacement field after its '{', including its '}'. */
+/* Skips the rest of a replacement field, from the character after its '{' to its '}'. */
 static void skip_field(struct python_tokens *t, const struct string *string, int depth)
 {
 	int open = 0;
@@ -412,7 +412,7 @@ static void scan_word(struct python_tokens *t)
 	if (t->stop == PYTHON_READING)
 		set_token(t, PYTHON_STRING, from);
 	else
-		t->wrong_at = from; /* the f-string itself, if the error is in a string inside it */
+		t->wrong_at = from; /* the position of the f-string itself if the error is in a string inside it */
 }
 
 /* --- signs --------------------------------------------------------------------------------------------------- */
@@ -507,7 +507,7 @@ static bool set_level(struct python_tokens *t, struct python_indent width)
 	return width.bytes == t->indent[t->wanted].bytes || inconsistent(t);
 }
 
-/* Skips blank lines and the indentation of the next line; the level of this indentation becomes t->wanted. Returns
+/* Skips blank lines, and the indentation of the next line. Sets t->wanted to the level of this indentation. Returns
  * false at an error. */
 static bool begin_line(struct python_tokens *t)
 {
@@ -533,7 +533,7 @@ static bool begin_line(struct python_tokens *t)
 	}
 }
 
-/* Skips blanks, comments, joined lines and, inside brackets, ends of lines. Returns false at an error. */
+/* Skips blanks, comments and joined lines. Inside brackets, also skips ends of lines. Returns false at an error. */
 static bool skip_space(struct python_tokens *t)
 {
 	while (t->at < t->end) {

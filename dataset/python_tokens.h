@@ -2,9 +2,9 @@
  * reports.
  *
  * The scanner knows the line ends CR, LF and CRLF, form feeds, a byte order mark, joined lines and all string prefixes.
- * An f-string (or t-string) is one token, and so is everything inside its braces. The scanner reports an error only if
- * every version of CPython from 3.8 on does. The scanner stops without an error if it is not certain what CPython does
- * (nesting deeper than CPython's limits, a backslash inside indentation). */
+ * An f-string (or t-string) is one token, which includes everything inside its braces. The scanner reports an error
+ * only if every version of CPython from 3.8 on does. The scanner stops without an error if it is not certain what
+ * CPython does (nesting deeper than CPython's limits, a backslash inside indentation). */
 #ifndef REFTEST_DATASET_PYTHON_TOKENS_H
 #define REFTEST_DATASET_PYTHON_TOKENS_H
 
@@ -40,7 +40,7 @@ enum {
 enum python_stop { PYTHON_READING, PYTHON_WRONG, PYTHON_UNSURE };
 
 struct python_indent {
-	size_t column, bytes; /* column: a tab advances to a multiple of 8; bytes: a tab counts as 1 */
+	size_t column, bytes; /* column: a tab advances to the next multiple of 8; bytes: a tab counts as 1 */
 };
 
 struct python_tokens {
@@ -53,7 +53,7 @@ struct python_tokens {
 	bool line_begins, measured; /* line_begins: the next token is the first of its line; measured: the indentation
 				     * of this line was read */
 	enum python_stop stop;
-	const char *wrong_at; /* if `stop` is PYTHON_WRONG: the position of the error, whose message is in `wrong` */
+	const char *wrong_at; /* the position of the error if `stop` is PYTHON_WRONG; the message is in `wrong` */
 	struct err wrong;
 };
 

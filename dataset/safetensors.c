@@ -211,8 +211,8 @@ static uint64_t header_length(const unsigned char *data)
 	return length;
 }
 
-/* Returns the size of the length field and the header together. `data` is the beginning of the file: at least the whole
- * length field, or the whole file if the file is shorter. Returns -1 with a message on error. */
+/* Returns the size of the length field and the header together. `data` is the beginning of the file. It must contain at
+ * least the length field, or the whole file if the file is shorter. Returns -1 with a message on error. */
 static int64_t head_length(const char *path, const unsigned char *data, size_t length, struct err *err)
 {
 	uint64_t header = length < LENGTH_BYTES ? 0 : header_length(data);
@@ -396,7 +396,7 @@ static int compare_places(const void *a, const void *b)
 	return (left->bytes > right->bytes) - (left->bytes < right->bytes); /* empty tensors come first */
 }
 
-/* A pass over a file. The tensors are contiguous, so each byte after the header belongs to exactly one tensor. */
+/* A pass over a file. The tensors are contiguous, so each byte after the header belongs to exactly one of them. */
 struct walk {
 	const struct safetensors *file;
 	/* part: computes the digest of the current tensor; NULL if the caller does not need that digest. */

@@ -1,9 +1,9 @@
 /* safetensors - reads the header of a .safetensors file with bounds checks, and computes digests of its contents.
  *
- * Format (huggingface/safetensors README): 8 bytes little-endian header length N, N bytes of JSON
- * {"name": {"dtype": "BF16", "shape": [..], "data_offsets": [begin, end]}, "__metadata__": {…}}, then the data; offsets
- * count from the end of the header. Every offset, shape product and overlap is checked against the file's size; as the
- * format requires, the tensors are contiguous and end with the file.
+ * Format (huggingface/safetensors README): 8 bytes little-endian header length N, N bytes of JSON {"name": {"dtype":
+ * "BF16", "shape": [..], "data_offsets": [begin, end]}, "__metadata__": {…}}, then the data; offsets count from the end
+ * of the header. The header is checked against the file's size: every offset, every product of a shape, and every
+ * overlap. As the format requires, the tensors must be contiguous and end with the file.
  *
  * Other processes may write to the file or truncate it at any time. The file is therefore not mapped. Each byte is read
  * once into the memory of this process, and only this copy is parsed, hashed and used. */
@@ -40,12 +40,12 @@ enum safetensors_answer {
 	    /* There is no such file; the message contains the command `git lfs pull --include "PATH"`, which may fetch
 	     * it. */
 	    1,
-	SAFETENSORS_POINTER = 2 /* the file is a Git LFS pointer; the message contains the same command as the message
-				 * about a missing file */
+	/* The file is a Git LFS pointer; the message contains the same command as for a missing file. */
+	SAFETENSORS_POINTER = 2
 };
 
-/* Opens the file `path`, as the workload names it (a leading "./" is allowed). `root` is a descriptor of the dataset's
- * root. */
+/* Opens the file `path`, which is the path in the workload (a leading "./" is allowed). `root` is a descriptor of the
+ * dataset's root. */
 enum safetensors_answer safetensors_open(int root, const char *path, struct arena *arena, struct safetensors *out,
                                          struct err *err);
 /* Reads the whole file and computes digests. Stores the digest of the whole file (with the header as it was parsed) in

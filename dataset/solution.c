@@ -128,8 +128,8 @@ static void note_unknown_languages(struct reader *r)
 	}
 }
 
-/* Reads the members that say how the entry point is loaded and called. Ignores a value that has the wrong type, as
- * flashinfer-bench does. */
+/* Reads the members that say how the entry point is loaded and how it is called. Ignores a value that has the wrong
+ * type, as flashinfer-bench does. */
 static void read_calling(struct reader *r, const cJSON *spec)
 {
 	const cJSON *writes = json_member(spec, "destination_passing_style");

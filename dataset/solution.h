@@ -1,5 +1,6 @@
-/* solution - reads a solution from its JSON text. A solution implements a definition for flashinfer-bench; the file
- * contains its sources. `reftest check` reports what is wrong with the file; engine/solution_truth.h runs solutions. */
+/* solution - reads a solution from its JSON text. A solution is an implementation of a definition for flashinfer-bench.
+ * The file contains its sources. `reftest check` reports what is wrong with the file; engine/solution_truth.h runs
+ * solutions. */
 #ifndef REFTEST_DATASET_SOLUTION_H
 #define REFTEST_DATASET_SOLUTION_H
 
@@ -35,13 +36,13 @@ struct solution {
 	int note_count;
 };
 
-/* The parts of the path of a solution. If a member is not NULL, the file must have the same value. */
+/* The parts of the path of a solution. If a member is not NULL, the file must contain the same value. */
 struct solution_place {
 	const char *author, *definition, *name;
 };
 
-/* Reads a solution; `path` appears in messages. Returns NULL with a message about the first error. Sources whose path
- * ends in .py must be Python (dataset/python_outline.h), and the entry point must be a function of such a source. */
+/* Reads a solution; `path` appears in messages. Returns NULL with a message about the first error. A source whose path
+ * ends in .py must be Python (dataset/python_outline.h). The entry point must be a function of such a source. */
 const struct solution *solution_load(const char *path, const struct solution_place *place, const void *bytes,
 				     size_t length, struct arena *arena, struct err *err);
 

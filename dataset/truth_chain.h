@@ -1,5 +1,5 @@
-/* truth_chain - reads the member "ground_truth" of a definition: a chain of operations that together compute what the
- * definition does. Each step names an op_type; an output of a step can be an input of later steps.
+/* truth_chain - reads the member "ground_truth" of a definition. It is a chain of operations that together compute what
+ * the definition does. Each step names an op_type; an output of a step can be an input of later steps.
  *
  *   "ground_truth": [
  *     {"op": "rmsnorm", "inputs": {"hidden_states": "x", "weight": "w"},
@@ -35,7 +35,7 @@ struct chain_tensor {
 	int rank, axis[CHAIN_RANK]; /* indexes into chain_scope.axes */
 };
 
-/* `tensor` is an index: the inputs come first, then (from input_count on) the outputs, then chain.tensors. */
+/* `tensor` is an index into the inputs, then (from input_count on) the outputs, and then chain.tensors. */
 struct chain_arg {
 	const char *name; /* the name by which the op family knows the tensor */
 	int tensor;

@@ -18,19 +18,20 @@
 #include "base/metrics.h"
 #include "dataset/definition.h"
 
-/* Stored verdicts contain these numbers: never renumber. */
+/* Stored verdicts contain these numbers, so never change a number. */
 enum status {
 	STATUS_PASSED = 0,
 	STATUS_SKIPPED = 1,
 	STATUS_ERROR = 2,
 	STATUS_FAILED = 3,
 	STATUS_INVALID = 4,
-	/* no ground truth could decide the case, and every check that needs no ground truth holds */
+	/* no ground truth could decide the case, but every check that needs no ground truth holds */
 	STATUS_CHECKED = 5,
 	STATUS_COUNT
 };
 
-enum { STATUS_NAME_MAX = 8 }; /* the most letters of a status's name; lists of results have a column of this width */
+/* The most letters of a status's name, which is the width of a column in lists of results. */
+enum { STATUS_NAME_MAX = 8 };
 
 /* What supports a definition whose status is `checked`. */
 enum checked_kind {
@@ -82,7 +83,7 @@ enum status_group status_group(enum status status);
 /* Returns the severity of a status. A definition gets the most severe status of its cases. */
 int status_severity(enum status status);
 const char *reason_name(enum reason reason); /* NULL for REASON_NONE */
-/* Returns true if the next run of the case may give another verdict; a verdict with this reason is not stored. */
+/* Returns true if the next run of the case may give another verdict. A verdict with such a reason is not stored. */
 bool reason_is_transient(enum reason reason);
 bool reason_is_limit(enum reason reason); /* the reference reached a limit of memory, processes or files */
 bool status_parse(const char *name, enum status *out);
@@ -105,13 +106,15 @@ struct output_verdict {
 };
 
 struct named_value {
-	const char *name, *source; /* a hidden constant and the source that confirms it: "model:llama-3.1-8b", "unattested" */
+	/* A hidden constant and the source that confirms it, such as "model:llama-3.1-8b" or "unattested". */
+	const char *name, *source;
 	double value;
 };
 
 /* A ground truth that can be used. In a list of ground truths, the most preferred ground truth is first. */
 struct truth {
-	const char *name, *version; /* "builtin" and the digest of the family's sources; "flashinfer", "0.7.2 (table …)" */
+	/* For example "builtin" and the digest of the family's sources, or "flashinfer" and "0.7.2 (table …)". */
+	const char *name, *version;
 	const char *refused; /* the reason why this ground truth cannot be used; NULL: it can be tried */
 	bool program; /* Python source in the dataset, which the pool runs in a separate runner */
 	const char *place; /* the file of the ground truth, for messages; NULL: there is none */
@@ -129,7 +132,7 @@ struct truths {
 	bool all;
 };
 
-/* the most ground truths of a case; if there are more, `verify` reports an error */
+/* the most ground truths of a case; `verify` reports an error if there are more */
 enum { GROUND_TRUTHS_MAX = 16 };
 
 /* A ground truth that was tried. Lists of tried ground truths have the order in which they were tried. The JSON calls
@@ -140,9 +143,9 @@ struct tried_truth {
 	/* NULL if the ground truth computed the outputs; otherwise a message that says why it did not decide the
 	 * case. */
 	const char *passed_over;
-	/* a transient reason kept the ground truth from deciding the case: a dead process, a timeout, no memory */
+	/* the ground truth did not decide the case for a transient reason: a dead process, a timeout, no memory */
 	bool accident;
-	bool not_asked;          /* the ground truth was not called, because the case was decided before its turn */
+	bool not_asked;          /* the ground truth was not called, because another one decided the case first */
 	bool not_built;          /* the library of this ground truth failed to compile its kernels */
 	/* The arithmetic of this ground truth is less precise than the tolerance rules of the case require. Such a
 	 * ground truth cannot decide the case alone. */
@@ -151,9 +154,9 @@ struct tried_truth {
 	 * computation, which happen only once. */
 	double seconds;
 	double prepared;
-	/* The largest margin of the difference between this ground truth and builtin (see metrics.margin), if all
-	 * ground truths were tried. The value is NaN, and absent from the JSON, if this ground truth was not compared
-	 * with builtin, or is builtin itself. */
+	/* The largest margin of the difference between this ground truth and builtin (see metrics.margin). It is known
+	 * only if all ground truths were tried. The value is NaN, and absent from the JSON, if this ground truth was
+	 * not compared with builtin, or is builtin itself. */
 	double margin;
 };
 
@@ -200,12 +203,12 @@ struct latency_spread {
 struct latency {
 	const char *name; /* "reference", "builtin", "flashinfer" */
 	bool cuda_events; /* true: measured with CUDA events; false: with the wall clock */
-	struct latency_spread warm, cold; /* cold: with a flushed L2 cache; only with cuda_events */
+	struct latency_spread warm, cold; /* cold: measured with a flushed L2 cache, and only with cuda_events */
 };
 
 enum { LATENCIES_MAX = GROUND_TRUTHS_MAX + 1 };
 
-/* The margin of an earlier verdict with the same subject and witness, on another version of the GPU's driver. */
+/* The margin of an earlier verdict that has the same subject and witness, but another version of the GPU's driver. */
 struct driver_margin {
 	const char *driver;
 	enum status status;
@@ -229,7 +232,7 @@ struct verdict {
 	const char *device_class;  /* "cpu", "sm_90" */
 	const char *device;        /* "cpu", "cuda:0" */
 	const char *ground_truth;  /* NULL: none */
-	/* For builtin, the digest of the family's sources; NULL if ground_truth is NULL. */
+	/* For builtin, this is the digest of the family's sources. NULL if ground_truth is NULL. */
 	const char *ground_truth_version;
 	/* The ground truths that were tried, up to the one that decided the case. If the list is empty, only
 	 * `ground_truth` was tried. */
@@ -238,15 +241,15 @@ struct verdict {
 	bool all_tried;        /* all available ground truths were tried and had to agree */
 	const char *torch;         /* the version that ran the reference, "2.13.0+cpu"; NULL: unknown */
 	const char *cuda;          /* CUDA version that torch was built for, "13.0"; NULL: a CPU build */
-	/* Version of the GPU's driver, "580.159.04"; NULL: on a CPU, or unknown. The driver is no part of the witness,
-	 * so a new verdict replaces an older verdict that differs only in the driver. The new verdict keeps the margin
-	 * of the older verdict in `drivers`, for `reftest drift`. */
+	/* Version of the GPU's driver, "580.159.04"; NULL if it is unknown, or on a CPU. The driver is not a part of
+	 * the witness, so a new verdict replaces an older verdict that differs only in the driver. The new verdict
+	 * keeps the margin of the older verdict in `drivers`, for `reftest drift`. */
 	const char *driver;
 	const struct driver_margin *drivers; /* margins on other versions of the driver, oldest first */
 	int driver_count;
-	/* "full", or the names of the things besides its inputs and outputs that the reference could reach, separated
-	 * by commas (docs/containment.md). NULL if this is unknown, as for a verdict of an older version. If both
-	 * `containment` and `torch` are NULL, no reference ran */
+	/* "full", or the names of what the reference could reach besides its inputs and outputs, separated by commas
+	 * (docs/containment.md). NULL if this is unknown, as for a verdict of an older version. If both `containment`
+	 * and `torch` are NULL, no reference ran */
 	const char *containment;
 	/* "kept" if the reference ran in a runner that serves several definitions; "own" if its runner served no other
 	 * definition, for the reason `isolation_reason`; NULL if this is unknown, as for a verdict of an older
@@ -283,12 +286,11 @@ struct verdict {
  * truth, the text is its version. */
 const char *verdict_truth_version(const struct verdict *verdict, struct arena *arena);
 
-/* Returns the margin of a verdict: the largest error of its outputs in units of the bound. Returns NaN if no output was
- * compared. */
+/* Returns the margin of a verdict, which is the largest error of its outputs in units of the bound. Returns NaN if no
+ * output was compared. */
 double verdict_margin(const struct verdict *verdict);
 
-/* Returns whether the reference could reach only its inputs and outputs. The answer is also true if no reference
- * ran. */
+/* Returns whether the reference could reach only its inputs and outputs. Also returns true if no reference ran. */
 bool verdict_is_contained(const struct verdict *verdict);
 
 /* Writes one JSON object on one line, without a newline. verdict_parse reads this form and restores every double
@@ -296,10 +298,10 @@ bool verdict_is_contained(const struct verdict *verdict);
 void verdict_write(const struct verdict *verdict, struct buf *out);
 
 /* Parses the JSON. Returns NULL with a message if the text is not a verdict. The text may come from a damaged file, so
- * nothing in it is trusted. The verdict is allocated in `arena`. */
+ * the parser trusts nothing in it. The verdict is allocated in `arena`. */
 const struct verdict *verdict_parse(const char *text, size_t length, struct arena *arena, struct err *err);
 
-/* Returns the time in a verdict's text without parsing the rest, or 0 if the text has no time. */
+/* Returns the time in a verdict's text, or 0 if the text has no time. Does not parse the rest of the text. */
 int64_t verdict_time(const char *text, size_t length);
 
 /* Reads only the beginning of the text of a passed verdict that is not weak and has no findings. Outputs and constants

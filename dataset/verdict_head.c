@@ -3,8 +3,8 @@
  * twenty times as long, mostly because of the numbers of the outputs.
  *
  * The fields are matched in the order in which verdict_write writes them. A new field of a verdict must also be added
- * here, in the same position. If the field is missing here, no text matches, and every verdict is parsed by
- * verdict_parse, which is slow. */
+ * here, in the same position. If the field is missing here, no text matches, and every verdict goes to verdict_parse,
+ * which is slow. */
 #include "dataset/verdict.h"
 
 #include <stdlib.h>

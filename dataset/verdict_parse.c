@@ -77,7 +77,7 @@ static bool read_bool(struct reader *r, const cJSON *object, const char *key)
 	return cJSON_IsTrue(value);
 }
 
-/* Reads a member that is absent if it is false. */
+/* Reads a flag. A flag that is false may be absent. */
 static bool read_flag(struct reader *r, const cJSON *object, const char *key)
 {
 	return json_member(object, key) != NULL && read_bool(r, object, key);
@@ -223,7 +223,7 @@ static void read_constants(struct reader *r, const cJSON *json, struct verdict *
 	}
 }
 
-/* Reads a list of sentences. Returns NULL if the verdict has no such list and the list is optional. */
+/* Reads a list of sentences. Returns NULL if the list is optional and the verdict does not have it. */
 static const char *const *read_sentences(struct reader *r, const cJSON *json, const char *key, bool needed, int most,
 					 int *count)
 {

@@ -82,7 +82,7 @@ static void write_integers(struct buf *out, const char *key, const int64_t *numb
 	buf_text(out, "]");
 }
 
-/* Converts a row-major index of an element to one index for each dimension, and writes these indices. */
+/* Converts the row-major index of an element to one index for each dimension, and writes these indices. */
 static void write_place(struct buf *out, const struct output_verdict *output, int64_t flat)
 {
 	int64_t index[RANK_MAX];
@@ -102,7 +102,7 @@ static bool same_bits(double a, double b)
 }
 
 /* Writes [[index, reference, ground truth, difference], …]. Omits a difference that the reader can compute from the two
- * values, and a ground truth that equals the reference. */
+ * values. Also omits a ground truth that equals the reference. */
 static void write_worst(const struct output_verdict *output, struct buf *out)
 {
 	write_key(out, "worst");
@@ -126,7 +126,7 @@ static void write_worst(const struct output_verdict *output, struct buf *out)
 	buf_text(out, "]");
 }
 
-/* Writes the worst elements for the command line: objects, with one index for each dimension. */
+/* Writes the worst elements for the command line, as objects with one index for each dimension. */
 static void write_shown_worst(const struct output_verdict *output, struct buf *out)
 {
 	write_key(out, "worst");

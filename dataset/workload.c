@@ -68,7 +68,7 @@ static int read_axis(struct reader *r, const cJSON *json)
 	return 0;
 }
 
-/* Reports an axis whose expression has no value, or whose expression contradicts the value in the line. */
+/* Reports an axis whose expression has no value, or has another value than the line gives. */
 static int axis_error(struct reader *r, const cJSON *axes, int axis, const struct err *why)
 {
 	const struct json_step at = {.up = &r->axes, .key = r->definition->axes[axis].name};
@@ -113,8 +113,8 @@ static void bounds_of(enum dtype dtype, int64_t *least, int64_t *most)
 	*least = is_signed ? -*most - 1 : 0;
 }
 
-/* Reads the value of a Python scalar. The type of the JSON value must match the dtype: 1 is accepted as an int or a
- * float, but not as a bool. */
+/* Reads the value of a Python scalar. The type of the JSON value must match the dtype. For example, 1 is accepted as an
+ * int or a float, but not as a bool. */
 static int read_scalar(struct reader *r, const struct json_step *source, const cJSON *json,
                        const struct tensor_spec *spec, struct input_source *out)
 {
@@ -145,7 +145,7 @@ static int read_scalar(struct reader *r, const struct json_step *source, const c
 	return expected(r, &at, arena_printf(r->arena, "an integer that fits %s", dtype_name(spec->dtype)), value);
 }
 
-/* Returns the path without "." components and double slashes, so that equal files have equal paths. Returns NULL if the
+/* Returns the path without "." components and double slashes, so that each file has only one path. Returns NULL if the
  * path may lead outside the root. */
 static const char *clean_path(struct arena *arena, const char *path)
 {
@@ -279,7 +279,7 @@ static int read_inputs(struct reader *r, const cJSON *workload)
 
 /* --- tolerance ----------------------------------------------------------------------------------------------- */
 
-/* The members of a tolerance that are numbers, with their defaults. SOL-ExecBench has two spellings of one of these
+/* The members of a tolerance that are numbers, and their defaults. SOL-ExecBench has two spellings of one of these
  * members. */
 static const struct {
 	const char *name;
@@ -392,8 +392,8 @@ static int read_definition_name(struct reader *r, const cJSON *json)
 	    r, &at, arena_printf(r->arena, "\"%s\", the file's name", err_show(r->definition->name).text), name);
 }
 
-/* Checks that a field which only a trace has is null or absent. A line with a solution or an evaluation is a trace, and
- * traces are in files below traces/. */
+/* Checks that a field is null or absent, because only a trace may have this field. A line with a solution or an
+ * evaluation is a trace, and traces are in files below traces/. */
 static int check_null(struct reader *r, const cJSON *json, const char *key)
 {
 	const struct json_step at = {.key = key};

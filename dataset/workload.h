@@ -33,7 +33,7 @@ struct input_source {
 	double number;
 	const char *path; /* for SOURCE_SAFETENSORS: path of the file relative to the root, without "./" and ".." */
 	const char *tensor_key;
-	/* for SOURCE_CUSTOM, once the code has run: the values, in the judge's device memory */
+	/* for SOURCE_CUSTOM, after the code has run: the values, in the judge's device memory */
 	const void *values;
 	struct digest content; /* digest of the whole file; all zeros until the file has been read */
 };
@@ -50,13 +50,13 @@ struct workload_tolerance {
 struct workload {
 	const char *uuid;  /* unique within the file */
 	int line;          /* number of the line in the file, from 1 */
-	/* NULL if the line is valid; otherwise a message that says why it is not. In an invalid line, only `line` and,
-	 * if it can be read, `uuid` have values. */
+	/* NULL if the line is valid; otherwise a message that says why it is not. If the line is invalid, only `line`
+	 * has a value, and `uuid` if it can be read. */
 	const char *error;
 	/* The value of each axis of the definition, including the const axes, in the order of the definition. */
 	const int64_t *axis;
-	const struct input_source *inputs;   /* one source for each input of the definition, in the order of the
-					      * inputs */
+	/* The source of each input of the definition, in the order of the inputs. */
+	const struct input_source *inputs;
 	struct workload_tolerance tolerance;
 	/* In a trace, the name of the solution that was benchmarked, and whether its evaluation passed. */
 	const char *solution;
@@ -71,14 +71,14 @@ struct workload_file {
 
 /* Parses a whole workload file against its definition. A line is an object {"definition", "workload": {"uuid", "axes",
  * "inputs"}}, or only its inner object. Evaluates the constraints that depend only on axes. A line that violates such a
- * constraint is invalid. Each invalid line has its own message, "path:line:column: …"; the other lines remain valid.
- * For a file with more than WORKLOAD_BYTES bytes, the result is one invalid line with number 1. The lines after the
- * first WORKLOAD_LINES lines together count as one invalid line. */
+ * constraint is invalid. Each invalid line has its own message, "path:line:column: …"; the other lines remain valid. If
+ * the file has more than WORKLOAD_BYTES bytes, the result is one invalid line with number 1. The lines after the first
+ * WORKLOAD_LINES lines together count as one invalid line. */
 struct workload_file workloads_load(const char *path, const struct definition *definition, const void *bytes,
                                     size_t length, struct arena *arena);
 
-/* Parses a file of traces: workload lines with the name of a solution and its evaluation. One workload may have several
- * traces. */
+/* Parses a file of traces. A trace is a workload line that also has the name of a solution and its evaluation. One
+ * workload may have several traces. */
 struct workload_file traces_load(const char *path, const struct definition *definition, const void *bytes, size_t length,
 				 struct arena *arena);
 

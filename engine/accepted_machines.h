@@ -1,14 +1,14 @@
-/* accepted_machines - chooses the device and the Python interpreter for running cases on this machine, and decides
+/* accepted_machines - chooses the device and the Python interpreter for running cases on this machine. Also decides
  * which stored verdicts count here.
  *
  * The torch and CUDA versions of a Python interpreter and the class of a GPU are queried once and stored in the cache.
- * The key of a cache entry changes if the installed version may have changed. The version is then queried again,
- * because the cache has no entry with the new key. If all versions are in the cache, a run starts no process to query
+ * The key of a cache entry changes if the installed version may have changed. If it changes, the cache has no entry
+ * with the new key, so the version is queried again. If all versions are in the cache, a run starts no process to query
  * them.
  *
- * The witness of a verdict is the digest of everything that verified the case: ground truth, device class, torch and
- * CUDA. If you add a field to the witness (witness_fields in cache/fingerprint.c), add it to context_digest in
- * engine/run_open.c as well. */
+ * The witness of a verdict is the digest of everything that verified the case: the ground truth, the device class,
+ * torch and CUDA. A new field of the witness (witness_fields in cache/fingerprint.c) must also be added to
+ * context_digest in engine/run_open.c. */
 #ifndef REFTEST_ENGINE_ACCEPTED_MACHINES_H
 #define REFTEST_ENGINE_ACCEPTED_MACHINES_H
 

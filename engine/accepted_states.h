@@ -1,15 +1,15 @@
-/* accepted_states - reads the value of --accept: the kinds of checked definitions that do not change the exit
- * status. */
+/* accepted_states - reads the value of --accept, which lists the kinds of checked definitions that do not change the
+ * exit status. */
 #ifndef REFTEST_ENGINE_ACCEPTED_STATES_H
 #define REFTEST_ENGINE_ACCEPTED_STATES_H
 
 #include "base/err.h"
 
-/* Converts the value of --accept (NULL: not given) to bits. If checked definitions of a kind count like passed
+/* Converts the value of --accept (NULL if it is not given) to bits. If checked definitions of a kind count like passed
  * definitions, the bit 1 << kind is set. */
 unsigned accepted_states_read(const char *words);
 
-/* Returns 0 if every word of the list `words` is valid for --accept, otherwise -1 with a message. */
+/* Returns 0 if every word of the list `words` is valid for --accept. Otherwise returns -1 with a message. */
 int accepted_states_check(const char *words, struct err *err);
 
 #endif

@@ -21,7 +21,7 @@ struct finder {
 	bool *rewritten;       /* for each definition, whether its generated test is among the affected tests */
 	struct families {
 		const char *names[CANDIDATES_MAX]; /* NULL: none */
-	} *families; /* for each definition, its possible op families; the array is filled on first use */
+	} *families; /* for each definition, the op families that it may have; the array is filled on first use */
 	struct buf definition_bytes, workload_bytes;
 };
 
@@ -32,7 +32,7 @@ static bool begins(const char *text, const char *head)
 	return strncmp(text, head, strlen(head)) == 0;
 }
 
-/* Removes ".", ".." and repeated '/' from an absolute path. Does not access the filesystem, because the file may no
+/* Removes ".", ".." and repeated '/' from an absolute path. Does not look at the filesystem, because the file may no
  * longer exist. */
 static const char *tidy(const char *path, struct arena *arena)
 {
@@ -191,9 +191,8 @@ static bool is_test(const char *file)
 	return begins(file, "tests/references/") && length > 3 && strcmp(file + length - 3, ".py") == 0;
 }
 
-/* Returns whether the file is a table of library calls, which every generated test uses. Such a file is
- * not a test: if pytest imported it as a test module, its name (for example torch.py) would hide the installed
- * package. */
+/* Returns whether the file is a table of library calls. Every generated test uses these tables. Such a file is not a
+ * test: if pytest imported it as a test module, its name (for example torch.py) would hide the installed package. */
 static bool is_library(const char *file)
 {
 	return begins(file, "tests/references/reftest_libraries/");
@@ -309,7 +308,7 @@ static void add_test(struct finder *f, const char *path)
 		f->out->tests[f->out->test_count++] = path;
 }
 
-/* Collects the test files that contain the affected definitions: sorted, without duplicates. */
+/* Collects the test files that contain the affected definitions. Sorts them and removes duplicates. */
 static void collect_tests(struct finder *f, bool every)
 {
 	struct affected *out = f->out;

@@ -1,4 +1,4 @@
-/* affected - finds the definitions and the generated tests that depend on given files, for every kind of file that
+/* affected - finds the definitions and the generated tests that depend on given files. Knows every kind of file that
  * `verify` reads.
  *
  * A definition file or a workload file affects its definition. A tensor file affects each definition whose workload
@@ -8,7 +8,7 @@
  * Source files affect definitions and tests only if the root is reftest's own checkout. A source file of
  * kernels/{family}/ affects the definitions of this op family. A source file of python/testing/ affects every test.
  * Other source files of kernels/, workers/ and python/ affect every definition, because the judge and runner processes
- * are built from them. */
+ * consist of them. */
 #ifndef REFTEST_ENGINE_AFFECTED_H
 #define REFTEST_ENGINE_AFFECTED_H
 
@@ -31,7 +31,7 @@ struct affected {
 	int other_count;
 };
 
-/* Finds the definitions and tests that are affected by `files`, which are paths relative to the root. The results are
+/* Finds the definitions and tests that `files` affect. `files` are paths relative to the root. The results are
  * allocated in `arena`. Returns 0, or -1 and sets `err`. */
 int affected_by(struct program *program, const struct dataset *dataset, struct states *states, const char *const *files,
 		int count, struct arena *arena, struct affected *out, struct err *err);

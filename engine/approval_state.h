@@ -6,7 +6,8 @@
 
 #include "engine/run_state.h"
 
-/* Adds the approved reference to the ground truths of a result, if no other ground truth can be used. */
+/* Adds the approved reference to the ground truths of a result, if the result has no other ground truth that can be
+ * used. */
 struct truths approval_add_truth(const struct result *result, const struct truths *truths, struct arena *arena);
 
 /* Returns true if two conditions hold: the case with this id ran when the reference was approved, and the approved

@@ -33,7 +33,8 @@ enum approved_code approved_reference_compare(const struct definition *now, cons
 		   : APPROVED_OTHER_CODE;
 }
 
-/* Returns the approved reference as a ground truth. The version of this ground truth is the digest of its code. */
+/* Returns the approved reference as a ground truth. The version of this ground truth is the digest of the approved
+ * code. */
 static struct own_truth truth_of(const char *path, const struct definition *definition, struct arena *arena)
 {
 	struct buf form = {0};

@@ -3,9 +3,8 @@
  * the approval means for a result.
  *
  * If the definition still has the schema and the code that were approved, nothing runs. If the code differs, the
- * approved reference runs beside the new reference, in a separate runner, on the same inputs. The approved reference
- * runs only in cases that no other ground truth decides. A reference that agrees with the approved one is at most
- * `checked`. */
+ * approved reference runs beside the new reference, in a separate runner, on the same inputs. It runs only in cases
+ * that no other ground truth decides. A reference that agrees with the approved one is at most `checked`. */
 #ifndef REFTEST_ENGINE_APPROVED_REFERENCE_H
 #define REFTEST_ENGINE_APPROVED_REFERENCE_H
 
@@ -15,7 +14,7 @@
 enum approved_code {
 	APPROVED_NONE,         /* nothing was approved */
 	APPROVED_SAME_CODE,    /* the definition has the schema and the code that were approved */
-	APPROVED_OTHER_CODE,   /* the schema is the approved one, but the code differs */
+	APPROVED_OTHER_CODE,   /* the schema is the one that was approved, but the code differs */
 	APPROVED_OTHER_SCHEMA, /* inputs, outputs, axes or constraints changed, so nothing can be compared */
 	APPROVED_UNREADABLE    /* the approval file is damaged or cannot be read */
 };
@@ -27,8 +26,8 @@ struct approved_reference {
 	struct own_truth truth;          /* the approved reference, if `code` is APPROVED_OTHER_CODE */
 };
 
-/* Reads the approval of a definition from the bytes of the file `path`. If the file cannot be read, `why` is the
- * reason, otherwise NULL. Everything is allocated in `arena`. */
+/* Reads the approval of a definition from the bytes of the file `path`. `why` is the reason if the file cannot be read,
+ * otherwise NULL. Everything is allocated in `arena`. */
 struct approved_reference approved_reference_read(const char *path, const struct definition *definition,
 						  const struct buf *bytes, const char *why, struct arena *arena);
 

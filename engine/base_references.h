@@ -1,9 +1,9 @@
 /* base_references - the references that the definitions have in a commit of git, for `reftest diff`.
  *
- * If the member `base` of a run's options is set, the run compares each reference with its version in the commit. The
+ * If the member `base` of a run's options is set, the run compares each reference with its version in that commit. The
  * version in the commit is the only ground truth of the run (BASE_NAME). This version runs in a separate runner, as the
  * dataset's own truths do (engine/dataset_truth.h). The run neither reads nor stores verdicts, because agreement with
- * an earlier version verifies nothing. */
+ * an earlier version does not verify anything. */
 #ifndef REFTEST_ENGINE_BASE_REFERENCES_H
 #define REFTEST_ENGINE_BASE_REFERENCES_H
 
@@ -32,7 +32,7 @@ struct base_references {
 int base_references_read(const struct repository *repository, const char *commit, const struct git_files *paths,
 			 struct arena *arena, struct base_references *out, struct err *err);
 
-/* Returns the definition with this path, or NULL if the commit has none. */
+/* Returns the definition with this path, or NULL if the commit has no such definition. */
 const struct base_reference *base_reference_find(const struct base_references *base, const char *path);
 
 /* Returns the reference that the definition at `path` has in the commit, as a ground truth. */
@@ -42,8 +42,8 @@ struct own_truth base_reference_truth(const struct base_references *base, const 
  * spacing may differ. */
 bool base_reference_same_code(const struct definition *a, const struct definition *b, struct arena *arena);
 
-/* Returns the names of the members that differ in two definitions with the same schema and code: "`init`, `check`".
- * Returns "" if nothing differs except names, descriptions, tags and comments. */
+/* Returns the names of the members in which two definitions differ, for example "`init`, `check`". The definitions must
+ * have the same schema and code. Returns "" if only names, descriptions, tags and comments differ. */
 const char *base_reference_other_members(const struct definition *a, const struct definition *b, struct arena *arena);
 
 #endif

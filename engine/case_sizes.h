@@ -14,14 +14,13 @@
 
 const char *size_name(enum op_size size);
 
-/* Parses a list such as "small,large" and sets the element of `size` for each size in the list. Returns -1 and sets
- * `err` on error. */
+/* Parses a list such as "small,large". Sets the element of `size` for each size in the list. Returns -1 and sets `err`
+ * on error. */
 int case_sizes_read(const char *list, bool size[SIZE_COUNT], struct err *err);
 
 /* Sets `rows` to the axis values of the cases of a size preset, and returns the number of these cases. `rows` is a
- * matrix with one row of d->axis_count (at least 1) values per case, and must have room for SIZE_ROWS rows. If no
- * family supports the definition (`op` is NULL), the preset small has one case with small values that satisfy the
- * constraints. */
+ * matrix with room for SIZE_ROWS rows. Each row has d->axis_count (at least 1) values. If no family supports the
+ * definition (`op` is NULL), the preset small has one case with small values that satisfy the constraints. */
 enum { SIZE_ROWS = 16 };
 int size_rows(const struct op *op, int variant, const struct op_problem *problem, const struct definition *d,
               enum op_size size, int64_t *rows);

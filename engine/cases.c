@@ -96,8 +96,8 @@ static const struct verdict *decided_by_blobs(struct maker *m, const struct inpu
 	return verdict;
 }
 
-/* If the definition lacks something that a case needs, or contradicts itself, returns the verdict of all its cases.
- * Otherwise returns NULL. */
+/* Returns the verdict of all cases of a definition if the definition lacks something that they need, or contradicts
+ * itself. Otherwise returns NULL. */
 static const struct verdict *decided_by_definition(struct maker *m)
 {
 	const struct definition *d = m->definition;
@@ -119,9 +119,9 @@ static const struct verdict *decided_by_input_code(struct maker *m, const struct
 	return decided(m, STATUS_ERROR, REASON_INPUTS, arena_printf(m->arena, "%s: %s", code->place, code->missing));
 }
 
-/* If the definition's code makes a Python scalar and the case has an op family, the case cannot run: returns its
- * verdict. Otherwise returns NULL. The family's bounds depend on the scalars. Bounds are part of the case's subject, so
- * they must be known before the definition's code runs. */
+/* If the definition's code makes a Python scalar, and the case has an op family, the case cannot run. Returns the
+ * verdict of such a case. Otherwise returns NULL. The family's bounds depend on the scalars. Bounds are part of the
+ * case's subject, so they must be known before the definition's code makes the scalar. */
 static const struct verdict *decided_by_custom_scalar(struct maker *m, const struct input_source *inputs)
 {
 	for (int i = 0; m->out.op != NULL && i < m->problem.input_count; i++)
@@ -162,8 +162,8 @@ static struct test_case *add_case(struct maker *m, const char *id)
 	return c;
 }
 
-/* Adds the texts of the constraints on tensor values to the job, because only the judge can check these constraints.
- * Inputs from the definition's code must satisfy all constraints of the definition, because the values of axes in these
+/* Adds the texts of the constraints on tensor values to the job. Only the judge can check these constraints. Inputs
+ * from the definition's code must satisfy all constraints of the definition, because the values of axes in these
  * constraints may follow from these inputs. */
 static void data_constraints(struct maker *m, struct job *job)
 {
@@ -198,7 +198,8 @@ static const struct input_source *placed_inputs(struct maker *m, const struct in
 	return any ? placed : inputs;
 }
 
-/* Fills in the job: outputs or gradients, the shapes of the problem, and the source of each input. */
+/* Fills in the job: whether it asks for outputs or gradients, the shapes of the problem, and the source of each
+ * input. */
 static void ask(struct maker *m, struct job *job, const struct input_source *inputs)
 {
 	int count = m->problem.input_count;
@@ -245,7 +246,7 @@ static const struct rule *rules_on(const struct maker *m, const struct job *job,
 	return make_rules(m, &c);
 }
 
-/* Sets the FlashInfer function that the definition names, and for each input the argument of this function. */
+/* Sets the FlashInfer function that the definition names, and the argument of this function for each input. */
 static void name_arguments(const struct maker *m, struct job *job)
 {
 	const struct definition *d = m->definition;
@@ -259,8 +260,8 @@ static void name_arguments(const struct maker *m, struct job *job)
 	job->arguments = arguments;
 }
 
-/* Returns the workload line's limit for the difference of a single element, or 0 if there is no limit. A limit of 0
- * becomes the smallest number above 0. */
+/* Returns the limit that the workload line sets for the difference of a single element, or 0 if it sets none. A limit
+ * of 0 becomes the smallest number above 0. */
 static double error_cap_of(const struct maker *m)
 {
 	if (maker_op(m) != NULL || m->line == NULL || !m->line->tolerance.given || m->line->tolerance.error_cap < 0)
@@ -428,8 +429,8 @@ static void make_size_cases(struct maker *m, enum op_size size)
 	m->two_runs = false;
 }
 
-/* Adds a copy of the smallest case with all floating-point tensors in float64, because the bounds on gradients are a
- * hundred times tighter in float64. */
+/* Adds a copy of the smallest case in which all floating-point tensors are float64, because the bounds on gradients are
+ * a hundred times tighter in float64. */
 static void make_float64_case(struct maker *m)
 {
 	const struct definition *d = m->definition;
@@ -491,7 +492,7 @@ static bool can_be_held_to_rows(const struct definition *d, const int64_t *axis)
 }
 
 /* Adds a copy of the last small case or the first medium case, as `size` says. The copy has checks that need extra
- * runs. A ground truth decides the copy, so a failed check is only a finding. */
+ * runs. A ground truth decides the verdict of the copy, so a failed check is only a finding. */
 static void make_checked_case(struct maker *m, enum op_size size)
 {
 	const struct definition *d = m->definition;
@@ -529,7 +530,7 @@ static void make_workload_cases(struct maker *m, const struct workload_file *wor
 	}
 }
 
-/* Returns why the op_type does not decide the family: "the definition has no op_type". */
+/* Returns why the op_type does not decide the family, for example "the definition has no op_type". */
 static const char *undecided_by_op_type(struct maker *m)
 {
 	const char *op_type = m->definition->op_type;
@@ -562,7 +563,7 @@ static void use_candidate(struct maker *m, const struct op_candidate *candidate)
 		m->out.constant_count = op->constants(&m->problem, m->variant, m->out.constants);
 }
 
-/* Returns a sentence that says that the reference disagrees with the ground truth of every candidate. */
+/* Returns a sentence. It says that the reference disagrees with the ground truth of every candidate. */
 static const char *computes_something_else(struct maker *m, const struct op_candidate *list, int count, const char *why)
 {
 	const char *names = "";
@@ -575,7 +576,7 @@ static const char *computes_something_else(struct maker *m, const struct op_cand
 	                    why, names);
 }
 
-/* Finds the family of an attempt: candidate number `attempt`, or none after the last candidate. */
+/* Finds the family of an attempt. This is candidate number `attempt`; after the last candidate, it is no family. */
 static void find_family(struct maker *m, int attempt)
 {
 	struct op_candidate list[CANDIDATES_MAX];
@@ -609,7 +610,7 @@ static void make_all(struct maker *m, const struct workload_file *workloads)
 		make_workload_cases(m, workloads);
 }
 
-/* Finds the op that verifies gradients. Returns NULL, or the reason why there is no ground truth of gradients. */
+/* Finds the op that verifies gradients. Returns NULL, or the reason why gradients have no ground truth. */
 static const char *find_gradient(struct maker *m)
 {
 	const struct op *gradient = m->out.op != NULL ? m->out.op->op->gradient : NULL;

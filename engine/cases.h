@@ -27,9 +27,10 @@ struct shard {
 
 struct case_options {
 	bool size[SIZE_COUNT];
-	bool sizes_given; /* the command line or the code of the command chose the sizes; if false, the settings of the
-			   * dataset may replace them */
-	bool edge; /* also run the edge cases, whose findings never change a definition's status */
+	/* The command line, or the command itself, chose the sizes; if false, the settings of the dataset may replace
+	 * them. */
+	bool sizes_given;
+	bool edge; /* also run the edge cases; their findings never change a definition's status */
 	bool backward; /* also verify the gradients of each case, if the family has a ground truth of gradients */
 	bool no_diagnosis; /* do not look for the causes of failures */
 	const char *save; /* the file to which the judge writes the tensors of each case; NULL: none */
@@ -43,7 +44,8 @@ struct case_options {
 	 * the bounds of a family or a dtype. A definition's own tolerance or an option replaces these bounds. */
 	struct tolerance dataset_by_dtype[DTYPE_COUNT];
 	bool dataset_bounds;
-	const char *const *only;          /* the ids of the selected cases, followed by NULL; NULL: all cases */
+	/* The ids of the selected cases, with NULL at the end; the pointer NULL selects all cases. */
+	const char *const *only;
 	struct shard shard;               /* --shard I/N */
 };
 
@@ -60,7 +62,8 @@ void case_options_only(struct case_options *options, const char *const only[2]);
 /* How a blob is used: the judge takes tensors from it, the reference may read it as a file, or it is a solution. */
 enum blob_use { BLOB_TENSORS, BLOB_READ, BLOB_SOLUTION };
 
-/* The content of a tensor file that a workload names, of a file that a definition's "reads" names, or of a solution. */
+/* The content of one of three kinds of files: a tensor file that a workload names, a file that a definition's "reads"
+ * names, or a solution. */
 struct blob {
 	enum blob_use use;
 	const char *path;    /* the path in the workload or in the definition */
@@ -76,16 +79,17 @@ struct blob {
 
 struct test_case {
 	const char *id;              /* "small:batch_size=1", "workload:UUID" */
-	const char *convention;      /* the convention that an edge case checks; NULL: not an edge case */
+	const char *convention;      /* the convention that an edge case checks; NULL if this is not an edge case */
 	/* A case that --edge added, although --case did not select it; its verdict never changes the definition's
 	 * status. */
 	bool beside;
 	/* A float64 case; only the ground truth "builtin" supports it, and a skipped float64 case does not change the
 	 * definition's status. */
 	bool finer;
-	bool made_up;                /* reftest chose the sizes, and no family supports the definition, so sizes and
-				      * inputs may be invalid. If the case is skipped and a workload case has a verdict,
-				      * the skipped case does not change the definition's status */
+	/* reftest chose the sizes of a definition that no family supports, so sizes and inputs may be invalid. If such
+	 * a case is skipped, and a workload case has a verdict, the skipped case does not change the definition's
+	 * status. */
+	bool made_up;
 	struct job *job;             /* NULL if `decided` is set */
 	struct fields fields;        /* the fields from which `subject` is computed */
 	struct digest subject;
@@ -103,13 +107,14 @@ struct cases {
 	enum op_matched matched;   /* why `op` is the family */
 	const char *how_matched;   /* a sentence that says why `op` is the family; NULL if the op_type names it */
 	int candidate_count;       /* the number of families that may support this definition (kernels/core/family_candidates.h) */
-	const char *no_truth;      /* why no family supports the definition, if `op` is NULL */
+	const char *no_truth;      /* the reason why no family supports the definition, if `op` is NULL */
 	/* The reason why there are no cases except those of the workloads, if no sizes fit the constraints; otherwise
 	 * NULL. */
 	const char *no_sizes;
 	/* The reason why the inputs are generic, if the definition's `init` failed; NULL if it did not fail. */
 	const char *init_failed;
-	const char *no_gradients;  /* why gradients cannot be verified, if options.backward is set; else NULL */
+	/* The reason why gradients cannot be verified, if options.backward is set; otherwise NULL. */
+	const char *no_gradients;
 	struct op_constant constants[OP_CONSTANTS];
 	int constant_count;
 };

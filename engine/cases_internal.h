@@ -6,7 +6,7 @@
 
 #include "engine/cases.h"
 
-/* State of cases_make while it builds the cases of one definition. */
+/* The state of cases_make, which builds the cases of one definition. */
 struct maker {
 	const struct kernels_api *kernels;
 	const struct definition *definition;
@@ -17,32 +17,33 @@ struct maker {
 	const struct case_options *options;
 	enum job_asks asks; /* selects what the next cases verify: outputs or gradients */
 	bool in_float64;
-	const char *contradiction; /* what contradicts the definition's axes (models/attested_dimensions.h); NULL: nothing */
+	/* What contradicts the definition's axes (models/attested_dimensions.h); NULL if nothing does. */
+	const char *contradiction;
 	const struct workload_file *workloads;
 	const struct workload *line; /* the workload line of the next case; NULL: none */
 	bool chosen_axes; /* reftest chose the axis values of the next cases (job.chosen_axes) */
 	bool two_runs; /* the next cases omit the third run (job.two_runs) */
-	bool checks; /* the next case has checks in addition to its ground truth (job.checks) */
-	const struct op *gradient; /* NULL: there is no ground truth of gradients for this definition */
+	bool checks; /* the next case has checks besides the comparison with its ground truth (job.checks) */
+	const struct op *gradient; /* NULL if this definition has no ground truth of gradients */
 	struct arena *arena;
 	struct fields shared; /* the fingerprint fields that all cases of the definition share */
 	struct cases out;
 	bool without_init; /* the definition's `init` failed, so the inputs are generic */
 };
 
-/* Returns the op that generates the inputs of the cases and checks the cases' results: the family's op, or the family's
+/* Returns the op that generates the inputs of the cases and checks their results. It is the family's op or the family's
  * gradient op. Returns NULL if there is no such op. */
 const struct op *maker_op(const struct maker *m);
 /* Returns the blob with this use and path, or NULL if there is no such blob. */
 const struct blob *maker_blob(const struct maker *m, enum blob_use use, const char *path);
-/* Returns whether the case sets the value of this axis. If the case does not set the value, the value follows from the
- * inputs that the definition's code makes. */
+/* Returns whether the case sets the value of this axis. If it does not, the value follows from the inputs that the
+ * definition's code makes. */
 bool maker_gives_axis(const struct maker *m, const struct input_source *inputs, int axis);
 
 /* Returns the tolerance rules of a case. Without a family, each output has the default rule of its dtype, or the
  * tolerance of the workload line. A line never changes the bounds of a family. The dataset's settings override these
- * rules, the definition's tolerances override the settings, and the options of the command line override everything. A
- * definition's tolerances apply to its outputs and not to gradients. */
+ * rules. The definition's tolerances override the settings. The options of the command line override everything. A
+ * definition's tolerances apply to its outputs, but not to gradients. */
 const struct rule *make_rules(const struct maker *m, const struct op_case *c);
 
 /* Adds the defaults that the descriptions of Python scalars state. These defaults are part of the subject, because a

@@ -9,8 +9,8 @@
 #include "engine/run_state.h"
 #include "kernels/core/coverage.h"
 
-/* The number of definitions that have a case with a certain value of an axis, and the number of cases with this
- * value. */
+/* For one value of an axis: the number of definitions that have a case with this value, and the number of such
+ * cases. */
 struct coverage_count {
 	int definitions, cases;
 };
@@ -43,14 +43,14 @@ struct coverage {
 	/* The holes of the families that have a definition. */
 	const struct coverage_hole *holes;
 	int hole_count;
-	bool selected; /* the run selects only some of the dataset's definitions, so other definitions may fill the
-		        * holes */
+	/* The run selects only some of the dataset's definitions, so the other definitions may fill the holes. */
+	bool selected;
 };
 
 /* Returns the coverage of a finished run, in `arena`. */
 struct coverage coverage_of_run(const struct run *run, struct arena *arena);
 
-/* Appends "no definition of gdn has D != Dv", or "no selected definition …". */
+/* Appends, for example, "no definition of gdn has D != Dv", or "no selected definition …". */
 void coverage_hole_says(const struct coverage *coverage, const struct coverage_hole *hole, struct buf *out);
 
 #endif

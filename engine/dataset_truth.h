@@ -2,8 +2,8 @@
  * function `run` in this file computes the same outputs as the reference from the same inputs, but independently of the
  * reference.
  *
- * The file is untrusted code. It runs in a separate runner, confined like references (workers/pool/lane_truth.c). Its
- * version, which is part of the witness, is the digest of its code in normal form. */
+ * The file is untrusted code. It runs in a separate runner, confined like references (workers/pool/lane_truth.c). The
+ * version of this ground truth, which is part of the witness, is the digest of its code in normal form. */
 #ifndef REFTEST_ENGINE_DATASET_TRUTH_H
 #define REFTEST_ENGINE_DATASET_TRUTH_H
 
@@ -28,20 +28,20 @@ bool is_own_truth(const char *name);
 enum { OWN_TRUTHS = 2 };
 
 struct own_truth {
-	struct truth truth;           /* truth.refused: why the file can decide no case */
+	struct truth truth;           /* truth.refused is the reason why the file can decide no case */
 	const char *author, *path;    /* author and path of a solution; NULL: this is not a solution */
 	bool invalid;                 /* the file is not a valid solution */
 	struct truth_program program; /* the source; its member `name` is NULL if the file can decide no case */
 	const char *outside;          /* why verdicts by this ground truth are not stored; NULL: they are stored */
 };
 
-/* Reads the truth of a definition from the bytes of the file `path`. If the file cannot be read, `why` is the reason,
+/* Reads the truth of a definition from the bytes of the file `path`. `why` is the reason if the file cannot be read,
  * otherwise NULL. Everything is allocated in `arena`. */
 struct own_truth dataset_truth_read(const char *path, const struct definition *definition, const struct buf *bytes,
 				    const char *why, struct arena *arena);
 
-/* Returns whether a Python text is the same code as the reference, up to comments, docstrings and spacing. A text that
- * is the same code cannot be a ground truth. */
+/* Returns whether a Python text is the same code as the reference, apart from comments, docstrings and spacing. A text
+ * that is the same code cannot be a ground truth. */
 bool same_code_as_reference(const struct definition *definition, const char *source, size_t length);
 
 /* Returns why verdicts that depend on this Python text are not stored, or NULL. */

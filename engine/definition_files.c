@@ -78,7 +78,7 @@ int result_check_files(struct result *result, struct result_bytes *bytes, bool n
 }
 
 /* Returns one digest over the contents of all files that a result depends on. A missing blob counts as a blob whose
- * digest is zero, and so does an unreadable truth or approval. */
+ * digest is zero. An unreadable truth or approval counts in the same way. */
 static struct digest inputs_digest(const struct result *result)
 {
 	static const char truth_tag[] = "truth", approval_tag[] = "approval";
@@ -192,7 +192,7 @@ static const char **chosen_solutions(struct result *result, int *count)
 	return solution_paths(result->run->dataset.fd, result->file->op_type, result->file->name, &result->arena, count);
 }
 
-/* Returns whether the last blobs of the record `entry` are the solutions that may be ground truths now. */
+/* Returns whether the last blobs in the record `entry` are exactly the solutions that may be ground truths now. */
 static bool same_solutions(struct result *result, const struct file_entry *entry)
 {
 	int count, first;
@@ -304,7 +304,7 @@ static bool runs_init(const struct cases *made)
 }
 
 /* Returns the ground truths of one case. Cases of --edge and float64 cases have only builtin. The dataset's own truth
- * computes outputs, but no gradients. */
+ * computes outputs, but not gradients. */
 static struct truths truths_of_case(const struct result *result, const struct test_case *test, struct arena *arena)
 {
 	struct truths out = result->truths;
@@ -489,7 +489,7 @@ static bool keep_own_shard(const struct result *result, struct cases *made, stru
 	return by_op_type ? shard_filter(shard, name, made) : shard_reports(shard, name);
 }
 
-/* Builds the cases of an attempt, and sets their member `init_failed`. */
+/* Builds the cases of an attempt, and sets the member `init_failed` of their list. */
 static void make_attempt(struct result *result, int attempt, const char *init_failed)
 {
 	struct run *run = result->run;
@@ -557,7 +557,7 @@ static bool disagrees(const struct case_result *c)
 	return v->status != STATUS_SKIPPED || (v->reason == REASON_NO_GROUND_TRUTH && !c->test->finer);
 }
 
-/* Returns whether every case has a verdict, and no case passed. A family that only the shapes suggest is then
+/* Returns whether every case has a verdict and none of them passed. A family that only the shapes suggest is then
  * rejected. */
 static bool agrees_nowhere(const struct result *result)
 {

@@ -12,19 +12,17 @@ const char *result_name(const struct result *result, struct arena *arena);
  * checks. */
 bool case_is_finding(const struct case_result *c);
 
-/* Gets the digests of the definition file, its workload file, its truth and its approval. If the stored stat proves
- * that a file is unchanged, the file is not read. Returns -1 and sets `err` if the definition or the workload file
- * cannot be read. If the truth or the approval cannot be read, sets result->truth_trouble or
- * result->approval_trouble. */
+/* Gets the digests of the definition file, its workload file, its truth and its approval. A file is not read if its
+ * stored stat proves that it is unchanged. Returns -1 and sets `err` if the definition or the workload file cannot be
+ * read. If the truth or the approval cannot be read, sets result->truth_trouble or result->approval_trouble. */
 int result_check_files(struct result *result, struct result_bytes *bytes, bool need_bytes, struct err *err);
 
 /* If nothing has changed since an earlier run, fills in the result from the summary of that run and returns true. Call
  * result_check_files first. */
 bool result_from_summary(struct result *result);
 
-/* If run.summary_lru has a summary of exactly these file contents, fills in the result from this summary and returns
- * true. Also moves the stored summary of the definition, which belongs to the previous file contents, into
- * run.summary_lru. */
+/* If run.summary_lru has a summary for exactly these file contents, fills in the result from it and returns true. Also
+ * moves the stored summary of the definition, which belongs to the previous file contents, into run.summary_lru. */
 bool result_from_lru(struct result *result);
 
 /* Parses the files that result_check_files read, and builds the cases. Returns -1 and sets `err` if the definition is
@@ -44,8 +42,8 @@ void result_make_next_attempt(struct result *result);
  * was hashed. */
 bool result_unchanged(const struct result *result);
 
-/* Adds the digests of the definition's files to the records that are stored at the end of the run. Also adds a summary
- * of the result if a later run with the same file contents would get the same result from the store. */
+/* Adds the digests of the definition's files to the records that are stored at the end of the run. If a later run with
+ * the same file contents would get the same result from the store, also adds a summary of the result. */
 void result_note(struct result *result);
 
 #endif

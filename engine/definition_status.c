@@ -149,7 +149,7 @@ static void read_stored(struct result *result, const struct stored_verdict *stor
 		return;
 	struct digest witness = resolve_witness(verdict, arena);
 
-	if (digest_equal(&witness, &stored->witness)) /* ignore a record whose witness does not match its key */
+	if (digest_equal(&witness, &stored->witness)) /* accept only a record whose witness matches its key */
 		out->verdicts[out->count++] = verdict;
 }
 
@@ -245,9 +245,9 @@ bool resolve_case(struct result *result, struct case_result *c)
 		c->why = c->test->decided->reason == REASON_CONSTANTS
 			     ? "the case does not run, because the name, the description or the model contradicts the length of an axis"
 			     : "the case cannot run, because its workload line is invalid or names an unusable file";
-		c->in_store = c->test->decided->status == STATUS_INVALID; /* the verdict of an invalid workload line
-									   * need not be stored, because every run finds
-									   * this line again */
+		/* The verdict of an invalid workload line need not be stored, because every run finds the invalid line
+		 * again. */
+		c->in_store = c->test->decided->status == STATUS_INVALID;
 		resolve_settle(result, c, c->test->decided);
 		return false;
 	}

@@ -1,11 +1,12 @@
-/* definition_status - decides whether a case must run or a stored verdict counts, and computes the status of a
- * definition from the verdicts of its cases. These functions read the store, but they run no case and write nothing. */
+/* definition_status - decides for each case whether it must run or whether a stored verdict counts. Also computes the
+ * status of a definition from the verdicts of its cases. These functions read the store, but they run no case and write
+ * nothing. */
 #ifndef REFTEST_ENGINE_DEFINITION_STATUS_H
 #define REFTEST_ENGINE_DEFINITION_STATUS_H
 
 #include "engine/run_state.h"
 
-/* Sets the verdict of a case from the stored verdicts if one of them counts. Returns true if the case must run. */
+/* If one of the stored verdicts counts, sets the verdict of a case to it. Returns true if the case must run. */
 bool resolve_case(struct result *result, struct case_result *c);
 
 /* Returns whether a stored verdict counts for the case. The case is not changed. */

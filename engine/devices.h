@@ -8,7 +8,7 @@
 enum { DEVICES_MOST = 64, DEVICE_CLASS_SIZE = 64 };
 
 enum device_kind {
-	DEVICE_AUTO,	/* the first GPU, if there is one, else the CPU */
+	DEVICE_AUTO,	/* the first GPU if there is one, otherwise the CPU */
 	DEVICE_CPU,
 	DEVICE_ALL_GPUS, /* "cuda": all visible GPUs */
 	DEVICE_GPUS	/* "cuda:0", "cuda:0,2": the named GPUs */
@@ -43,7 +43,7 @@ enum devices_answer { DEVICES_FOUND, DEVICES_UNUSABLE, DEVICES_DIFFER };
 /* Chooses the GPUs. For DEVICE_GPUS, chooses the named GPUs; for DEVICE_AUTO, chooses the first GPU. For
  * DEVICE_ALL_GPUS, tries the `visible` GPUs (at least one). Chooses all usable GPUs that have the same class as the
  * first usable GPU. Named devices are never left out. Returns DEVICES_UNUSABLE with a message if a named device cannot
- * be used, and DEVICES_DIFFER if the classes of the named devices differ. Returns DEVICES_UNUSABLE also if no GPU can
+ * be used, and DEVICES_DIFFER if the classes of the named devices differ. Also returns DEVICES_UNUSABLE if no GPU can
  * be used. */
 enum devices_answer devices_choose(const struct device_choice *choice, int visible, struct device_probe probe,
 				   struct arena *arena, struct devices *out, struct err *err);

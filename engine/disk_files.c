@@ -66,7 +66,8 @@ static bool unchanged(void *self, const struct dataset_file *file, const struct 
 
 	if (file_seen_proves(dataset->fd, file->path, earlier, content, &seen))
 		return true;
-	/* Like read_file, this call follows links that lead out of the dataset: folders of op types may be links. */
+	/* This call follows links that lead out of the dataset, as read_file does, because folders of op types may be
+	 * links. */
 	bool read = file_read(dataset->fd, file->path, WORKLOAD_BYTES, &bytes, NULL, NULL) == FILE_OK;
 	struct digest now = digest_of(bytes.data, bytes.length);
 
@@ -173,7 +174,7 @@ static struct blob blob_at(void *self, enum blob_use use, const char *path, cons
 
 /* Returns whether size, mtime and ctime are equal. The judge reads a tensor file by its path when the case runs. If
  * another file had this path for a time, and the old file was then put back, at least the ctime differs. Inode numbers
- * are not compared, because a FUSE filesystem may change them at any time. */
+ * are not compared, because they may change at any time on a FUSE filesystem. */
 static bool same_times(const struct file_stat *then, const struct file_stat *now)
 {
 	return then->size == now->size && then->mtime_ns == now->mtime_ns && then->ctime_ns == now->ctime_ns;

@@ -9,8 +9,7 @@
  * changed. */
 struct run_files disk_files(const struct dataset *dataset);
 
-/* These functions are also used by engine/git_index_files.c, because the working tree may have the same bytes as git's
- * index.
+/* engine/git_index_files.c also uses these functions, because the working tree may have the same bytes as git's index.
  * - disk_blob implements run_files_calls.blob for files on disk.
  * - disk_holds returns whether the file `path` in the directory `dir` has `content`. It reads the file unless `earlier`
  *   proves the content, and sets `seen` to the stat and the time of the read.

@@ -6,7 +6,7 @@
 #include "engine/program.h"
 #include "engine/run_store.h"
 
-/* Returns an empty run_store (nothing is stored) if the program has no store. */
+/* Returns an empty run_store, which stores nothing, if the program has no store. */
 struct run_store disk_store(struct program *program);
 
 #endif

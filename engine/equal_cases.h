@@ -1,6 +1,6 @@
-/* equal_cases - lets equal cases of one run share one execution. Two cases are equal if they have the same subject,
- * which is the digest of everything that is verified. For example, a definition and its copy under another name have
- * equal cases. While one case runs, the cases that are equal to it wait for its verdict. */
+/* equal_cases - lets equal cases of one run share one execution of a case. Two cases are equal if they have the same
+ * subject, which is the digest of everything that is verified. For example, a definition and its copy under another
+ * name have equal cases. While one case runs, the cases that are equal to it wait for its verdict. */
 #ifndef REFTEST_ENGINE_EQUAL_CASES_H
 #define REFTEST_ENGINE_EQUAL_CASES_H
 
@@ -26,7 +26,8 @@ struct equal_cases_entry {
 enum { EQUAL_CASES_BUCKETS = 1024 };
 
 struct equal_cases {
-	struct equal_cases_entry *bucket[EQUAL_CASES_BUCKETS]; /* hash table by subject; empty if no case is running */
+	/* Hash table with the subject as the key; empty if no case is running. */
+	struct equal_cases_entry *bucket[EQUAL_CASES_BUCKETS];
 };
 
 /* Adds a case. Returns true if no case with this subject is running; the caller must then run the added case. Otherwise

@@ -6,7 +6,7 @@
 #include "engine/run_state.h"
 
 /* Returns `remembered`, the seconds that a case took when it ran last. If `remembered` is 0, returns an estimate from
- * the op family (NULL: none) and the size of the tensors. Always positive. */
+ * the op family (NULL if there is none) and from the size of the tensors. Always positive. */
 double expected_seconds(double remembered, const char *family, const struct job *job);
 
 #endif

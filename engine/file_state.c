@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* The stored records of all definition files, or of all workload files, in the order of the dataset's list. Definition
- * files have `entries`, and `seen` is NULL. Workload files have only `seen`, and `entries` is NULL, which saves memory
+ * files have `entries`, and `seen` is NULL. Workload files have only `seen`, and `entries` is NULL. This saves memory
  * if there are tens of thousands of workload files. */
 struct file_table {
 	const struct dataset_file *files;
@@ -71,8 +71,8 @@ static bool join_entry(struct file_table *table, const struct file_entry *entry,
 	return true;
 }
 
-/* Visits a record that belongs to no workload file. Must not touch the table of workload files, which another thread
- * may be filling. */
+/* Visits a record that belongs to no workload file. Must not touch the table of workload files, because another thread
+ * may be filling this table. */
 static void visit_other(const struct file_entry *entry, void *context)
 {
 	struct states *states = context;
@@ -90,8 +90,8 @@ static void visit_entry(const struct file_entry *entry, void *context)
 		visit_other(entry, states);
 }
 
-/* With this many workload files, a second thread reads their records. With fewer files, the second thread would save
- * less time than its start takes. */
+/* With at least this many workload files, a second thread reads their records. With fewer files, it takes longer to
+ * start the second thread than the thread saves. */
 enum { APART_FILES = 1000 };
 
 /* The data of the second thread, which reads the records of workload files. The two threads share no data: the first
@@ -116,7 +116,7 @@ static int compare_entries(const void *a, const void *b)
 	return strcmp(((const struct file_entry *)a)->path, ((const struct file_entry *)b)->path);
 }
 
-/* Reads all records, those below workloads/ in a second thread. */
+/* Reads all records. A second thread reads those below workloads/. */
 static int read_all_apart(struct states *states, struct err *err)
 {
 	struct apart apart = {.workloads = &states->workloads};
@@ -232,7 +232,8 @@ static const struct file_seen *record_in(const struct file_table *table, const c
 	return file == NULL ? NULL : record_of(table, file);
 }
 
-/* Returns the stored record of a definition file, workload file, truth, approval or blob, or NULL if there is none. */
+/* Returns the stored record of a file, or NULL if there is none. The file may be a definition file, a workload file, a
+ * truth, an approval or a blob. */
 static const struct file_seen *record_at_path(const struct states *states, const char *path)
 {
 	const struct file_seen *stat_check = record_in(&states->definitions, path);

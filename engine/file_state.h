@@ -16,8 +16,8 @@
 
 struct states; /* opaque */
 
-/* Reads the records of files from the store. A file without a record is read when its digest is needed. For a dataset
- * of only some definitions (dataset_some), reads only the records of their files. The result is allocated in `arena`.
+/* Reads the records of files from the store. A file without a record is read when its digest is needed. If the dataset
+ * has only some definitions (dataset_some), reads only the records of their files. The result is allocated in `arena`.
  * Returns NULL and sets `err` on error. */
 struct states *file_states_open(struct run_store records, const struct dataset *dataset, struct run_files files,
 				struct arena *arena, struct err *err);
@@ -28,8 +28,8 @@ const struct file_entry *file_state(const struct states *states, const struct da
 
 /* Gets the digest of a dataset file. Takes the digest from the file's stored record if the file is unchanged; otherwise
  * reads the file. Always reads the file if `need_bytes` is true. If the file was read, sets `out->read` to true, and
- * `bytes` to the content; otherwise sets `bytes->length` to 0. Returns -1 and sets `err` if the file does not exist, is
- * too large or cannot be read. */
+ * `bytes` to the content; otherwise sets `bytes->length` to 0. Returns -1 and sets `err` if the file does not exist, if
+ * it is too large, or if it cannot be read. */
 int file_states_check(struct states *states, const struct dataset_file *file, size_t limit, bool need_bytes,
 		     struct buf *bytes, struct stat_check *out, struct err *err);
 
@@ -45,7 +45,8 @@ struct blob file_states_blob(struct states *states, enum blob_use use, const cha
 bool file_states_unchanged(struct states *states, const struct dataset_file *file, const struct digest *content);
 bool file_states_blob_unchanged(struct states *states, const struct blob *blob);
 
-/* Adds a copy of the entry to the list that file_states_write stores, unless the store already has an equal entry. */
+/* Adds a copy of the entry to the list that file_states_write stores. Does nothing if the store already has an equal
+ * entry. */
 void file_states_note(struct states *states, const struct file_entry *entry);
 int file_states_write(struct states *states, struct err *err);
 

@@ -110,9 +110,9 @@ static int split_names(const char *text, struct arena *arena, struct truth_choic
 	return 0;
 }
 
-/* Checks that one case can use all libraries of this machine together with builtin and the dataset's own truth.
- * Otherwise, --ground-truth all could silently leave out a library, which would then seem to agree with the other
- * ground truths. */
+/* Checks that there is room for all ground truths that one case may use: all libraries of this machine, builtin, and
+ * the dataset's own truth. Otherwise, --ground-truth all could silently leave out a library, which would then seem to
+ * agree with the other ground truths. */
 static int check_room(const struct truth_choice *choice, struct err *err)
 {
 	if ((choice->name_count > 0 && !choice->automatic && !choice->all) || choice->fact_count + 2 <= GROUND_TRUTHS_MAX)
@@ -123,7 +123,7 @@ static int check_room(const struct truth_choice *choice, struct err *err)
 		       choice->fact_count + 2, GROUND_TRUTHS_MAX);
 }
 
-/* Returns the text after "solution:" in the name, "" if the name is "solution", and NULL for other names. */
+/* Returns the text after "solution:" in the name, or "" if the name is "solution". Returns NULL for other names. */
 static const char *solution_word(const char *name)
 {
 	size_t length = strlen(SOLUTION_TRUTH);
@@ -334,7 +334,8 @@ static void add_available(const struct truth_choice *choice, const struct op_ent
 }
 
 /* Appends the solutions that `word` chooses; "" chooses all. If `word` chooses no solution, appends a refused ground
- * truth that says so. With "auto", appends nothing instead, because the run still has the other ground truths. */
+ * truth with a message about this. With "auto", appends nothing instead, because the run still has the other ground
+ * truths. */
 static void add_solutions(const struct truth_choice *choice, const char *name, const char *word, const struct own_truth *own, int own_count,
 			  struct truths *out, struct truth *items)
 {

@@ -3,7 +3,7 @@
  *
  * The list of libraries that a Python interpreter has is stored in the cache. The list is queried again only if
  * installed packages or the tables of library calls may have changed. If the list is in the cache, no Python process is
- * started to query it. */
+ * started for it. */
 #ifndef REFTEST_ENGINE_GROUND_TRUTHS_H
 #define REFTEST_ENGINE_GROUND_TRUTHS_H
 
@@ -17,7 +17,7 @@
 /* A library that provides ground truths on one device class: "flashinfer", "torch". */
 struct provider_fact {
 	const char *name, *version; /* `version` is NULL if this machine cannot use the library */
-	const char *why;	    /* if `version` is NULL: why the library cannot be used */
+	const char *why;	    /* the reason why the library cannot be used, if `version` is NULL */
 	const struct provider_family {
 		/* Why the library does not support the family; NULL if it does support the family. */
 		const char *family, *why;
@@ -33,9 +33,10 @@ struct truth_choice {
 	/* "auto": on a GPU, the first available library without `on_request`; on a CPU, only builtin, which computes in
 	 * double precision and rounds once. */
 	bool automatic;
-	bool all;	/* "all": every available library, builtin, and the dataset's own truth */
-	const char **names; /* the ground truths that --ground-truth names, in this order. If `automatic` or `all` is
-			     * true, these are used in addition to the ground truths of "auto" or "all" */
+	bool all;	/* "all": every available library, and also builtin and the dataset's own truth */
+	/* The ground truths that --ground-truth names, in this order. If `automatic` or `all` is true, they are used in
+	 * addition to the ground truths of "auto" or "all". */
+	const char **names;
 	int name_count;
 	const struct provider_fact *facts; /* the libraries in order of preference; empty if --ground-truth excludes all
 					    * libraries */
@@ -60,8 +61,8 @@ int ground_truths_facts(struct program *program, const char *python, const char 
 bool ground_truths_use_solutions(const struct truth_choice *choice);
 
 /* Returns the ground truths of a definition in the order in which they are used. `op` is the family of the definition,
- * or NULL. `fi_api` is the call of the FlashInfer function that the definition names, as in
- * "flashinfer.norm.rmsnorm(x=input)", or NULL. "auto" calls this function if there is no family. `own` are the
+ * or NULL. `fi_api` is the call of the FlashInfer function that the definition names, such as
+ * "flashinfer.norm.rmsnorm(x=input)"; or NULL. "auto" calls this function if there is no family. `own` are the
  * dataset's own ground truths. The first two elements are the definition's truth and its chain
  * (engine/dataset_truth.h). "auto" uses these two only if there is no family. "all" uses them if they exist, and
  * --ground-truth can name them. The other elements are the definition's solutions (engine/solution_truth.h), which are
@@ -74,13 +75,13 @@ struct truths ground_truths_for(const struct truth_choice *choice, const struct 
 /* Returns whether the choice may use a library as a ground truth. */
 bool ground_truths_use_libraries(const struct truth_choice *choice);
 
-/* Returns a list that contains only builtin, for edge cases and float64 cases. Edge cases have inputs for which
- * implementations follow different conventions, and builtin implements the convention that reftest checks. The
- * libraries have no kernels for float64. */
+/* Returns a list that contains only builtin, for edge cases and float64 cases. Implementations follow different
+ * conventions for the inputs of edge cases, and builtin implements the convention that reftest checks. The libraries
+ * have no kernels for float64. */
 struct truths ground_truths_builtin(const struct op_entry *op, struct arena *arena);
 
-/* Returns a text that changes whenever the results of ground_truths_for may change; context_digest in engine/run_open.c
- * hashes it. */
+/* Returns a text that changes whenever the results of ground_truths_for may change. context_digest in engine/run_open.c
+ * hashes this text. */
 const char *ground_truths_context(const struct truth_choice *choice, struct arena *arena);
 
 #endif

@@ -22,7 +22,7 @@ struct job_facts job_facts_here(bool gpu)
 	return (struct job_facts){.cores = machine_cores(), .memory = memory_available(""), .gpu = gpu};
 }
 
-/* A limit on the number of jobs, and the sentence that explains it. */
+/* A limit on the number of jobs, and a sentence that explains the limit. */
 struct limit {
 	int most;
 	char why[JOB_COUNT_WHY];

@@ -7,7 +7,7 @@
 
 struct job_facts {
 	int cores;      /* number of cores that this process may use */
-	int64_t memory; /* bytes of memory that are available; 0: unknown */
+	int64_t memory; /* bytes of memory that are available; 0 if this is unknown */
 	bool gpu;       /* references run on a GPU */
 	bool kept;      /* --isolation kept: most references run in a process that already exists */
 	bool urgent;    /* an interactive user waits for single definitions */

@@ -11,7 +11,8 @@ static const struct check *rows_of(const struct verdict *v, int *at)
 	return NULL;
 }
 
-/* Returns the first case before case `end` whose check `rows` examined this axis, or NULL. `*holds` gets the result. */
+/* Returns the first case before case `end` whose check `rows` examined this axis, or NULL if there is none. `*holds`
+ * gets the result. */
 static const struct case_result *first_about(const struct result *result, const char *axis, int end, bool *holds)
 {
 	for (int i = 0; i < end; i++) {

@@ -1,18 +1,18 @@
 /* learnt_rows - checks whether the rows of a definition's later cases are as independent as the rows of its first
  * cases.
  *
- * For each case, the check `rows` finds the axes along which the rows are independent of each other. If rows depend on
- * each other in all cases, that is a property of the operation. If the rows along an axis are independent in one case
- * and not in a later one, the reference handles some sizes differently. The check then fails in the later case. If a
- * ground truth decides the later case, the case gets a finding instead. Neither the failure nor the finding is stored,
- * because the stored verdict of a case must depend on this case alone. */
+ * For each case, the check `rows` finds the axes along which the rows are independent of each other. If the rows depend
+ * on each other in every case, this is a property of the operation. If the rows along an axis are independent in one
+ * case and not in a later one, the reference handles some sizes differently. The check then fails in the later case. If
+ * a ground truth decides the later case, the case gets a finding instead. Neither the failure nor the finding is
+ * stored, because the stored verdict of a case must not depend on other cases. */
 #ifndef REFTEST_ENGINE_LEARNT_ROWS_H
 #define REFTEST_ENGINE_LEARNT_ROWS_H
 
 #include "engine/run_state.h"
 
 /* Compares the cases of the result in their order. Replaces the verdict of each case in which the check fails. The case
- * is then `failed` if its inputs are known to be valid, otherwise `skipped`. If a ground truth decided the case, its
+ * is then `failed` if its inputs are known to be valid, otherwise `skipped`. If a ground truth decided such a case, its
  * verdict gets a finding instead. */
 void learn_rows(struct result *result);
 

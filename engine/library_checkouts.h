@@ -3,11 +3,11 @@
  *
  *   {"flashinfer": {"folder": DIR for sys.path, "commit": NAME, "why": REASON or null, "preferred": bool}, …}
  *
- * A checkout is in the folder that --repos names, or in a folder that repos_config.json in the root names (`reftest
- * clone`). A checkout is preferred to an installed library only with --repos. "why" is the reason why the checkout
- * cannot be used. For example, a checkout with local changes cannot be used, because its commit does not identify its
- * code. The provider puts the commit into the version of the ground truth, so the commit is part of the witness of each
- * verdict. */
+ * A checkout is in the folder that --repos names, or in a folder that is listed in repos_config.json in the root
+ * (`reftest clone`). A checkout is preferred to an installed library only with --repos. "why" is the reason why the
+ * checkout cannot be used. For example, a checkout with local changes cannot be used, because its commit does not
+ * identify its code. The provider puts the commit into the version of the ground truth, so the commit is part of the
+ * witness of each verdict. */
 #ifndef REFTEST_ENGINE_LIBRARY_CHECKOUTS_H
 #define REFTEST_ENGINE_LIBRARY_CHECKOUTS_H
 
@@ -15,9 +15,9 @@
 #include "base/err.h"
 #include "engine/program.h"
 
-/* Sets REFTEST_CHECKOUTS, or removes this environment variable if there are no checkouts. Starts git only if there are
- * checkouts. Returns 0. Returns -1 and sets `err` if repos_config.json is damaged, or if the folder of --repos has no
- * checkout. */
+/* Sets the environment variable REFTEST_CHECKOUTS, or removes it if there are no checkouts. Starts git only if there
+ * are checkouts. Returns 0. Returns -1 and sets `err` if repos_config.json is damaged, or if the folder of --repos has
+ * no checkout. */
 int library_checkouts_announce(const struct program *program, struct arena *arena, struct err *err);
 
 /* Returns the folder of the checkout of this repository ("sglang"), or NULL if there is none. The root of the program

@@ -65,8 +65,8 @@ static void add_or_replace(struct collector *all, int first, bool each, const st
 	add(all, drift);
 }
 
-/* Compares the newest margin of a kind, which is points[at], with the older margins of this kind. Returns false if
- * there are no older margins. */
+/* Compares points[at], the newest margin of a kind, with the older margins of this kind. Returns false if there are no
+ * older margins. */
 static bool compare(const struct margin_point *points, int at, struct margin_drift *out)
 {
 	bool any = false;

@@ -1,13 +1,13 @@
-/* margin_drift - shows how the margins of a case changed with the version of torch, CUDA, the GPU driver or a ground
- * truth (engine/margin_history.h). Two verdicts are compared only if they have the same subject, device class and
- * ground truth. The reference, the inputs and the bounds are then the same. */
+/* margin_drift - shows how the margins of a case changed when the version of torch, CUDA, the GPU driver or a ground
+ * truth changed (engine/margin_history.h). Two verdicts are compared only if they have the same subject, device class
+ * and ground truth. The reference, the inputs and the bounds are then the same. */
 #ifndef REFTEST_ENGINE_MARGIN_DRIFT_H
 #define REFTEST_ENGINE_MARGIN_DRIFT_H
 
 #include "engine/margin_history.h"
 
-/* A margin has moved if it changed by more than the factor DRIFT_FACTOR. Margins below DRIFT_LEAST count as
- * DRIFT_LEAST, because rounding alone may change such margins by any factor. */
+/* A margin has moved if it changed by more than the factor DRIFT_FACTOR. A margin below DRIFT_LEAST counts as
+ * DRIFT_LEAST, because rounding alone may change so small a margin by any factor. */
 #define DRIFT_FACTOR 2.0
 #define DRIFT_LEAST  0x1p-10
 
@@ -30,7 +30,8 @@ struct margin_drifts {
 };
 
 /* Returns, for each definition, device class and ground truth, the case whose margin moved most. If `each` is true,
- * returns all cases. The run is finished and has details (run_options.details); the result is in `arena`. */
+ * returns all cases. The run must be finished and must have details (run_options.details). The result is allocated in
+ * `arena`. */
 struct margin_drifts margin_drifts_of(const struct run *run, bool each, struct arena *arena);
 
 #endif

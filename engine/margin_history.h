@@ -1,7 +1,7 @@
 /* margin_history - reads the margins of a case from the store. Every verdict on the case's subject has a margin. This
  * includes verdicts with other versions of torch, CUDA, the GPU driver or the ground truths, and verdicts from other
- * devices. A margin is the largest error of a case in units of the error's bound: a margin of 1 is an error at the
- * bound. */
+ * devices. A margin is the largest error of a case in units of the error's bound. A margin of 1 is thus an error that
+ * is equal to its bound. */
 #ifndef REFTEST_ENGINE_MARGIN_HISTORY_H
 #define REFTEST_ENGINE_MARGIN_HISTORY_H
 
@@ -9,7 +9,7 @@
 
 struct margin_point {
 	int64_t time;	/* time of the verdict in Unix seconds */
-	double margin;	/* not NaN; infinite if a value is NaN or infinite */
+	double margin;	/* never NaN; infinite if a value is NaN or infinite */
 	enum status status;
 	/* the versions with which the case was verified; "" if unknown */
 	const char *torch, *cuda, *driver, *ground_truth, *version, *device_class;
@@ -19,7 +19,7 @@ struct margin_point {
  * parses the verdict into `arena`. */
 const struct verdict *margin_verdict(const struct case_result *c, struct arena *arena);
 
-/* Sets `out` to the margins of a case, oldest first, in `arena`, and returns their number. */
+/* Sets `out` to the margins of a case, oldest first, allocated in `arena`. Returns the number of margins. */
 int margin_history(const struct result *result, const struct case_result *c, struct arena *arena,
 		   const struct margin_point **out);
 

@@ -9,8 +9,8 @@
 #include "dataset/dataset.h"
 #include "dataset/linked_dataset.h"
 
-/* Returns whether a name is a path that exists. In a dataset, a plain word is the name of a definition, even if the
- * working directory contains a file with this name. */
+/* Returns whether a name is a path that exists. In a dataset, a plain word is the name of a definition, even if a file
+ * with this name is in the working directory. */
 static bool is_path(const char *name, bool in_dataset)
 {
 	struct stat st;

@@ -13,7 +13,7 @@
 #include "engine/secrets.h"
 #include "kernels/core/kernels_library.h"
 
-/* The exit statuses. Scripts rely on these values (docs/json.md). */
+/* The exit statuses. Scripts rely on these numbers (docs/json.md). */
 enum {
 	EXIT_VERIFIED = 0,
 	EXIT_FAILED = 1,
@@ -32,7 +32,7 @@ struct program {
 	char root[4096];        /* "" until program_root */
 	struct settings *settings; /* the dataset's own defaults (engine/settings.h); NULL before program_settings */
 	struct kernels kernels; /* opened by program_kernels */
-	struct store *store;    /* NULL before program_store, and after it if the cache could not be opened */
+	struct store *store;    /* NULL before program_store; also NULL after it if the cache could not be opened */
 	struct secrets secrets; /* the secrets that main took out of the environment */
 	char *torch_key, *torch_fact; /* without a cache: what accepted_machines.c remembers about torch; NULL: nothing */
 	int signals;            /* a signalfd for SIGINT, SIGTERM and SIGHUP; -1 before program_signals */
@@ -43,13 +43,13 @@ struct program {
 /* Each of the following functions opens a resource unless it is already open. These functions return 0, or -1 and set
  * `err`. */
 int program_root(struct program *program, struct err *err);
-/* Reads the settings of the root, which must be known, and prints their note on stderr. */
+/* Reads the settings of the root, which must be known. Prints the note about the settings on stderr. */
 int program_settings(struct program *program, struct err *err);
 /* Sets program->root to an absolute path, for commands that must not depend on the working directory. */
 int program_root_by_path(struct program *program, struct err *err);
 /* Opens the kernels libraries. If the cache is open, the cache remembers the digests of the libraries. */
 int program_kernels(struct program *program, struct err *err);
-/* Makes the sealed copy of the CUDA kernels library, which judges on a GPU load. This function reports no error: a
+/* Makes the sealed copy of the CUDA kernels library, which judges on a GPU load. This function reports no error. A
  * judge that cannot load the library reports the error. */
 void program_cuda_kernels(struct program *program);
 /* Blocks SIGINT, SIGTERM and SIGHUP. After this call, read these signals from program->signals. */

@@ -68,7 +68,7 @@ static double spent(const struct run *run, double now)
 	return seconds;
 }
 
-/* A case without a remembered time is assumed to take as long as the finished cases of this run took on average. */
+/* If a case has no remembered time, it is assumed to take as long as the finished cases of this run took on average. */
 double remembered_seconds_left(const struct run *run, int lanes, double now)
 {
 	struct left left = {0};

@@ -1,5 +1,5 @@
 /* remembered_seconds - reads from the store how long a case took when it last ran, even if its definition has changed
- * since then. A run uses these times to estimate how long it still takes. */
+ * since then. A run uses these times to estimate how long it will still take. */
 #ifndef REFTEST_ENGINE_REMEMBERED_SECONDS_H
 #define REFTEST_ENGINE_REMEMBERED_SECONDS_H
 

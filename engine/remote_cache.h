@@ -1,15 +1,15 @@
 /* remote_cache - shares verdicts with other machines through the remote cache whose URL is in $REFTEST_REMOTE
  * (remote/url.h).
  *
- * If the local store has no verdict that counts for a case, the run queries the remote cache. One query covers the
- * cases of many definitions. The run passes new verdicts to a helper process, which writes them to the remote while
+ * The run queries the remote cache if the local store has no verdict that counts for a case. One query covers the cases
+ * of many definitions. The run passes new verdicts to a helper process, which writes them to the remote while
  * references run.
  *
  * Data from the remote is untrusted. A record is used only if all of these conditions hold:
  * - its checksum is valid;
- * - it has the requested subject and belongs under the queried key;
+ * - it has the subject that was requested, and belongs under the key that was queried;
  * - its fields are consistent;
- * - it has a valid signature, if $REFTEST_CACHE_KEY requires signatures.
+ * - it has a valid signature, if a key for signatures is set ($REFTEST_CACHE_KEY).
  *
  * If a record passes these checks, engine/rerun_reason.h decides whether its verdict counts, as it does for a local
  * verdict. If the remote fails, reftest prints one message on standard error. Verdicts and exit status do not
@@ -24,8 +24,8 @@ struct remote_cache; /* opaque */
 /* Opens the remote cache without starting its helper process. Returns NULL if $REFTEST_REMOTE is not set. Also returns
  * NULL, and prints the reason, if the remote cannot be used. */
 struct remote_cache *remote_cache_open(const struct program *program);
-/* Waits until the helper has written the new verdicts, but no longer than the remote's timeout. Does not wait if the
- * run was interrupted. `remote` may be NULL. */
+/* Waits until the helper has written the new verdicts, but not longer than the timeout of the remote. Does not wait if
+ * the run was interrupted. `remote` may be NULL. */
 void remote_cache_close(struct remote_cache *remote, bool interrupted);
 
 /* Returns whether a stored verdict counts for a case. */
@@ -35,8 +35,8 @@ typedef bool case_known(struct result *result, const struct case_result *c);
  * cases, and the result waits until remote_cache_next returns it. */
 bool remote_cache_defers(struct result *result, case_known *known);
 
-/* Returns the next result whose query was answered, or NULL if there is none. Queries for several results are sent
- * together. If `all` is true, the queries are sent even if only one result waits. */
+/* Returns the next result whose query was answered, or NULL if no query was answered. Queries for several results are
+ * sent together. If `all` is true, the queries are sent even if only one result waits. */
 struct result *remote_cache_next(struct run *run, bool all);
 
 /* Iterates over the verdicts that the remote sent for a subject. Pass NULL as `after` to get the first verdict. Returns

@@ -110,7 +110,7 @@ static void add_own(struct remote_keys *to, const struct digest *subject, const 
 	}
 }
 
-/* Adds the key for a kind of device ("sm_90", "gpu") and this version of builtin. If `builtin->name` is NULL, the key
+/* Adds the key for this version of builtin and a kind of device ("sm_90", "gpu"). If `builtin->name` is NULL, the key
  * applies to verdicts by any library. */
 static void add_by(struct remote_keys *to, const struct digest *subject, const struct truth *builtin, const char *kind)
 {

@@ -1,7 +1,7 @@
 /* remote_keys - computes the keys under which a verdict is stored in a shared cache.
  *
  * The subject is the digest of what was verified. The witness is the digest of everything that verified the case:
- * ground truths, device class, torch. A machine that searches the cache knows the subject, but may not know the
+ * ground truths, device class, torch. A machine that searches the cache knows the subject, but may not know the whole
  * witness. A verdict is therefore stored under several keys:
  *
  *   - its exact subject and witness, for machines that have torch;
@@ -14,7 +14,7 @@
  *
  * Some verdicts from a GPU also count on machines without a GPU. Such a verdict has two more keys: one contains its
  * device class ("sm_90"), the other the word "gpu". If the ground truth builtin contributed to the verdict, both keys
- * contain the version of builtin. Otherwise both contain the word "library", because machines without a GPU accept
+ * contain the version of builtin. Otherwise both keys contain the word "library", because machines without a GPU accept
  * verdicts by any version of any library.
  *
  * A new verdict replaces an older verdict with the same key. */

@@ -1,9 +1,9 @@
 /* rerun_reason - decides whether a stored verdict counts in this run. If one counts, its case need not run.
  *
  * A stored verdict that does not count has a "lack". The lack is the first condition that the verdict does not meet
- * (enum lack). If no verdict counts, the reported reason is what the closest verdict lacks. If several verdicts count,
- * verdicts from a GPU are preferred to verdicts from a CPU, and newer verdicts are preferred to older ones. Failed
- * verdicts count in the same way as passed verdicts. */
+ * (enum lack). If no verdict counts, the run reports what the closest verdict lacks. If several verdicts count, a
+ * verdict from a GPU is preferred to a verdict from a CPU. Among these, the newer verdict is preferred. Failed verdicts
+ * count in the same way as passed verdicts. */
 #include "engine/rerun_reason.h"
 
 #include <string.h>
@@ -60,8 +60,8 @@ static bool could_not_tell(const struct verdict *v)
 	       (v->reason == REASON_NO_GROUND_TRUTH || v->tried[v->tried_count - 1].coarse);
 }
 
-/* Compares the list of the verdict's ground truths with the list that a run would use now, in order. Sets `*at` (if
- * `at` is not NULL) to the index of the first difference. */
+/* Compares the list of the verdict's ground truths with the list that a run would use now, in order. If `at` is not
+ * NULL, sets `*at` to the index of the first difference. */
 static enum lack lack_of_truths(const struct truths *truths, bool own_class, const struct verdict *v, int *at)
 {
 	struct tried_truth only = only_tried(v);
@@ -127,7 +127,7 @@ static const char *version_text(const char *version, struct arena *arena)
 	return digest ? arena_copy(arena, version, 8) : text(version);
 }
 
-/* Returns the names of the ground truths as text: "builtin", "all of flashinfer and builtin". */
+/* Returns the names of the ground truths as text, such as "builtin" or "all of flashinfer and builtin". */
 static const char *ground_truths_text(const struct truths *truths, struct arena *arena)
 {
 	const char *text = truths->count == 0 ? "none" : truths->items[0].name;
@@ -267,8 +267,8 @@ static const char *why_cached(const struct policy *policy, const struct verdict 
 }
 
 /* Returns the index of the verdict that counts, or -1 if none counts. If several count, verdicts from a GPU are
- * preferred to verdicts from a CPU, and newer verdicts to older ones. Sets `*nearest` to the index of the verdict that
- * meets the most conditions, and `*lack` to the first condition that it does not meet. */
+ * preferred to verdicts from a CPU, and then newer verdicts to older ones. Sets `*nearest` to the index of the verdict
+ * that meets the most conditions, and `*lack` to the first condition that it does not meet. */
 static int choose(const struct policy *policy, const struct truths *truths,
                   const struct verdict *const *stored, int count, int *nearest, enum lack *lack)
 {

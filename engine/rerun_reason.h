@@ -1,8 +1,8 @@
-/* rerun_reason - decides whether a stored verdict counts for a case or whether the case must run, and gives the reason.
- * These functions read no files, use no clock and start no process.
+/* rerun_reason - decides for a case whether a stored verdict counts or whether the case must run. Also gives the
+ * reason. These functions read no files, use no clock and start no process.
  *
- * A verdict "counts" if this run may report it instead of running the case. If you add a reason for running a case
- * again, add a value to enum lack, its name to cli/cache.c, and its counter to cache/hit_counts.h. */
+ * A verdict "counts" if the run may report it and need not run the case. If you add a reason for running a case again,
+ * add a value to enum lack, its name to cli/cache.c, and its counter to cache/hit_counts.h. */
 #ifndef REFTEST_ENGINE_RERUN_REASON_H
 #define REFTEST_ENGINE_RERUN_REASON_H
 
@@ -39,7 +39,7 @@ enum lack {
 	LACK_TRUTH,
 	LACK_VERSION,
 	LACK_TORCH,
-	LACK_NONE, /* the verdict meets every condition, but does not count if --force is given */
+	LACK_NONE, /* the verdict meets every condition; with --force, it still does not count */
 	/* Checked last, because the conditions are checked in numeric order, and counters on disk already use the other
 	 * numbers. */
 	LACK_CONTAINMENT,

@@ -19,8 +19,8 @@
 #include "engine/storable_verdicts.h"
 #include "workers/sandbox/containment.h"
 
-/* While more than PENDING_CASES cases wait for the pool, run_to_end starts no further definition. The limit bounds
- * memory and is large enough to keep every lane (a judge and its runner) busy. */
+/* While more than PENDING_CASES cases wait for the pool, run_to_end does not start another definition. The limit keeps
+ * memory bounded, but is large enough to keep every lane (a judge and its runner) busy. */
 enum { PENDING_CASES = 512 };
 
 static double seconds_now(void)
@@ -70,8 +70,8 @@ static void emit_result(struct result *result)
 
 static void plan_result(struct result *result);
 
-/* Begins the next attempt: with the next family if the reference disagrees with the current family, or with generic
- * inputs if `init` failed. */
+/* Begins the next attempt. If the reference disagrees with the current family, this attempt is with the next family. If
+ * `init` failed, it is with generic inputs. */
 static void plan_next_attempt(struct result *result)
 {
 	for (int i = 0; i < result->planned; i++)
@@ -293,8 +293,8 @@ static void run_promoted(const struct waiter *next)
 		run_give_up(result->run, err.text);
 }
 
-/* Call this for a case that waited for an equal case whose verdict cannot be shared. If another equal case runs, the
- * case then waits for that one; otherwise it is submitted itself. */
+/* Call this for a case that waited for an equal case, if the verdict of the equal case cannot be shared. If another
+ * equal case runs, the case then waits for that one; otherwise it is submitted itself. */
 static void wait_again(const struct waiter *who, const struct digest *execution)
 {
 	struct run *run = who->result->run;
@@ -344,7 +344,8 @@ static void tick(struct run *run)
 	run->on_tick(run);
 }
 
-/* Waits at most `timeout_ms` (-1: without a limit) for results of the pool or a signal. Shows the progress. */
+/* Waits for results of the pool or a signal, for at most `timeout_ms` milliseconds (-1: without a limit). Shows the
+ * progress. */
 static bool was_interrupted(struct run *run, int timeout_ms)
 {
 	bool has_runner = run->runner.calls != NULL;
@@ -358,7 +359,7 @@ static bool was_interrupted(struct run *run, int timeout_ms)
 	return run->interrupted;
 }
 
-/* Waits until the pool has results or a signal arrives, and processes the results that are ready. */
+/* Waits until the pool has results or a signal arrives. Then processes the results. */
 static void pump(struct run *run)
 {
 	struct err err = {""};
@@ -389,8 +390,8 @@ static void commit_finished_cases(struct run *run)
 	}
 }
 
-/* Returns the number of cases to plan now. If only the shapes suggest the family, returns 1 at first, because the first
- * case usually shows whether the reference computes something else. Otherwise returns the number of all cases. */
+/* Returns the number of cases to plan now. If only the shapes suggest the family, returns 1 at first. The first case
+ * usually shows whether the reference computes something else. Otherwise returns the number of all cases. */
 static int count_to_plan(const struct result *result)
 {
 	bool one = result->planned == 0 && result->case_count > 0 && result->made->op != NULL &&
@@ -463,7 +464,7 @@ static void drop_other_shard(struct result *result)
 	arena_free(&result->arena);
 }
 
-/* `candidate` is the number of the solution that is verified instead of the reference; 0: the reference is verified. */
+/* `candidate` is the number of the solution that is verified instead of the reference; 0 stands for the reference. */
 static void visit_one(struct run *run, const struct dataset_file *file, int candidate)
 {
 	struct result_bytes *bytes = &run->bytes;
@@ -564,9 +565,9 @@ static void count_run(const struct run *run)
 		run->records.calls->count(run->records.self, &stats);
 }
 
-/* Verdicts are stored under the torch version that the zygote (the process from which runners are forked) reports. If
- * it differs from the version that the run expected, the run has accepted stored verdicts of a torch version that is
- * not installed. The run then stores no summaries. */
+/* A verdict is stored with the torch version that the zygote reports (the process from which runners are forked). If it
+ * differs from the version that the run expected, the run has accepted stored verdicts of a torch version that is not
+ * installed. The run then stores no summaries. */
 static bool has_other_torch(const struct run *run)
 {
 	const char *expected = run->machine.policy.torch;

@@ -1,11 +1,11 @@
-/* run - verifies the selected definitions: looks up stored verdicts, runs the cases that have no stored verdict, and
- * stores new verdicts.
+/* run - verifies the selected definitions. It looks up stored verdicts, runs the cases that have none, and stores new
+ * verdicts.
  *
  * `verify`, `status` and `explain` use the same code, but `status` and `explain` run no case. Results are in the order
  * of the definitions' paths. If the files of a definition are unchanged, and so are the device, the versions and the
  * options, the definition's stored summary is its result. Otherwise the definition is parsed, and a stored verdict is
  * looked up for each case. A case runs if no stored verdict counts for it (engine/rerun_reason.h). If a file of a
- * definition changes while its cases run, the new verdicts are not stored.
+ * definition changes while its cases run, their verdicts are not stored.
  *
  * run.c contains the loop over the definitions. run_to_end is the loop of `verify`; `watch` calls the same steps
  * (run_begin, run_visit, run_end) from its own loop. engine/definition_files.h processes the files of a definition,
@@ -22,9 +22,9 @@
  * EXIT_INTERNAL for any other error. */
 int run_open(struct run *run, struct program *program, const struct run_options *options, struct err *err);
 
-/* Selects definitions by name ("rmsnorm_h4096", "rmsnorm/rmsnorm_h4096", a path to the file, a pattern with * or ?) and
- * by op_type. Without names and op_types, selects all definitions. If a name matches no definition, returns -1 and sets
- * `err`, which suggests the most similar name. */
+/* Selects definitions by name and by op_type. A name is "rmsnorm_h4096", "rmsnorm/rmsnorm_h4096", a path to the file,
+ * or a pattern with * or ?. Without names and op_types, selects all definitions. If a name matches no definition,
+ * returns -1 and sets `err` to a message that suggests the most similar name. */
 int run_select(struct run *run, const char *const *names, int name_count, const char *const *op_types,
 	       int op_type_count, struct err *err);
 
@@ -38,7 +38,7 @@ void run_close(struct run *run);
 
 /* ---- the steps of a run, for a caller with its own event loop and its own pool (`watch`) ---------------------- */
 
-/* Opens a run over the definitions at `paths` without scanning the rest of the dataset (dataset_some). If `paths` is
+/* Opens a run over the definitions at `paths`, and does not scan the rest of the dataset (dataset_some). If `paths` is
  * NULL, opens a run over all definitions. The root, the kernels library and the store of `program` must be open.
  * `machine` and `options` must outlive the run. */
 int run_open_some(struct run *run, struct program *program, const struct run_options *options,
@@ -73,8 +73,8 @@ void run_take_answers(struct runner runner);
 void run_give_up(struct run *run, const char *why);
 
 /* Call this when a file of the definition at `path` has changed. Cancels the cases that verify the old content. These
- * cases get no result. If an equal case of another definition waits for a cancelled case, that other case runs. Returns
- * true if the result of the definition was not final yet. */
+ * cases get no result. If an equal case of another definition waits for a cancelled case, the waiting case runs.
+ * Returns true if the result of the definition was not final yet. */
 bool run_drop(struct run *run, const char *path);
 
 #endif

@@ -11,7 +11,7 @@
  * keep pointers into `settings`, which may be NULL. */
 void run_defaults(const struct settings *settings, struct run_options *options);
 
-/* Reads the value of --sizes. If `list` is NULL, the option was not given, and the sizes come from the settings of the
+/* Reads the value of --sizes. If `list` is NULL, the option was not given. The sizes then come from the settings of the
  * dataset. Returns -1 and sets `err` on error. */
 int run_sizes_read(const char *list, struct case_options *cases, struct err *err);
 

@@ -25,20 +25,20 @@ struct stat_check {
 /* The first argument of every call is run_files.self. `earlier` is the record that an earlier run stored for the file,
  * or NULL. */
 struct run_files_calls {
-	/* True if a file's content is identified by its git object name instead of its stat. */
+	/* True if a file's content is identified by its git object name, and not by its stat. */
 	bool by_object;
-	/* Returns whether the file still has the content that is recorded in `earlier`. Does not read the file. */
+	/* Returns whether the file still has the content that `earlier` records. Does not read the file. */
 	bool (*holds)(void *self, const struct dataset_file *file, const struct file_seen *earlier);
 	/* Reads a file of at most `limit` bytes. Sets `out->seen` except `out->seen.content`. On error, returns -1 and
 	 * sets `err`. Also sets `out->absent` or `out->remote` if that is the cause. */
 	int (*read)(void *self, const struct dataset_file *file, size_t limit, struct buf *bytes, struct stat_check *out,
 		    struct err *err);
-	/* Returns whether the file has `content`. Reads the file unless `earlier` proves its content. */
+	/* Returns whether the file has `content`. Reads the file, unless `earlier` proves that it has this content. */
 	bool (*unchanged)(void *self, const struct dataset_file *file, const struct file_seen *earlier,
 			  const struct digest *content);
 	/* Gets the blob at `path` below the root. Errors are stored in the returned blob. If `to_run` is true, makes
 	 * sure that the blob exists as a file, because a case that runs may have to read this file. If this function
-	 * reads the blob, it sets `seen` and `*read`. */
+	 * reads the blob, it sets `seen` and sets `*read` to true. */
 	struct blob (*blob)(void *self, enum blob_use use, const char *path, const struct file_seen *earlier, bool to_run,
 			    struct arena *arena, struct file_seen *seen, bool *read);
 	/* Returns whether the blob still has the hashed content, and had it at every moment since it was hashed. */

@@ -5,14 +5,15 @@
 
 #include "engine/run_state.h"
 
-/* The number of references that run in parallel: --jobs, or a default for the machine (engine/job_count.h). */
+/* Returns the number of references that run in parallel: the value of --jobs, or a default for the machine
+ * (engine/job_count.h). */
 int run_lanes(const struct run_options *options, const struct machine_policy *machine);
 
 /* Creates a pool of worker processes with these options. Returns NULL and sets `err` on error. */
 struct pool *run_open_pool(struct program *program, const struct run_options *options,
 			   const struct machine_policy *machine, struct err *err);
 
-/* Opens the run's own runner, unless it has one. Returns -1 and sets `err` on error. */
+/* Opens the run's own runner, unless the run already has a runner. Returns -1 and sets `err` on error. */
 int run_need_runner(struct run *run, struct err *err);
 
 /* Closes the run's own runner. A runner that was lent stays open. */

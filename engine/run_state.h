@@ -1,7 +1,7 @@
 /* run_state - defines the structs of a run: its options, its results, and the state that several modules of engine/
  * share. engine/run.h declares the functions of a run.
  *
- * Commands fill struct run_options from their command line. If you add an option that changes results, add it to
+ * Commands fill in struct run_options from their command line. If you add an option that changes results, add it to
  * context_digest in engine/run_open.c. */
 #ifndef REFTEST_ENGINE_RUN_STATE_H
 #define REFTEST_ENGINE_RUN_STATE_H
@@ -40,8 +40,8 @@ struct run_options {
 	/* The value of --ground-truth; NULL: the setting of the dataset if there is one, otherwise "auto". */
 	const char *ground_truth;
 	int jobs;           /* --jobs; 0: a default for the machine (engine/job_count.h) */
-	bool interactive;   /* the run is a part of `watch`: it leaves cores free for the editor and for single
-			     * definitions */
+	/* The run is a part of `watch`, so it leaves cores free for the editor and for single definitions. */
+	bool interactive;
 	const char *required; /* --require-containment: what references must not reach; NULL: no requirement */
 	int spares;         /* the value of pool_options.spares; 0: a default for the device */
 	double timeout_s;
@@ -53,22 +53,24 @@ struct run_options {
 	/* The value of --accept; NULL: the setting of the dataset if there is one, otherwise nothing. */
 	const char *accept;
 	unsigned from_settings; /* set by run_defaults: bit 1 << enum setting_id for each setting that took effect */
-	unsigned accept_bits; /* set by run_defaults: bit 1 << kind is set if checked definitions of this kind do not
-			       * change the exit status */
+	/* Set by run_defaults: bit 1 << kind is set if a checked definition of this kind does not change the exit
+	 * status. */
+	unsigned accept_bits;
 	bool ignore_approvals; /* do not compare with approved references */
 	bool share;         /* use $REFTEST_REMOTE if it is set */
 	bool from_index;    /* --staged: read files from git's index (engine/staged_dataset.h); no watcher is queried */
-	bool needs_device;  /* if --device names a device that cannot be used, run_open fails with EXIT_UNVERIFIED */
-	bool details;	    /* keep the list of cases in every result; if false, a passed result may have only counts */
+	bool needs_device;  /* run_open fails with EXIT_UNVERIFIED if --device names a device that cannot be used */
+	/* Keep the list of cases in every result; if false, a result that passed may have only counts. */
+	bool details;
 	bool forget;	    /* in a dry run: the cases of a result without a verdict may be freed after on_result */
 	bool thorough;      /* look up every case instead of using stored summaries */
 	/* Create a result for every definition; if false, a definition whose stored summary is "passed" is only
 	 * counted. */
 	bool each;
-	/* The functions that query a running watcher; NULL: do not query. A run that queries a watcher need not check
-	 * every file. If `ask_verified` is set, the watcher lists the verified definitions. If `ask_rows` is also set,
-	 * the list has the number of cases of each verified definition. If `ask_names` is set, the watcher looks up the
-	 * paths of the definitions with these names. */
+	/* The functions that query a running watcher; NULL if no watcher is to be queried. A run that queries a watcher
+	 * need not check every file. If `ask_verified` is set, the watcher lists the verified definitions. If
+	 * `ask_rows` is also set, the list also has the number of cases of each of these definitions. If `ask_names` is
+	 * set, the watcher looks up the paths of the definitions with these names. */
 	const struct up_to_date_calls *watcher;
 	bool ask_verified, ask_rows;
 	const char *const *ask_names;
@@ -91,17 +93,17 @@ struct case_result {
 	bool shared;                   /* the verdict comes from an equal case of this run */
 	bool fetched;                  /* the verdict was found in the remote cache and not in the local store */
 	bool in_store;                 /* the verdict is in the store */
-	bool executes;                 /* the case was submitted to the runner, and does not wait for an equal case */
+	bool executes;                 /* the case was submitted to the runner and does not wait for an equal case */
 	/* The seconds that the case took when it ran last (remembered_seconds); 0 if this is unknown, if the run is
 	 * urgent, or if `executes` is false. */
 	double remembered;
-	const char *why;               /* why the case ran, or why a stored verdict counts */
+	const char *why;               /* the reason why the case ran, or why a stored verdict counts */
 	/* The text that the reference printed, if the case failed; NULL if it printed nothing. */
 	const char *printed;
 	struct digest witness;         /* digest of the ground truths, device class and versions that produced the
 					* verdict (cache/fingerprint.h) */
-	const struct stored_verdict *stored; /* if `verdict` is parsed only in part, the stored text of the verdict;
-					      * else NULL */
+	/* If only a part of the verdict was parsed, the stored text of the verdict; otherwise NULL. */
+	const struct stored_verdict *stored;
 };
 
 /* The contents of a definition's files while the definition is planned. The buffers are reused for the next
@@ -132,8 +134,9 @@ struct result {
 	struct workload_file lines; /* the lines of the workload file */
 	struct summary counts; /* always set */
 	bool from_summary;
-	bool from_lru;	      /* the result comes from a summary in the watcher's memory (engine/summary_lru.h), so the
-			       * `latest` records in the store are for other file contents */
+	/* The result comes from a summary in the watcher's memory (engine/summary_lru.h); the `latest` records in the
+	 * store are then for other file contents. */
+	bool from_lru;
 	bool changed;         /* a file changed while the cases ran, so no verdict was stored */
 	/* `changed` is true, but the file has its old content again, so no watch event will follow. */
 	bool put_back;
@@ -158,7 +161,7 @@ struct result {
 	 * second its chain; its solutions follow. Set if `definition` is set. */
 	const struct own_truth *own_truths;
 	int own_truth_count;
-	int candidate; /* the number of the solution that is verified, from 1; 0: the reference is verified */
+	int candidate; /* the number of the solution that is verified, from 1; 0 if the reference is verified */
 	const struct blob *blobs;
 	int blob_count;
 	struct digest inputs; /* digest of the contents of the definition, the workload file, the truth, the approval and
@@ -184,7 +187,7 @@ enum {
 struct run {
 	struct program *program;
 	const struct run_options *options;
-	struct run_options filled; /* `options` points to this member if run_open filled in defaults */
+	struct run_options filled; /* if run_open filled in defaults, `options` points to this member */
 	struct dataset dataset;
 	struct machine_policy machine;
 	struct digest context;
@@ -201,7 +204,7 @@ struct run {
 	bool lent;
 	const struct dataset_file **selected;
 	int selected_count;
-	struct result **results; /* in the order of `selected`, without the definitions that are only counted */
+	struct result **results; /* in the order of `selected`; definitions that are only counted have no result */
 	int count;
 	const char **problems; /* messages about unreadable folders that may contain selected definitions */
 	int problem_count;
@@ -217,17 +220,17 @@ struct run {
 						       * path; NULL without ask_rows */
 	uint64_t up_to_date_elements;
 	int64_t cases_run, cases_cached;
-	int64_t cases_shared; /* how many cases of cases_cached have the verdict of an equal case of this run */
+	int64_t cases_shared; /* how many of the cases in cases_cached have the verdict of an equal case of this run */
 	/* For each reason why a stored verdict does not count: the number of cases with this reason. */
 	int64_t misses[LACK_COUNT];
-	int64_t cases_planned; /* the number of cases that had to run (with --dry-run: would have to run) */
+	int64_t cases_planned; /* the number of cases that had to run or, with --dry-run, would have to run */
 	int64_t cases_wrong;   /* the number of cases that ran and failed or raised an error */
 	double seconds_of_cases; /* the sum of the seconds of the cases that ran */
 	const char *containment; /* what the references of this run could reach, in the form of verdict.containment;
 				  * NULL: no reference ran */
 	/* `containment` as sentences; "" if the references could reach nothing else; NULL: no reference ran. */
 	const char *gaps;
-	const char *not_stored;  /* NULL, or why verdicts could not be stored */
+	const char *not_stored;  /* the reason why verdicts could not be stored; NULL if there is none */
 	bool interrupted;
 	bool stopped; /* fail_fast ended the run */
 	double started, seconds;
@@ -235,16 +238,17 @@ struct run {
 	struct arena arena;
 	/* Called when a result becomes final. May be NULL. */
 	void (*on_result)(struct run *run, struct result *result);
-	/* Called for each definition that is only counted because run_options.each is false. The result is freed after
-	 * the call. May be NULL. */
+	/* Called for each definition that is only counted, which happens if run_options.each is false. The result is
+	 * freed after the call. May be NULL. */
 	void (*on_counted)(struct run *run, const struct result *result);
-	/* Called by run_to_end at most every TICK_MS while the run lasts, to show its progress. May be NULL. */
+	/* run_to_end calls this while the run lasts, at most every TICK_MS milliseconds, to show the progress. May be
+	 * NULL. */
 	void (*on_tick)(struct run *run);
 	double ticked; /* when on_tick was called last: seconds of the monotonic clock */
 	/* Called by run_to_end when every selected definition is planned. Some results may be final already. May be
 	 * NULL. */
 	void (*on_planned)(struct run *run);
-	/* Called for each blob (tensor file) that a workload names, before the blob is checked. May be NULL. */
+	/* Called for each blob (tensor file) in a workload, before the blob is checked. May be NULL. */
 	void (*on_blob)(struct run *run, const char *blob);
 };
 

@@ -1,5 +1,5 @@
-/* save_verdicts - writes verdicts to the store, in one transaction per definition. Some writes are deferred, and are
- * written in one transaction at the end of the run (struct later). */
+/* save_verdicts - writes verdicts to the store, in one transaction per definition. Some writes are deferred to the end
+ * of the run, and are then done in one transaction (struct later). */
 #ifndef REFTEST_ENGINE_SAVE_VERDICTS_H
 #define REFTEST_ENGINE_SAVE_VERDICTS_H
 

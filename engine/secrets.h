@@ -4,7 +4,7 @@
  * CAP_SYS_PTRACE (root) can read the /proc/PID/environ of every process. This file shows the memory into which the
  * kernel copied the environment when the program started. Therefore, before main starts any process, it copies each
  * secret, overwrites the secret in that memory, and removes the variable. No process that reftest starts gets a secret
- * through its environment. */
+ * in its environment. */
 #ifndef REFTEST_ENGINE_SECRETS_H
 #define REFTEST_ENGINE_SECRETS_H
 
@@ -21,7 +21,7 @@ struct secrets {
 
 /* Moves the secrets from the environment to `secrets`. */
 void secrets_take(struct secrets *secrets);
-/* Puts the secrets back into the environment, for a program that replaces this process. */
+/* Puts the secrets back into the environment, because another program is about to replace this process. */
 void secrets_put_back(const struct secrets *secrets);
 /* Overwrites and frees the secrets. */
 void secrets_forget(struct secrets *secrets);

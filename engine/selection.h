@@ -13,8 +13,9 @@ struct selection {
 	const char *const *names, *const *op_types;
 	int name_count, op_type_count;
 };
-/* Sets `out` to an array of the selected definitions in path order, allocated in `arena`, and returns their number. If
- * a name or op_type matches no definition, returns -1 and sets `err`, which suggests the most similar name. */
+/* Sets `out` to an array of the selected definitions, in path order and allocated in `arena`. Returns their number. If
+ * a name or op_type matches no definition, returns -1 and sets `err` to a message that suggests the most similar
+ * name. */
 int select_definitions(const struct dataset *dataset, const struct selection *words, struct arena *arena,
 		       const struct dataset_file ***out, struct err *err);
 

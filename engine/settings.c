@@ -73,7 +73,7 @@ static int read_required(struct settings *settings, const char *text, struct err
 
 struct key_row {
 	const char *name;
-	enum toml_kind kind; /* TOML_TEXT also stands for a list of texts */
+	enum toml_kind kind; /* TOML_TEXT also allows a list of texts */
 	int (*read)(struct settings *settings, const char *text, struct err *err); /* for a key of the kind TOML_TEXT */
 	bool may_be_empty;
 };

@@ -1,9 +1,9 @@
 /* settings - reads a dataset's own defaults from the file reftest.toml at its root. The example below shows its form.
  *
  * To add a key, add a value to enum setting_id, a member to struct settings and a row to `rows` in settings.c. Remove
- * the option's row from `user_rows`. run_defaults (engine/run_defaults.c) gives the option its value. The help text of
- * the option says `reftest.toml` where it names the default. Also change docs/settings.md and
- * tests/unit/test_settings.c. The keys of the table [hook] come last in the enum; cli/verify.c reads their values.
+ * the option's row from `user_rows`. run_defaults (engine/run_defaults.c) gives the option its value. Where the help
+ * text of the option names the default, it also says `reftest.toml`. Also change docs/settings.md and
+ * tests/unit/test_settings.c. The keys of the table [hook] are last in the enum; cli/verify.c reads their values.
  *
  *   sizes = ["small", "medium"]
  *   ground-truth = "auto,solution:baseline"
@@ -12,17 +12,17 @@
  *   [hook]
  *   strict = true
  *
- * Each key is the name of an option, and its value is that option's default. An option of the command line overrides
- * the file, and the file overrides reftest's own default. The tolerance of a definition overrides the tolerance of the
- * file, because it is more specific.
+ * Each key is the name of an option, and its value is the default of the option. An option of the command line
+ * overrides the file, and the file overrides reftest's own default. The tolerance of a definition overrides the
+ * tolerance of the file, because it is more specific.
  *
  * The file comes with the dataset, whose author may be a stranger. A key that could send data away, start a program or
- * exhaust the machine is refused. A table in settings.c lists these keys, and says what the user can do instead. Every
- * result reports the settings that took effect (run_options.from_settings). The file is read from the working tree,
- * also for --staged.
+ * exhaust the machine is refused. A table in settings.c lists these keys. For each of them, it says what the user can
+ * do instead. Every result reports the settings that took effect (run_options.from_settings). The file is read from the
+ * working tree, even for --staged.
  *
- * This version also reads reftest.json, the older form with the keys require_containment and ground_truth, and prints a
- * note. The next version will not read reftest.json any more. */
+ * This version also reads reftest.json, an older form with the keys require_containment and ground_truth, and then
+ * prints a note. The next version will not read reftest.json any more. */
 #ifndef REFTEST_ENGINE_SETTINGS_H
 #define REFTEST_ENGINE_SETTINGS_H
 
@@ -83,7 +83,8 @@ const char *settings_key(int index, const char **user_only);
  * NULL. */
 const char *settings_required(const struct settings *settings, const char *option);
 
-/* Appends "reftest.toml sets sizes = small (line 1); …" with the keys whose bits are set in `which`. */
+/* Appends a text such as "reftest.toml sets sizes = small (line 1); …". It lists the keys whose bits are set in
+ * `which`. */
 void settings_describe(const struct settings *settings, unsigned which, struct buf *out);
 
 #endif

@@ -23,7 +23,7 @@ enum device_state { DEVICE_USED, DEVICE_FAILING /* the runner failed, but still 
 struct device {
 	struct device_runner own;
 	enum device_state state;
-	struct err why; /* why the runner failed, if `state` is DEVICE_FAILING */
+	struct err why; /* if `state` is DEVICE_FAILING, the reason why the runner failed */
 	struct given *given;
 	int tasks;
 };
@@ -58,7 +58,7 @@ static void give(struct device *device, struct queued *work, bool second)
 	device->own.runner.calls->submit(device->own.runner.self, &work->task);
 }
 
-/* Removes the task at `*at` from the device, and returns its work. */
+/* Removes the task at `*at` from the device, and returns the work of the task. */
 static struct queued *take_back(struct device *device, struct given **at)
 {
 	struct given *given = *at;
@@ -193,7 +193,7 @@ static void close_device(struct device *device)
 		queued_free(take_back(device, &device->given));
 }
 
-/* Puts the cases of a failed device back into the queue. If it was the last device, returns -1 with the reason. */
+/* Puts the cases of a failed device back into the queue. If this was the last device, returns -1 with the reason. */
 static int leave_out(struct several *s, struct device *device, struct err *err)
 {
 	char sentence[sizeof(struct err) + 128];

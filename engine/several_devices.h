@@ -20,7 +20,7 @@ struct device_runner {
 typedef void device_note(const char *sentence);
 
 /* The returned runner owns the runners of the devices. It calls `closed` with `context` after it has closed them. If
- * the process has no descriptor left, closes the runners, sets `err` and returns a runner whose `calls` is NULL. */
+ * the process has no free descriptor, closes the runners, sets `err`, and returns a runner whose `calls` is NULL. */
 struct runner several_devices(const struct device_runner *devices, int count, device_note *note,
 			      void (*closed)(void *context), void *context, struct err *err);
 

@@ -22,8 +22,8 @@ int shard_read(const char *text, struct shard *out, struct err *err)
 	return 0;
 }
 
-/* Returns whether the digest belongs to this shard. The first eight bytes of the digest are read as a big-endian
- * number, which gives the same shard on every machine. */
+/* Returns whether the digest belongs to this shard. Reads the first eight bytes of the digest as a big-endian number,
+ * so that the shard is the same on every machine. */
 static bool falls_to(const struct shard *shard, const struct digest *digest)
 {
 	uint64_t number = 0;

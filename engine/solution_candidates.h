@@ -1,7 +1,7 @@
 /* solution_candidates - lets a run verify the solutions of a dataset instead of the references (`verify --solutions`).
  * If the reference of a definition passed or is checked, each solution of the definition gets a separate result. The
- * cases of this result have the inputs and the ground truths of the definition; the last ground truth is the reference
- * itself. */
+ * cases of this result have the inputs and the ground truths of the definition. The reference itself is their last
+ * ground truth. */
 #ifndef REFTEST_ENGINE_SOLUTION_CANDIDATES_H
 #define REFTEST_ENGINE_SOLUTION_CANDIDATES_H
 
@@ -14,7 +14,7 @@ struct candidates {
 	const struct run *references;
 };
 
-/* Returns the solution that the result verifies, or NULL if the result verifies a reference. */
+/* Returns the solution that the result verifies, or NULL if it verifies a reference. */
 const struct own_truth *candidate_of(const struct result *result);
 
 /* Returns true and sets the result if the solution need not run: its file is invalid, it cannot run on this machine, or

@@ -75,8 +75,8 @@ bool is_solution_path(const char *path)
 	return strncmp(path, folder, sizeof folder - 1) == 0 && path[sizeof folder - 1] == '/';
 }
 
-/* Returns the author, the definition and the name in a path that ends with {author}/{op_type}/{definition}/{name}.json;
- * the author may be absent. */
+/* Returns the author, the definition and the name in a path that ends with {author}/{op_type}/{definition}/{name}.json.
+ * The folder of the author may be missing. */
 static struct solution_place place_of(const char *path, const struct definition *definition, struct arena *arena)
 {
 	const char *name = strrchr(path, '/') + 1, *author = path + sizeof folder;

@@ -1,7 +1,7 @@
 /* solution_truth - reads the dataset's solutions as programs. Their files are
  * solutions/{author}/{op_type}/{definition}/{name}.json; the folder of the author may be missing. `--ground-truth
- * solution` uses solutions as ground truths. `verify --solutions` compares them with the ground truths that verified
- * the reference.
+ * solution` uses solutions as ground truths. `verify --solutions` compares solutions with the ground truths that
+ * verified the reference.
  *
  * A solution is untrusted code. It runs in a separate runner, confined like references (workers/pool/lane_truth.c). Its
  * version, which is part of the witness, is a digest of its sources and of the way it is called. */
@@ -23,8 +23,8 @@ const char **solution_paths(int root, const char *op_type, const char *name, str
 bool is_solution_path(const char *path);
 
 /* Reads the solution in the file `path` as a ground truth of the definition. A solution with the same code as the
- * reference cannot be a ground truth, but its program is set. If the file cannot be read, `why` is the reason,
- * otherwise NULL. `device_class` is the device class of the run. Everything is allocated in `arena`. */
+ * reference cannot be a ground truth, but its program is set. `why` is the reason if the file cannot be read, otherwise
+ * NULL. `device_class` is the device class of the run. Everything is allocated in `arena`. */
 struct own_truth solution_truth_read(const char *path, const struct definition *definition, const struct buf *bytes,
 				     const char *why, const char *device_class, struct arena *arena);
 

@@ -1,9 +1,9 @@
-/* sparse_checkout - finds the files of a dataset that are absent from the working tree only because git's index marks
- * them skip-worktree. These files do not count as deleted. A sparse checkout sets this mark; a user may also set it by
- * hand.
+/* sparse_checkout - finds the files of a dataset that are absent from the working tree only because they are marked
+ * skip-worktree in git's index. These files do not count as deleted. A sparse checkout sets this mark; a user may also
+ * set it by hand.
  *
- * The index is read once, on the first call of sparse_ask. To save time, callers use this module only when a file is
- * absent. */
+ * The index is read once, on the first call of sparse_ask. Callers use this module only when a file is absent, to save
+ * time. */
 #ifndef REFTEST_ENGINE_SPARSE_CHECKOUT_H
 #define REFTEST_ENGINE_SPARSE_CHECKOUT_H
 
@@ -19,7 +19,7 @@ struct stem {
 	const struct dataset_file *definition; /* a definition whose name or op_type is the stem */
 };
 
-struct sparse { /* {0}: git's index is not read yet */
+struct sparse { /* {0} means that git's index was not read yet */
 	bool asked;
 	const struct dataset_file *definitions; /* the absent definitions, sorted by path; they have no stat */
 	int count;
@@ -31,7 +31,7 @@ struct sparse { /* {0}: git's index is not read yet */
 	const char *top;    /* the top of the working tree, for git -C; NULL: the working directory */
 	const char *prefix; /* the path of the root relative to the top: "" or "data/set/" */
 	enum sparse_checkout {
-		SPARSE_BY_HAND, /* no sparse checkout is active; a user marked single files */
+		SPARSE_BY_HAND, /* no sparse checkout is active, but a user marked single files */
 		SPARSE_CONE,	/* the sparse checkout selects folders */
 		SPARSE_PATTERNS /* the sparse checkout has patterns as in .gitignore; the last pattern that matches a
 				 * path applies */
@@ -46,16 +46,16 @@ int sparse_ask(struct sparse *s, const struct dataset *dataset, struct arena *ar
 /* Returns whether the definition at this path ("definitions/gemm/gemm_n128.json") is absent. */
 bool sparse_has_definition(const struct sparse *s, const char *path);
 
-/* Returns an absent definition to which a file of tests/references belongs: for "test_gemm.py", a definition with the
- * name or op_type "gemm". Returns NULL if there is no such definition. */
+/* Returns an absent definition to which a file of tests/references belongs. For "test_gemm.py", this is a definition
+ * with the name or op_type "gemm". Returns NULL if there is no such definition. */
 const struct dataset_file *sparse_of_test(const struct sparse *s, const char *file, struct arena *arena);
 
 /* Returns whether this file of tests/references ("test_gemm.py") is marked skip-worktree. A file that is marked may
  * still exist in the working tree. */
 bool sparse_has_test(const struct sparse *s, const char *file);
 
-/* Returns the command that restores an absent file and its folder: "`git sparse-checkout add 'definitions/gemm'`". If
- * the files were marked by hand, the command restores only this file. */
+/* Returns the command that restores an absent file and its folder, for example "`git sparse-checkout add
+ * 'definitions/gemm'`". If the files were marked by hand, the command restores only this file. */
 const char *sparse_remedy(const struct sparse *s, const char *folder, const char *file, struct arena *arena);
 
 #endif

@@ -22,7 +22,7 @@ enum { BLOB_BYTES = INT32_MAX, POINTER_BYTES = 1024, DAY_SECONDS = 24 * 60 * 60,
 struct changes {
 	bool asked, unknown; /* unknown: every path counts as changed */
 	struct buf bytes;
-	const char **paths; /* sorted paths, relative to the top of the working tree, that point into `bytes` */
+	const char **paths; /* sorted paths, relative to the top of the working tree; they point into `bytes` */
 	int count;
 };
 
@@ -49,7 +49,8 @@ static bool is_folder(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Returns whether the index has an entry below the directory "definitions/" of `folder`, which is "" or "data/set/". */
+/* Returns whether the index has an entry below "definitions/" in `folder`, which is "" or a folder such as
+ * "data/set/". */
 static bool lists_definitions(const struct index *index, const char *folder)
 {
 	size_t head = strlen(folder);
@@ -235,8 +236,8 @@ static int compare_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Runs git to list the paths that differ between the index and HEAD. Before the first commit there is no HEAD, so every
- * path counts as changed. */
+/* Runs git to list the paths that differ between the index and HEAD. Before the first commit, there is no HEAD, so
+ * every path counts as changed. */
 static void ask_changes(struct staged *staged)
 {
 	static const char *const head[] = {"rev-parse", "--quiet", "--verify", "HEAD^{commit}", NULL};
@@ -309,8 +310,8 @@ int staged_read(struct staged *staged, const char *path, const struct object_nam
 /* Returns 1 if git ignores the path, and 0 if not. Returns -1 if `git check-ignore` exits without an answer. It does so
  * for a path in a submodule or beyond a symbolic link.
  *
- * Git answers with four strings: the .gitignore file, the line number, the pattern that matched, and the path. The path
- * is not ignored if the pattern is empty (no pattern matched) or starts with '!'. */
+ * Git answers with four strings: the .gitignore file, the number of the line, the pattern in this line, and the path.
+ * If the pattern is empty (no pattern matched) or starts with '!', the path is not ignored. */
 static int ask_ignored(struct staged *staged, const char *path)
 {
 	static const char *const words[] = {"check-ignore", "--stdin", "-z", "--verbose", "--non-matching", NULL};
@@ -330,8 +331,8 @@ static int ask_ignored(struct staged *staged, const char *path)
 	return texts == 4 ? ignored : -1;
 }
 
-/* Returns whether git ignores a path. If git exits because of a path, the path counts as not ignored, and the next call
- * starts another git process. */
+/* Returns whether git ignores a path. If git exits because of a path, this path counts as not ignored, and the next
+ * call starts git again. */
 static bool is_ignored(struct staged *staged, const char *path)
 {
 	int answer = ask_ignored(staged, path);
@@ -529,7 +530,8 @@ static int make_folder(struct staged *staged, struct err *err)
 {
 	char *path = arena_printf(staged->arena, "%s/.reftest/staged-XXXXXX", staged->dataset->root);
 
-	if (home_folder_make(staged->dataset->root, err) < 0) /* without a store, .reftest may be missing */
+	/* Needed, because .reftest may be missing if there is no store. */
+	if (home_folder_make(staged->dataset->root, err) < 0)
 		return -1;
 	sweep(staged);
 	if (mkdtemp(path) == NULL)

@@ -1,9 +1,9 @@
 /* staged_dataset - reads the dataset from git's index instead of the disk, for `verify --staged`.
  *
- * A file is read only if its object name (the hash in git's index) has changed since the last run. If nothing has
- * changed, a run reads only the index file. The tensor files of workload lines also come from the index. For a file in
- * Git LFS, the index has only a pointer with the size and SHA-256 of the content. The content of such a file is read
- * from the working tree or from LFS's own storage, and checked against the pointer. */
+ * A file is read only if its object name in git's index (the hash of its content) has changed since the last run. If
+ * nothing has changed, a run reads only the index file. The tensor files of workload lines also come from the index.
+ * For a file in Git LFS, the index has only a pointer with the size and SHA-256 of the content. The content of such a
+ * file is read from the working tree or from LFS's own storage, and is checked against the pointer. */
 #ifndef REFTEST_ENGINE_STAGED_DATASET_H
 #define REFTEST_ENGINE_STAGED_DATASET_H
 
@@ -18,15 +18,15 @@ struct staged; /* opaque */
  * `err`. */
 int staged_root(const char *given, char *root, size_t size, struct err *err);
 
-/* Reads the index of the git repository that contains `root`, and fills in `dataset` with the files that the index
- * lists. Symbolic links and submodules in the index are not followed; each becomes a message in the dataset's
- * `problems`. The result is allocated in `arena`; close it with staged_close. Returns NULL and sets `err` on error. */
+/* Reads the index of the git repository that contains `root`. Fills in `dataset` with the files that the index lists.
+ * Symbolic links and submodules in the index are not followed. For each of them, `problems` in the dataset gets a
+ * message. The result is allocated in `arena`; close it with staged_close. Returns NULL and sets `err` on error. */
 struct staged *staged_open(const char *root, struct arena *arena, struct dataset *dataset, struct err *err);
 void staged_close(struct staged *staged);
 
 /* Reads the content of a file from the index. `path` is relative to the root. Returns 0 on success. Returns -1 and sets
  * `err` if the file has a merge conflict or more than `limit` bytes. Returns 1 and sets `err` if the content is not on
- * this machine (a partial clone). */
+ * this machine, as in a partial clone. */
 int staged_read(struct staged *staged, const char *path, const struct object_name *object, size_t limit,
 		struct buf *out, struct err *err);
 
@@ -36,13 +36,13 @@ int staged_read(struct staged *staged, const char *path, const struct object_nam
 enum staged_answer { STAGED_NOT = -1, STAGED_FOUND = 0, STAGED_IGNORED = 1 };
 enum staged_answer staged_find(struct staged *staged, const char *path, struct object_name *object, struct err *err);
 
-/* Returns whether a commit of the current index would add, remove or change the file at `path`, which is relative to
+/* Returns whether a commit of the current index would add, remove or change the file at `path`. `path` is relative to
  * the root. Also returns true if git fails. The first call runs git; later calls do not. */
 bool staged_changes(struct staged *staged, const char *path);
 
-/* Lists the files below the root that a commit of the current index would add, remove or change, relative to the root.
- * Returns their number. Returns -1 if git fails. Also returns -1 if there is no commit yet, because every file then
- * counts as changed. */
+/* Lists the files below the root that a commit of the current index would add, remove or change. Their paths are
+ * relative to the root. Returns their number. Returns -1 if git fails. Also returns -1 if there is no commit yet,
+ * because every file then counts as changed. */
 int staged_changed_files(struct staged *staged, struct arena *arena, const char ***files);
 
 /* Gets the bytes of a blob (a tensor file) from the index, or from the file to which its LFS pointer refers. Free the

@@ -5,7 +5,7 @@
  *
  *   - the text of the reference uses nothing except the text itself, its inputs and torch: storable_reference, before
  *     the run
- *   - while it ran, the reference accessed nothing else:                         storable_reached
+ *   - the reference accessed nothing else while it ran: storable_reached
  *   - no file changed during the run:                                            storable_after_run, storable_for_subject
  *   - the verdict's cause is not transient:            reason_is_transient (dataset/verdict.h), in workers/pool/pool.c
  *
@@ -16,21 +16,21 @@
 #include "engine/run_state.h"
 
 /* Finds the first construct in the reference whose result may depend on more than the reference's text and inputs. If
- * `with_init` is true, also looks at the code in `init`, which makes inputs. Returns a message about the construct,
+ * `with_init` is true, also examines the code in `init`, which makes inputs. Returns a message about the construct,
  * allocated in `arena`, or NULL if there is none. */
 const char *storable_reference(const struct definition *definition, bool with_init, struct arena *arena);
 
 /* Finds the first word by which the definition's code may read the clock or the name of the machine. Returns a message
- * about it, allocated in `arena`, or NULL if there is none. If there is such a word, a reference that agrees with a
- * ground truth is only `checked`, because its next outputs may differ. */
+ * about this word, allocated in `arena`, or NULL if there is no such word. If there is such a word, a reference that
+ * agrees with a ground truth is only `checked`, because its next outputs may differ. */
 const char *storable_unsteady(const struct definition *definition, bool with_init, struct arena *arena);
 
 /* Returns the message that verdicts are not stored because the reference, while it ran, accessed something besides its
- * inputs and torch. `reached` describes the access: "it opens /etc/hostname". */
+ * inputs and torch. `reached` describes what it accessed, for example "it opens /etc/hostname". */
 const char *storable_reached(const char *reached, struct arena *arena);
 
-/* Call this after the cases of a definition ran. `unchanged` is the value of result_unchanged. If it is false, sets
- * result->changed, and stores no verdict from this run of the definition. */
+/* Call this after the cases of a definition have run. `unchanged` is the value of result_unchanged. If it is false,
+ * sets result->changed, and stores no verdict from this run of the definition. */
 void storable_after_run(struct result *result, bool unchanged);
 
 /* Returns whether other cases with the same subject may share the verdict. Returns false if the judge rejected a tensor

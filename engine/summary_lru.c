@@ -10,7 +10,7 @@
 enum { SUMMARY_LRU_SLOTS = 2 * SUMMARY_LRU_MOST };
 
 struct summary_lru_entry {
-	struct digest key; /* digest of path and contents; all zeros: a free slot */
+	struct digest key; /* digest of path and contents; all zeros in a free slot */
 	struct summary summary;
 };
 

@@ -1,8 +1,8 @@
-/* summary_lru - keeps, in the memory of a watcher, the summaries of definitions for earlier contents of their files. If
- * `git checkout` restores earlier contents of a file, the result comes from the summary, and no file is parsed.
+/* summary_lru - keeps summaries of definitions for earlier contents of their files, in the memory of a watcher. If `git
+ * checkout` restores earlier contents of a file, the result comes from the summary, and no file is parsed.
  *
  * Keeps at most 2 * SUMMARY_LRU_MOST summaries, and always at least the newest SUMMARY_LRU_MOST. If the summary of a
- * definition was discarded, the definition is parsed and its cases are looked up in the store. */
+ * definition was discarded, the definition is parsed, and its cases are looked up in the store. */
 #ifndef REFTEST_ENGINE_SUMMARY_LRU_H
 #define REFTEST_ENGINE_SUMMARY_LRU_H
 
@@ -20,7 +20,7 @@ struct summary_lru {			       /* {0} is empty */
 /* Stores a summary. `summary->inputs` is the digest of the file contents. `summary->context` is the digest of
  * everything else that the summary depends on. */
 void summary_lru_store(struct summary_lru *summary_lru, const char *path, const struct summary *summary);
-/* Returns the summary of the definition at `path` with the contents `inputs`, or NULL if no such summary is kept. The
+/* Returns the summary of the definition at `path` for the contents `inputs`, or NULL if this summary is not kept. The
  * pointer is valid until the next summary_lru_store. */
 const struct summary *summary_lru_find(const struct summary_lru *summary_lru, const char *path,
 				       const struct digest *context, const struct digest *inputs);

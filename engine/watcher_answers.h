@@ -1,5 +1,5 @@
-/* watcher_answers - the interface through which a run asks a running watcher which definitions are verified. The run
- * need not check the files of the definitions that the watcher lists.
+/* watcher_answers - the interface through which a run asks a running watcher for the definitions that are verified. The
+ * run need not check the files of the definitions that the watcher lists.
  *
  * The engine does not depend on the watcher. The command that opens a run passes an implementation of this interface
  * (watcher/client.h). */
@@ -26,15 +26,16 @@ struct up_to_date {
 	const char **paths; /* the sorted paths of the definitions that are not verified; the run must check these
 			     * definitions */
 	int path_count;
-	struct up_to_date_row *rows; /* one element per verified definition, sorted by path; NULL unless requested */
+	/* One element for each verified definition, sorted by path; NULL if not requested. */
+	struct up_to_date_row *rows;
 	int row_count;
 };
 
 /* Both functions return false if no watcher runs at `root`, or if it verifies with other options. The results are
  * allocated in `arena`. */
 struct up_to_date_calls {
-	/* Asks the watcher for the definitions that are verified. `context` is the digest of everything, except files,
-	 * that verdicts depend on, and must equal the watcher's own digest. */
+	/* Asks the watcher for the definitions that are verified. `context` is the digest of everything besides files
+	 * that verdicts depend on. It must be equal to the watcher's own digest. */
 	bool (*verified)(const char *root, const struct digest *context, bool rows, struct arena *arena,
 			 struct up_to_date *out);
 	/* Asks the watcher for the paths of the definitions with these names ("rmsnorm_h4096",

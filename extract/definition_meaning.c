@@ -29,7 +29,7 @@ static void add_axes(struct meaning *meaning, const cJSON *axes, struct arena *a
 		    cJSON_IsNumber(json_member(axis, "value")) ? printed(json_member(axis, "value"), arena) : "var");
 }
 
-/* Adds the tensors with their positions, because the order of inputs and outputs is part of the meaning. */
+/* Adds the tensors together with their positions, because the order of inputs and outputs is part of the meaning. */
 static void add_tensors(struct meaning *meaning, const char *kind, const cJSON *tensors, struct arena *arena)
 {
 	const cJSON *tensor;
