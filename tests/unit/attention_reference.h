@@ -100,25 +100,59 @@ struct found {
 	int64_t count;
 };
 
-/* The tensors that a reference computes with, converted to floats. */
+/* The tensors that a reference computes with, converted to floats. Most rows of a large cache are in no sequence, so a
+ * row of keys and values is converted when the first sequence uses it. */
 struct emulation {
 	struct attention_view v;
 	enum mistake mistake;
 	float *query[ATTENTION_PARTS], *key[ATTENTION_PARTS], *value;
+	uint8_t *converted; /* for each row: 1 if `key` and `value` have it */
 };
 
-/* Copies all elements to new memory as floats. If `narrow`, rounds them to e4m3 first. The caller frees the memory. */
-static inline float *floats_of(const struct tensor *tensor, bool narrow)
+/* Returns memory for the elements of a tensor as floats. The caller frees the memory. */
+static inline float *room_for(const struct tensor *tensor)
 {
 	float *out = calloc((size_t)tensor->elements + 1, sizeof *out);
 
 	assert_non_null(out);
-	for (int64_t i = 0; i < tensor->elements; i++) {
+	return out;
+}
+
+/* Converts elements `first` to end - 1 to floats. If `narrow`, rounds them to e4m3 first. */
+static inline void convert(const struct tensor *tensor, int64_t first, int64_t end, bool narrow, float *out)
+{
+	for (int64_t i = first; i < end; i++) {
 		float value = (float)dtype_load(tensor->data, tensor->dtype, i);
 
 		out[i] = narrow ? float_from_e4m3(e4m3_from_float(value)) : value;
 	}
+}
+
+/* Copies all elements to new memory as floats. The caller frees the memory. */
+static inline float *floats_of(const struct tensor *tensor)
+{
+	float *out = room_for(tensor);
+
+	convert(tensor, 0, tensor->elements, false, out);
 	return out;
+}
+
+static inline void convert_rows(const struct emulation *m, const struct found *found)
+{
+	const struct attention_extent *e = &m->v.extent;
+
+	for (int64_t j = 0; j < found->count; j++) {
+		int64_t row = found->row[j], size = e->kv_heads * e->value_dim;
+
+		if (m->converted[row])
+			continue;
+		m->converted[row] = 1;
+		convert(&m->v.value, row * size, (row + 1) * size, m->mistake == VALUES_IN_FP8, m->value);
+		for (int p = 0; p < ATTENTION_PARTS; p++) {
+			size = e->kv_heads * e->dim[p];
+			convert(&m->v.key[p], row * size, (row + 1) * size, m->mistake == KEYS_IN_FP8, m->key[p]);
+		}
+	}
 }
 
 /* Returns true if the row exists. Like torch, first replaces a negative index by an index that counts from the end. If
@@ -314,6 +348,8 @@ static inline bool emulate_sequence(const struct emulation *m, int64_t b)
 	struct found found;
 	bool ran = sparse ? find_rows(v, b, m->mistake, &found) : find_keys(v, b, m->mistake, &found);
 
+	if (ran)
+		convert_rows(m, &found);
 	for (int64_t t = first; ran && t < end; t++)
 		for (int64_t h = 0; h < v->extent.heads; h++)
 			if (m->mistake != LAST_QUERY_NOT_WRITTEN || t != v->extent.queries - 1)
@@ -333,10 +369,12 @@ static inline bool emulate(struct world *w, const struct attention_roles *roles,
 	for (int i = 0; i < w->c.problem->output_count; i++)
 		memset(w->answer[i].data, 0, (size_t)dtype_bytes(w->answer[i].dtype, w->answer[i].elements));
 	for (int p = 0; p < ATTENTION_PARTS; p++) {
-		m.query[p] = floats_of(&m.v.query[p], false);
-		m.key[p] = floats_of(&m.v.key[p], mistake == KEYS_IN_FP8);
+		m.query[p] = floats_of(&m.v.query[p]);
+		m.key[p] = room_for(&m.v.key[p]);
 	}
-	m.value = floats_of(&m.v.value, mistake == VALUES_IN_FP8);
+	m.value = room_for(&m.v.value);
+	m.converted = calloc((size_t)m.v.extent.rows + 1, 1);
+	assert_non_null(m.converted);
 	for (int64_t b = 0; ran && b < sequences; b++)
 		ran = emulate_sequence(&m, b);
 	for (int p = 0; p < ATTENTION_PARTS; p++) {
@@ -344,6 +382,7 @@ static inline bool emulate(struct world *w, const struct attention_roles *roles,
 		free(m.key[p]);
 	}
 	free(m.value);
+	free(m.converted);
 	return ran;
 }
 

@@ -354,7 +354,7 @@ static void emulate_indexer(struct world *w, enum wrong wrong)
 {
 	struct indexer_roles roles = indexer_roles_of(w->c.problem);
 	struct indexer_extent e = indexer_extent_of(&w->c, &roles);
-	float *query = floats_of(&w->in[0], false), *weights = floats_of(&w->in[2], false);
+	float *query = floats_of(&w->in[0]), *weights = floats_of(&w->in[2]);
 
 	memset(w->answer[0].data, 0, (size_t)w->answer[0].elements * 4);
 	for (int64_t b = 0; b < e.batch; b++)
