@@ -208,6 +208,18 @@ static inline void expect_nobodys(struct world *w, const char *offsets, int64_t 
 		assert_true(dtype_load(w->truth[0].data, w->truth[0].dtype, i) == 0);
 }
 
+/* Checks that the caches of medium cases have so many pages that a page number needs 16 bits. */
+static inline void expect_large_cache(const struct op *op, const struct op_problem *problem)
+{
+	int64_t axis[MAX_ROWS * MAX_AXES];
+	int pages = op_axis_index(problem, "num_pages"), rows = rows_of(op, problem, SIZE_MEDIUM, axis);
+	int64_t most = 0;
+
+	for (int r = 0; r < rows; r++)
+		most = axis[r * problem->axis_count + pages] > most ? axis[r * problem->axis_count + pages] : most;
+	assert_true(most > 1 << 15);
+}
+
 static inline bool is_nan_row(const struct tensor *tensor, int64_t row, int64_t size)
 {
 	int64_t nans = 0;

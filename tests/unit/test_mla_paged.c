@@ -130,6 +130,7 @@ static void sequences_and_pages_are_valid_and_contain_difficult_values(void **st
 
 	(void)state;
 	decode(&b, little);
+	expect_large_cache(&mla_paged_op, &b.problem);
 	expect_sequences(&mla_paged_op, &b.problem, false);
 	decode(&b, little_pages);
 	expect_sequences(&mla_paged_op, &b.problem, false);
