@@ -73,8 +73,8 @@ int main(int argc, char **argv)
 {
 	struct program program = {.argv = argv, .signals = -1};
 
-	/* Otherwise another process of this user could attach a debugger and change the decisions of this process. No
-	 * child of this process needs its secrets. */
+	/* Other processes of this user must not attach a debugger, because they could change the decisions of this
+	 * process. No child of this process needs its secrets. */
 	prctl(PR_SET_DUMPABLE, 0);
 	secrets_take(&program.secrets);
 	signal(SIGPIPE, SIG_IGN);

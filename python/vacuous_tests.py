@@ -1,13 +1,13 @@
 """vacuous_tests - finds test functions that cannot fail, for `reftest generate --audit` (testgen/vacuous_tests.h,
 docs/generated-tests.md).
 
-The argument of this script is a folder. Each line of stdin is a JSON object. "path" is the path of a Python file in the
-folder. If the definition that the file tests is known, the object also has "reference" (source text) and "about" (path
-of the definition). For each file the script prints one line of JSON, with the findings sorted by line number:
-{"findings": [{"line": 12, "reason": "test_x compares nothing …"}], "vacuous": true, "missing": "flashinfer"}. "vacuous"
-says that the file has tests, and that none of them can fail because of the definition. "missing" is a module that the
-file imports unconditionally but this interpreter lacks, so that pytest cannot collect the file; null if there is none.
-Files are parsed and never run. A file that this interpreter cannot parse is a finding.
+The argument of this script is a folder. Each line of stdin is a JSON object about one Python file. "path" is the path
+of the file in the folder. If the definition that the file tests is known, the object also has "reference" (source text)
+and "about" (path of the definition). For each file the script prints one line of JSON, with the findings sorted by line
+number: {"findings": [{"line": 12, "reason": "test_x compares nothing …"}], "vacuous": true, "missing": "flashinfer"}.
+"vacuous" says that the file has tests, and that none of them can fail because of the definition. "missing" is a module
+that the file imports unconditionally but this interpreter lacks, so that pytest cannot collect the file; null if there
+is none. Files are parsed and never run. A file that this interpreter cannot parse is a finding.
 
 A statement counts as a comparison if it is an assert or a raise, or if it calls a function that compares. A function of
 the same file compares if one of its statements is a comparison. A function of another file counts as comparing if its
@@ -98,7 +98,7 @@ def fails(statement):
 
 
 def is_silent(statement):
-    """Does this statement of an except clause do nothing that shows an exception occurred?"""
+    """Does this statement of an except clause ignore the exception, so that nothing later shows that it occurred?"""
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
         return True
     name = called(statement)
