@@ -1,7 +1,7 @@
 #!/bin/sh
-# A provider (a process that calls other libraries) that fails does not decide the verdict, whether it declines a case,
-# raises, hangs, dies, writes where it must not, or answers in a wrong format. The next provider decides, and the
-# verdict names both. If the provider's problem may be temporary, the verdict is not stored.
+# A provider is a process that calls another library. If a provider declines a case, raises an exception, hangs, dies,
+# writes where it must not, or answers in a wrong format, it does not decide the verdict. The next provider decides, and
+# the verdict names both. If the provider's problem may be temporary, the verdict is not stored.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "a GPU has its own choice of ground truths"
 ! "$reftest" doctor --format json | grep -q '"gaps": .*"process_memory"' ||
@@ -11,8 +11,8 @@ export REFTEST_PROVIDERS="$top/tests/data/providers/planted"
 verify --dry-run
 first=$(value "d['tiny_gemm']['cases'][0]['id']")
 
-# The name of each definition tells the planted provider how to behave, so that one run tests all of them. Each
-# definition has a different width, because equal definitions would share one run of a case.
+# The name of each definition tells the planted provider how to behave, so that one run tests all kinds of failures.
+# Each definition has a different width, because equal definitions would share one run of a case.
 width=16
 for deed in declines raises exits rejected no_compiler disk_full disk_full_at_run killed dies_in_the_answer unmapped writes_outside shape dtype chatters claims; do
 	width=$((width + 1))
