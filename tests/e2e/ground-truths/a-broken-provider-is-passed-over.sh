@@ -49,7 +49,7 @@ passed_over tiny_gemm__shape 'declared' True
 passed_over tiny_gemm__dtype 'declared' True
 # The same ground truth decides a definition's case, whichever definitions ran before and after it.
 expect "all_of('tiny_gemm', 'ground_truth') == ['flashinfer']"
-# Text that a provider prints is not mistaken for its answer.
+# reftest does not mistake text that a provider prints for the provider's answer.
 expect "all_of('tiny_gemm__chatters', 'ground_truth') == ['flashinfer']"
 expect "all_of('tiny_gemm__claims', 'ground_truth') == ['flashinfer'] and all_of('tiny_gemm__claims', 'ground_truth_version') == all_of('tiny_gemm', 'ground_truth_version')"
 PLANTED=right verify --ground-truth flashinfer,builtin --case "$first"
@@ -63,7 +63,7 @@ PLANTED=hangs verify --ground-truth flashinfer,builtin --timeout 3 --case "$firs
 expect_exit 0
 passed_over tiny_gemm 'did not answer within 3 s' False
 
-# A compiler that never ends is stopped at its timeout, and the timeout is reported.
+# A compiler that never ends is stopped after its timeout, and a message reports the timeout.
 PLANTED=compiles_forever run verify --device "$device" --format json --ground-truth flashinfer,builtin --timeout 5 --case "$first" --force
 expect_exit 0
 expect_says 'reftest: planted compiles for ever'
@@ -84,15 +84,15 @@ expect_exit 0
 expect "set(all_of('tiny_gemm', 'ground_truth')) == {'torch'} and s['cases_run'] > 1"
 expect_no_process
 
-# If a provider breaks the device for its own process, this affects neither the next provider nor the provider's own
+# If a provider breaks the device for its own process, this affects neither the next provider, nor the same provider's
 # next case.
 PLANTED=breaks_device verify --ground-truth flashinfer,torch --force
 expect_exit 0
 expect "set(all_of('tiny_gemm', 'ground_truth')) == {'torch'} and not any(all_of('tiny_gemm', 'kept'))"
 expect "not any('broken for this process' in case['witnesses'][0]['passed_over'] for case in d['tiny_gemm']['cases'])"
 
-# If a provider's process dies twice in one family, the provider is not used for that family again in this run. So a
-# kernel that hangs costs at most two timeouts, however many cases there are.
+# If a provider's process dies twice in one family, the provider is not used for that family again in this run.
+# Therefore a kernel that hangs costs at most two timeouts, however many cases there are.
 PLANTED=hangs verify --ground-truth flashinfer,builtin --timeout 3 --force
 expect_exit 0
 expect "s['cases_run'] > 2 and not any(all_of('tiny_gemm', 'kept'))"
