@@ -18,8 +18,8 @@
 #include "cli/command.h"
 #include "cli/help.h"
 
-/* Parses the global options. Returns the index of the command in argv, or argc if there is no command. If there is
- * nothing to run (help, version, an error), returns -1 minus the exit status. */
+/* Parses the global options. Returns the index of the command in argv, or argc if there is no command. If the program
+ * must exit at once (help, version, an error), returns -1 minus the exit status. */
 static int read_global(struct program *program, int argc, char **argv)
 {
 	struct global_options o = {.root = NULL};
@@ -38,8 +38,8 @@ static int read_global(struct program *program, int argc, char **argv)
 	return at < 0 ? -EXIT_USAGE - 1 : -EXIT_VERIFIED - 1;
 }
 
-/* Flushes standard output and returns the exit status. If the results could not be written (a full disk), the status is
- * EXIT_INTERNAL. If nobody reads the pipe any more, ends the process by SIGPIPE, without a message. */
+/* Flushes standard output and returns the exit status: `code`, or EXIT_INTERNAL if the results could not be written (a
+ * full disk). If the reader of a pipe has closed it, ends the process by SIGPIPE, without a message. */
 static int flush_output(int code)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
@@ -73,12 +73,12 @@ int main(int argc, char **argv)
 {
 	struct program program = {.argv = argv, .signals = -1};
 
-	/* If this process were dumpable, a debugger of this user could change its decisions. No child of this process
-	 * needs its secrets. */
+	/* Other processes of this user must not attach a debugger, because they could change the decisions of this
+	 * process. No child of this process needs its secrets. */
 	prctl(PR_SET_DUMPABLE, 0);
 	secrets_take(&program.secrets);
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* write() returns an error if a file reaches the size limit of the process */
+	signal(SIGXFSZ, SIG_IGN); /* so that write() returns an error if a file reaches the size limit of the process */
 	program.colour = wants_colour();
 	program.progress = show_is_screen(STDERR_FILENO);
 	int at = read_global(&program, argc, argv);

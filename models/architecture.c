@@ -1,4 +1,4 @@
-/* architecture - the assembler embeds models/architectures.json in the program unchanged. */
+/* architecture - finds the architecture of a model, and evaluates the expressions of its rules. */
 #include "models/architecture.h"
 
 #include <stdio.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/suggest.h"
-#include "kernels_digest.h" /* this header changes with architectures.json, so make compiles this file again */
+#include "kernels_digest.h" /* changes with architectures.json, so that make then compiles this file again */
 
 __asm__(".pushsection .rodata\n"
         "architectures_begin:\n"
@@ -25,8 +25,8 @@ static enum rule_pages pages_of(const char *text)
 	return strcmp(text, "one") == 0 ? PAGES_ONE : PAGES_MORE;
 }
 
-/* Returns whether the model has the module. If the rule requires that a field is absent, a model that has the field
- * lacks the module. */
+/* Returns whether the model has the module. Some rules apply only to models without a certain field; a model with the
+ * field lacks the module. */
 static bool is_for_model(const cJSON *rule, const struct model *model)
 {
 	const cJSON *item;
@@ -148,8 +148,8 @@ void architectures_free(struct architectures *all)
 
 static void note_field(struct degrees *degrees, const char *name, int64_t value, const char *source)
 {
-	const cJSON *member = model_member(degrees->model, name, NULL); /* the name of this member lives as long as the
-									 * model */
+	const cJSON *member = model_member(degrees->model, name, NULL); /* `name` may be freed before the model, so the
+									 * member's own name is stored */
 
 	for (int i = 0; i < degrees->field_count; i++)
 		if (strcmp(degrees->fields[i].name, name) == 0)
@@ -171,7 +171,7 @@ static const char *let_of(const struct architecture *architecture, const char *n
 	return NULL;
 }
 
-/* Finds the value of a degree. No field of a configuration has the name of a degree. */
+/* Finds the value of a parallel degree, `tp` or `ep`. No field of a configuration has one of these names. */
 static bool degree_value(struct degrees *degrees, const char *name, int64_t *value)
 {
 	const struct {
@@ -202,7 +202,7 @@ static const char *text_of_name(void *context, const char *name)
 	return NULL;
 }
 
-/* Finds a number in the configuration, or one under "let". */
+/* Finds a number in the configuration or under "let". */
 static bool real_of_name(void *context, const char *name, double *value)
 {
 	struct degrees *degrees = context;
@@ -245,7 +245,7 @@ static enum expression_result value_of_name(void *context, const char *name, int
 		*value = 0;
 		return EXPRESSION_VALUE;
 	}
-	/* a field whose value is not an integer is wrong; it does not count as absent */
+	/* if the model has the field, but not as an integer, the name under "let" is not used instead */
 	const char *let = model_member(degrees->model, name, NULL) == NULL ? let_of(degrees->architecture, name) : NULL;
 
 	if (let != NULL)

@@ -1,17 +1,17 @@
 /* architecture - reads models/architectures.json, which says which definitions the modules of a model need.
  *
- * The file states for each architecture (the name in "architectures" of config.json) which blocks of rules it has. A
- * rule says which op_type a module has. It also gives the length of each const axis as an expression
- * (models/expression.h). The names in an expression are fields of config.json, names under "let", the parallel degrees
- * `tp` and `ep`, and `page_size`. A field of the configuration takes precedence over a name under "let". A name under
- * the architecture's "let" takes precedence over one under the common "let". A rule without a template describes a
- * module in a form that `reftest extract` does not write, such as one of several fused projections.
+ * For each architecture (the name in "architectures" of config.json), the file lists blocks of rules. A rule describes
+ * one module: its op_type, and the length of each const axis as an expression (models/expression.h). The names in an
+ * expression are fields of config.json, names under "let", the parallel degrees `tp` and `ep`, and `page_size`. A field
+ * of the configuration takes precedence over a name under "let". A name under the architecture's "let" takes precedence
+ * over one under the common "let". `reftest extract` writes no definition for a rule without a template. Such a rule
+ * describes another form of a module, for example a fused projection.
  *
- * If a rule has "when", its template is only for models whose configuration has the values under "when", or lacks these
- * fields. If a value under "when" is null, the rule is only for models whose configuration lacks the field.
+ * "when" gives values of fields. The rule's template is only for models whose configuration has these values, or lacks
+ * the fields. A value of null under "when" restricts the rule to models that lack the field.
  *
- * "tree" lists the modules of all architectures from the outside to the inside. For each module, an expression gives
- * how many modules of this kind a model has. "may_be_zero" lists the fields whose value may be 0. */
+ * "tree" lists the modules of all architectures, outer modules before the modules inside them. For each module, an
+ * expression gives the number of such modules in a model. "may_be_zero" lists the fields whose value may be 0. */
 #ifndef REFTEST_MODELS_ARCHITECTURE_H
 #define REFTEST_MODELS_ARCHITECTURE_H
 
@@ -19,7 +19,7 @@
 #include "models/expression.h"
 #include "models/model_config.h"
 
-enum rule_pages { PAGES_ANY, PAGES_ONE, PAGES_MORE }; /* the page sizes for which a rule is made: any size, 1, or more
+enum rule_pages { PAGES_ANY, PAGES_ONE, PAGES_MORE }; /* the page sizes to which a rule applies: any size, 1, or more
 						       * than 1 */
 
 struct rule {
@@ -27,12 +27,12 @@ struct rule {
 	const char *template_name; /* NULL: none */
 	enum rule_pages pages;
 	bool all_experts;	/* the definition of this rule needs all experts on one device */
-	const cJSON *when;	/* an object {field: value} of the models that the template is for; NULL: all models */
-	const cJSON *needs;	/* expressions; if one of them has no value, the model does not need this definition;
-				 * NULL: there are no expressions */
+	const cJSON *when;	/* an object {field: value}, or NULL; the template is only for models with these
+				 * values */
+	const cJSON *needs;	/* expressions, or NULL; if one of them has no value, the model does not need this
+				 * definition */
 	const cJSON *axes;      /* an object {name of an axis: expression for its length} */
-	const cJSON *constants; /* an object {name of a constant in the template: expression}; NULL: there are no
-				 * constants */
+	const cJSON *constants; /* an object {name of a constant in the template: expression}, or NULL */
 };
 
 struct architecture {
@@ -42,14 +42,15 @@ struct architecture {
 	int rule_count;
 };
 
-/* Finds the architecture of a model that states one. If the stated architecture is unknown, returns -1 with a
+/* Finds the architecture that the model's configuration names. If this architecture is unknown, returns -1 with a
  * message that names the most similar known one. */
 int architecture_find(struct architectures *all, const struct model *model, struct architecture *architecture, struct arena *arena,
 		      struct err *err);
 
 enum { USED_FIELDS = 16 };
 
-/* The values for which expressions of a model are evaluated, and what the evaluation has used. */
+/* The values with which the expressions of a model are evaluated, and a record of the names that the evaluation
+ * used. */
 struct degrees {
 	const struct model *model;
 	const struct architecture *architecture;
@@ -58,7 +59,7 @@ struct degrees {
 	struct used_field {
 		const char *name, *source;
 		int64_t value;
-	} fields[USED_FIELDS]; /* the fields of the configuration that were read, each once */
+	} fields[USED_FIELDS]; /* the fields of the configuration that were read, without duplicates */
 	int field_count;
 	char missing[64]; /* if the last result was EXPRESSION_MISSING: the name that has no value; else "" */
 };

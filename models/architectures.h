@@ -1,5 +1,5 @@
-/* architectures - models/architectures.json as a tree. The tree is parsed when it is first needed, so that all
- * definitions of a run share it. models/architecture.h reads it. */
+/* architectures - the parsed models/architectures.json. The file is parsed when it is first needed, and all definitions
+ * of a run share the result. models/architecture.h explains the file. */
 #ifndef REFTEST_MODELS_ARCHITECTURES_H
 #define REFTEST_MODELS_ARCHITECTURES_H
 

@@ -13,7 +13,7 @@ static const int64_t common_degrees[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16,
 
 enum { COMMON_DEGREES = sizeof common_degrees / sizeof *common_degrees, DEGREE_LARGEST = 4096 };
 
-/* Definitions with these words are about parts of a model that the architecture does not describe. */
+/* A definition with one of these words describes a part of a model that architectures.json does not cover. */
 static const char *const other_parts[] = {"vision", "visual", "image", "patch", "siglip", "encoder", "audio", "eagle"};
 
 static bool has_word(const char *text, const char *word)
@@ -46,7 +46,7 @@ static const struct axis *const_axis(const struct definition *d, const char *nam
 	return i >= 0 && !d->axes[i].var ? &d->axes[i] : NULL;
 }
 
-/* In a name, letters before a number stand for one of these axes. */
+/* The letters that stand before a number in a definition's name, and the axes that they may mean. */
 static const struct token {
 	const char *letters;
 	const char *axes[10];
@@ -98,7 +98,7 @@ static const char *attest_token(const struct definition *d, const struct token *
 			     : arena_printf(arena, "the name says %s, but axis '%s' is %lld", part, other->name, (long long)other->value);
 }
 
-/* Returns whether a part of the name before `behind` is the letter v and a number. */
+/* Returns whether the name has, before `behind`, a part that consists of the letter v and a number. */
 static bool has_v_part(const char *name, const char *behind)
 {
 	for (const char *at = strstr(name, "_v"); at != NULL && at < behind; at = strstr(at + 1, "_v"))
@@ -107,9 +107,10 @@ static bool has_v_part(const char *name, const char *behind)
 	return false;
 }
 
-/* Returns whether the part at `at` of the name is a version, as in "top_p_sampling_from_probs_v128256_v2". A version is
- * the last part, from v2 to v99. A last part such as "v8" may also state the length of an axis. It is a version if the
- * definition has no axis whose letter is v, or if an earlier part of the name states the length of that axis. */
+/* Returns whether the part of the name that begins at `at` is a version, like v2 in
+ * "top_p_sampling_from_probs_v128256_v2". A version is the last part of the name, and is between v2 and v99. A part
+ * such as "v8" could also state the length of an axis whose letter is v. It is a version if the definition has no such
+ * axis, or if an earlier part of the name states the length of that axis. */
 static bool is_version(const struct definition *d, const char *part, size_t at)
 {
 	if (d->name[at + strlen(part)] != '\0' || part[0] != 'v' || strlen(part) > 3 || atoi(part + 1) < 2)
@@ -140,8 +141,8 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) != 0 || c == '_';
 }
 
-/* Returns whether the text before `at` ends with an operator. After an operator, a name at `at` is only the end of a
- * longer expression, to which the number belongs: "heads * head_dim = 4096". */
+/* Returns whether the text before `at` ends with an operator. If it does, the name at `at` is only the end of an
+ * expression, and the number is the value of the whole expression: "heads * head_dim = 4096". */
 static bool behind_operator(const char *text, const char *at)
 {
 	while (at > text && at[-1] == ' ')
@@ -215,8 +216,8 @@ struct attempt {
 	const struct definition *d;
 	struct degrees degrees;
 	enum degree_choice { DEGREES_TAGGED, DEGREES_ANY, DEGREES_ONE } choice;
-	bool unknown; /* a module may have these lengths, but a field of the configuration is unknown */
-	const struct rule *indivisible; /* the rule of a module that cannot be divided by a degree */
+	bool unknown; /* the module might have these lengths, but a needed field of the configuration is unknown */
+	const struct rule *indivisible; /* a rule whose lengths are not divisible by a degree, or NULL */
 	struct nearest nearest;
 };
 
@@ -250,7 +251,7 @@ static bool is_nearer(const struct nearest *a, const struct nearest *b)
 }
 
 /* Compares the axes that a rule and the definition have in common, at one pair of degrees. Returns whether all agree.
- * If all known lengths agree, but a length needs a field that the table lacks, sets `unknown`. */
+ * Sets `unknown` if all known lengths agree, but some length depends on a field that models.json lacks. */
 static bool compare_axes(struct attempt *a, const struct rule *rule)
 {
 	struct nearest now = {.rule = rule};
@@ -356,8 +357,8 @@ static const char *contradiction(const struct attempt *a, const struct model *mo
 			    *tp != '\0' || *ep != '\0' ? "; degrees tried: " : "", tp, *tp != '\0' && *ep != '\0' ? "; " : "", ep);
 }
 
-/* If some module of the op_type cannot be divided by the degrees of the tags, returns a sentence that says so.
- * Otherwise returns NULL. */
+/* If the lengths of some module of the op_type are not divisible by the tagged degrees, returns a sentence that says
+ * so. Otherwise returns NULL. */
 static const char *no_degree(const struct attempt *a, const struct model *model, struct arena *arena)
 {
 	const int64_t tp = tagged_degree(a->d, "tp:"), ep = tagged_degree(a->d, "ep:");
@@ -371,7 +372,7 @@ static const char *no_degree(const struct attempt *a, const struct model *model,
 }
 
 /* Returns the largest number of axes that a rule of this op_type and the definition have in common. A rule with fewer
- * common axes is about another operation of the same op_type. */
+ * common axes describes another operation of the same op_type. */
 static int most_common_axes(const struct definition *d, const struct architecture *architecture)
 {
 	int most = 0;
@@ -422,8 +423,8 @@ static const char *attest_name_of_model(const struct definition *d, struct archi
 	return text;
 }
 
-/* Several models may share a definition at different degrees, but a tag states only one degree. One of the models must
- * explain the axes at the degree of the tag. Each of the other models must explain the axes at any degree. */
+/* Several models may share a definition at different degrees, but a tag states only one degree. At least one of the
+ * models must have these axes at the tagged degree. For each other model, it is enough to have them at some degree. */
 static const char *attest_models(const struct definition *d, struct architectures *all, struct arena *arena)
 {
 	const char *first = NULL, *found = NULL;

@@ -79,7 +79,7 @@ static enum expression_result pad(int64_t a, int64_t b, int64_t *value)
 	return result == EXPRESSION_VALUE ? in_range(*value) : result;
 }
 
-/* Reads "(a, b)" after the name of a function. */
+/* Reads "(a, b)", the arguments of a function, and computes its value. */
 static enum expression_result read_call(struct reader *r, const char *name, int64_t *value)
 {
 	static const struct function {
@@ -118,7 +118,7 @@ static bool take_name(struct reader *r, char name[NAME_BYTES])
 	return true;
 }
 
-/* Reads "'c', name)" after "count(". */
+/* Reads the rest of "count('c', name)" after the opening parenthesis. */
 static enum expression_result read_count(struct reader *r, int64_t *value)
 {
 	char name[NAME_BYTES];
@@ -142,7 +142,7 @@ static enum expression_result read_count(struct reader *r, int64_t *value)
 	return EXPRESSION_VALUE;
 }
 
-/* Reads "n, name)" after "scaled(". */
+/* Reads the rest of "scaled(n, name)" after the opening parenthesis. */
 static enum expression_result read_scaled(struct reader *r, int64_t *value)
 {
 	char name[NAME_BYTES];

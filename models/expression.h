@@ -1,6 +1,6 @@
 /* expression - evaluates the integer expressions of models/architectures.json: "num_attention_heads / tp".
  *
- * Grammar: sums, products, exact quotients, parentheses, integers, names, and six functions:
+ * An expression consists of sums, products, exact quotients, parentheses, integers, names, and six functions:
  *   share(n, d)  the part of n heads on each of d devices: n / d, or 1 if d is a multiple of n
  *   pad(n, m)    the least multiple of m that is at least n
  *   ceil(n, d)   n / d, rounded up
@@ -17,7 +17,7 @@
 
 enum expression_result {
 	EXPRESSION_VALUE,
-	EXPRESSION_MISSING,   /* a name in the expression has no value */
+	EXPRESSION_MISSING,   /* a name has no value */
 	EXPRESSION_INDIVISIBLE, /* a quotient is not an integer */
 	EXPRESSION_PARTIAL_BLOCK, /* in blocks(n, m), n is not a multiple of m; the value is n */
 	EXPRESSION_INVALID    /* the text is not an expression, or a value is out of range */
@@ -25,21 +25,21 @@ enum expression_result {
 
 enum { EXPRESSION_DEPTH = 32 };
 
-/* The functions that find the values of names. */
+/* The callbacks that find what a name stands for. */
 struct expression_names {
 	/* Writes the value of a name. If the name stands for another expression, pass `depth` to expression_evaluate.
 	 * Returns what expression_evaluate returns. */
 	enum expression_result (*value)(void *context, const char *name, int depth, int64_t *value);
 	/* Returns the text that a name stands for. Returns NULL if the name stands for no text. */
 	const char *(*text)(void *context, const char *name);
-	/* Writes the number that a name stands for; this number may be a fraction. Returns false if the name stands for
+	/* Writes the number that a name stands for, which need not be an integer. Returns false if the name stands for
 	 * no number. */
 	bool (*real)(void *context, const char *name, double *value);
 	void *context;
 };
 
-/* Evaluates `text`. `depth` is 0 for the first call. Expressions that are nested more than EXPRESSION_DEPTH deep are
- * invalid. */
+/* Evaluates `text`. Callers pass the depth 0, except for a name that stands for another expression (`value` above).
+ * Expressions that are nested more than EXPRESSION_DEPTH deep are invalid. */
 enum expression_result expression_evaluate(const char *text, const struct expression_names *names, int depth, int64_t *value);
 
 #endif

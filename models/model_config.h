@@ -1,9 +1,9 @@
 /* model_config - the configuration of a model: a model of models/models.json, or a config.json of the user.
  *
- * Fields have the names of config.json. A model of the table may have several rows, each with its own source. In a
- * config.json, a member of "text_config" takes precedence over the same member of the whole file: "text_config"
- * describes the language model, even if the model also reads images. The members of "rope_parameters" are used last. A
- * member that is null counts as absent. */
+ * Fields have the names of config.json. A model of models/models.json may have several rows, each with its own source.
+ * In a config.json, a member of "text_config" takes precedence over the same member of the whole file: "text_config"
+ * describes the language model, even if the model also reads images. A member of "rope_parameters" is used only if the
+ * field is in neither place. A member that is null counts as absent. */
 #ifndef REFTEST_MODELS_MODEL_CONFIG_H
 #define REFTEST_MODELS_MODEL_CONFIG_H
 
@@ -22,8 +22,8 @@ struct model {
 	const char *label;        /* the name as people write it: "Llama-3.1-8B" */
 	struct model_part {
 		const cJSON *object;
-		const char *source; /* the source of the numbers, as messages name it */
-		const char *path;   /* the path of `object` in the file: "text_config"; "" for the file as a whole */
+		const char *source; /* the source of the numbers, for messages */
+		const char *path;   /* where `object` is in the file: "text_config", or "" for the whole file */
 	} parts[MODEL_PARTS];
 	int part_count;
 	cJSON *owned[MODEL_PARTS];
@@ -31,17 +31,17 @@ struct model {
 	struct json_text text; /* the text of a config.json, for messages; text.text is NULL for a model of the table */
 };
 
-/* Finds a model of the table by its name or an alias, or by the part of an hf_id after the '/'; letter case does not
- * count. If the table has no such model, returns false and leaves `model` unchanged. If it returns true, the caller
- * must call model_close. */
+/* Finds a model in models/models.json by its name, an alias, or the part of its hf_id after the '/'. Ignores case. If
+ * the file has no such model, returns false and leaves `model` unchanged. If it returns true, the caller must call
+ * model_close. */
 bool model_find(const char *name, struct model *model, struct arena *arena);
 
-/* Returns the name or alias of the table that is nearest to `name`, or NULL if no name is near. */
+/* Returns the name or alias in models/models.json that is most similar to `name`, or NULL if none is similar. */
 const char *model_near(const char *name, struct arena *arena);
 
-/* Reads a config.json. The model's name is `name`. If `name` is NULL, the model has the name of the file or, for a file
- * "config.json", the name of the folder. Returns -1 with a message that names the place in the file. Call model_close
- * even after an error. */
+/* Reads a config.json. `name` becomes the model's name. If `name` is NULL, the model is named after the file or, if the
+ * file is called config.json, after its folder. On an error, returns -1 with a message that names the place in the
+ * file. Call model_close even after an error. */
 int model_read(const char *path, const char *name, struct model *model, struct arena *arena, struct err *err);
 
 void model_close(struct model *model);
@@ -50,7 +50,8 @@ void model_close(struct model *model);
  * configuration that contains the member. */
 const cJSON *model_member(const struct model *model, const char *field, const struct model_part **part);
 
-/* Writes the value of a member that is an integer above 0, and its source. Returns false for any other member. */
+/* Writes the value of a member that is an integer above 0, and its source. Returns false if the member is absent or is
+ * not such an integer. */
 bool model_integer(const struct model *model, const char *field, int64_t *value, const char **source);
 
 /* Writes the value of a member that is a number above 0. */

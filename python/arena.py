@@ -19,20 +19,20 @@ class IpcHandle(ctypes.Structure):
 
 
 class CudaBytes:
-    """Device memory of another process. torch.as_tensor can make a tensor from it, because it has the attribute
-    __cuda_array_interface__."""
+    """Device memory of another process. The attribute __cuda_array_interface__ lets torch.as_tensor make a tensor of
+    it."""
 
     def __init__(self, address, size):
         self.__cuda_array_interface__ = {"shape": (size,), "typestr": "|u1", "data": (address, False), "version": 3}
 
 
 class Arena:
-    """The shared arena, which the judge owns. The arena's tensors are created anew for every run; each tensor has its
-    own torch storage, which is freed with it."""
+    """The shared arena, which the judge owns. The arena's tensors are created anew for every run. Each tensor has its
+    own torch storage, which is freed with the tensor."""
 
     def __init__(self, info, fds, device):
         self.id, self.kind, self.device = info["id"], info["kind"], device
-        self.staged = []  # a pair for each input of this run: the tensor in the arena, and its copy on the device
+        self.staged = []  # (tensor in the arena, its copy on the device) for each input of this run
         if self.kind == "cuda":
             self.base = open_ipc(info["handle"])
             return
@@ -99,7 +99,7 @@ class Arena:
 
     def finish(self):
         for place, copy in self.staged:
-            place.copy_(copy)  # lets the judge see what the reference wrote to an input
+            place.copy_(copy)  # copies back what the reference wrote to its input, for the judge
         self.staged.clear()
         if self.device != "cpu":
             torch.cuda.synchronize()

@@ -1,5 +1,6 @@
-"""arguments - decides as which arguments a reference gets its inputs. The runner loads this file, and `reftest generate`
-appends it, from its first dashed line on, to conftest.py of the generated tests (testgen/support_files.h)."""
+"""arguments - decides which argument of a reference's function receives which input. The runner loads this file.
+`reftest generate` also appends the part from the first dashed line on to conftest.py of the generated tests
+(testgen/support_files.h)."""
 
 import inspect
 import keyword
@@ -15,17 +16,17 @@ def is_argument(name):
 
 def fitted(run, fitting):
     """Returns a function that gets the inputs by name and calls `run`, whose parameters may differ from the inputs.
-    `fitting` has for each input the parameter that the definition names for it (without one, the input's own name),
-    and whether the input is optional. It also lists the parameters that no case passes ("left_out"). If `fitting` is
-    None, the names of the inputs are those of the parameters, and `run` itself is returned.
+    For each input, `fitting` gives the parameter that the definition names for the input (by default the input's own
+    name), and whether the input is optional. It also lists the parameters that no case passes ("left_out"). If
+    `fitting` is None, the inputs are named like the parameters, and `run` itself is returned.
 
-    - An input is passed as the parameter with its own name, or else as the parameter that `fitting` has for it.
-    - If an input is None, the default of its parameter is used.
-    - A parameter in "left_out" that has no default gets None.
+    - An input is passed as the parameter with the input's own name, or else as the parameter that `fitting` gives.
+    - If the value of an input is None, the default of the parameter is used.
+    - A parameter in "left_out" without a default gets None.
     - An optional input for which `run` has no parameter is not passed.
     - An input whose name cannot be the name of a parameter is passed as the next parameter that has no input.
-    - Suppose that exactly one input has no parameter, and exactly one parameter without a default has no input. If this
-      input and this parameter have the same position, the input is passed as the parameter."""
+    - If these rules leave exactly one input without a parameter, and exactly one parameter without an input and without
+      a default, the input is passed as the parameter if both have the same position."""
     if fitting is None:
         return run
     given, left_out = fitting["inputs"], fitting["left_out"]

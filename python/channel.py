@@ -7,8 +7,8 @@ import struct
 
 
 def readable(value):
-    """Replaces each NUL and each lone surrogate in a message by an escape, because reftest's JSON reader refuses these
-    characters. Without the escapes, an exception with such a character in its text could not be reported."""
+    """Replaces each NUL and each lone surrogate in a message by an escape sequence, because reftest's JSON reader
+    refuses these characters. The text of an exception may contain them."""
     if isinstance(value, str):
         return re.sub("[\0\ud800-\udfff]", lambda found: found[0].encode("unicode_escape").decode(), value)
     if isinstance(value, dict):
@@ -17,7 +17,7 @@ def readable(value):
 
 
 class Channel:
-    """Sends and receives JSON lines over a stream socket. Received descriptors are kept in `fds`."""
+    """Sends and receives JSON lines over a stream socket. `fds` holds the file descriptors that were received."""
 
     def __init__(self, fd):
         self.socket = socket.socket(fileno=fd)

@@ -11,9 +11,9 @@ def exercise(device):
 
 
 def exercise_library():
-    """Makes the first calls to MKL from a single thread; these calls detect the processor and select kernels. If
-    several threads made them at the same time, the last bits of later matrix products could differ, as was observed
-    under load."""
+    """Makes the first calls to MKL from a single thread. In its first calls, MKL detects the processor and selects
+    kernels. If several threads made these calls at the same time, later matrix products could differ in their last
+    bits; this was observed under load."""
     one, several = torch.ones(16, 192), torch.ones(8, 16, 192)
     torch.logsumexp(one @ one.T, -1)
     torch.softmax(several @ several.transpose(1, 2), -1) @ several
@@ -54,8 +54,8 @@ def exercise_product_with_bias(device, dtype):
 
 def steps(device):
     """Yields functions that each do a short step to warm up a GPU, the most useful step first. The steps copy tensors
-    through an arena, load libraries, and launch the kernels that references use most, because CUDA loads a kernel's
-    code at its first launch. On the CPU there are no steps."""
+    through an arena, load libraries, and launch the most used kernels, because CUDA loads the code of a kernel at its
+    first launch. For the CPU there are no steps."""
     if device == "cpu":
         return
     yield lambda: exercise_arena(device)

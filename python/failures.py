@@ -1,12 +1,13 @@
-"""failures - decides whether an exception of a reference means a mistake, a limit of the sandbox, or an accident of
-this machine, and writes the message about it. runner.py sends the message to the judge, which decides the verdict."""
+"""failures - decides what an exception of a reference means: a mistake of the reference, a limit of the sandbox, or a
+problem of this machine. It also writes the message, which runner.py sends to the judge. The judge decides the
+verdict."""
 
 import errno
 import mmap
 import resource
 import traceback
 
-MESSAGE_MAX = 16384  # the maximum length of a traceback; its middle is cut
+MESSAGE_MAX = 16384  # characters; the middle of a longer traceback is cut out
 
 
 class Mistake(Exception):
@@ -14,7 +15,7 @@ class Mistake(Exception):
 
 
 class WrongCount(Mistake):
-    """The function returned another number of outputs, or outputs with other names, than the definition has."""
+    """The number or the names of the returned outputs differ from those in the definition."""
 
 
 class Lacking(Mistake):
@@ -48,16 +49,15 @@ def describe(problem, filename, loading, subject="the reference"):
             "needs_gpu": any(words in text for words in NO_GPU), "needs_module": isinstance(problem, ModuleNotFoundError)}
 
 
-# Parts of the messages of torch's exceptions where torch has no GPU.
+# Parts of the messages of exceptions that torch raises if it finds no GPU.
 NO_GPU = ("Torch not compiled with CUDA enabled", "Found no NVIDIA driver", "No CUDA GPUs are available",
           "Cannot access accelerator device when none is available")
 
 
 def is_certain(problem, filename, text):
-    """Returns true if the reference would fail with other inputs, too. This is so if the reference uses a name that it
-    does not define, if it returns a wrong number of outputs, or if its function cannot be called with the inputs as
-    arguments. An UnboundLocalError does not count, because the inputs may decide whether a local variable has a
-    value."""
+    """Returns true if the reference would fail with any inputs: it uses an undefined name, it returns a wrong number of
+    outputs, or its function cannot be called with the inputs as arguments. An UnboundLocalError does not count, because
+    the inputs may decide whether a local variable has a value."""
     frames = traceback.extract_tb(problem.__traceback__)
     if isinstance(problem, TypeError):  # the failure is certain if no line of the reference has run
         return all(frame.filename != filename for frame in frames) and any(words in text for words in WRONG_ARGUMENTS)
@@ -66,7 +66,7 @@ def is_certain(problem, filename, text):
     return bool(frames) and frames[-1].filename == filename and text.startswith("name '")
 
 
-# Parts of Python's messages about a call whose arguments do not fit the function.
+# Parts of the messages of Python's TypeError for a call with wrong arguments.
 WRONG_ARGUMENTS = ("unexpected keyword argument", "required positional argument", "required keyword-only argument",
                    "multiple values for argument", "positional arguments but", "positional argument but")
 
@@ -78,7 +78,7 @@ def is_accident(problem, name, text):
 
 
 def name_of(problem):
-    """Returns the name of an exception's class. Reads the name without the class's own code, because a metaclass of the
+    """Returns the name of an exception's class. Runs no code of the class to read the name, because a metaclass in the
     reference could return another name."""
     return str(type.__dict__["__name__"].__get__(type(problem)))
 
@@ -97,7 +97,8 @@ SPACE = Limit("file_limit", "reached the limit of its temporary files (%(size)s 
               "write less")
 DESCRIPTORS = Limit("file_limit", "reached its limit of open files (%(files)d); it should close what it no longer needs")
 
-# The limit that an exception shows: by its errno if it is a system error, else by a part of its text.
+# The limit of the sandbox that an exception means. The key is the errno of a system error, or else a part of the
+# exception's text.
 LIMIT_ERRORS = {str(errno.ENOMEM): MEMORY, str(errno.EFBIG): SPACE, str(errno.ENOSPC): SPACE, str(errno.EMFILE): DESCRIPTORS}
 LIMIT_TEXTS = {"can't allocate memory": MEMORY, "annot allocate memory": MEMORY, "std::bad_alloc": MEMORY,
                "file write failed": SPACE}
@@ -105,8 +106,8 @@ STACK = 64 << 20  # bytes, more than a new thread needs
 
 
 def limit_of(problem, own_folder):
-    """Returns the limit that an exception of the reference reports, or None. If the reference's temporary files are not
-    in a folder of limited size, a full disk is not a limit of the sandbox."""
+    """Returns the limit that an exception of the reference reports, or None. A full disk is a limit of the sandbox only
+    if the folder of the reference's temporary files has a limited size."""
     text = text_of(problem)
     if isinstance(problem, MemoryError):
         return MEMORY
@@ -120,8 +121,8 @@ def limit_of(problem, own_folder):
 
 
 def is_refused_process(problem):
-    """Did a call that starts a process raise this exception? Other calls raise the same exception if a descriptor is not
-    ready."""
+    """Did a call that starts a process raise this exception? A read from a non-blocking descriptor raises the same
+    exception."""
     frames = traceback.extract_tb(problem.__traceback__)
     line = frames[-1].line or "" if frames else ""
     return problem.errno == errno.EAGAIN and ("fork" in line or "spawn" in line)

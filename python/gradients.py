@@ -1,11 +1,11 @@
 """gradients - computes gradients of run()'s outputs with torch's autograd, for losses that the judge chooses.
 
 A gradient case (kernels/core/gradient_bounds.h) has more inputs than the arguments of run(). The input grad:Y is the
-gradient of the loss with respect to run()'s output Y. If the case is in float64, the input step:X is a step by which
-the argument X is moved. The output d_X of a gradient case is the gradient of the loss with respect to the argument X.
-The output slope_X is the change of the loss along step:X. runner.py uses this module for references, and provider.py
-uses it for libraries. The parameter `runner` is the module runner.py. The judge, not this module, compares the
-gradients with ground truths."""
+gradient of the loss with respect to run()'s output Y. In float64, a case also has inputs step:X: a small change of the
+argument X. The output d_X of a gradient case is the gradient of the loss with respect to the argument X. The output
+slope_X is the change of the loss along step:X. runner.py uses this module for references, and provider.py uses it for
+libraries. Functions here receive the module runner.py as the parameter `runner`. The judge, not this module, compares
+the gradients with ground truths."""
 
 import contextlib
 import warnings
@@ -45,9 +45,9 @@ def in_float64(torch):
 
 @contextlib.contextmanager
 def in_order(torch):
-    """Makes torch use a deterministic algorithm for each operation that has one. Otherwise, some gradients on a GPU
-    (that of a gather, for example) would add their terms in the order in which threads run, and no reference could
-    prevent it. If an operation has no deterministic algorithm, torch runs its usual algorithm, and torch's warning is
+    """Makes torch use a deterministic algorithm for each operation that has one. Without this, some gradients on a GPU,
+    such as the gradient of a gather, would add their terms in the order in which threads happen to run. A reference
+    could not prevent this. An operation without a deterministic algorithm runs as usual, and torch's warning is
     suppressed. In torch's deterministic mode, torch.empty() returns NaN instead of undefined values, which could be
     zeros by chance."""
     before = torch.get_deterministic_debug_mode()
@@ -69,7 +69,7 @@ def named(inputs, arguments, kind):
 
 def outputs_of(runner, result, given):
     """Returns a pair for each output of run(): the output, and the gradient of the loss with respect to it. Raises
-    runner.Mistake if an output is no tensor, or if its shape is not that of its gradient."""
+    runner.Mistake if an output is not a tensor, or does not have the shape of its gradient."""
     results = runner.tensors.unpack(result, [dict(spec, name=name) for name, (spec, _) in given.items()])
     for (name, (spec, gradient)), value in zip(given.items(), results):
         if not isinstance(value, runner.torch.Tensor):
@@ -89,8 +89,8 @@ def backwards(runner, pairs, leaves, given):
             "the reference's outputs require no gradient: torch's autograd finds no path from %s to an input "
             "(does run() disable gradients, or detach the outputs?)" % ", ".join(given)
         )
-    # The loss is the sum of all outputs, each multiplied by its given gradient. The argument grad_outputs of
-    # torch.autograd.grad would do the same, but makes torch import sympy.
+    # The loss is the sum of all outputs, each multiplied by its given gradient. torch.autograd.grad could do the same
+    # with its argument grad_outputs, but then torch imports sympy.
     loss = sum((value * gradient.to(value.dtype)).sum() for value, gradient in pairs)
     return runner.torch.autograd.grad(loss, leaves, allow_unused=True)
 
@@ -129,10 +129,10 @@ def differentiate(runner, run, case, arguments):
 
 
 def effects(runner, run, arguments, outputs):
-    """Calls run() on copies of the arguments, and returns three things: the outputs of run(); for each argument,
-    whether some output has a nonzero gradient with respect to this argument; and the copies, which run() may have
-    changed. The loss weighs the elements of the outputs differently, because the sum of a softmax, for example, is
-    constant."""
+    """Calls run() on copies of the arguments. Returns three things: the outputs; for each argument, whether some output
+    has a nonzero gradient with respect to the argument; and the copies, which run() may have changed. The loss is a
+    weighted sum of the outputs with different weights, because the plain sum of some outputs, such as those of a
+    softmax, is constant."""
     torch = runner.torch
     leaves = {name: value.detach().clone().requires_grad_() for name, value in arguments.items()
               if isinstance(value, torch.Tensor) and value.is_floating_point() and value.dtype.itemsize > 1}

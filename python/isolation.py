@@ -5,27 +5,27 @@ outputs of the reference. Otherwise it returns a phrase that says why the refere
 one if it contains an import, a builtin, an attribute or a kind of syntax node that is not in the lists below. The
 source code is only parsed, never executed. runner.py calls `needs_own` in a process that runs no reference.
 
-What the lists keep out, and why:
+The lists keep out, for the following reasons:
 
 - Stores to attributes. A reference can therefore not replace a function of torch, of Python or of the runner.
-- Attributes that are not in the list ATTRIBUTES. The source code does not show which object a variable holds, so an
-  attribute in the list is allowed on every object. Each of these attributes must therefore be harmless on tensors, on
-  Python's own values, and on each module that the source code can reach (torch, torch.nn, torch.nn.functional,
+- Attributes that are not in the list ATTRIBUTES. The source code does not show which object a variable holds. An
+  attribute in the list is therefore allowed on every object. So each attribute in the list must be harmless on tensors,
+  on Python's own values, and on each module that the source code can reach (torch, torch.nn, torch.nn.functional,
   torch.linalg, torch.special, math). tests/isolation.py checks this with torch.
 - Names that begin with two underscores, global, nonlocal, classes, try, and generators that can stay suspended inside a
   with. A reference can therefore change only its own module, which is removed after the reference's last case.
-- Memory without values (empty, new_empty, resize_, Tensor(…)). Such memory could still hold what an earlier reference
-  computed, and the next reference could return this as its own result. The names in WITHOUT_VALUES are allowed if the
+- Uninitialised memory (empty, new_empty, resize_, Tensor(…)). Such memory could still hold what an earlier reference
+  computed, and the next reference could return this as its own result. The names in UNINITIALISED are allowed if the
   runner erases memory between two references, as runners on a GPU do.
 - Strings that name an attribute at run time (format, getattr).
-- Builtins that are not in BUILTINS, and new meanings for the names of builtins.
+- Builtins that are not in BUILTINS, and assignments to the names of builtins.
 - autograd, streams, modules of devices such as torch.cuda, files, threads, the environment, and random number
   generators, except torch's default ones, which are seeded before each call."""
 
 import ast
 import builtins
 
-SOURCE_MAX = 64 << 10  # bytes; a reference with longer source code gets a process of its own
+SOURCE_MAX = 64 << 10  # bytes; a reference with longer source code needs its own process
 DEPTH_MAX = 60         # the maximum depth of nested nodes
 
 NODES = frozenset("""
@@ -38,8 +38,8 @@ NODES = frozenset("""
     Load Store Del
 """.split())
 
-# Modules that the source code may import. From typing it may import only the names in TYPING, and from torch and its
-# modules only names in ATTRIBUTES.
+# Modules that the source code may import: from typing only the names in TYPING, and from torch and its modules only
+# names in ATTRIBUTES.
 MODULES = frozenset("math torch torch.nn torch.nn.functional torch.linalg torch.special typing".split())
 TYPING = frozenset("Any Callable Dict Iterable List Optional Sequence Set Tuple Union".split())
 
@@ -49,8 +49,8 @@ BUILTINS = frozenset("""
     ArithmeticError AssertionError Exception IndexError KeyError NotImplementedError RuntimeError TypeError ValueError
 """.split())
 
-# A builtin whose name the source code may bind, because many functions of torch have an argument with this name. The
-# builtin itself is harmless: without standard input, it only raises.
+# The source code may bind the name `input`, because many functions of torch have an argument with this name. The
+# builtin input() is harmless: there is no standard input, so it only raises an exception.
 BINDABLE = frozenset(("input",))
 
 CONTEXTS = frozenset(("no_grad", "inference_mode"))  # contexts of with statements, as in `with torch.no_grad():`
@@ -110,9 +110,9 @@ ATTRIBUTES = CONTEXTS | frozenset("""
     endswith lower upper strip
 """.split())
 
-WITHOUT_VALUES = frozenset("empty empty_like new_empty".split())
+UNINITIALISED = frozenset("empty empty_like new_empty".split())
 
-TENSOR = "Tensor"  # allowed only in annotations and isinstance, because Tensor(…) makes memory without values
+TENSOR = "Tensor"  # allowed only in annotations and isinstance, because Tensor(…) returns uninitialised memory
 
 
 class Needed(Exception):
@@ -125,7 +125,7 @@ def needs_own(source, erases):
         return "its source code is longer than %d KiB" % (SOURCE_MAX >> 10)
     try:
         tree = ast.parse(source)
-        check(tree, ATTRIBUTES | WITHOUT_VALUES if erases else ATTRIBUTES)
+        check(tree, ATTRIBUTES | UNINITIALISED if erases else ATTRIBUTES)
     except Needed as why:
         return str(why)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -134,9 +134,9 @@ def needs_own(source, erases):
 
 
 def is_stateless(source):
-    """Returns true if the source code keeps nothing between two calls, because its module holds only functions and
-    immutable values. needs_own must have returned None for the source code. A list or a tensor of the module, or a
-    default argument, could hold what an earlier call stored there."""
+    """Returns true if the module of the reference holds only functions and immutable values. Then nothing is kept
+    between two calls, whereas a list or a tensor of the module, or a default argument, could hold what an earlier call
+    stored in it. Call this function only if needs_own returned None for the source code."""
     tree = ast.parse(source)
     return not any(map(renames_math, ast.walk(tree))) and all(map(is_constant_statement, tree.body))
 
@@ -205,9 +205,9 @@ NAMED = {"ClassDef": "a class", "Try": "try", "TryStar": "try", "Global": "globa
 
 
 def allowed_tensors(tree):
-    """Returns the ids of the nodes below which the word Tensor is allowed: annotations, and the second argument of
-    isinstance. In both places, the source code only names the class Tensor and makes no tensor. isinstance itself is
-    safe, because the source code cannot rebind it."""
+    """Returns the ids of the nodes inside which the name Tensor is allowed: annotations, and the second argument of
+    isinstance. In both places, the source code only names the class and makes no tensor. isinstance itself is safe,
+    because the source code cannot rebind it."""
     found = set()
     for node in ast.walk(tree):
         tops = [getattr(node, "annotation", None), getattr(node, "returns", None)]
@@ -232,8 +232,8 @@ def refuse(node, what):
 
 
 def check_bound(node, name):
-    """Refuses to bind the name of a builtin, so that the name of a builtin always means this builtin. Also refuses
-    names that begin with two underscores."""
+    """Refuses a binding of the name of a builtin, so that such a name always means the builtin. Also refuses a binding
+    of a name that begins with two underscores."""
     if name.startswith("__"):
         refuse(node, "uses the name '%s'" % name[:80])
     if hasattr(builtins, name) and name not in BINDABLE:

@@ -1,19 +1,19 @@
 """latency - measures how long a call takes, for `reftest bench`.
 
-The figures come from the process that also runs the measured code. They are shown, and stored beside a verdict, but
-never decide a verdict.
+The figures come from the process that runs the measured code, so this code could falsify them. They are shown and
+stored beside a verdict, but never decide a verdict.
 
 On a GPU, CUDA events measure the time. "cold" is the time with a flushed L2 cache; "warm" is the time directly after a
-call with the same inputs. Work that is queued before the first event keeps the GPU busy while the CPU launches the
-call, so that the events measure only the kernels, even if the call is short. On a CPU, the wall clock measures the
+call with the same inputs. Before the first event, work is queued that keeps the GPU busy while the CPU launches the
+call. Therefore the events measure only the kernels, even if the call is short. On a CPU, the wall clock measures the
 time, and no "cold" time is measured."""
 
 import time
 
-SECONDS = 1.0  # the time for all runs of one kind, cold or warm
-RUNS = 50  # the most runs of one kind
-LEAST = 3  # the fewest runs, if one run takes less than SECONDS
-FLUSH = 256 << 20  # bytes that are written to flush the L2 cache; more than its size
+SECONDS = 1.0  # seconds for all cold runs together, and also for all warm runs
+RUNS = 50  # the maximum number of cold runs, and of warm runs
+LEAST = 3  # the minimum number of each, unless a single run takes longer than SECONDS
+FLUSH = 256 << 20  # bytes that are written to flush the L2 cache; the cache is smaller
 SPIN = 200_000  # clock cycles of the GPU during which the CPU launches the call
 
 
@@ -39,7 +39,7 @@ class Events:
         self.cuda.synchronize()
         if cold:
             self.flush.zero_()
-        self.cuda._sleep(SPIN)  # accesses no memory, so the L2 cache keeps its content
+        self.cuda._sleep(SPIN)  # the L2 cache keeps its content, because _sleep accesses no memory
         start.record()
         call()
         end.record()
@@ -74,7 +74,7 @@ def copies(torch, arguments):
 
 
 def spread(times):
-    """Returns the median and the 10th and 90th percentiles, in seconds."""
+    """Returns the median, the 10th percentile and the 90th percentile, in seconds."""
     times = sorted(times)
     at = lambda part: times[min(len(times) - 1, int(part * len(times)))]
     return {"median": at(0.5), "low": at(0.1), "high": at(0.9), "runs": len(times)}

@@ -1,10 +1,10 @@
-"""process_state - reads what a reference could change in its process and leave behind. A runner that is kept runs
-several references; runner.py compares this state before and after each of them, and ends the runner if anything
+"""process_state - reads the state that a reference could change in its process and leave behind. A runner that is kept
+runs several references. runner.py compares the state before and after each reference, and ends the runner if anything
 differs.
 
-This is the second line of defence. The first is isolation.py: a reference whose source code could change any of this
-state never runs in a runner that is kept. A reference that changes its process on purpose could also change the
-functions of this file."""
+This is the second line of defence, because a reference that changes its process on purpose could also change the
+functions of this file. The first is isolation.py: a reference whose source code could change any of this state never
+runs in a runner that is kept."""
 
 import gc
 import os
@@ -15,10 +15,10 @@ import threading
 import types
 import warnings
 
-# Bytes by which a runner may grow, because allocators keep memory. With CUDA, 0.5 to 0.7 GiB were measured: the driver
+# Bytes by which a runner may grow, because allocators keep freed memory. With CUDA, 0.5 to 0.7 GiB were measured: the driver
 # maps host memory when it loads kernels and libraries.
 MEMORY_MAX, MEMORY_MAX_CUDA = 512 << 20, 4 << 30
-THREADS_MAX = 4         # threads that torch may start in addition to those of parallel loops
+THREADS_MAX = 4  # number of threads that torch may start besides those of parallel loops
 
 # Paths of torch's functions that take no argument and return a setting. Functions that this version of torch lacks are
 # left out.
@@ -73,8 +73,8 @@ def state(torch, device, own):
 
 
 def difference(before, after, threads):
-    """Returns the name of something that differs, with its amounts if it is a number, or None. `threads` is the number of threads that torch uses for
-    parallel loops."""
+    """Returns the name of a part that differs between two states, or None. If the part is a number, both numbers follow
+    its name. `threads` is the number of threads that torch uses for parallel loops."""
     for name, old in before.items():
         new = after[name]
         if name == "threads":
@@ -105,11 +105,12 @@ def reached(torch, path):
 
 
 class Module(int):
-    """The id of a module. The type distinguishes it from the ids of other objects, because torch may add modules."""
+    """The id of a module. A separate type tells it apart from the ids of other objects, because torch may add modules
+    to a namespace."""
 
 
 def ids(space):
-    """Returns, for a module, the identity of each value and of each function's code."""
+    """Returns the ids of a module's values and of the code of its functions."""
     return {name: (id(value), id(value.__code__)) if type(value) is types.FunctionType else
             Module(id(value)) if type(value) is types.ModuleType else id(value)
             for name, value in list(vars(space).items()) if name not in ("__builtins__", "__warningregistry__")}
@@ -129,12 +130,12 @@ def descriptors():
         try:
             found[int(name)] = os.readlink("/proc/self/fd/" + name)
         except OSError:
-            pass  # this descriptor read the directory and is closed now
+            pass  # this descriptor was used to read the directory, and is closed now
     return found
 
 
 def changed(old, new):
-    """Returns the paths of the descriptors that were opened, closed or replaced."""
+    """Returns the paths of the file descriptors that were opened, closed or replaced."""
     return [new.get(fd, old.get(fd)) for fd in old.keys() | new.keys() if old.get(fd) != new.get(fd)]
 
 

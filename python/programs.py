@@ -1,6 +1,6 @@
 """programs - loads solutions of several files for runner.py: Python, and C++ and CUDA through torch's extension builder.
 
-A message {"load"} with "files" has these fields:
+If a message {"load"} has "files", it has these fields:
 - "files": [[path, content]] and "entry_file", one of these paths
 - "build": "none" for Python, "cpp" or "cuda" for code that must be compiled first
 - "outputs": "returned"; "written" (to tensors that the function gets after its inputs); or "guessed" (from the
@@ -13,7 +13,7 @@ import sys
 import types
 
 CXX_SOURCES = (".cpp", ".cc", ".cxx", ".cu")
-COMPILER_LINES = 40  # how many lines of a compiler's messages are shown
+COMPILER_LINES = 40  # at most this many lines of a compiler's output are shown
 
 
 def write_files(files, folder):
@@ -42,7 +42,7 @@ def load_python(message, folder, filename):
 
 
 def missing_compiler(cuda):
-    """Returns a sentence that says what this machine lacks, or None."""
+    """Returns a sentence that says which compiler this machine lacks, or None."""
     if cuda and shutil.which("nvcc") is None and not os.environ.get("CUDA_HOME") and not os.path.exists("/usr/local/cuda/bin/nvcc"):
         return "it is written in CUDA, and this machine has no nvcc"
     if shutil.which(os.environ.get("CXX", "c++")) is None:
@@ -53,7 +53,7 @@ def missing_compiler(cuda):
 
 
 def first_errors(text):
-    """Returns the lines of a compiler's output from the first error on."""
+    """Returns the part of a compiler's output that begins with the first error."""
     lines = text.splitlines()
     first = next((i for i, line in enumerate(lines) if "error" in line), 0)
     return "\n".join(lines[first:first + COMPILER_LINES])
@@ -91,8 +91,8 @@ def by_position(function, how, outputs):
 
 
 def writes(function, inputs, outputs):
-    """Returns true if the function writes its outputs to tensors that it gets after its inputs. If the signature does
-    not show this, returns true, which is the default of the format."""
+    """Guesses from the signature whether the function writes its outputs to tensors that it gets after its inputs. If
+    the signature does not show it, returns true, because this is the default of the format."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

@@ -1,6 +1,6 @@
 """provider - computes ground truths with other libraries. This process never sees a reference.
 
-provider.py DEVICE THREADS computes ground truths for all cases on a device, in one process; it exchanges JSON lines
+provider.py DEVICE THREADS computes ground truths for all cases on a device, in one process. It exchanges JSON lines
 with the pool on descriptor 3.
 
 provider.py --matrix CLASS prints a JSON object: the libraries that can be used on a device of the class CLASS ("cpu",
@@ -9,7 +9,7 @@ provider.py --matrix CLASS prints a JSON object: the libraries that can be used 
 Each library has a table of its calls, libraries/{flashinfer,sglang,fla,torch}.py; libraries/common.py defines the form
 of these tables.
 
-The pool sends requests, each with the memfd of the shared memory if the memory is a memfd:
+The pool sends requests. If the shared memory is a memfd, its descriptor comes with the request:
 
     {"provide": {"provider", "family", "roles", "output_roles", "modes", "name", "class", "axes", "constants",
                  "gradients", "seed", "arena", "inputs", "outputs"}}
@@ -21,11 +21,11 @@ Messages to the pool:
 
 - {"provider": {"python"}} or {"refused": message} is sent once, as the first message.
 - {"doing": text, "allow": seconds, "tell"} reports that a preparation (an import, a compilation) begins. The time of a
-  preparation does not count as time of the case. If "tell" is true, the pool shows the text to the user.
+  preparation does not count toward the case's time limit. If "tell" is true, the pool shows the text to the user.
 - {"doing": null} reports that the preparation has ended.
 - {"provided": [{"shape", "dtype"} for each output], "coarse": [{"atol", "rtol"}] | null, "seconds", "prepared"} is the
   answer with results. "coarse" is the precision of the library's arithmetic, or null if the arithmetic is as precise as
-  the definition's. "prepared" is the part of the allowed seconds that was used.
+  the definition's. "prepared" is how many of the allowed seconds the preparations took.
 - {"unavailable": message} is the answer if the library does not support this call.
 - {"failed": message, "accident", "fatal", "not_built"} is the answer after an exception. "accident" is true if the
   failure is transient, and "fatal" is true if this process cannot be used again. "not_built", which may be absent, is
@@ -52,18 +52,18 @@ import types
 
 PR_SET_PDEATHSIG = 1
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-# The largest accepted ratio: the root mean square of a gradient's error, divided by the root mean square of the
-# gradient. The value is from flash-linear-attention's tests/ops/test_gated_delta.py.
+# The largest accepted relative error of a gradient: the root mean square of the error divided by that of the gradient.
+# The value is the one in flash-linear-attention's tests/ops/test_gated_delta.py.
 GRADIENT_RATIO = 0.02
-SIGN_DRAWS = 4  # how often random signs are drawn; once is too few for a gradient of two elements
-MESSAGE_MAX = 2000  # the maximum length of an exception's message
+SIGN_DRAWS = 4  # number of draws of random signs; one draw is too few for a gradient of two elements
+MESSAGE_MAX = 2000  # characters; the maximum length of an exception's message
 
-# An exception that contains one of these texts shows a transient problem of this machine, and not an error of the
+# If an exception contains one of these texts, its cause is a transient problem of this machine, and not an error of the
 # library.
 TROUBLE = ("No space left on device", "Disk quota exceeded", "Read-only file system", "Input/output error", "Could not find nvcc",
            "nvcc not found", "nvcc: not found", "Failed to find C compiler")
-# A compiler's output that contains one of these texts shows a transient problem: files are missing, or processes were
-# killed for lack of memory.
+# If a compiler's output contains one of these texts, the cause is a transient problem: files are missing, or processes
+# were killed for lack of memory.
 BUILD_TROUBLE = (*TROUBLE, "No such file or directory", "Permission denied", "annot allocate memory", "memory exhausted",
                  "Killed", "signal 9")
 DIAGNOSED = re.compile(r"\berror ?[:#(]|static assertion|ptxas (error|fatal)")  # how a compiler reports an error
@@ -77,8 +77,7 @@ with open(COMMON, encoding="utf-8") as text:
 
 
 def folder_of_tables():
-    """Returns the directory of the tables. Tests set REFTEST_PROVIDERS to a directory whose tables misbehave on
-    purpose."""
+    """Returns the directory of the tables. Tests set REFTEST_PROVIDERS to a directory with faulty tables."""
     return os.environ.get("REFTEST_PROVIDERS") or os.path.join(FOLDER, "libraries")
 
 
@@ -86,8 +85,8 @@ def folder_of_tables():
 
 
 def version_of(table):
-    """Returns (version, None), or (None, reason) if the table cannot be used. The version changes with everything that
-    can change an answer: the library versions, the table, and the Python files of the provider."""
+    """Returns (version, None), or (None, reason) if the table cannot be used. The version changes if anything changes
+    that can affect an answer: the versions of the libraries, the table, or the Python files of the provider."""
     words, why = common.version_of(table)
     if why is not None:
         return None, why
@@ -136,11 +135,11 @@ def text_of(problem):
 
 
 def mendable(problem):
-    """Returns true if a failure of a library is transient. If the failure is transient, the verdict for which this
-    library was skipped is not stored, and the next run tries the library again. A failed build with an error message of
-    the compiler counts as a permanent failure, because every new attempt would take minutes. The verdict then stays
-    valid until the library, its table or the device changes. A failed build without such a message counts as a
-    transient failure."""
+    """Returns true if a failure of a library is transient. After a transient failure, the case is judged without this
+    library, but its verdict is not stored, so that the next run tries the library again. A failed build counts as
+    permanent if the compiler printed an error, because each new attempt would take minutes. The verdict then stays
+    valid until the library, its table or the device changes. A failed build without a compiler error counts as
+    transient."""
     text = str(problem)
     if not isinstance(problem, common.NotBuilt):
         return any(words in text for words in TROUBLE)
@@ -153,10 +152,10 @@ class Server:
         self.tables = common.load_tables(folder_of_tables())
         common.add_checkouts(self.tables)
         self.versions = {}
-        self.used = set()  # (library, definition, whether the call is for gradients) of each call so far
+        self.used = set()  # (library, definition, whether it computed gradients) of each call so far
         self.prepared = 0.0
         self.since = 0.0
-        self.doing = []  # (text, deadline) of each current preparation; preparations can be nested
+        self.doing = []  # (text, deadline) of each preparation that has begun and not ended; they can be nested
         common.progress = self.progress
 
     def serve(self):
@@ -171,7 +170,7 @@ class Server:
 
     def progress(self, doing, allow, tell=False):
         """Reports that a preparation begins, or, if `doing` is None, that the latest preparation has ended. The time of
-        a preparation does not count as the case's."""
+        a preparation does not count toward the case's time limit."""
         now = time.perf_counter()
         if doing is not None:
             if not self.doing:
@@ -214,8 +213,8 @@ class Server:
         return reply.get("fatal", False)
 
     def send(self, reply):
-        """Sends an answer. JSON cannot express NaN and infinity, so an answer with such a number is replaced by
-        {"failed"}."""
+        """Sends an answer. If the answer contains NaN or infinity, which JSON cannot express, sends {"failed"}
+        instead."""
         try:
             json.dumps(reply, allow_nan=False)
         except ValueError as problem:
@@ -237,7 +236,7 @@ class Server:
         inputs = {spec["name"]: arena.input(spec) for spec in request["inputs"]}
         calls = []  # the Call objects of this request
         runner.seed_everything(request["seed"], self.device)
-        torch.set_float32_matmul_precision("highest")  # an imported library may have changed this setting
+        torch.set_float32_matmul_precision("highest")  # an imported library may have changed it
         start = time.perf_counter()
         with torch.no_grad():
             if request["gradients"]:
@@ -263,8 +262,8 @@ class Server:
         return reply
 
     def measure(self, row, request, kept):
-        """Measures the call of a table, including the table's own conversions. The results of the call are already
-        stored, so if an exception is raised here, only the latencies are missing."""
+        """Measures the call of a table, including the table's own conversions. If an exception is raised here, only the
+        latencies are missing, because the results of the call are already stored."""
         torch = self.runner.torch
         try:
             with torch.no_grad():
@@ -277,7 +276,8 @@ class Server:
 
     def begin(self, table, row, request):
         """Imports the library and reports the preparations that the call needs. The first call for a library or a
-        definition may take minutes, because kernels are compiled; that time does not count as the case's."""
+        definition may take minutes, because kernels are compiled. That time does not count toward the case's time
+        limit."""
         for wanted in table.needs:
             if wanted.module is not None and wanted.module.split(".")[0] not in sys.modules:
                 self.progress("importing %s" % wanted.module, common.IMPORT_S)
@@ -312,10 +312,10 @@ class Server:
         return results
 
     def coarse_gradients(self, row, request, inputs, results):
-        """For a row with coarse arithmetic: returns the precision of its gradients, as a list with one {"atol", "rtol"}
-        per output. If the terms of a gradient's sums do not cancel, the error of the gradient is at most GRADIENT_RATIO
-        times its size. If the terms cancel, their small sum still has the rounding errors of all terms. The size of the
-        terms is estimated by giving random signs to the inputs grad:Y."""
+        """Returns the tolerances {"atol", "rtol"} of each gradient, for a row with coarse arithmetic. An element of a
+        gradient is a sum of terms. If the terms do not cancel, the error is at most GRADIENT_RATIO times the gradient.
+        If they cancel, the sum is small, but still has the rounding errors of all terms. Therefore the size of the
+        terms is estimated from gradients for inputs grad:Y with random signs."""
         if row.coarse is None:
             return None
         squares = [0.0] * len(results)
@@ -333,7 +333,7 @@ class Server:
 
 
 def with_signs(torch, inputs, draw):
-    """Returns the inputs of a gradient case, in which each element of the inputs grad:Y has a random sign."""
+    """Returns the inputs of a gradient case, with a random sign for each element of the inputs grad:Y."""
     generator = torch.Generator().manual_seed(draw)
 
     def signed(x):

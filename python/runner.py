@@ -2,15 +2,15 @@
 
 The pool starts this program as the *zygote*: a process that imports torch, does not touch the GPU, and forks a new
 child on request. A child (the runner) runs the cases of one definition and is then killed, because a reference may
-change torch, the interpreter or its process. A child serves several definitions only under two conditions. First, the
-source code of each reference must be unable to leave anything behind (isolation.py). Another child, the reader, decides
-this: it parses the code, and runs no reference. Second, after each reference, the state of the child must be the same
-as before (process_state.py).
+change torch, the interpreter or its process. A child may serve several definitions only under two conditions. First,
+the source code of each reference must be unable to leave anything behind (isolation.py). Another child, the reader,
+decides this. It parses the source code, and runs no reference. Second, after each reference, the state of the child
+must be the same as before (process_state.py).
 
 Before every call of a reference, seed_everything seeds the generators of torch, CUDA, Python and NumPy. The copy of
 seed_everything in python/testing/conftest_calls.py must seed the same generators. Tensors are in an arena (shared
-memory) that the judge owns. No message of the runner contains a verdict, so a forged message can only make the judge
-check outputs that do not exist.
+memory) that the judge owns. No message of the runner contains a verdict. Therefore a forged message can only make the
+judge check outputs that do not exist.
 
 Pool and zygote exchange JSON lines on descriptor 3 (<- to the pool, -> from the pool):
 
@@ -37,7 +37,8 @@ Pool and child exchange JSON lines on the child's socket:
 - <- {"made": [{"dtype", "shape"} | {"kind", "value"} | {"absent"} for each input], "taken": {name: [name, why]}, "others": [name]}
   and {"stored": true}
 - -> {"unload": true} to a child that loaded a reference with "kept", after its last case
-- <- {"ready": true} if the child is as it was before the reference, else {"changed": what}; the child then ends
+- <- {"ready": true} if the state of the child is the same as before the reference; else {"changed": what}, and the
+child ends
 - -> {"classify": number, "text": source} to a reader
 - <- {"classified": number, "own": why the source needs a process of its own, or null, "stateless": whether the module
   of the source keeps nothing between two calls}
@@ -51,31 +52,31 @@ The fields of these messages:
 
 - {"error": {"message", "line", "accident", "limit", "fatal", "raised", "certain", "needs_gpu", "needs_module"}} describes an error of the reference; line 0 means that
   the line is unknown.
-- "accident" is true if the error may have been caused by this machine and not by the reference's text (no memory, a
-  missing module, a CUDA error).
+- "accident" is true if this machine and not the reference's source may have caused the error (no memory, a missing
+  module, a CUDA error).
 - "limit" is "memory_limit", "process_limit" or "file_limit" if the reference reached a limit of the sandbox, else null.
-- "fatal" is true if this process cannot be used again.
+- "fatal" is true if this process must not be used again.
 - "raised" is true if the code raised an exception; it is sent only by a child that makes inputs.
-- "certain" is true if the reference would fail with other inputs, too. "needs_gpu" is true if the reference would not
+- "certain" is true if the reference would fail with any inputs. "needs_gpu" is true if the reference would not
   fail on a GPU. "needs_module" is true if the reference failed because a module is not installed.
 - "makes_inputs", which may be absent, says that the source is loaded to make inputs. Its value names the place of the
   code that makes them: "init" or "reference".
-- "taken" gives the inputs that the code returned under another name, each with that name and the reason why the value
-  is taken; see taken_instead.
-- "others" lists the names that the code returned and that no input has.
+- "taken" lists the inputs that the code returned under another name, each with this name and the reason for taking the
+  value; see taken_instead.
+- "others" lists the returned names that are not names of inputs.
 - "entry_point" is the name of the function that is called; "run()" below stands for it.
 - "fitting", which may be absent, is {"left_out": [name], "inputs": {name: [argument, optional]}}; see fitted in arguments.py.
 - "kept", which may be absent, is true if the child may load another reference after this one.
 - "memory" is the number of bytes that the reference may use besides the tensors in the arena. "memory_has_room" is
-  false if the user has set a limit so small that the holes in malloc's heap could fill much of it.
-- "processor_time" is the number of seconds that each process of the reference may compute in all; 0: no limit.
+  false if the user has set a memory limit so small that unused holes in malloc's heap could take up much of it.
+- "processor_time" is the number of seconds of processor time that each process of the reference may use; 0: no limit.
 - "none" is true if autograd returned no gradient for an input, and zeros replace the gradient.
 - "grad" is true if the output requires a gradient, and "overwrites" is true if the output uses the memory of an earlier
   call's output.
 - "list" is true if run() returned its outputs in a list and not in a tuple.
-- "touched" lists the inputs to which torch counted a write, even if their values are the old ones again.
-- "effects" says for each input whether some output has a nonzero gradient with respect to it; null if there are no
-  gradients.
+- "touched" lists the inputs to which torch counted a write, even if they have their old values again.
+- "effects" says for each input whether some output has a nonzero gradient with respect to the input; null if there are
+  no gradients.
 - "unmapped" reports that the arena cannot be mapped because this machine refuses CUDA IPC."""
 
 import contextlib
@@ -101,16 +102,16 @@ PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
 SYS_PIDFD_OPEN = 434  # this system call has the same number on every architecture
 READER_MEMORY = 1 << 30  # bytes that a reader may use to parse source code
 KEPT_GPU_MEMORY = 1 << 30  # bytes that torch's allocator may keep between two cases
-# Constants of keep_freed_memory. M_MMAP_MAX is from malloc.h, and MAPPINGS is glibc's default for it. If the arena has
-# at most ARENA_WITHOUT_MAPPINGS bytes, the holes in malloc's heap are small compared with the memory limit of a
-# reference that has "memory_has_room".
+# Constants of keep_freed_memory. M_MMAP_MAX is an option from malloc.h, and MAPPINGS is its default value in glibc. If
+# the arena has at most ARENA_WITHOUT_MAPPINGS bytes, and "memory_has_room" is true, then the holes in malloc's heap are
+# small compared with the reference's memory limit.
 M_MMAP_MAX, MAPPINGS, ARENA_WITHOUT_MAPPINGS = -4, 65536, 256 << 20
 M_PERTURB = -6  # from malloc.h: malloc overwrites memory with this byte or its complement
 HELD_OUTPUTS = 1 << 26  # bytes; if a call's outputs are not larger, they stay alive during the next two calls
 OLDEST_TORCH = (2, 4)
-# Requests one hardware queue per CUDA context. By default the driver creates eight queues per context, which doubles
-# the time to create and destroy a context (bench/contexts.py). The results of a reference do not depend on how many of
-# its streams run concurrently. If the user has set CUDA_DEVICE_MAX_CONNECTIONS, the value is kept.
+# An environment variable that requests one hardware queue per CUDA context. By default, the driver creates eight
+# queues, which doubles the time to create and destroy a context (bench/contexts.py). The results of a reference do not
+# depend on how many of its streams run concurrently. A value that the user has set is kept.
 FEW_QUEUES = ("CUDA_DEVICE_MAX_CONNECTIONS", "1")
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
@@ -125,23 +126,24 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def find_packages():
-    """Adds the directories of site packages, because the interpreter was started with -S. Does not run sitecustomize
-    and usercustomize, which could change torch for every Python program of this machine or user."""
+    """Adds the directories of site packages to sys.path, because the interpreter was started with -S. Does not run
+    sitecustomize or usercustomize, because they could change torch for every Python program of this machine or user."""
     import site
     site.execsitecustomize = site.execusercustomize = lambda: None
     site.main()
 
 
 def compiled(name):
-    """Compiles a file from this file's directory, which is not on sys.path. Compiles the source text each time: Python's
-    cached byte code would miss an edit within one second that keeps the file's size."""
+    """Compiles a file from this file's directory, which is not on sys.path. Compiles the source text each time, because
+    Python's cached byte code misses an edit that keeps the file's size and happens in the same second as the last
+    edit."""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
     with open(path, encoding="utf-8") as file:
         return compile(file.read(), path, "exec", dont_inherit=True)
 
 
 def module_of(name, code):
-    """Makes a module of a compiled file. Other modules may import it as reftest_NAME."""
+    """Makes a module from a compiled file. Other modules can import it as reftest_NAME."""
     module = sys.modules["reftest_" + name] = types.ModuleType("reftest_" + name)
     module.__file__ = code.co_filename
     exec(code, module.__dict__)
@@ -158,7 +160,7 @@ latency = beside("latency")
 fitted = beside("arguments").fitted
 isolation, process_state = beside("isolation"), beside("process_state")
 failures, sandbox = beside("failures"), beside("sandbox")
-# These modules need torch, so they are executed later. They are compiled here, because the sandbox will hide this
+# These modules need torch, so they are executed later. But they are compiled here, because the sandbox will hide this
 # file's directory.
 NEED_TORCH = [(name, compiled(name)) for name in ("tensors", "arena", "exercises")]
 Channel = beside("channel").Channel
@@ -214,7 +216,7 @@ class Zygote:
                 child = self.children.pop(message["reap"])
                 os.waitpid(message["reap"], 0)
                 self.sandbox.reap(child.keeper)
-                if child.keeper > 0:  # the PID namespace has ended, and with it every process in it
+                if child.keeper > 0:  # the PID namespace has ended, and all its processes with it
                     self.channel.send({"gone": message["number"]})
 
     def fork(self, slot, grouped, reads):
@@ -258,8 +260,8 @@ class Zygote:
         self.end_orphans()
 
     def end_orphans(self):
-        """Kills all processes that references left behind. The kernel has made these processes children of this
-        process. If each reference has a PID namespace, Sandbox.end kills them."""
+        """Kills all processes that references left behind. The kernel has made these orphans children of this process.
+        If each reference has a PID namespace, Sandbox.end kills its processes instead."""
         if self.sandbox.has_pids:
             return
         for pid in children_of(os.getpid()):
@@ -275,7 +277,7 @@ class Zygote:
             kill(pid)
             if not child.reported:
                 self.sandbox.end(child.keeper, child.folder)
-        while not self.sandbox.has_pids:  # in a PID namespace, all other processes end with this process
+        while not self.sandbox.has_pids:  # in a PID namespace, the other processes end when this process ends
             left = children_of(os.getpid())
             for pid in left:
                 kill(pid)
@@ -315,7 +317,7 @@ def children_of(parent):
 
 class Child:
     def __init__(self, sock, pipe, options, sandbox, folder):
-        os.setsid()  # all processes that a reference starts can be killed as one group
+        os.setsid()  # so that all processes that a reference starts can be killed as one group
         self.channel = Channel(move_high(sock))
         redirect(pipe)
         sandbox.enter(folder)
@@ -324,10 +326,10 @@ class Child:
         self.threads = options["threads"]
         self.arena = None
         self.run = self.fitting = None
-        self.subject = "the reference"  # the name of the loaded code in messages
+        self.subject = "the reference"  # what messages call the loaded code
         self.made = None  # the inputs that the code made last, by name
         self.filename = ""
-        self.reached = None  # the first thing that the loaded code did outside itself: "opened /etc/hostname"
+        self.reached = None  # the first thing outside its process that the loaded code used: "opened /etc/hostname"
         self.earlier = [[], []]  # outputs of the last two calls, kept so that their memory is not reused
         self.pid = os.getpid()
         self.files = os.path.join(folder, "files")  # the folder for copies of the files that the reference may read
@@ -394,8 +396,8 @@ class Child:
         return self.case(message["run"])
 
     def warm_on(self):
-        """Warms up until a request arrives. A failed warm-up step is ignored, because a case that needs the step would
-        fail in the same way. Only a broken device ends this process."""
+        """Runs warm-up steps until a request arrives. A failed step is ignored, because a case that needs it would fail
+        in the same way. Only a broken device ends this process."""
         try:
             for step in further_steps(self.device):
                 if self.channel.bytes or select.select([self.channel.socket], [], [], 0)[0]:
@@ -403,13 +405,13 @@ class Child:
                 step()
                 finish_work(self.device)
         except Exception:
-            finish_work(self.device)  # if the device is broken, raises an exception, which ends the process
+            finish_work(self.device)  # raises an exception if the device is broken; this ends the process
 
     def keep_freed_memory(self, arena):
         """Lets malloc reuse the memory of freed large tensors. By default, malloc maps new pages for each tensor above
-        a threshold (workers/pool/environment.c) and unmaps these pages when the tensor is freed. Linux must clear each
-        new page. If the case is large or the user has set a small memory limit, the default stays: reuse leaves holes
-        in the heap, which count toward the limit."""
+        a threshold (workers/pool/environment.c) and unmaps these pages when the tensor is freed. This costs time,
+        because Linux must clear each new page. If the case is large or the user has set a small memory limit, the
+        default stays, because reuse leaves holes in the heap, which count toward the limit."""
         small = self.device == "cpu" and arena["bytes"] <= ARENA_WITHOUT_MAPPINGS and self.has_room
         libc.mallopt(M_MMAP_MAX, 0 if small else MAPPINGS)
 
@@ -435,9 +437,9 @@ class Child:
             pass
 
     def keep_file(self, path):
-        """Copies `path`, a file that the reference may read. The copy is in the folder that becomes the reference's
-        working directory. The copy can be trusted, because only this runner can reach it and no reference has run yet.
-        `path` has no ".."."""
+        """Copies the file `path`, which the reference may read, to the folder that becomes the reference's working
+        directory. The copy can be trusted, because only this runner can reach it and no reference has run yet. `path`
+        has no ".."."""
         content = self.channel.fds.pop(0)
         place = os.path.join(self.files, path)
         os.makedirs(os.path.dirname(place), exist_ok=True)
@@ -490,7 +492,7 @@ class Child:
         return {"loaded": True}
 
     def load_program(self, message):
-        """Loads a solution. Its files are in a folder that only this runner uses."""
+        """Loads a solution. The solution's files are in a folder that only this runner uses."""
         self.subject = message["truth"]
         self.filename = os.path.join(self.solution, message["entry_file"])
         self.defaults = process_defaults()
@@ -509,8 +511,8 @@ class Child:
         return {"loaded": True}
 
     def new_outputs(self):
-        """Returns tensors for the outputs of the current case. They are filled with bytes of 255, so that no value is
-        correct by chance."""
+        """Returns tensors for the outputs of the current case. All their bytes are 255, so that no value is correct by
+        chance."""
         made = []
         for spec in self.outputs:
             dtype, shape = tensors.dtype_of(spec["dtype"]), list(spec["shape"])
@@ -550,7 +552,7 @@ class Child:
         else:
             self.free_gpu_memory()
         after = self.state()
-        self.reached = None  # self.state() opened files; the reference did not
+        self.reached = None  # ignores the files that self.state() opened
         return process_state.difference(self.before, after, self.threads)
 
     def erase_freed_memory(self):
@@ -574,11 +576,11 @@ class Child:
             self.frees = gpu_memory_frees()
 
     def watch_reach(self):
-        """Installs an audit hook that records in `reached` if the reference opens or imports a file, connects to a
+        """Installs an audit hook that records in `reached` that the reference opens or imports a file, connects to a
         socket or starts a process. Files in the interpreter's own directories, and files that the definition declares,
-        do not count. Any other file can change without changing a fingerprint, so a verdict that depends on it must
-        not be stored. (A reference that wants to cheat can avoid audit events. Python has no audit event for reading
-        the environment or the clock; the engine searches the reference's source for these.)"""
+        do not count. If any other file changes, no fingerprint changes, so a verdict that depends on the file must not
+        be stored. (A reference that wants to cheat can avoid audit events. Python has no audit event for reading the
+        environment or the clock; the engine searches the reference's source for these.)"""
         own = (*interpreter_folders(), *folders_of([self.files, self.solution]))
         abspath, fspath, fsdecode, join, realpath = os.path.abspath, os.fspath, os.fsdecode, os.path.join, os.path.realpath
 
@@ -601,12 +603,12 @@ class Child:
             if event not in REACHES:
                 self.reached = "caused Python's audit event %s" % event
             elif event == "ctypes.dlopen" and (path is None or "/" not in str(path)):
-                return  # the shared library is loaded already or belongs to the system
+                return  # the file is a shared library that is loaded already or belongs to the system
             elif path is not None and not is_own(path):
                 self.reached = "%s %s" % ("imported" if event == "import" else "opened", str(path)[:200])
 
         sys.addaudithook(on_event)
-        self.watch_reach = lambda: None  # never add a second hook, because an audit hook cannot be removed
+        self.watch_reach = lambda: None  # a second call must not add another hook, because a hook cannot be removed
 
     def case(self, case):
         if self.arena is None or self.arena.id != case["arena"]["id"]:
@@ -647,8 +649,8 @@ class Child:
         return answer
 
     def measure(self, kept):
-        """Measures the reference on copies of the inputs. The outputs are already stored, so if an exception is raised
-        here, only the latencies are missing."""
+        """Measures the reference on copies of the inputs. If an exception is raised here, only the latencies are
+        missing, because the outputs are already stored."""
         try:
             return latency.measure(torch, self.device, fitted(self.run, self.fitting), kept)
         except Exception as problem:
@@ -659,8 +661,8 @@ class Child:
             self.end_copies()
 
     def extra_run(self, case, arguments):
-        """Calls the reference for a check that needs no ground truth. An exception is an answer and not an error, because
-        the inputs may be invalid for the operation."""
+        """Calls the reference for a check that needs no ground truth. An exception counts as an answer and not as an
+        error, because the inputs may be invalid for the operation."""
         wide, on_cpu = case["extra"] in ("float64", "nudged"), case["extra"] == "cpu"
         try:
             result, effects, arguments = self.called_for_check(case, arguments)
@@ -686,7 +688,7 @@ class Child:
 
     def called_for_check(self, case, arguments):
         """Calls the reference for an extra run. Returns three things: the reference's result; for each input, whether
-        the input has an effect (None: this is unknown); and the arguments of the call."""
+        it has an effect (None instead of the list: unknown); and the arguments of the call."""
         if case["extra"] == "gradients":
             this = sys.modules[__name__]
             run = fitted(gradients.undecorated(this, self.run), self.fitting)
@@ -711,7 +713,7 @@ class Child:
                 given.setdefault(str(name), value)
         own = {*self.fitting["inputs"], *(argument for argument, _ in self.fitting["inputs"].values())}
         given = tensors.tuples_apart(given, own)
-        names = {}  # input -> the name under which the code returned it: the input's name, or its argument's
+        names = {}  # {input: the name under which the code returned it, which is its own name or its argument's}
         for name, (argument, _) in self.fitting["inputs"].items():
             names[name] = name if name in given or argument not in given else argument
         taken = tensors.taken_instead(request["inputs"], {name: value for name, value in given.items() if name not in names.values()},
@@ -731,9 +733,9 @@ class Child:
         return self.run(**{name: value for name, value in arguments.items() if takes_any or name in parameters})
 
     def form_of(self, spec):
-        """Describes an input that was made. If the input is a Python scalar and the value is a 0-D tensor, describes
-        the tensor's number. If the input is a tensor and the value is a number, describes the number; the judge then
-        decides whether the definition allows it."""
+        """Describes the value that was made for an input. For a Python scalar, a 0-D tensor is described like the
+        number that it contains. If the value for a tensor is a number, it is described as a number; the judge decides
+        whether the definition allows this."""
         value = self.made[spec["name"]]
         if value is None:
             return {"absent": True}
@@ -761,8 +763,8 @@ class Child:
         return {"stored": True}
 
     def look_for_earlier(self, described, results, arguments):
-        """Records which outputs use the memory of an earlier call's outputs. An output that uses the memory of an input
-        does not count, because an operation that updates a buffer in place may return the buffer."""
+        """Records which outputs use the memory of an earlier call's outputs. An output in the memory of an input does
+        not count, because an operation that updates a buffer in place may return the buffer."""
         given = {tensors.memory_of(value) for value in arguments.values()} | {None}
         held = {tensors.memory_of(output) for outputs in self.earlier for output in outputs}
         for item, result in zip(described, results):
@@ -776,9 +778,9 @@ class Child:
             limit = failures.limit_of(problem, self.sandbox.has_folders)
             if name_of(problem) == "OutOfMemoryError" and has_gpu_memory(self.device, self.memory):
                 limit = failures.MEMORY
-            self.reached = reached  # limit_of opens a file, but the reference did not
+            self.reached = reached  # ignores the file that limit_of opens
             described = failures.describe(problem, self.filename, self.run is None, self.subject)
-            # The folder's name differs in each run, so the message must not contain it.
+            # The message must not contain the folder's name, because this name differs in each run.
             described["message"] = described["message"].replace(self.solution + "/", "")
             if limit is None:
                 return described
@@ -807,14 +809,15 @@ def folders_of(paths):
 
 @functools.cache
 def interpreter_folders():
-    """Returns the folders of the interpreter and of reftest, whose files do not count as reached. The zygote calls this
-    function before it forks, so that its children need not: to resolve a path takes a system call for each part of the
-    path."""
+    """Returns the folders of the interpreter and of reftest; a reference may use files there without losing its stored
+    verdict (see watch_reach). The zygote calls this function once for all children, because the resolution of a path
+    takes a system call for each part of the path."""
     return folders_of([*sys.path, FOLDER, os.path.dirname(os.__file__)])
 
 
 def move_high(fd):
-    """Moves the descriptor to a high number, because a reference may write to or close all small descriptor numbers."""
+    """Moves the file descriptor to a high number, because a reference may write to or close all descriptors with small
+    numbers."""
     try:
         high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 512)
     except OSError:
@@ -837,8 +840,8 @@ def redirect(pipe):
 
 
 def warm_up(device, threads):
-    """Initialises torch before the first case, and returns how many seconds the initialisation took. On a GPU this
-    function only creates the CUDA context; further_steps initialises the rest while no request waits."""
+    """Initialises torch before the first case, and returns how many seconds the initialisation took. On a GPU, this
+    function only creates the CUDA context. further_steps initialises the rest while the child waits for a request."""
     start = time.perf_counter()
     torch.set_num_threads(threads)
     if device == "cpu":
@@ -856,16 +859,16 @@ def finish_work(device):
 
 
 def limit_gpu_memory(device, size):
-    """Limits the GPU memory that torch's allocator takes for this process. A reference could lift the limit, so the
-    limit protects other processes only from mistakes."""
+    """Limits the GPU memory that torch's allocator takes for this process. The limit protects other processes only from
+    mistakes, because a reference could lift it on purpose."""
     if device != "cpu":
         total = torch.cuda.get_device_properties(device).total_memory
         torch.cuda.set_per_process_memory_fraction(min(1.0, size / total), device)
 
 
 def has_gpu_memory(device, size):
-    """Returns true if the GPU has enough free memory for all that the limit `size` still allows. If an allocation
-    failed nevertheless, the limit was the reason, and not a lack of GPU memory."""
+    """Returns true if the GPU has enough free memory for all that the limit `size` still allows. If an allocation has
+    failed and this is true, the limit was the cause, and not a lack of GPU memory."""
     if device == "cpu":
         return False
     free, total = torch.cuda.mem_get_info(device)
@@ -911,8 +914,8 @@ def seed_everything(seed, device):
 
 
 # The settings of torch that a reference must not change, because they can change the results or the speed of later
-# code. Each row has the name of a setting, and the names of the two functions of torch that read and set this setting.
-# SETTINGS in python/testing/conftest_calls.py must have the same rows.
+# code. Each row has the name of a setting, and the names of the torch functions that read it and set it. SETTINGS in
+# python/testing/conftest_calls.py must have the same rows.
 SETTINGS = [
     ("default dtype", "get_default_dtype", "set_default_dtype"),
     ("default device", "get_default_device", "set_default_device"),
@@ -951,9 +954,9 @@ def run(x, weight):
 
 def rehearse():
     """Loads a small reference and runs it on the CPU, as a child does with a reference of its own. In the zygote, the
-    rehearsal imports the modules that torch imports late. In a child that waits, the rehearsal makes the child write
-    early to pages that it shares with the zygote, so that these pages are copied now. Nothing else of the rehearsal
-    stays."""
+    rehearsal imports the modules that torch imports late. In a child that waits for a request, the rehearsal writes to
+    memory pages that the child shares with the zygote, so that Linux copies these pages before the request. The
+    rehearsal has no other lasting effect."""
     names, size = {}, 4096
     before = process_defaults()
     interpreter_folders()
@@ -1019,7 +1022,7 @@ def main():
         channel.send({"refused": refused})
         return 1
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    torch.set_num_threads(1)  # no thread may be running when this process forks
+    torch.set_num_threads(1)  # one thread, because no other thread may be running when this process forks
     exercises.exercise("cpu")
     exercises.exercise_library()
     rehearse()

@@ -1,5 +1,5 @@
-"""sandbox - confines the processes of runner.py. What a reference can reach is decided by the library
-libreftest_sandbox.so (workers/sandbox/sandbox.h), which this file calls."""
+"""sandbox - confines the processes of runner.py with the library libreftest_sandbox.so. The library decides what a
+reference can reach (workers/sandbox/sandbox.h)."""
 
 import ctypes
 import os
@@ -11,7 +11,7 @@ ABI, PID, PROC, TMP = 3, 1 << 5, 1 << 6, 1 << 7  # workers/sandbox/sandbox.h
 
 
 class Sandbox:
-    """Calls the library libreftest_sandbox.so, which decides what a reference can reach (workers/sandbox/sandbox.h)."""
+    """The sandbox, as libreftest_sandbox.so implements it."""
 
     def __init__(self, descriptor, device, root, place):
         self.library = ctypes.CDLL("/proc/self/fd/%d" % descriptor, use_errno=True)
@@ -34,12 +34,12 @@ class Sandbox:
         self.folder = os.fsdecode(self.library.sandbox_folder(self.handle))
         self.has_pids = bool(self.layers & PID)  # whether each child has its own PID namespace
         self.has_folders = bool(self.layers & TMP)  # whether each child has its own /tmp in memory
-        if self.has_folders:  # once, in the zygote, because setting it in each runner would copy pages of memory
+        if self.has_folders:  # set once, in the zygote, because setting it in each runner would copy pages of memory
             set_folder(self.folder)
 
     def before_fork(self):
-        """Returns the pid of the process that keeps the next child's PID namespace, and the child's temporary
-        folder."""
+        """Returns the pid of the process that keeps the PID namespace of the next child, and the temporary folder of
+        this child."""
         folder = self.folder if self.has_folders else tempfile.mkdtemp(dir=self.place)
         keeper = self.library.sandbox_before_fork(self.handle)
         if keeper < 0:
@@ -51,8 +51,8 @@ class Sandbox:
             raise OSError(ctypes.get_errno(), "cannot return to the PID namespace of the zygote")
 
     def enter(self, folder):
-        """Confines this process, which is a new child. Raises an exception if a layer fails although it was granted in
-        the trial at the start."""
+        """Confines this process, which is a new child. Raises an exception if a layer of the sandbox fails although it
+        worked in the trial at the start."""
         if not self.has_folders:
             set_folder(folder)
         missing = self.layers & ~self.library.sandbox_enter(self.handle, os.fsencode(folder))
@@ -69,14 +69,14 @@ class Sandbox:
         return left
 
     def limit_processor_time(self, seconds, kept):
-        """Limits the processor time of this process, which is a child, and of the processes that it starts; 0: no
+        """Limits the processor time of this process, which is a child, and of each process that it starts; 0: no
         limit."""
         if self.library.sandbox_limit_processor_time(ctypes.c_int64(seconds), ctypes.c_int(kept)) != 0:
             os.write(2, b"the processor time of this reference cannot be limited\n")
             os._exit(1)
 
     def open_proc(self):
-        """Returns a descriptor of the /proc of this process's PID namespace, or None."""
+        """Returns a file descriptor for the /proc of this process's PID namespace, or None."""
         layers = PID | PROC
         return os.open("/proc", os.O_RDONLY | os.O_DIRECTORY) if self.layers & layers == layers else None
 
@@ -95,7 +95,7 @@ def set_folder(folder):
     for name in ("HOME", "TMPDIR"):
         os.environ[name] = folder
     for name in ("XDG_CACHE_HOME", "TRITON_CACHE_DIR", "CUDA_CACHE_PATH"):
-        os.environ.pop(name, None)  # the caches of compilers are below HOME
+        os.environ.pop(name, None)  # so that the caches of compilers are below HOME
 
 
 def home_of_user():

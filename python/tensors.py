@@ -1,5 +1,6 @@
-"""tensors - functions on the arguments and outputs of a reference. They convert an argument to another form, sort
-outputs into the order of the definition, and read the memory, shape and dtype of a tensor. This module needs torch."""
+"""tensors - functions for the arguments and outputs of a reference. They convert an argument to another form, sort
+outputs into the order of the definition, and read the memory address, shape and dtype of a tensor. This module needs
+torch."""
 
 import torch
 from reftest_failures import Lacking, Mistake, WrongCount
@@ -38,7 +39,7 @@ def as_cpu(value):
 
 
 def as_strided(value):
-    """Returns a tensor with the same values that is not contiguous: its elements have a distance of two."""
+    """Returns a tensor with the same values that is not contiguous: it uses every second element of its memory."""
     if not isinstance(value, torch.Tensor) or value.dim() == 0 or value.numel() == 0:
         return value
     memory = torch.empty([*value.shape, 2], dtype=value.dtype, device=value.device)
@@ -49,8 +50,8 @@ def as_strided(value):
 
 
 def tuples_apart(values, known):
-    """Returns `values`, in which each tuple of tensors is replaced by its elements, with the names "NAME[0]" and so on.
-    A tuple whose name is in `known` stays."""
+    """Returns a copy of `values` in which the elements of each tuple of tensors replace the tuple, with the names
+    "NAME[0]" and so on. A tuple whose name is in `known` stays."""
     apart = {}
     for name, value in values.items():
         if name not in known and isinstance(value, (tuple, list)) and value and all(isinstance(v, torch.Tensor) for v in value):
@@ -61,7 +62,7 @@ def tuples_apart(values, known):
 
 
 def fits(spec, value):
-    """Does the value have the dtype and the known lengths of an input?"""
+    """Does the value have the dtype of an input, and the lengths of its axes as far as they are known?"""
     if isinstance(value, torch.Tensor) and not spec["scalar"]:
         shape, dtype = form_of(value)
         return (dtype == spec["dtype"] and len(shape) == len(spec["shape"]) and
@@ -73,18 +74,17 @@ def fits(spec, value):
 
 
 def is_part(name, of):
-    """Is `name` the beginning or the end of `of`, in whole words?"""
+    """Do the first or the last words of `of` form `name`? Words are separated by underscores."""
     return of.startswith(name + "_") or of.endswith("_" + name)
 
 
 def taken_instead(specs, values, missing):
-    """Returns {input: [name, why]} for those inputs in `missing` that the code returned under a name that no input has.
-    `values` has the values of these names. The reasons, in this order:
-    - "name": one of the two names is a part of the other, and the value has the input's form. No other value is related
-      to this input in this way, and no other input to this value.
+    """Returns {input: [name, why]} for the inputs in `missing` that the code returned under another name. `values` maps
+    the returned names that no input has to their values. The reasons, in this order:
+    - "name": one of the two names is a part of the other, and the value has the input's form (dtype and shape). No
+      other pair with this input or this value is related in this way.
     - "form": only one other tensor has the input's form, and no other missing input has this form.
-    - "order": several inputs have the same form, and equally many tensors have this form, so the first input gets the
-      first tensor, and so on."""
+    - "order": as many tensors as missing inputs have this form, so the first input gets the first tensor, and so on."""
     wanted = [spec for spec in specs if spec["name"] in missing]
     related = {spec["name"]: [name for name, value in values.items()
                               if (is_part(name, spec["name"]) or is_part(spec["name"], name)) and fits(spec, value)] for spec in wanted}
@@ -102,7 +102,7 @@ def taken_instead(specs, values, missing):
 
 
 def version_of(value):
-    """Returns how many times torch has written to a tensor, or None if torch does not count the writes to this
+    """Returns the number of writes to a tensor that torch has counted, or None if torch does not count writes to this
     value."""
     try:
         return value._version
@@ -111,7 +111,7 @@ def version_of(value):
 
 
 def memory_of(value):
-    """Returns the address of a tensor's memory, or None if the tensor has no memory or the value is no tensor."""
+    """Returns the address of a tensor's memory, or None if the tensor is empty or the value is not a tensor."""
     try:
         return value.untyped_storage().data_ptr() or None  # an empty storage has the address 0
     except (AttributeError, RuntimeError, NotImplementedError):
@@ -127,8 +127,8 @@ def bytes_of(value):
 
 def unpack(result, specs, arguments=None):
     """Returns the outputs in the order of the definition. Outputs in a dict are looked up by name, and outputs in a
-    tuple or list by position. If the function returns None, and each output has the name of an input, the outputs are
-    these inputs, to which the function has written."""
+    tuple or list by position. If the function returned None, and each output has the name of an input, then the outputs
+    are these inputs, to which the function wrote."""
     names = [spec["name"] for spec in specs]
     if result is None and arguments and all(isinstance(arguments.get(name), torch.Tensor) for name in names):
         return [arguments[name] for name in names]

@@ -1,17 +1,17 @@
 """vacuous_tests - finds test functions that cannot fail, for `reftest generate --audit` (testgen/vacuous_tests.h,
 docs/generated-tests.md).
 
-The argument of this script is a folder. Each line of stdin is a JSON object. "path" is the path of a Python file in the
-folder. If the definition that the file tests is known, the object also has "reference" (source text) and "about" (path
-of the definition). For each file the script prints one line of JSON, with the findings sorted by line number:
-{"findings": [{"line": 12, "reason": "test_x compares nothing …"}], "vacuous": true, "missing": "flashinfer"}. "vacuous"
-says that the file has tests, and that none of them can fail because of the definition. "missing" is a module that the
-file imports unconditionally and this interpreter does not have, so that pytest cannot collect the file; null: there is
-no such module. Files are parsed and never run. A file that this interpreter cannot parse is a finding.
+The argument of this script is a folder. Each line of stdin is a JSON object about one Python file. "path" is the path
+of the file in the folder. If the definition that the file tests is known, the object also has "reference" (source text)
+and "about" (path of the definition). For each file the script prints one line of JSON, with the findings sorted by line
+number: {"findings": [{"line": 12, "reason": "test_x compares nothing …"}], "vacuous": true, "missing": "flashinfer"}.
+"vacuous" says that the file has tests, and that none of them can fail because of the definition. "missing" is a module
+that the file imports unconditionally but this interpreter lacks, so that pytest cannot collect the file; null if there
+is none. Files are parsed and never run. A file that this interpreter cannot parse is a finding.
 
 A statement counts as a comparison if it is an assert or a raise, or if it calls a function that compares. A function of
-the same file compares if one of its statements is a comparison. A function of another file compares if its name
-contains a word from COMPARING."""
+the same file compares if one of its statements is a comparison. A function of another file counts as comparing if its
+name contains a word from COMPARING."""
 
 import ast
 import collections
@@ -37,8 +37,8 @@ TRIES = (ast.Try,) + ((ast.TryStar,) if hasattr(ast, "TryStar") else ())
 
 
 def dotted(node):
-    """Returns the dotted name of an expression, or of the function that it calls: "pytest.mark.skip"; "" if it has
-    none."""
+    """Returns the dotted name of an expression, or of the function that the expression calls, such as
+    "pytest.mark.skip". Returns "" if there is no such name."""
     names = []
     node = node.func if isinstance(node, ast.Call) else node
     while isinstance(node, ast.Attribute):
@@ -75,7 +75,7 @@ def calls_of(statement):
 
 
 def always(node, value=True):
-    """Is the expression always true (with `value` False: always false), whatever the program computes?"""
+    """Is the expression always true, whatever the program computes? With `value` False: is it always false?"""
     if isinstance(node, ast.Constant):
         return bool(node.value) is value
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
@@ -98,7 +98,7 @@ def fails(statement):
 
 
 def is_silent(statement):
-    """Does this statement of an except clause hide from later statements that an exception occurred?"""
+    """Does this statement of an except clause ignore the exception, so that nothing later shows that it occurred?"""
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
         return True
     name = called(statement)
@@ -138,7 +138,7 @@ class File:
     """The statements of a file, the block that contains each statement, and the functions that compare."""
 
     def __init__(self, tree):
-        self.above = {}  # maps each statement to a pair: the statement that contains it, and the name of the block
+        self.above = {}  # {statement: (the statement that contains it, the name of the block)}
         self.unreached = set()
         self.uses = {}
         for node in ast.walk(tree):
@@ -194,8 +194,8 @@ class File:
         )
 
     def name_compares(self, name, statement):
-        """Does a call of the function `name`, which another file defines, count as a comparison? A call whose result is
-        assigned does not count, because the function may return a difference instead of raising."""
+        """Does this statement, which calls the function `name` of another file, count as a comparison? It does not if
+        it assigns the result, because then the function may return a difference instead of raising an exception."""
         if name in self.named:
             return self.named[name] in self.comparing
         assigned = isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign))
@@ -203,8 +203,8 @@ class File:
 
     def catcher(self, node):
         """Returns the except clause that catches a failed assertion at the node and continues. A clause does not count
-        if it raises, fails the test or compares. The clauses of a `try` do not count if its `else: raise` makes the
-        test fail when no exception occurs."""
+        if it raises an exception, fails the test or compares. The clauses of a `try` with `else: raise` do not count
+        either, because the test fails if no exception occurs."""
         for clause in node.handlers:
             if clause.type is None or names_any(clause.type, CAUGHT):
                 break
@@ -218,8 +218,8 @@ class File:
         return clause
 
     def idle(self, statement, function):
-        """Returns None if the comparison can make the test fail. If the comparison cannot, returns the reason, and
-        whether the reason is a finding even if the test has other comparisons."""
+        """Returns None if the comparison can make the test fail. Otherwise returns the reason why it cannot, and
+        whether this is a finding even if the test has other comparisons."""
         if statement in self.unreached:
             return "never reaches this comparison, so the test passes whatever the reference computes", True
         node, suppressed, clause = statement, False, None
@@ -250,8 +250,8 @@ class File:
         return None
 
     def returned(self, test):
-        """Returns the first statement with which the test itself returns a value. A `return True` after comparisons
-        does not count."""
+        """Returns the first statement by which the test returns a value. A `return True` after comparisons does not
+        count."""
         for s in sorted(self.statements[test], key=lambda s: s.lineno):
             if not isinstance(s, ast.Return) or s.value is None or self.scope(s) is not test:
                 continue
@@ -288,7 +288,8 @@ class File:
         return [(line, f"{test.name} {reason}") for test in self.tests() for line, reason in self.audit(test)]
 
     def is_vacuous(self):
-        """Returns whether the file has tests and none of them can fail. A file that may import tests is not vacuous."""
+        """Returns whether the file has tests and none of them can fail. A file that may import further tests is not
+        vacuous."""
         if any(isinstance(n, ast.ImportFrom) and any(a.name == "*" or a.name.startswith("test") for a in n.names) for n in ast.walk(self.tree)):
             return False
         tests = self.tests()
@@ -323,8 +324,8 @@ def parse(source, name):
 
 
 def audit(source, reference=None, about=None, name="run"):
-    """Returns three things about a file's text (bytes): the findings, as pairs (line, reason) sorted by line; whether
-    no test of the file can fail because of the definition; and the modules that the file imports unconditionally.
+    """Audits the text of a file (bytes). Returns the findings, as pairs (line, reason) sorted by line; whether the file
+    has tests of which none can fail because of the definition; and the modules that the file imports unconditionally.
     `name` is the function of `reference` that is called."""
     tree, finding = parse(source, "the file")
     if tree is None:
@@ -345,7 +346,7 @@ def audit(source, reference=None, about=None, name="run"):
 
 
 def imported(tree):
-    """Returns the names of the top-level modules that the file imports by statements at its top level."""
+    """Returns the top-level modules that the statements at the file's top level import."""
     names = []
     for statement in tree.body:
         if isinstance(statement, ast.Import):
@@ -357,8 +358,8 @@ def imported(tree):
 
 @functools.lru_cache(maxsize=None)
 def is_here(name, folder):
-    """Can this interpreter import a top-level module from a test file in `folder`? Imports nothing. pytest and torch are
-    taken for granted, because no test runs without them."""
+    """Can this interpreter import a top-level module from a test file in `folder`? Finds this out without an import.
+    Assumes that pytest and torch are installed, because no test runs without them."""
     folders = [folder, os.path.dirname(folder), os.path.dirname(os.path.dirname(folder))]
     return (
         name in ("pytest", "torch")
@@ -383,7 +384,7 @@ def answer(folder, request):
 
 def main():
     warnings.simplefilter("ignore")  # suppresses the parser's warnings about the audited files
-    site.main()  # -S left out the folders of installed modules
+    site.main()  # adds the folders of installed modules, which -S left out
     for line in sys.stdin.buffer:
         findings, vacuous, missing = answer(sys.argv[1], json.loads(line))
         found = [

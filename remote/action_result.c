@@ -5,7 +5,7 @@
 
 enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 }; /* wire types of protobuf */
 
-static const char file_name[] = "verdict"; /* path of the output file, which a valid ActionResult requires */
+static const char file_name[] = "verdict"; /* the path of the output file; a valid ActionResult must have one */
 
 static void put_varint(struct buf *out, uint64_t value)
 {
@@ -71,8 +71,8 @@ static struct message get_bytes(struct message *from, uint64_t length)
 	return part;
 }
 
-/* Reads the next field: its number, and its value or bytes. Returns the field's number. At the end of the message, or
- * if the message is invalid (`bad`), returns 0. */
+/* Reads the next field. Returns its number, and sets `value` or `bytes`. Returns 0 at the end of the message, or if the
+ * message is invalid (`bad`). */
 static uint64_t get_field(struct message *from, uint64_t *value, struct message *bytes)
 {
 	if (from->left == 0 || from->bad)

@@ -2,10 +2,10 @@
  * Remote Execution API (build.bazel.remote.execution.v2) with one output file. The content of the output file is the
  * value. The message identifies the file by the SHA-256 and the size of the value.
  *
- * A server such as bazel-remote accepts only valid messages. Such a server returns a message only while the server has
- * the output file in /cas. The message also contains the value itself (OutputFile.contents), so one request is enough
- * to get the value. A server may remove this field. Field numbers: ActionResult.output_files = 2; OutputFile.path = 1,
- * .digest = 2, .contents = 5; Digest.hash = 1, .size_bytes = 2 (remote_execution.proto). */
+ * A server such as bazel-remote accepts only valid messages. Such a server returns a message only while it has the
+ * output file in /cas. The message also contains the value itself (OutputFile.contents), so that one request is enough
+ * to get the value. But a server may remove this field. Field numbers: ActionResult.output_files = 2; OutputFile.path =
+ * 1, .digest = 2, .contents = 5; Digest.hash = 1, .size_bytes = 2 (remote_execution.proto). */
 #ifndef REFTEST_REMOTE_ACTION_RESULT_H
 #define REFTEST_REMOTE_ACTION_RESULT_H
 
@@ -25,8 +25,8 @@ struct action_result {
 	const unsigned char *value; /* points into the message; NULL if the value is only in /cas */
 };
 /* Reads a message. Returns false if the bytes are not an ActionResult, if the message has no output file, or if the
- * value does not have the length that the message states. Unknown fields are skipped. The caller must check the hash of
- * the value. */
+ * value does not have the length that the message states. Skips unknown fields. The caller must check the hash of the
+ * value. */
 bool action_result_read(const void *message, size_t length, struct action_result *out);
 
 #endif

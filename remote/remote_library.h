@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "remote/url.h"
 
-enum { REMOTE_ABI = 2 }; /* increase this with each change of struct remote_api */
+enum { REMOTE_ABI = 2 }; /* incremented with each change of struct remote_api */
 
 /* The interface exported as `reftest_remote`. */
 struct remote_api {
@@ -20,8 +20,8 @@ struct remote_api {
 	int (*serve)(int fd, const struct remote_url *url);
 };
 
-/* Loads the library, which is never unloaded. Returns NULL with a message that says in which directories the library
- * was searched for, and how to install it. (base/library_path.h says which directories are searched.) */
+/* Loads the library, which is never unloaded. Searches the directories that base/library_path.h lists. On failure,
+ * returns NULL with a message that names these directories, and says how to install the library. */
 const struct remote_api *remote_library(struct err *err);
 
 /* Returns true if the file of the library exists. Does not load it. `path` gets its path. */

@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* UNSENT_MAX: the most bytes that are buffered for the helper; further values are dropped. TAKEN_MAX: the most bytes
- * that one run receives. */
+/* UNSENT_MAX: the maximum number of bytes that are buffered for the helper; further values are dropped. TAKEN_MAX: the
+ * maximum number of bytes that a run receives. */
 enum { UNSENT_MAX = 64 << 20, TAKEN_MAX = 512 << 20, READ_BYTES = 256 * 1024 };
 
 struct remote {
@@ -152,8 +152,8 @@ static bool receive_some(struct remote *remote)
 	return rc == 0 && remote->received <= TAKEN_MAX;
 }
 
-/* Waits once. Returns false if the caller must stop waiting: after an interrupt, or if the helper has exited or sent
- * an invalid message. */
+/* Waits once. Returns false if the caller must stop waiting: the user interrupted the program, or the helper has exited
+ * or sent an invalid message. */
 static bool turn(struct remote *remote, int64_t wait_ms)
 {
 	struct pollfd fds[2] = {{.fd = remote->fd, .events = POLLIN}, {.fd = remote->signals, .events = POLLIN}};
@@ -171,7 +171,7 @@ static bool turn(struct remote *remote, int64_t wait_ms)
 	return (fds[0].revents & (POLLIN | POLLHUP | POLLERR)) == 0 || receive_some(remote);
 }
 
-/* Waits until the helper reports the end of the batch, or until this run has used up its time for waiting. */
+/* Waits until the helper reports the end of the batch, or until the run has waited for the time limit. */
 static int wait_done(struct remote *remote, struct err *err)
 {
 	int64_t start = now_ms(), end = start + remote->left_ms;

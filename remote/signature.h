@@ -1,8 +1,8 @@
 /* signature - signs and verifies records with the key of $REFTEST_CACHE_KEY (remote/signing_key.h).
  *
- * If a key is set, a record from a remote or from an imported file counts only if it is signed with that key. Records
- * of the local store need no signature, because a user who can write to the store can also write to the definitions.
- * Records that are sent to a remote or exported are signed if the key can sign. */
+ * If a key is set, a record from a remote or an imported file is accepted only with a signature of that key. Records of
+ * the local store need no signature, because a user who can write to the store can also write to the definitions. If
+ * the key can sign, records that are exported or sent to a remote are signed. */
 #ifndef REFTEST_REMOTE_SIGNATURE_H
 #define REFTEST_REMOTE_SIGNATURE_H
 
@@ -17,7 +17,7 @@
  * used. If the key cannot be used, the caller must reject every record from a remote or a file. */
 int signature_open(const char *text, struct signing_key **signer, struct err *err);
 
-/* Signs the record. If there is no key, or the key cannot sign, the record gets no signature. */
+/* Signs the record. Without a key, or with a key that cannot sign, the record gets no signature. */
 void signature_sign(const struct signing_key *signer, struct verdict_line *record);
 
 /* Returns the signer for exported and imported files. The result must not be used after `signer` was closed; `signer`

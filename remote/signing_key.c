@@ -68,7 +68,7 @@ static const struct sign_api *signing_key_library(struct err *err)
 	return NULL;
 }
 
-/* Decodes all of `hex`. Returns SIZE_MAX if `hex` is not hexadecimal or is too long. */
+/* Decodes all of `hex`. Returns the number of bytes, or SIZE_MAX if `hex` is not hexadecimal or is too long. */
 static size_t read_hex(const char *hex, size_t length, unsigned char *out, size_t size)
 {
 	if (length % 2 != 0 || length / 2 > size)
@@ -116,7 +116,8 @@ static int find_text(const char *text, struct buf *bytes, struct err *err)
 	enum file_answer answer = file_read(AT_FDCWD, text, FILE_LIMIT, bytes, NULL, err);
 
 	if (answer != FILE_OK &&
-	    /* the message does not quote the text, because the text may be a secret with a '/' instead of a path */
+	    /* the message does not quote the text, because it may be a secret that contains a '/' by mistake, and not a
+	     * path */
 	    access(text, F_OK) != 0)
 		err_set(err,
 			"REFTEST_CACHE_KEY contains a / and therefore names a file, but that file does not exist; "

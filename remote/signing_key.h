@@ -22,8 +22,8 @@ enum signing_key_kind { SIGNING_KEY_HMAC_SHA256, SIGNING_KEY_ED25519 };
 
 struct signing_key; /* opaque */
 
-/* Opens a key. `text` is either the key itself or the path of a file that contains the key. Returns NULL with a
- * message, which never shows a secret. */
+/* Opens a key. `text` is the key itself or the path of a file that contains the key. Returns NULL with a message, which
+ * never shows a secret. */
 struct signing_key *signing_key_open(const char *text, struct err *err);
 void signing_key_close(struct signing_key *signer); /* accepts NULL */
 
@@ -36,10 +36,10 @@ size_t signing_key_sign(const struct signing_key *signer, const void *bytes, siz
 bool signing_key_check(const struct signing_key *signer, const void *bytes, size_t length, const void *signature,
 		       size_t signature_length);
 
-/* Generates a random key as a line without newline. */
+/* Generates a random key, and writes it as a line of text without a newline. */
 int signing_key_make(enum signing_key_kind kind, char text[SIGNING_KEY_TEXT], struct err *err);
-/* Writes a line with the public key that verifies signatures of this key. Returns -1 for a shared secret, which has no
- * public key. */
+/* Writes, as a line of text, the public key that verifies signatures of this key. Returns -1 for a shared secret, which
+ * has no public key. */
 int signing_key_public(const struct signing_key *signer, char text[SIGNING_KEY_TEXT], struct err *err);
 
 #endif

@@ -20,7 +20,7 @@ static const struct {
 
 enum { SCHEMES = sizeof schemes / sizeof schemes[0] };
 
-/* A part of the address, which is not NUL-terminated. */
+/* A part of the address. The part is not NUL-terminated. */
 struct piece {
 	const char *at;
 	size_t length;
@@ -202,7 +202,7 @@ static int read_network(const char *scheme, struct piece rest, struct remote_url
 		where.length -= (size_t)(at + 1 - where.at);
 		where.at = at + 1;
 	}
-	/* In user:pass/word@host, a message would otherwise show "word", a part of the password. */
+	/* Without this check, a message about user:pass/word@host would show "word", a part of the password. */
 	if (memchr(path.at, '@', path.length) != NULL)
 		return bad("address (write / in a user name or password as %2F, and @ in a path as %40)", err);
 	while (path.length > 0 && path.at[path.length - 1] == '/')

@@ -11,11 +11,11 @@
 #include "report/run_json.h"
 #include "report/text.h"
 
-enum { OTHER_CASES = 4 /* the most ids that other_cases lists */ };
+enum { OTHER_CASES = 4 /* the maximum number of ids that other_cases lists */ };
 
 static const struct {
 	const char *name; /* the name in JSON, which is also the first word of a line */
-	const char *text; /* the sentence, for behaviours that need no numbers */
+	const char *text; /* the sentence about the behaviour; NULL if it contains numbers */
 	int exit_status;
 } rows[] = {
     [BEHAVIOUR_CHANGED] = {"changed", NULL, EXIT_FAILED},
@@ -73,7 +73,7 @@ static int cases_with(const struct result *result, enum behaviour behaviour)
 }
 
 /* Returns the first case with this behaviour. For BEHAVIOUR_ROUNDING, returns the case with the largest margin instead,
- * and sets `margin` to it. */
+ * and sets `margin` to this margin. */
 static const struct case_result *example(const struct result *result, enum behaviour behaviour, double *margin)
 {
 	const struct case_result *found = NULL;
@@ -131,7 +131,7 @@ static const char *other_cases(const struct result *result, const struct case_re
 	return count > OTHER_CASES ? arena_printf(arena, "%s and %d more", text, count - OTHER_CASES) : text;
 }
 
-/* Returns whether some output has equal values but different bits: 0 and -0, or two kinds of NaN. */
+/* Returns whether some output has equal values with different bits: 0 and -0, or two kinds of NaN. */
 static bool has_other_bits(const struct verdict *v)
 {
 	for (int i = 0; i < v->output_count; i++)
@@ -308,8 +308,8 @@ void behaviour_print_json(const struct differences *all)
 	buf_free(&out);
 }
 
-/* Returns the sentence about a difference. If a person approved one of the two references, adds which reference it was,
- * and the date of the approval. */
+/* Returns the sentence about a difference. If a person approved one of the two references, the sentence says which one,
+ * and gives the date of the approval. */
 static const char *message_of(const struct difference *d, struct arena *arena)
 {
 	enum approved_side side = approved_side(d);

@@ -5,13 +5,13 @@
 
 #include "engine/run.h"
 
-/* The results of a comparison, in the order of a report. */
+/* The possible results of a comparison, in the order of the report. */
 enum behaviour {
 	BEHAVIOUR_CHANGED,  /* some output differs by more than its bounds */
 	BEHAVIOUR_UNKNOWN,  /* the references could not be compared, and no case shows a difference */
 	BEHAVIOUR_ROUNDING, /* every output is within its bounds */
 	BEHAVIOUR_SAME,     /* every output has the same values */
-	BEHAVIOUR_TEXT,     /* schema and code are the same, so nothing ran */
+	BEHAVIOUR_TEXT,     /* schema and code are the same, so no case ran */
 	BEHAVIOUR_ADDED,
 	BEHAVIOUR_DELETED,
 	BEHAVIOUR_COUNT
@@ -21,12 +21,12 @@ struct difference {
 	enum behaviour behaviour;
 	const char *path;            /* of the definition */
 	const struct result *result; /* NULL if nothing ran */
-	const char *why;             /* if no case ran: a sentence with the reason, or with the differences besides the
-				      * code; NULL: there is no sentence */
+	const char *why;             /* if no case ran, a sentence with the reason, or with the differences other than
+				      * the code; or NULL */
 };
 
 struct differences {
-	const char *root, *commit; /* `commit`: the object name of the commit */
+	const char *root, *commit; /* `commit` is the hash of the commit */
 	const char *prefix;        /* the path of the dataset's root, relative to the top of the working tree: "" or
 				    * "data/set/" */
 	struct difference *items;
@@ -35,14 +35,13 @@ struct differences {
 
 /* Which of the two references a person approved (engine/approved_reference.h). */
 enum approved_side {
-	APPROVED_SIDE_NONE, /* there is no approval, or the approval is unreadable, or it is for another schema */
+	APPROVED_SIDE_NONE, /* no approval, an unreadable one, or one for another schema */
 	APPROVED_SIDE_NOW,
 	APPROVED_SIDE_BEFORE, /* the approved reference is the one in the commit */
 	APPROVED_SIDE_NEITHER
 };
 
-/* Returns what the cases of a result show. The ground truth of every case must be the reference in the commit, and
- * nothing else. */
+/* Returns what the cases of a result show. The only ground truth of every case must be the reference in the commit. */
 enum behaviour behaviour_of(const struct result *result);
 
 void behaviour_print(const struct differences *differences);

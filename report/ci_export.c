@@ -100,7 +100,7 @@ static struct annotation annotation_of(const struct result *result, struct arena
 	};
 }
 
-/* Makes an annotation of a message such as "definitions/loop: cannot open the folder: …". */
+/* Makes an annotation from a message such as "definitions/loop: cannot open the folder: …". */
 static struct annotation annotation_of_problem(const struct run *run, const char *problem, struct arena *arena)
 {
 	const char *path = arena_copy(arena, problem, strcspn(problem, ":"));

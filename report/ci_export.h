@@ -1,13 +1,12 @@
 /* ci_export - exports the results of a run to CI systems: as JUnit XML in a file, and as GitHub annotations on standard
- * output. A new format for CI needs a file beside report/junit.c, a function here, and an option or a value of --format
- * in cli/verify.c. */
+ * output. To add a format, add a file beside report/junit.c, a function here, and an option or a value of --format in
+ * cli/verify.c. */
 #ifndef REFTEST_REPORT_CI_EXPORT_H
 #define REFTEST_REPORT_CI_EXPORT_H
 
 #include "engine/run.h"
 
-/* Writes JUnit XML to the file `path`. The run must have kept the details of its results. Returns 0, or -1 and sets
- * `err`. */
+/* Writes JUnit XML to the file `path`. The run must have run_options.details. Returns 0, or -1 and sets `err`. */
 int export_junit(const struct run *run, const char *path, struct err *err);
 
 /* Prints GitHub annotations. Each annotation points to the line of the definition's JSON file at which the reference

@@ -4,8 +4,8 @@
 
 #include "engine/definition_files.h"
 
-/* Returns whether this mistake cannot be the cause: the case of the verdict was diagnosed, and this mistake does not
- * explain the case. */
+/* Returns whether the verdict rules out the mistake `says`: its case was diagnosed, and the mistake does not explain
+ * the case. */
 static bool contradicts(const struct verdict *v, const char *says)
 {
 	if (v == NULL || v->status != STATUS_FAILED || !v->diagnosed)

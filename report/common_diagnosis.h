@@ -1,5 +1,5 @@
-/* common_diagnosis - determines the mistakes that explain all failed cases of a definition. kernels/core/diagnosis.c
- * finds the mistakes that explain one case, and report/text.c prints the result. */
+/* common_diagnosis - finds the mistakes that explain all failed cases of a definition. kernels/core/diagnosis.c finds
+ * the mistakes that explain a single case. report/text.c prints the result. */
 #ifndef REFTEST_REPORT_COMMON_DIAGNOSIS_H
 #define REFTEST_REPORT_COMMON_DIAGNOSIS_H
 
@@ -7,8 +7,8 @@
 
 enum { DIAGNOSIS_SHOWN = 2 };
 
-/* Writes the mistakes that explain every diagnosed failed case of the definition, and returns their number, at most
- * DIAGNOSIS_SHOWN. The strings belong to the verdicts. */
+/* Writes descriptions of the mistakes that explain every diagnosed failed case of the definition. Returns their number,
+ * at most DIAGNOSIS_SHOWN. The verdicts own the strings. */
 int diagnosis_of(const struct result *result, const char *says[DIAGNOSIS_SHOWN]);
 /* Appends a comma and the member "diagnosis" of a JSON object. */
 void diagnosis_json(const struct result *result, struct buf *out);

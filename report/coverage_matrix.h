@@ -5,8 +5,8 @@
 #include "base/buf.h"
 #include "engine/coverage.h"
 
-/* Appends a paragraph for each op family that has a definition, and the list of holes. If `each` is true, lists after
- * each op family the values that each of its definitions covers. */
+/* Appends a paragraph for each op family that has a definition, and then the list of holes (values that no definition
+ * covers). If `each` is true, each paragraph also lists the values that each definition covers. */
 void coverage_matrix_text(const struct coverage *coverage, bool each, struct buf *out);
 
 /* Appends the members of a JSON object, without braces: "families", "definitions" and "holes" (docs/json.md). */

@@ -7,7 +7,7 @@
 
 static const char *const kinds[DRIFT_KINDS] = {[DRIFT_GREW] = "grew", [DRIFT_FELL] = "fell", [DRIFT_STAYED] = "stayed"};
 
-/* Appends one version that differs between the two verdicts, for example "torch 2.12.0 -> 2.13.0". */
+/* Appends a version that differs between the two verdicts, for example "torch 2.12.0 -> 2.13.0". */
 static void add_change(const char *what, const char *from, const char *to, const char **comma, struct buf *out)
 {
 	if (strcmp(from, to) == 0)
@@ -23,7 +23,7 @@ static void add_changes(const struct margin_drift *d, struct buf *out)
 
 	add_change("torch", d->from.torch, d->to.torch, &comma, out);
 	add_change("CUDA", d->from.cuda, d->to.cuda, &comma, out);
-	/* A verdict of an older version of reftest contains no driver version; that does not count as a change. */
+	/* verdicts of older versions of reftest contain no driver version, which does not count as a change */
 	if (*d->from.driver != '\0' && *d->to.driver != '\0')
 		add_change("driver", d->from.driver, d->to.driver, &comma, out);
 	add_change(d->to.ground_truth, d->from.version, d->to.version, &comma, out);

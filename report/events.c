@@ -28,8 +28,8 @@ static void end_event(struct buf *out)
 	buf_free(out);
 }
 
-/* Ends the line of an event. Does not flush standard output, because a batch may have a thousand such events. The line
- * is flushed by the next end_event or before the watcher waits. */
+/* Ends the line of an event. Does not flush standard output, because a batch may have a thousand such events. The next
+ * end_event flushes the line, or the watcher does so before it waits. */
 static void buffer_event(struct buf *out)
 {
 	buf_text(out, "}\n");
@@ -56,7 +56,7 @@ static void add_name(struct buf *out, const char *path)
 	buf_json_bytes(out, name, strlen(name) - strlen(".json"));
 }
 
-/* Returns the number of cases that ran. A verdict has no device if its case did not run. */
+/* Returns the number of cases that ran. The verdict of a case that did not run has no device. */
 static int cases_run(const struct result *result)
 {
 	int run = 0;

@@ -12,8 +12,8 @@
 struct batch_counts {
 	int64_t number;		     /* the number of the batch; batch 1 verifies all definitions at the start */
 	int verdicts[STATUS_COUNT];
-	int gone;		     /* the number of deleted definitions */
-	int definitions;	     /* the number of definitions in the batch */
+	int gone;		     /* the number of deleted definitions in the batch */
+	int definitions;	     /* the number of verified definitions in the batch */
 	int written;		     /* the number of generated pytest files that were replaced or removed since the
 				      * last batch */
 	int64_t cases_planned, cases_run, cases_cached;
@@ -33,7 +33,7 @@ void event_notice(const char *sentence);
 void event_exec(const char *how_it_ended);
 void event_end(int exit_status);
 
-/* Returns the counts of a run of `verify`, which is one batch with the number 1. */
+/* Returns the counts of a run of `verify`. The whole run is one batch, with the number 1. */
 struct batch_counts event_counts(const struct run *run);
 
 #endif

@@ -4,9 +4,9 @@
 
 #include "base/unsafe_character.h"
 
-/* Escapes text for a workflow command, which ends at the end of its line: '%', CR and LF are written as %25, %0D and
- * %0A. In a property, ':' and ',' end the value and are escaped, too. Other unsafe characters become visible
- * escapes. */
+/* Escapes text for a workflow command. A command ends at the end of its line, so '%', CR and LF are written as %25, %0D
+ * and %0A. In a property, ':' and ',' would end the value, so they are escaped, too. Other unsafe characters become
+ * visible escapes. */
 static void put(struct buf *out, const char *text, bool property)
 {
 	char escape[ESCAPE_MAX];
@@ -19,7 +19,8 @@ static void put(struct buf *out, const char *text, bool property)
 		if (special)
 			buf_printf(out, "%%%02X", (unsigned)(unsigned char)*text);
 		else if (*text == '#' && text_is_command(text, text, left))
-			buf_text(out, "\\x23"); /* GitHub and Azure find "##[" anywhere in a line */
+			buf_text(out, "\\x23"); /* breaks up "##[", which starts a command anywhere in a line on GitHub
+						 * and Azure */
 		else if (escape[0] != '\0' && *text != '\t')
 			buf_text(out, escape);
 		else

@@ -1,6 +1,6 @@
 /* github - writes GitHub workflow commands, which annotate a line of a file with a verdict. GitHub shows only ten
- * errors and ten warnings for each step of a workflow, so the tenth annotation gives the number of omitted
- * annotations. */
+ * errors and ten warnings for each step of a workflow. If there are more, the tenth annotation gives the number of
+ * omitted ones. */
 #ifndef REFTEST_REPORT_GITHUB_H
 #define REFTEST_REPORT_GITHUB_H
 
@@ -17,8 +17,8 @@ struct annotation {
 	const char *title, *message;
 };
 
-/* Appends one line for each annotation: at most ANNOTATIONS errors and ANNOTATIONS warnings. The text of an annotation
- * is escaped, so that it cannot start another workflow command. */
+/* Appends a line for each annotation, at most ANNOTATIONS errors and ANNOTATIONS warnings. The texts are escaped, so
+ * that they cannot start other workflow commands. */
 void annotate_write(const struct annotation *annotations, int count, struct buf *out);
 
 #endif

@@ -8,7 +8,7 @@ enum { FAMILIES_MAX = 128 };
 
 static const char no_kernel[] = "it has no kernel for this family";
 
-/* Returns NULL if the provider supports the op family, else the reason why it does not. */
+/* Returns the reason why the provider does not support the op family, or NULL if it does. */
 static const char *why_not(const struct provider_fact *fact, const char *family)
 {
 	for (int i = 0; i < fact->family_count; i++)
@@ -51,7 +51,7 @@ static void cell(struct buf *out, const char *word, const char *column)
 	buf_printf(out, " %-*s", (int)strlen(column), word);
 }
 
-/* Writes one line with the op families that have no row in the table of an installed library. */
+/* Writes a line with the op families for which an installed library has no row in its table. */
 static void list_unsupported(const struct provider_fact *fact, const char *const *names, int count, struct buf *out)
 {
 	int listed = 0;
@@ -62,7 +62,7 @@ static void list_unsupported(const struct provider_fact *fact, const char *const
 	buf_text(out, listed > 0 ? "\n" : "");
 }
 
-/* Writes one line with the op families for which the provider is called only if the user selects it (on_request). */
+/* Writes a line with the op families for which the provider is called only if the user selects it (on_request). */
 static void list_on_request(const struct provider_fact *fact, struct buf *out)
 {
 	int listed = 0;

@@ -13,8 +13,8 @@
 #include "report/text.h"
 #include "report/totals.h"
 
-/* BAD_CASES: the most cases of a definition that are shown in full. HISTORY: the most points in the history of a
- * definition's margins. */
+/* BAD_CASES: the maximum number of cases of a definition that are shown in full. HISTORY: the maximum number of points
+ * in the history of a definition's margins. */
 enum { BAD_CASES = 8, HISTORY = 64, DIGEST_SHOWN = 12 };
 
 __asm__(".pushsection .rodata\n"
@@ -70,7 +70,7 @@ static int by_time(const void *a, const void *b)
 	return (x->last->time > y->last->time) - (x->last->time < y->last->time);
 }
 
-/* Writes the largest margin for each combination of versions to `list`, oldest first, and returns their number. */
+/* Writes the largest margin for each combination of versions to `list`, oldest first. Returns how many there are. */
 static int history_of(const struct result *result, struct arena *arena, struct version_margin *list)
 {
 	int count = 0;
@@ -86,7 +86,8 @@ static int history_of(const struct result *result, struct arena *arena, struct v
 	return count;
 }
 
-/* Appends "torch 2.13.0+cpu, builtin 1f4b2c9a77e0 on cpu". The version of the ground truth `builtin` is a digest. */
+/* Appends a text such as "torch 2.13.0+cpu, builtin 1f4b2c9a77e0 on cpu". The version of the ground truth `builtin` is
+ * a digest. */
 static void name_versions(const struct margin_point *point, struct buf *out)
 {
 	int shown = strcmp(point->ground_truth, "builtin") == 0 ? DIGEST_SHOWN : (int)strlen(point->version);
@@ -135,7 +136,7 @@ static double margin_of(const struct result *result, struct arena *arena)
 	return margin;
 }
 
-/* Appends the names of the ground truths that decided a case, each once. */
+/* Appends the names of the ground truths that decided a case, without duplicates. */
 static void json_ground_truths(const struct result *result, struct buf *out)
 {
 	const char *names[GROUND_TRUTHS_MAX];
@@ -157,7 +158,7 @@ static void json_ground_truths(const struct result *result, struct buf *out)
 	buf_text(out, "]");
 }
 
-/* Appends the cases with a verdict that is worse than passed, or with findings. */
+/* Appends the cases whose verdict is worse than passed or has findings. */
 static void json_bad_cases(const struct result *result, struct buf *out)
 {
 	int bad = 0;
@@ -208,8 +209,8 @@ static void json_totals(const struct run *run, struct buf *out)
 	buf_printf(out, ", \"stale\": %" PRId64 ", \"unknown\": %" PRId64 "}", totals.shown_stale, totals.shown_unknown);
 }
 
-/* Appends the name of the dataset's folder. Other people also read the page. They do not know to which folder a
- * relative path refers, and an absolute path would show them the folders of this machine. */
+/* Appends only the name of the dataset's folder, because other people read the page, too. A relative path would tell
+ * them nothing, and an absolute path would reveal the folders of this machine. */
 static void json_folder(const struct run *run, struct buf *out)
 {
 	char *path = realpath(run->program->root, NULL);
@@ -240,10 +241,10 @@ void html_page_data(const struct html_page *page, const struct run *run, const s
 	buf_printf(out, ", \"selected\": %s}}", coverage->selected ? "true" : "false");
 }
 
-/* Appends JSON for a script element. The characters '<', '>' and '&' become escapes, so that no text can end the
- * element or begin a comment. The three characters occur only inside JSON strings, where the escapes mean the same. A
- * character that is unsafe to show is already an escape in the JSON (buf_json_bytes). This escape is escaped again, so
- * that the page shows the escape instead of the character. */
+/* Appends JSON inside a script element. Writes the characters '<', '>' and '&' as escapes, so that no text can end the
+ * element or begin a comment. They occur only in JSON strings, where an escape has the same meaning as the character. A
+ * character that is unsafe to show is already written as an escape in the JSON (buf_json_bytes). The backslash of this
+ * escape is doubled, so that the page shows the escape instead of the character. */
 static void add_safely(const struct buf *data, struct buf *out)
 {
 	for (size_t i = 0; i < data->length; i++) {

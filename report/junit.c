@@ -15,8 +15,8 @@ struct counts {
 	double seconds;
 };
 
-/* Unsafe characters become visible escapes. All characters that XML 1.0 does not allow are unsafe. Newlines and tabs
- * become character references, which XML parsers keep in attributes. */
+/* Writes unsafe characters as visible escapes. Unsafe characters include all characters that XML 1.0 does not allow.
+ * Writes newlines and tabs as character references, because XML parsers keep these in attributes. */
 static void put_text(struct buf *out, const char *text)
 {
 	static const char special[] = "&<>\"\t\n\r";
@@ -81,8 +81,8 @@ static void put_counts(struct buf *out, const struct counts *counts, double seco
 		   counts->of[KIND_FAILURE], counts->of[KIND_ERROR], counts->of[KIND_SKIPPED], seconds);
 }
 
-/* Writes an `error` or `failure` element. The type of the element is the reason of the verdict, its message is the
- * first line of the text, and its content is the whole text. */
+/* Writes an `error` or `failure` element. The attribute `type` is the reason of the verdict, and `message` is the first
+ * line of the text. The content of the element is the whole text. */
 static void put_result(struct buf *out, enum kind kind, const char *type, const char *message)
 {
 	struct buf first = {0};

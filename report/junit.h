@@ -1,7 +1,7 @@
-/* junit - writes verdicts as JUnit XML for CI systems: a suite for each definition, a testcase for each case. A failed
- * case is a `failure`. A raised, crashed or invalid case is an `error`. A skipped case and a case without a verdict are
- * `skipped`. Messages may contain any bytes. Characters that XML does not allow, and characters that are unsafe to show
- * (base/unsafe_character.h), become escapes. */
+/* junit - writes verdicts as JUnit XML for CI systems, with a suite for each definition and a testcase for each case. A
+ * failed case is a `failure`. A raised, crashed or invalid case is an `error`. A skipped case and a case without a
+ * verdict are `skipped`. Messages may contain any bytes. Characters that XML does not allow, and characters that are
+ * unsafe to show (base/unsafe_character.h), are escaped. */
 #ifndef REFTEST_REPORT_JUNIT_H
 #define REFTEST_REPORT_JUNIT_H
 
@@ -13,13 +13,13 @@
 struct junit_case {
 	const char *name;
 	const struct verdict *verdict; /* NULL: the case has no verdict */
-	const char *why;	       /* why the case has no verdict, or why it ran; NULL: no reason is known */
+	const char *why;	       /* why the case has no verdict, or why it ran; NULL if unknown */
 };
 
 struct junit_suite {
 	const char *op_type, *name;
 	const char *invalid; /* the error message if the definition cannot be read; else NULL */
-	bool weak;	     /* every passed case would pass with outputs of zeros, too, so these cases are written as
+	bool weak;	     /* the passed cases would also pass with outputs of zeros, so they are written as
 			      * skipped */
 	const struct junit_case *cases;
 	int case_count;

@@ -66,7 +66,7 @@ static void add_line(struct buf *out, const struct result *result, const struct 
 	buf_text(out, "}\n");
 }
 
-/* Appends with one call of write, so that lines of several processes do not mix. */
+/* Appends all lines with one call of write, so that the lines of several processes do not mix. */
 static int append(const char *root, const struct buf *lines, struct err *err)
 {
 	struct arena arena = {0};

@@ -1,11 +1,11 @@
-/* latencies - prints the latencies of a run with run_options.cases.bench (`reftest bench`; docs/bench.md), and appends
- * them to a file. Stored verdicts do not contain latencies. */
+/* latencies - prints the latencies that `reftest bench` (run_options.cases.bench; docs/bench.md) measured, and appends
+ * them to a file, because stored verdicts do not contain them. */
 #ifndef REFTEST_REPORT_LATENCIES_H
 #define REFTEST_REPORT_LATENCIES_H
 
 #include "engine/run.h"
 
-/* The file below the root to which each run appends a line for each case that was measured. */
+/* The path of the file, relative to the root. Each run appends a line for each measured case. */
 #define LATENCIES_FILE ".reftest/bench.jsonl"
 
 /* Prints a line for each latency of each case of a result. */

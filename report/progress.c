@@ -24,8 +24,8 @@ static ssize_t write_above(void *self, const char *text, size_t length)
 	return fflush(display->terminal) == 0 && written == length ? (ssize_t)length : 0;
 }
 
-/* glibc's `stderr` is a variable, so it can be replaced by another stream. The other stream erases the progress lines
- * first, because any module may print a message to `stderr` during a run. */
+/* Replaces `stderr`, which is a variable in glibc, by a stream that erases the progress lines before it writes, because
+ * any module may print a message to `stderr` during a run. */
 void progress_open(struct progress_display *display, bool wanted)
 {
 	*display = (struct progress_display){.terminal = stderr, .owner = getpid()};
@@ -189,8 +189,8 @@ void progress_erase(struct progress_display *display)
 
 	if (!display->on || display->count == 0)
 		return;
-	if (!screen_in_background(STDERR_FILENO)) /* if this process is in the background, the cursor may be in a line
-						   * of another process */
+	if (!screen_in_background(STDERR_FILENO)) /* in the background, the cursor may be in a line of another
+						   * process */
 		screen_erase(display->drawn, display->count, screen_columns(STDERR_FILENO), &out);
 	display->count = 0;
 	fwrite(out.data, 1, out.length, display->terminal);

@@ -1,5 +1,5 @@
 /* progress - shows the progress of `verify` on a terminal: how many cases have run, how many have failed, how long the
- * run may still take, and which case each runner executes. The lines are below everything that is printed. They are
+ * run may still take, and which case each runner executes. The progress lines are below all printed text. They are
  * drawn on standard error, at most ten times a second, and are erased at the end. */
 #ifndef REFTEST_REPORT_PROGRESS_H
 #define REFTEST_REPORT_PROGRESS_H
@@ -13,13 +13,13 @@
 enum { PROGRESS_LINES = 6 };
 
 struct progress_display {
-	bool on;		   /* false: every function does nothing */
+	bool on;		   /* if false, all functions do nothing */
 	FILE *terminal;		   /* the stream that `stderr` was before progress_open */
 	FILE *hook;		   /* the value of `stderr` until progress_close: a stream that erases the progress
 				    * lines before it writes */
-	pid_t owner;		   /* the process that may erase lines; a child that it forks must not erase any */
-	int drawn[PROGRESS_LINES]; /* the number of columns of each line that is drawn */
-	int count;		   /* the number of lines that are drawn */
+	pid_t owner;		   /* the process that may erase lines; its forked children must not */
+	int drawn[PROGRESS_LINES]; /* the number of columns of each drawn line */
+	int count;		   /* the number of drawn lines */
 };
 
 /* `wanted` must be false if standard error is not a terminal. Until progress_close, `stderr` erases the lines before it

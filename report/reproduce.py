@@ -4,7 +4,7 @@
 
 
 def reproduce_case():
-    """Calls the reference above on the saved inputs and compares what it returns with the saved ground truth."""
+    """Calls the reference above on the saved inputs, and compares its outputs with the saved ground truth."""
     import inspect
     import json
     import pathlib

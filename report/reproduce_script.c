@@ -27,7 +27,7 @@ __asm__(".pushsection .rodata\n"
 
 extern const char reproduce_begin[] __attribute__((visibility("hidden")));
 
-/* Returns whether a file may be replaced: it does not exist, or it begins like a script of this program. */
+/* Returns whether a file may be replaced: the file does not exist, or it begins with `mark`. */
 static bool may_replace(const char *path)
 {
 	struct buf bytes = {0};
@@ -69,7 +69,7 @@ const char *reproduce_prepare(const char *folder, struct arena *arena, struct er
 	return tensors;
 }
 
-/* Writes the text as a Python string. Every JSON string is also a Python string. */
+/* Writes the text as a Python string. A JSON string is also a valid Python string. */
 static void write_constant(struct buf *out, const char *name, const char *text)
 {
 	buf_printf(out, "%s = ", name);

@@ -1,5 +1,5 @@
-/* reproduce_script - writes a Python script that shows the failure of one case with torch alone. The tensors of the
- * case are in a file beside the script (workers/judge/trial_save.c). */
+/* reproduce_script - writes a Python script that reproduces the failure of one case and needs only torch. The tensors
+ * of the case are in a file beside the script (workers/judge/trial_save.c). */
 #ifndef REFTEST_REPORT_REPRODUCE_SCRIPT_H
 #define REFTEST_REPORT_REPRODUCE_SCRIPT_H
 
@@ -8,9 +8,9 @@
 #define REPRODUCE_SCRIPT "reproduce.py"
 #define REPRODUCE_TENSORS "tensors.safetensors"
 
-/* Creates the folder if it does not exist, and removes the file with old tensors that the folder may contain. Returns
- * the absolute path of the file for the new tensors. Refuses the folder if the folder has a file named REPRODUCE_SCRIPT
- * or REPRODUCE_TENSORS that was not written by reproduce_write. Returns NULL with a message on error. */
+/* Creates the folder if it does not exist, and removes a file with old tensors from it. Returns the absolute path of
+ * the file for the new tensors. Refuses a folder that contains a file named REPRODUCE_SCRIPT or REPRODUCE_TENSORS that
+ * reproduce_write did not write. Returns NULL with a message on error. */
 const char *reproduce_prepare(const char *folder, struct arena *arena, struct err *err);
 
 /* The run must have one result with one case. Writes the script for this case, and prints on stderr the command that

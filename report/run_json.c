@@ -127,7 +127,7 @@ void report_json_case(struct buf *out, const struct result *result, const struct
 	buf_text(out, "}");
 }
 
-/* Writes the hidden constants. If a constant was probed, its value comes from the verdict of any case that ran. */
+/* Writes the hidden constants. The value of a probed constant comes from the verdict of some case that ran. */
 static void json_constants(struct buf *out, const struct result *result)
 {
 	const struct cases *made = result->made;
@@ -211,8 +211,8 @@ static void json_counts(struct buf *out, const struct summary *counts)
 	buf_text(out, "}");
 }
 
-/* Writes the members that are known even if the definition was not read. (If its files did not change, a definition is
- * not read.) */
+/* Writes the members that are known even if the definition was not read. (A definition is not read if its files did not
+ * change.) */
 static void json_status(struct buf *out, const struct result *result)
 {
 	buf_json_member(out, "name", result->file->name);
@@ -253,8 +253,8 @@ static void json_definition(struct buf *out, const struct result *result)
 	buf_text(out, "]}");
 }
 
-/* With --ground-truth all, writes which ground truths are available for each op family, and why the rest are not.
- * Verdicts do not contain the reasons why a ground truth is not available. */
+/* With --ground-truth all, writes which ground truths are available for each op family, and why the others are not,
+ * because verdicts do not contain these reasons. */
 static void json_truths(struct buf *out, const struct run *run)
 {
 	const struct truth_choice *choice = &run->machine.truths;

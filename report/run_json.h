@@ -1,4 +1,4 @@
-/* run_json - prints the results of a run as JSON. docs/json.md lists all fields: a new field needs a row there. */
+/* run_json - prints the results of a run as JSON. docs/json.md lists all fields, so a new field needs a row there. */
 #ifndef REFTEST_REPORT_RUN_JSON_H
 #define REFTEST_REPORT_RUN_JSON_H
 
@@ -10,7 +10,8 @@ void report_json(const struct run *run, const struct report_options *options);
 /* Appends one case as a JSON object on one line, with the same fields as in report_json. */
 void report_json_case(struct buf *out, const struct result *result, const struct case_result *c);
 
-/* Appends `, "approval": …`. The value says what the approval of the definition means for this result, or is null. */
+/* Appends `, "approval": …`. The value says what the approval of the definition means for this result; null if there is
+ * no approval. */
 void report_json_approval(struct buf *out, const struct result *result);
 
 #endif

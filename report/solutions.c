@@ -19,7 +19,7 @@ static const struct case_result *deciding_case(const struct result *result)
 	return NULL;
 }
 
-/* Replaces "the reference" in a message by words for a solution. The judge always calls the code that it verifies "the
+/* Replaces "the reference" in a message by "the solution", because the judge calls all code that it verifies "the
  * reference". */
 static const char *in_words_of_solution(const char *message, struct arena *arena)
 {

@@ -6,7 +6,8 @@
 #include "base/buf.h"
 #include "engine/run.h"
 
-/* Prints a line for each solution, details of the first case that decided its status, and a last line with counts. */
+/* Prints a line for each solution, with details of the first case that decided the status, and a last line with
+ * counts. */
 void solutions_print(const struct run *run);
 
 /* Appends the member "solutions" of the JSON object of a run. */

@@ -67,7 +67,7 @@ static void print_word(FILE *out, const struct result *result)
 
 /* ---- text ----------------------------------------------------------------------------------------------------- */
 
-/* Prints text of several lines that a reference wrote. Long texts and long lines are cut. */
+/* Prints text that a reference wrote, with all lines indented. Long texts and long lines are cut. */
 static void print_indented(FILE *out, const char *text, int indent)
 {
 	for (int line = 0; *text != '\0'; line++) {
@@ -133,7 +133,7 @@ static void print_again(FILE *out, const struct result *result, const struct cas
 	buf_free(&words);
 }
 
-/* Prints one line with the names of the checks that have this result: "holds: outputs, repeat". */
+/* Prints a line with the names of the checks that have this result: "holds: outputs, repeat". */
 static void print_checks_with(FILE *out, const struct verdict *v, enum check_result result)
 {
 	bool any = false;
@@ -185,7 +185,7 @@ static void print_case(FILE *out, const struct result *result, const struct case
 		print_again(out, result, c, 11, options);
 }
 
-/* Prints one line for all cases that were skipped, or only checked, for the same reason. */
+/* Prints a line for each reason why cases were skipped, or only checked. */
 static void print_cases(FILE *out, const struct result *result, const struct report_options *options)
 {
 	const struct verdict *last = NULL;
@@ -232,8 +232,8 @@ static double worst_margin(const struct result *result)
 	return margin;
 }
 
-/* Returns the number of cases with a verdict of an earlier run. Sets `shared` to the number of cases for which an equal
- * case ran in this run: they have the verdict of the equal case. */
+/* Returns the number of cases with a verdict of an earlier run. Sets `shared` to the number of cases that share the
+ * verdict of an equal case, which ran in this run. */
 static int cached_cases(const struct result *result, int *shared)
 {
 	int count = 0;
@@ -320,8 +320,7 @@ static void print_findings(FILE *out, const struct result *result)
 	}
 }
 
-/* Prints the ground truths that were skipped, with the reason. If the reason is the same for several cases, it is
- * printed once. */
+/* Prints the ground truths that were skipped, and the reasons. A reason that several cases share is printed once. */
 static void print_passed_over(FILE *out, const struct result *result)
 {
 	const char *last[GROUND_TRUTHS_MAX] = {NULL};
@@ -353,7 +352,8 @@ bool report_has_dataset_bound(const struct result *result)
 	return result->definition != NULL && cases_have_dataset_bound(&result->run->options->cases, result->definition);
 }
 
-/* Prints the cause of the failures, if one was found. Several mistakes may have the same effect on all cases. */
+/* Prints the cause of the failures, if one was found. Prints several causes if they have the same effect on all
+ * cases. */
 static void print_diagnosis(FILE *out, const struct result *result)
 {
 	const char *says[DIAGNOSIS_SHOWN];
@@ -364,7 +364,7 @@ static void print_diagnosis(FILE *out, const struct result *result)
 			   i == 0 && result->counts.passed > 0 ? " (in the cases that failed)" : "");
 }
 
-/* Prints what the approval of the definition means for this result, if it has one. */
+/* Prints what the approval of the definition, if there is one, means for this result. */
 static void print_approval(FILE *out, const struct result *result)
 {
 	struct arena arena = {0};
@@ -427,11 +427,11 @@ static void print_outcome(FILE *out, const struct result *result, const struct r
 		    "and was not stored\n");
 }
 
-/* Calls `print` on a stream in memory, wraps the lines that it wrote, and prints them. */
+/* Text that is folded before it is printed on standard output. */
 struct folded {
 	char *text;
 	size_t length;
-	FILE *out; /* the stream to which `print` writes */
+	FILE *out; /* a stream in memory; standard output if lines are not folded */
 };
 
 int report_columns(const struct report_options *options)
@@ -473,7 +473,7 @@ void report_result(const struct result *result, const struct report_options *opt
 	end_folded(&folded, options);
 }
 
-/* Prints "3 passed", after a comma if it is not the first count; nothing if the count is 0. */
+/* Prints a count such as "3 passed", after a comma if it is not the first one. Prints nothing if the count is 0. */
 static void print_count(FILE *out, int64_t count, const char *word, const char **comma)
 {
 	if (count <= 0)
@@ -528,7 +528,7 @@ static void print_summary(FILE *out, const struct run *run, const struct report_
 			totals.findings == 1 ? "" : "s");
 }
 
-/* Returns the message about an invalid definition without the position at its beginning, for example
+/* Returns the message about an invalid definition without its beginning, which is a position such as
  * "definitions/gemm/x.json:19:16: ". */
 static const char *without_place(const struct result *result)
 {
@@ -539,9 +539,9 @@ static const char *without_place(const struct result *result)
 	return space + 1;
 }
 
-/* Returns the cause of a failure. This is the diagnosis or, without one, the message of the result. If both are
- * missing, it is what the first failed case says: the region of its failures, or its message. Only the first line of
- * the returned text is used. */
+/* Returns the cause of a failure: the diagnosis or, without one, the message of the result. Without both, returns the
+ * region of the failures in the first failed case, or this case's message. Only the first line of the returned text is
+ * used. */
 static const char *cause_of(const struct result *result, const char **before)
 {
 	const char *says[DIAGNOSIS_SHOWN];
@@ -563,8 +563,8 @@ static const char *cause_of(const struct result *result, const char **before)
 	return reason_name(result->reason) != NULL ? reason_name(result->reason) : "";
 }
 
-/* Returns how many bytes of a line fit into `width` columns if no word is divided. Returns 0 if the whole line fits, or
- * if even the first word does not fit. */
+/* Returns how many bytes of a line fit into `width` columns without a break inside a word. Returns 0 if the whole line
+ * fits, or if even the first word does not fit. */
 static size_t fitting_words(const char *line, size_t width)
 {
 	size_t last = 0, columns = 0;
@@ -581,9 +581,9 @@ static size_t fitting_words(const char *line, size_t width)
 	return 0;
 }
 
-/* Appends a cause and the end of the line. end_folded folds the cause. If the cause is very long, like the message of
- * an exception, appends only the words that fit into about CAUSE_LINES lines of `width` columns. The whole text was
- * already printed with the definition. If `width` is 0, appends all words. */
+/* Appends a cause and the end of the line; end_folded will fold the line. If the cause is very long, like the message
+ * of some exceptions, appends only the words that fit into about CAUSE_LINES lines of `width` columns, because the
+ * whole text was already printed with the definition. If `width` is 0, appends all words. */
 static void add_cause(struct buf *out, const struct buf *text, size_t width)
 {
 	size_t cut = fitting_words(text->data, CAUSE_LINES * width);
@@ -592,8 +592,8 @@ static void add_cause(struct buf *out, const struct buf *text, size_t width)
 	buf_text(out, cut > 0 ? "…\n" : "\n");
 }
 
-/* Prints one failure in one line. If the name and the cause do not fit into `columns`, the cause begins on a second
- * line. If `columns` is 0, there is no limit. */
+/* Prints a failure on one line or, if the name and the cause do not fit into `columns`, on two. If `columns` is 0,
+ * there is no limit. */
 static void print_failure(FILE *out, const struct result *result, int columns)
 {
 	const size_t width = columns > STATUS_COLUMNS ? (size_t)(columns - STATUS_COLUMNS) : 0;
@@ -623,8 +623,8 @@ static void print_failure(FILE *out, const struct result *result, int columns)
 	buf_free(&line);
 }
 
-/* Prints the failures again, because their reports may have scrolled away. On a terminal with fewer than NARROW
- * columns, the failures are not shortened but folded. If only one definition was selected, prints nothing. */
+/* Prints a list of the failures, because their reports may have scrolled away. Prints nothing if only one definition
+ * was selected. On a terminal with fewer than NARROW columns, long lines are folded instead of shortened. */
 static void print_failures(FILE *out, const struct run *run, const struct report_options *options)
 {
 	const int columns = report_columns(options) < NARROW ? 0 : report_columns(options);

@@ -16,7 +16,7 @@
 #include "repos/interrupted_update.h"
 #include "repos/remove_tree.h"
 
-/* The reference to the fetched commit. git writes this reference only after git has all objects of the commit. */
+/* The git ref of the fetched commit. git writes this ref only after it has all objects of the commit. */
 #define FETCHED "refs/reftest/fetched"
 
 static const char *const status_names[] = {
@@ -68,7 +68,7 @@ static const char *printed(struct work *work)
 	return arena_copy(work->arena, work->git.out.data, strcspn(work->git.out.data, "\n"));
 }
 
-/* Returns the object name of a commit, or NULL. */
+/* Returns the hash of the commit that `name` means, or NULL. */
 static const char *commit_of(struct work *work, const char *name)
 {
 	const char *const words[] = {"rev-parse", "--verify", "--quiet", arena_printf(work->arena, "%s^{commit}", name), NULL};
@@ -97,9 +97,9 @@ static bool is_folder(const char *path)
 	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Removes the files that a killed git leaves: its locks, and packs that it was writing. Call this only if reftest was
- * killed in this repository. In this case, the locks belong to a git process that reftest started and that has ended: a
- * running git process would hold work->lock. */
+/* Removes the files that a killed git process left: its locks, and unfinished packs. Call this only if reftest was
+ * killed while it worked in this repository. Then the locks belong to a git process that reftest started. This process
+ * has ended, because a running one would hold work->lock. */
 static void remove_leftovers(struct work *work, const char *branch)
 {
 	static const char *const locks[] = {"index", "HEAD", "ORIG_HEAD", "config", "shallow", "packed-refs", "FETCH_HEAD", FETCHED};
@@ -119,7 +119,7 @@ static void remove_leftovers(struct work *work, const char *branch)
 		closedir(folder);
 }
 
-/* If --lfs is given, checks before the fetch that git-lfs is installed, because git does not include this program. */
+/* If --lfs is given, checks before the fetch that git-lfs, which is not part of git, is installed. */
 static int check_lfs(struct work *work)
 {
 	static const char *const words[] = {"lfs", "version", NULL};
@@ -190,7 +190,7 @@ static int configure(struct work *work, const char *branch)
 		       : 0;
 }
 
-/* Fills the partial folder, which may contain files of a killed process. */
+/* Clones into the partial folder, which may contain files of a killed process. */
 static int fill_partial(struct work *work, const char *branch)
 {
 	struct git_command outside = {.inherited = work->lock};
@@ -210,7 +210,7 @@ static int fill_partial(struct work *work, const char *branch)
 /* Gives the finished folder its final name. */
 static int publish(struct work *work)
 {
-	rmdir(work->path); /* an empty folder counts as a missing one */
+	rmdir(work->path); /* an empty folder counts as missing */
 	if (renameat2(AT_FDCWD, work->partial, AT_FDCWD, work->path, RENAME_NOREPLACE) == 0)
 		return 0;
 	return err_errno(&work->err, "cannot rename %s to %s", work->partial, work->path);
@@ -226,7 +226,7 @@ static int clone(struct work *work, struct checkout *out)
 		return -1;
 	int rc = fill_partial(work, branch);
 
-	/* The files of a killed process may be damaged, so start again without them. */
+	/* The files that a killed process left may be damaged, so the clone starts again without them. */
 	if (rc < 0 && resumed && remove_tree(work->partial, &work->err) == 0) {
 		work->unreachable = false;
 		rc = fill_partial(work, branch);
@@ -243,11 +243,11 @@ static int clone(struct work *work, struct checkout *out)
 
 /* ---- update ------------------------------------------------------------------------------------------------------ */
 
-/* The contents of the file .git/reftest-update: a fetch has begun, or the files of `old` are being replaced by those of
- * `new`. */
+/* The contents of the file .git/reftest-update, which exists during a fetch, and while the files of the commit `old`
+ * are replaced by those of the commit `new`. */
 struct update {
 	const char *file;
-	char old[80], new[80], branch[256]; /* all three are "" if the update was killed during its fetch */
+	char old[80], new[80], branch[256]; /* all three are "" during the fetch */
 };
 
 static int write_update(struct work *work, const struct update *update)
@@ -270,7 +270,7 @@ static bool read_update(struct work *work, struct update *update)
 	return killed;
 }
 
-/* Sets the branch, HEAD and the remote-tracking branch to the new commit, after its files were checked out. */
+/* Sets the branch, HEAD and the remote-tracking branch to the new commit, whose files are already checked out. */
 static int move_branch(struct work *work, const struct update *update)
 {
 	const char *local = arena_printf(work->arena, "refs/heads/%s", update->branch);
@@ -286,8 +286,8 @@ static bool is_one_of(const char *commit, const struct update *update)
 	return commit != NULL && (strcmp(commit, update->old) == 0 || strcmp(commit, update->new) == 0);
 }
 
-/* Finishes an update during which reftest was killed. Returns 0, or -1 and sets work->err if somebody else changed the
- * checkout. */
+/* Finishes an update that was interrupted because reftest was killed. Returns 0, or -1 and sets work->err if somebody
+ * else changed the checkout. */
 static int finish_update(struct work *work, const struct update *update)
 {
 	const char *local = arena_printf(work->arena, "refs/heads/%s", update->branch);
@@ -310,7 +310,7 @@ static int finish_update(struct work *work, const struct update *update)
 	return 0;
 }
 
-/* Checks out the new commit. git refuses if this would overwrite a file that is not in the old commit. */
+/* Checks out the new commit. git refuses this if it would overwrite an untracked file. */
 static int replace_files(struct work *work, const struct update *update)
 {
 	if (write_update(work, update) < 0)
@@ -326,7 +326,8 @@ static int replace_files(struct work *work, const struct update *update)
 	return 0;
 }
 
-/* Returns why the checkout must not be updated. If the checkout may be updated, returns NULL and sets the branch. */
+/* Returns the reason why the checkout must not be updated. If it may be updated, returns NULL and sets
+ * update->branch. */
 static const char *why_kept(struct work *work, struct update *update)
 {
 	static const char *const words[] = {"symbolic-ref", "--quiet", "--short", "HEAD", NULL};

@@ -1,16 +1,16 @@
 /* checkout - clones one repository into a folder, or updates the checkout in this folder.
  *
- * A clone is made in the folder `.NAME.partial` beside the final folder, and is renamed when everything is checked out.
- * The final folder therefore never contains an incomplete clone. If this process is killed, the next call continues in
- * the partial folder: a complete download is not repeated.
+ * A clone is made in the folder `.NAME.partial` beside the final folder. The folder is renamed when everything is
+ * checked out, so that the final folder never contains an incomplete clone. If this process is killed, the next call
+ * continues in the partial folder, and does not repeat a complete download.
  *
  * An update never touches local changes. A checkout is updated only if HEAD is the cloned branch without local commits,
  * and no tracked file differs from HEAD. Untracked files are safe, because git refuses to overwrite them. While files
  * are replaced, the file `.git/reftest-update` names both commits. If this process is killed during that time, the next
- * call finishes the update, unless a file has contents that neither commit explains.
+ * call finishes the update, unless a file differs from its versions in both commits.
  *
  * During a clone or an update, the file `.NAME.lock` is locked. The git processes also hold this lock, because they may
- * run a moment longer than this process. */
+ * end a moment after this process. */
 #ifndef REFTEST_REPOS_CHECKOUT_H
 #define REFTEST_REPOS_CHECKOUT_H
 
@@ -24,7 +24,7 @@ enum checkout_status {
 	CHECKOUT_CLONED,
 	CHECKOUT_UPDATED, /* the files come from a newer commit */
 	CHECKOUT_CURRENT, /* there was nothing newer */
-	CHECKOUT_KEPT,	  /* left as it is: local changes, another branch, or a clone that reftest did not make */
+	CHECKOUT_KEPT,	  /* not updated: it has local changes, is on another branch, or was not cloned by reftest */
 	CHECKOUT_FAILED	  /* nothing was cloned or updated; if there is an older checkout, `commit` is its commit */
 };
 
@@ -37,7 +37,7 @@ struct checkout_request {
 	const char *name;   /* name of the folder; contains no '/' */
 	const char *url;
 	const char *target; /* absolute path of the folder in which the checkout is made; created if it is missing */
-	const char *retry;  /* the command that the user can enter again if the server cannot be reached */
+	const char *retry;  /* the command that the user can repeat if the server cannot be reached */
 	bool lfs;	    /* also fetch the contents that Git LFS stores */
 };
 
@@ -48,7 +48,7 @@ struct checkout {
 	const char *message; /* one sentence */
 };
 
-/* Clones the repository or updates its checkout. Everything in the result is allocated in `arena`. */
+/* Clones the repository or updates its checkout. The strings in the result are allocated in `arena`. */
 struct checkout checkout_bring(const struct checkout_request *request, struct arena *arena);
 
 #endif

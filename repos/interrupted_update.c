@@ -43,7 +43,8 @@ static int list_paths(struct git_command *git, const char *const *words, struct 
 	return 0;
 }
 
-/* Compares the working tree with a commit, with a separate index. */
+/* Compares the working tree with a commit. Uses a separate git index, so that the index of the checkout stays
+ * unchanged. */
 static int read_side(struct git_command *git, const char *commit, struct arena *arena, struct side *out)
 {
 	const char *index = arena_printf(arena, "%s/.git/reftest-index", git->folder);
@@ -58,7 +59,8 @@ static int read_side(struct git_command *git, const char *commit, struct arena *
 	int rc = git_run(&own, read_tree, NULL) == 0 ? 0 : -1;
 
 	if (rc == 0) {
-		git_run(&own, refresh, NULL); /* ignore the exit status, which only says whether files differ */
+		git_run(&own, refresh, NULL); /* the exit status is ignored, because it only says whether files
+					       * differ */
 		rc = list_paths(&own, files, arena, &out->files);
 	}
 	if (rc == 0)
@@ -68,7 +70,7 @@ static int read_side(struct git_command *git, const char *commit, struct arena *
 	return rc;
 }
 
-/* Reads a file or the target of a symbolic link. Returns false if the path has neither. */
+/* Reads a file, or the target of a symbolic link. Returns false if the path is neither. */
 static bool read_working_file(const char *path, struct buf *out)
 {
 	char target[PATH_MAX];
@@ -82,8 +84,8 @@ static bool read_working_file(const char *path, struct buf *out)
 	return file_read(AT_FDCWD, path, CONTENT_MOST, out, NULL, NULL) == FILE_OK;
 }
 
-/* Returns whether the contents equal the contents of the file in the commit. If `beginning` is true, the contents may
- * also be only the beginning of that file. */
+/* Returns whether the contents equal those of the file in the commit. If `beginning` is true, also returns true if they
+ * are only the beginning of that file. */
 static bool has_content(struct git_command *git, const char *commit, const char *path, const struct buf *content,
 			bool beginning, struct arena *arena)
 {
@@ -107,7 +109,8 @@ static bool is_foreign(struct git_command *git, const char *path, const char *ol
 	return foreign;
 }
 
-/* Returns the first path that somebody else changed. At such a path, the working tree differs from both commits. */
+/* Returns the first path at which the working tree differs from both commits, so that somebody else must have changed
+ * it. */
 static const char *find_foreign(struct git_command *git, const struct side *here, const struct side *other,
 				const char *old, const char *new, struct arena *arena)
 {

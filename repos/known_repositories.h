@@ -1,15 +1,15 @@
 /* known_repositories - the repositories that `reftest clone` clones and updates: the libraries that are ground truths,
- * and the dataset. A new row also needs its name among the choices of --only in cli/clone.c, and in docs/clone.md. For a
- * library, the texts that name the checkouts also change: ROW_REPOS in cli/shared_options.h, and
+ * and the dataset. A new row also needs its name among the choices of --only in cli/clone.c, and in docs/clone.md. For
+ * a library, also change the texts that list the checkouts: ROW_REPOS in cli/shared_options.h, and
  * engine/library_checkouts.{h,c}. */
 #ifndef REFTEST_REPOS_KNOWN_REPOSITORIES_H
 #define REFTEST_REPOS_KNOWN_REPOSITORIES_H
 
 struct known_repository {
-	const char *name;   /* name of the folder in the target folder, and name in repos_config.json */
+	const char *name;   /* name of the checkout's folder, and name in repos_config.json */
 	const char *url;
 	const char *holds;  /* what the repository contains, for help texts */
-	const char *python; /* the folder in the checkout from which Python imports the library; NULL: this is not a
+	const char *python; /* the folder in the checkout from which Python imports the library; NULL if this is not a
 			     * library */
 };
 

@@ -18,7 +18,7 @@ struct repos_entry {
 };
 
 struct repos_config {
-	const char *target_dir; /* the folder that contains the checkouts; NULL: there is no file repos_config.json */
+	const char *target_dir; /* the folder that contains the checkouts; NULL if there is no repos_config.json */
 	struct repos_entry *items;
 	int count;
 };
@@ -30,7 +30,7 @@ int repos_config_read(const char *root, struct arena *arena, struct repos_config
 /* Returns the entry with this name, or NULL. */
 struct repos_entry *repos_config_find(const struct repos_config *config, const char *name);
 
-/* Sets the entry of this name, which is added if it is missing. */
+/* Sets the entry with this name. Adds the entry if it is missing. */
 void repos_config_set(struct repos_config *config, const char *name, const struct checkout *checkout, struct arena *arena);
 
 /* Replaces repos_config.json in the folder `root` in one step. Returns 0, or -1 and sets `err`. */

@@ -13,7 +13,7 @@
 
 enum {
 	RPC_LINE_BYTES = 4 << 20, /* the longest message */
-	RPC_ID_BYTES = 200,	  /* the longest id, as JSON */
+	RPC_ID_BYTES = 200,	  /* the maximum length of an id as JSON */
 };
 
 /* The codes of errors. Only reftest uses RPC_BUSY; JSON-RPC defines the other codes of errors. */
@@ -32,12 +32,12 @@ struct rpc_message {
 	enum rpc_kind kind;
 	char id[RPC_ID_BYTES]; /* as JSON: "7", "\"a\""; "null" for a notification, or if the id could not be read */
 	const char *method;    /* NULL for responses */
-	const cJSON *params;   /* an object or an array; NULL: there are none */
+	const cJSON *params;   /* an object or an array, or NULL */
 	cJSON *tree;	       /* owned; freed by rpc_free */
 };
 
-/* Reads one message. On error, returns the code and sets `err`; even then, `out->id` has the id if it could be read.
- * The caller always calls rpc_free. */
+/* Reads one message. On error, returns the code, sets `err`, and also sets `out->id` if the id could be read. The
+ * caller must call rpc_free even after an error. */
 enum rpc_code rpc_read(const char *line, size_t length, struct rpc_message *out, struct err *err);
 void rpc_free(struct rpc_message *message);
 

@@ -195,8 +195,8 @@ int tools_command_line(const struct tool *tool, const cJSON *arguments, struct a
 		if (value != NULL && add_value(&words, argument, value, err) < 0)
 			return -1;
 	}
-	words.items[words.count++] = arena_string(arena, "--"); /* after "--", an operand that begins with a dash is not
-								 * an option */
+	words.items[words.count++] = arena_string(arena, "--"); /* so that an operand that begins with a dash does not
+								 * count as an option */
 	memcpy(words.items + words.count, words.operands, (size_t)words.operand_count * sizeof(char *));
 	words.count += words.operand_count;
 	*argv = words.items;

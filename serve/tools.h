@@ -1,7 +1,7 @@
 /* tools - defines the tools of `reftest serve`: their schemas for clients, and the command line that a call stands for.
  *
- * Each argument of a tool stands for an option or the operands of a reftest command. A call therefore returns what the
- * command prints. */
+ * Each argument of a tool becomes an option or the operands of a reftest command. The result of a call is the output of
+ * the command. */
 #ifndef REFTEST_SERVE_TOOLS_H
 #define REFTEST_SERVE_TOOLS_H
 
@@ -15,7 +15,7 @@
 
 enum tool_runner {
 	TOOL_COMMAND, /* a new process runs the command */
-	TOOL_VERIFIER /* the process that keeps its runners warm runs the command (cli/serve_verifier.h) */
+	TOOL_VERIFIER /* a process that keeps its runners between calls runs the command (cli/serve_verifier.h) */
 };
 
 enum tool_value { VALUE_TEXT, VALUE_TEXTS, VALUE_FLAG, VALUE_WHOLE };
@@ -23,7 +23,7 @@ enum tool_value { VALUE_TEXT, VALUE_TEXTS, VALUE_FLAG, VALUE_WHOLE };
 struct tool_argument {
 	const char *name;
 	enum tool_value value;
-	const char *option; /* "--sizes"; NULL: the operands of the command */
+	const char *option; /* an option such as "--sizes"; NULL if the argument gives the operands */
 	bool required;
 	const char *help;
 };
@@ -41,7 +41,7 @@ const struct tool *tools_find(const char *name); /* NULL: there is none */
 const struct tool *tools_at(int index);		 /* NULL beyond the last */
 
 /* Makes the command line of a call; argv[0] is the command's name. `arguments` is an object, or NULL. The words are
- * allocated in `arena`, and NULL follows the last. Returns the number of words, or -1 and sets `err` for an unknown,
+ * allocated in `arena`. NULL follows the last word. Returns the number of words, or -1 and sets `err` for an unknown,
  * missing or wrong argument. */
 int tools_command_line(const struct tool *tool, const cJSON *arguments, struct arena *arena, char ***argv, struct err *err);
 

@@ -34,7 +34,7 @@ static void write_one(const char *dtype, const struct tolerance *t, struct buf *
 	buf_text(out, "\",\n");
 }
 
-/* Returns the most frequent bounds. Returns NULL if there is a dtype without bounds. */
+/* Returns the bounds that the most dtypes have, or NULL if some dtype has no bounds. */
 static const struct tolerance *usual(const struct tolerance by_dtype[DTYPE_COUNT])
 {
 	const struct tolerance *best = NULL;

@@ -1,6 +1,6 @@
 /* file_tolerances - the bounds of `reftest generate --tolerance`, which a generated test file contains as the tuple
- * TOLERANCES below its imports. conftest.py applies them as `reftest verify --tolerance` does. A test file keeps its
- * bounds when it is updated without the option, so that `verify`, `watch` and git hooks do not undo the option. */
+ * TOLERANCES below its imports. conftest.py applies them as `reftest verify --tolerance` does. If a test file is
+ * updated without the option, it keeps its bounds, so that `verify`, `watch` and git hooks do not undo the option. */
 #ifndef REFTEST_TESTGEN_FILE_TOLERANCES_H
 #define REFTEST_TESTGEN_FILE_TOLERANCES_H
 
@@ -9,15 +9,15 @@
 #include "base/buf.h"
 #include "dataset/definition.h"
 
-/* Appends the tuple with the bounds of each dtype. Negative bounds mean that the dtype has no bounds. If no dtype has
- * bounds, appends nothing. */
+/* Appends the tuple with the bounds of each dtype, or nothing if no dtype has bounds. Negative numbers in `by_dtype`
+ * mean that a dtype has no bounds. */
 void file_tolerances_write(const struct tolerance by_dtype[DTYPE_COUNT], struct buf *out);
 
 /* Finds the tuple in the body of a file that reftest wrote. Returns the length of the tuple, or 0 if the body has no
  * such tuple. */
 size_t file_tolerances_find(const char *body, size_t length, const char **out);
 
-/* Inserts a tuple into a body that test_file_write wrote, below its imports. */
+/* Inserts a tuple below the imports of a body that test_file_write wrote. */
 void file_tolerances_insert(const char *tuple, size_t length, struct buf *body);
 
 #endif

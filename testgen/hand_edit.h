@@ -1,6 +1,6 @@
 /* hand_edit - determines whether reftest or a user wrote a test file, and whether a user edited a generated file. The
- * first lines of a generated file say that reftest generated the file, and they contain a digest of the rest. Only an
- * unedited generated file may be replaced. */
+ * first lines of a generated file say that reftest generated it, and contain a digest of the other lines. Only a
+ * generated file that nobody edited may be replaced. */
 #ifndef REFTEST_TESTGEN_HAND_EDIT_H
 #define REFTEST_TESTGEN_HAND_EDIT_H
 
@@ -16,10 +16,10 @@ enum owner {
 
 enum owner owned_by(const char *bytes, size_t length);
 
-/* Appends a generated file: the header with the digest of `body`, then `body`, which must end in a newline. */
+/* Appends a generated file: a header with the digest of `body`, and then `body`, which must end with a newline. */
 void owned_seal(struct buf *out, const char *body, size_t length);
 
-/* Returns the position of the body, which follows the header. Returns 0 if the file has no header. */
+/* Returns the position at which the body starts after the header, or 0 if the file has no header. */
 size_t owned_body(const char *bytes, size_t length);
 
 #endif

@@ -17,8 +17,8 @@ static uint32_t code_point(const char *text, size_t step)
 	return code;
 }
 
-/* Appends the escape sequence of the character at `text` and returns the number of bytes that the character has.
- * Invalid UTF-8, which no JSON text contains, becomes U+FFFD. */
+/* Appends the escape sequence of the character at `text`. Returns the number of bytes of this character in the text.
+ * Writes invalid UTF-8, which no JSON text contains, as U+FFFD. */
 static size_t escape(struct buf *out, const char *text, size_t left)
 {
 	size_t step = utf8_length(text, left);
@@ -56,8 +56,8 @@ void python_string(struct buf *out, const char *text)
 	buf_text(out, "\"");
 }
 
-/* Returns whether the quote at position i must be escaped: it is one of three quotes in a row, or the last character of
- * the text. */
+/* Returns whether the quote at position i must be escaped, because it is one of three quotes in a row, or the last
+ * character of the text. */
 static bool ends_literal(const char *text, size_t length, size_t i)
 {
 	size_t begin = i, end = i;
@@ -90,8 +90,8 @@ void python_text(struct buf *out, const char *text, size_t length, const char *g
 		else if (text[i] == '"')
 			put_quotes(out, text, length, &i);
 		else if (text[i] == ' ' && (i + 1 == length || text[i + 1] == '\n'))
-			i += escape(out, text + i, length - i); /* escape the blank, because editors remove trailing
-								 * blanks */
+			i += escape(out, text + i, length - i); /* the space is escaped, because editors remove trailing
+								 * spaces */
 		else if (text[i] == '\n' || plain(text[i]))
 			buf_add(out, text + i++, 1);
 		else

@@ -1,5 +1,5 @@
-/* python_text - writes untrusted text as Python source. The value of each Python literal is exactly the text, and no
- * character in the text can end the literal. The output is ASCII and formatted like the output of `ruff format`. */
+/* python_text - writes untrusted text as Python source. The value of each literal is exactly the text, and no character
+ * in the text can end the literal. The output is ASCII, in the format of `ruff format`. */
 #ifndef REFTEST_TESTGEN_PYTHON_TEXT_H
 #define REFTEST_TESTGEN_PYTHON_TEXT_H
 
@@ -11,9 +11,9 @@
 /* Appends the text as a Python string literal on one line. */
 void python_string(struct buf *out, const char *text);
 
-/* Appends the text as a literal """\…""" that keeps the line breaks of the text, so that code stays readable. If a line
- * of the text starts with `guard` (which begins with '#'), the '#' of that line is escaped, because no line of the
- * literal may start with `guard`. If `guard` is NULL, no line is escaped. */
+/* Appends the text as a literal """\…""" that keeps the line breaks of the text, so that code stays readable. No line
+ * of the literal starts with `guard`, a string that begins with '#': in a line of the text that starts with it, the '#'
+ * is escaped. If `guard` is NULL, no line is escaped. */
 void python_text(struct buf *out, const char *text, size_t length, const char *guard);
 
 /* Appends a number; NaN becomes None. */

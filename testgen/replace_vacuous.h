@@ -1,4 +1,4 @@
-/* replace_vacuous - removes hand-written test files in which no test can fail, so that generated tests replace them
+/* replace_vacuous - removes hand-written test files in which no test can fail, so that generated tests can replace them
  * (`generate --replace-vacuous`). */
 #ifndef REFTEST_TESTGEN_REPLACE_VACUOUS_H
 #define REFTEST_TESTGEN_REPLACE_VACUOUS_H
@@ -10,11 +10,12 @@ struct replaced {
 	int message_count;
 	const char **removed; /* "tests/references/test_x.py"; with `check`: the files to be removed */
 	int removed_count;
-	int left;    /* the number of files that stay because git has no commit with their content */
+	int left;    /* the number of files that are kept because git has no commit with their content */
 };
 
-/* Removes the files of `found`, whose paths are relative to `root`. `root_fd` is a descriptor of the same folder. A
- * file stays if git has no commit with its content. With `check`, only reports. Returns 0, or -1 and sets `err`. */
+/* Removes the files of `found`, whose paths are relative to `root`. `root_fd` is a descriptor of the same folder. Keeps
+ * a file if git has no commit with its content. With `check`, only reports which files it would remove. Returns 0, or
+ * -1 and sets `err`. */
 int replace_vacuous(int root_fd, const char *root, const struct vacuous_tests *found, bool check, struct arena *arena,
 		    struct replaced *out, struct err *err);
 

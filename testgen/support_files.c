@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "shipped_digest.h" /* if an embedded file changes, make changes this header and compiles this file again */
+#include "shipped_digest.h" /* changes with each embedded file, so that make then compiles this file again */
 
 #define BYTES(symbol, path)                                                                                            \
 	__asm__(".pushsection .rodata\n" symbol "_begin:\n.incbin \"" path "\"\n" symbol                               \
@@ -59,8 +59,8 @@ const char *shipped_name(int index)
 	return index <= LIBRARIES ? libraries[index - 1].name : NULL;
 }
 
-/* Appends conftest.py, which is the concatenation of its parts. In all parts except the first, the lines before the
- * first line of dashes are omitted. */
+/* Appends conftest.py, which is the concatenation of its parts. Omits the lines before the first line of dashes, except
+ * in the first part. */
 static void conftest_text(struct buf *out)
 {
 	static const char rule[] = "\n# ---- ";
@@ -75,8 +75,8 @@ static void conftest_text(struct buf *out)
 	}
 }
 
-/* The tables of libraries are not formatted like generated files. Comments in the tables therefore tell the formatters
- * and linters of the dataset's repository to ignore the tables. */
+/* The tables of libraries are not formatted like generated files. Therefore each gets comments that make the formatters
+ * and linters of the dataset's repository ignore it. */
 void shipped_text(int index, struct buf *out)
 {
 	if (index == 0) {

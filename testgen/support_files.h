@@ -1,7 +1,7 @@
 /* support_files - contains the Python files that all generated tests use. The files are embedded in the program. One of
- * them is conftest.py, which is the concatenation of the parts that support_files.c lists: the files in
- * python/testing/, and python/arguments.py, which the runner loads, too. The others are the tables of libraries in
- * python/libraries/. The file build/libraries.inc, which make writes, lists the tables. */
+ * them is conftest.py. It is the concatenation of the parts that support_files.c lists: the files in python/testing/,
+ * and python/arguments.py, which the runner also loads. The other files are the tables of libraries in
+ * python/libraries/; make writes their list to build/libraries.inc. */
 #ifndef REFTEST_TESTGEN_SUPPORT_FILES_H
 #define REFTEST_TESTGEN_SUPPORT_FILES_H
 
@@ -16,7 +16,7 @@ const char *shipped_name(int index);
 /* Appends the text of file number `index`, without the header of generated files. */
 void shipped_text(int index, struct buf *out);
 
-/* Returns a digest that changes whenever one of these files or the code in testgen/ changes. */
+/* Returns a digest of these files and of the code in testgen/. */
 const char *shipped_digest(void);
 
 #endif

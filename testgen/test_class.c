@@ -42,7 +42,7 @@ static const int64_t *last_small(const struct test_class *c)
 	return axis;
 }
 
-/* Adds the cases that repeat the last small size: without an optional input, or with the number that stands for the
+/* Adds the cases that repeat the last small size without an optional input, or with the number that stands for the
  * default of a Python scalar. */
 static void add_repeats(struct test_class *c, const struct op *op, int variant, const struct op_problem *problem,
 			struct arena *arena)
@@ -148,8 +148,8 @@ static struct op_case case_of(const struct test_class *c, const struct op *op, i
 	return op_case;
 }
 
-/* Adds the values of Python scalars and the tolerance rules that `reftest verify` uses at each size. Also sets whether
- * the operation samples from torch's generators. */
+/* Adds the values of Python scalars and the tolerance rules that `reftest verify` uses at each size. Also sets
+ * `samples`. */
 static void add_rules(struct test_class *c, const struct op *op, int variant, const struct op_problem *problem,
 		      const struct tolerance *dataset, struct arena *arena)
 {
@@ -174,7 +174,7 @@ static void add_rules(struct test_class *c, const struct op *op, int variant, co
 	c->scalars = scalars;
 }
 
-/* Adds the list of outputs that the op family judges itself. The list is the same at every size. */
+/* Sets `judged`. The op family judges the same outputs at every size. */
 static void add_judged(struct test_class *c, const struct op *op, int variant, const struct op_problem *problem,
 		       struct arena *arena)
 {
@@ -186,7 +186,7 @@ static void add_judged(struct test_class *c, const struct op *op, int variant, c
 	c->judged = judged;
 }
 
-/* Adds the list of inputs that the operation may write to. The list is the same at every size. */
+/* Adds the list of inputs that the operation may write to. This list is the same at every size. */
 static void add_left(struct test_class *c, const struct op *op, int variant, const struct op_problem *problem,
 		     struct arena *arena)
 {

@@ -9,13 +9,13 @@
 #include "kernels/core/kernels_library.h"
 #include "testgen/test_file.h"
 
-/* Fills in a class whose name and definition are set; its data is allocated in `arena`. If the definition has no op
- * family, nothing is added. */
+/* Fills in a class whose name and definition are already set. The data is allocated in `arena`. If the definition has
+ * no op family, adds nothing. */
 void test_class_fill(struct test_class *c, const struct kernels_api *api, const struct tolerance *dataset,
 		     struct arena *arena);
 
 /* Loads a definition of the dataset in the folder `fd` into `arena`. Returns NULL and sets `err` on error, for example
- * if the file has disappeared since the scan. */
+ * if the file was deleted after the scan. */
 const struct definition *test_class_definition(int fd, const struct dataset_file *file, struct arena *arena,
 					       struct err *err);
 

@@ -7,14 +7,14 @@
 #include "dataset/python_tokens.h"
 #include "testgen/python_text.h"
 
-/* A line that begins with this mark stands above each class and after the last class. The text of a definition is
- * escaped and can never contain such a line. */
+/* A line that begins with this mark is above each class and after the last class. The text of a definition cannot
+ * contain such a line, because it is escaped. */
 #define MARK "# definition: "
 static const char mark[] = MARK;
 
 enum { LINE = 88, ALIAS = 160, ALIASES = DEFINITION_AXES + 16 };
 
-/* The names (in upper case) of the class attributes for axes and constants; "" if an axis or a constant has no
+/* The names of the class attributes for axes and constants, in upper case; "" for an axis or constant without an
  * attribute. */
 struct aliases {
 	char name[ALIASES][ALIAS];
@@ -25,8 +25,8 @@ struct aliases {
 
 static bool is_taken(const struct aliases *aliases, const char *name)
 {
-	/* Names that no axis or constant may get: the attributes of every class, and I and O, which linters reject
-	 * because they look like digits. */
+	/* Names that an axis or constant must not get: the attributes that every class has, and I and O, which linters
+	 * reject because they look like digits. */
 	static const char *const reserved[] = {"OP_TYPE",   "NAME",  "FAMILY", "ROLES", "OUTPUT_ROLES", "MODES",
 					       "AXES",	    "SIZES", "EDGES",  "PROBE", "CONSTANTS",    "LEAVES",
 					       "RULES",	    "SCALARS", "SAMPLES", "REFERENCE", "OMITTED", "DEFAULT_NUMBERS",
@@ -41,8 +41,8 @@ static bool is_taken(const struct aliases *aliases, const char *name)
 	return false;
 }
 
-/* Adds the attribute name for the axis or constant `name` and returns it; "" if no attribute name can be made from
- * `name`. */
+/* Adds the attribute name for the axis or constant `name`, and returns it. The attribute name is "" if none can be made
+ * from `name`. */
 static const char *add_alias(struct aliases *aliases, const char *name)
 {
 	char upper[ALIAS] = "";
@@ -56,8 +56,8 @@ static const char *add_alias(struct aliases *aliases, const char *name)
 	return aliases->name[aliases->count++];
 }
 
-/* Writes the beginning and the end of a keyword argument whose name comes from a definition. A name that Python does
- * not accept as a keyword is written as the key of a dict: **{"batch size": 3}. */
+/* Writes the beginning and the end of a keyword argument whose name comes from a definition. If Python does not accept
+ * the name as a keyword, writes it as the key of a dict: **{"batch size": 3}. */
 static void begin_argument(const char *name, struct buf *out)
 {
 	if (python_is_argument(name)) {
@@ -154,7 +154,7 @@ static void write_role_names(const char *attribute, const struct test_role *role
 	buf_text(out, "    )\n");
 }
 
-/* Writes the names as Python strings, with `between` between two names, and `after` at the end. */
+/* Writes the names as Python strings, separated by `between`, and then `after`. */
 static void write_names(const char *const *names, int count, const char *between, const char *after, struct buf *out)
 {
 	for (int i = 0; i < count; i++) {
@@ -180,7 +180,7 @@ static void write_tuple(const char *attribute, const char *const *names, int cou
 	write_names(names, count, ",\n        ", ",\n    )\n", out);
 }
 
-/* Writes the op family, the modes, and the roles of inputs and outputs. conftest.py uses only this data about the
+/* Writes the op family, the modes, and the roles of inputs and outputs. This is all that conftest.py knows about the
  * operation. */
 static void write_roles(const struct test_class *c, struct buf *out)
 {
@@ -194,8 +194,8 @@ static void write_roles(const struct test_class *c, struct buf *out)
 	write_tuple("MODES", c->modes, c->mode_count, out);
 }
 
-/* Writes the entry of LEAVES for an input, which says what values the input has after the call: the values of an
- * output, or values that no output has. */
+/* Writes the entry of LEAVES for an input. The entry says what values the input has after the call: the values of an
+ * output, or other values. */
 static void write_left_values(const struct test_left *left, struct buf *out)
 {
 	if (left->output == NULL) {
@@ -228,7 +228,7 @@ static void write_left(const struct test_class *c, struct buf *out)
 	buf_text(out, "    )\n");
 }
 
-/* Writes the arguments of conftest.size("small", batch_size=1), separated by `between`. */
+/* Writes the arguments of a call like conftest.size("small", batch_size=1), separated by `between`. */
 static void write_size_words(const struct definition *d, const struct test_size *size, const char *between,
 			     struct buf *out)
 {
@@ -243,8 +243,8 @@ static void write_size_words(const struct definition *d, const struct test_size 
 	}
 }
 
-/* Writes `head`, the call of conftest.`function` and `tail` on one line that is indented by `indent`. If the line would
- * be too long, writes several lines. */
+/* Writes `head`, a call of the function `function` of conftest, and `tail`, indented by `indent`. Writes a single line
+ * unless it would be too long. */
 static void write_size(const struct definition *d, int indent, const char *head, const char *function,
 		       const struct test_size *size, const char *tail, struct buf *out)
 {
@@ -263,7 +263,7 @@ static void write_size(const struct definition *d, int indent, const char *head,
 	buf_printf(out, ",\n%*s)%s\n", indent, "", tail);
 }
 
-/* Writes a class attribute with a tuple of cases. A tuple of one case is on one line if it fits. */
+/* Writes a class attribute with a tuple of cases. Writes a tuple with one case on one line if it fits. */
 static void write_cases(const struct definition *d, const char *attribute, const char *function,
 			const struct test_size *cases, int count, struct buf *out)
 {
@@ -320,7 +320,7 @@ static void write_repeats(const struct test_class *c, struct buf *out)
 	buf_text(out, c->number_count > 0 ? "    )\n" : "");
 }
 
-/* Writes the values of a Python scalar: a single value if it is the same at all sizes, else one value per size. */
+/* Writes the values of a Python scalar: one value per size, or a single value if all sizes have the same. */
 static void write_scalars_of(const struct test_class *c, int input, struct buf *out)
 {
 	const struct tensor_spec *spec = &c->definition->inputs[input];
@@ -397,8 +397,8 @@ static void write_rule(const struct tolerance *rule, struct buf *out)
 	buf_text(out, ",\n            ),\n");
 }
 
-/* Writes the tolerance rule (atol, rtol, hit ratio) that `reftest verify` applies to each output: one rule, or one
- * per size of SIZES; None if no tolerance rule fits the output. */
+/* Writes the tolerance rules (atol, rtol, hit ratio) that `reftest verify` applies to each output: one rule, or one for
+ * each of SIZES. Writes None if no tolerance rule fits the output. */
 static void write_rules(const struct test_class *c, struct buf *out)
 {
 	int width = c->definition->output_count;
@@ -434,8 +434,8 @@ static void write_entry_point(const struct definition *d, struct buf *out)
 	buf_text(out, "\n");
 }
 
-/* Writes the attributes of a class. An attribute is omitted if it has the value of conftest.DefinitionTests, from which
- * the class inherits its tests. */
+/* Writes the attributes of a class. Omits an attribute if it has the default value, which the class inherits from
+ * conftest.DefinitionTests. */
 static void write_class(const struct test_class *c, struct buf *out)
 {
 	const struct definition *d = c->definition;
@@ -465,7 +465,7 @@ static void write_class(const struct test_class *c, struct buf *out)
 
 /* ---- the file --------------------------------------------------------------------------------------------------- */
 
-/* Collects in `names` the class names without the prefix "Test", each terminated by NUL. Sets `at` to their
+/* Collects the class names without the prefix "Test" in `names`, each terminated by NUL. Sets `at` to their
  * positions. */
 static void class_names(const struct test_class *classes, int count, struct buf *names, size_t *at)
 {
@@ -476,8 +476,8 @@ static void class_names(const struct test_class *classes, int count, struct buf 
 	}
 }
 
-/* Counts earlier classes with the same name. Two definitions can give the same class name ("a_b" and "a__b"); the later
- * class then gets a name with a number at the end, and no other class can have this name. */
+/* Counts earlier classes with the same name. Two definitions, such as "a_b" and "a__b", can give the same class name.
+ * Then a number is added to the name of the later class, so that no other class can have this name. */
 static int namesakes_before(const struct buf *names, const size_t *at, int index)
 {
 	int same = 0;
@@ -534,8 +534,8 @@ void test_file_write(const char *about, const struct test_class *classes, int co
 	arena_free(&arena);
 }
 
-/* Finds the newline before the next line that starts with MARK. Only the start of a line counts, because untrusted
- * text may contain MARK inside a line. */
+/* Finds the newline before the next line that starts with MARK. Ignores a MARK inside a line, because untrusted text
+ * may contain it there. */
 static const char *next_mark(const char *text, size_t length)
 {
 	static const char line[] = "\n" MARK;
@@ -577,7 +577,8 @@ bool test_file_drops(const char *body, size_t length, const char *other, size_t 
 		from = other_length > 0 ? memmem(from, other_length - (size_t)(from - other), at, line) : NULL;
 		if (from == NULL)
 			return true;
-		from += line - 1; /* the newline at the end of this line may also be the newline before the next class */
+		from += line - 1; /* the search continues at this line's newline, because it may also be the newline
+				   * before the next class */
 		at += line - 1;
 	}
 	return false;

@@ -1,14 +1,13 @@
-/* test_file - writes the text of a generated pytest file with one class per definition. The text depends only on the
- * arguments: the same data always gives the same bytes. The tests of a class are methods of DefinitionTests in
- * python/testing/conftest_checks.py, which also has their checks. To add a test, change conftest_checks.py and
- * docs/generated-tests.md, and then run `make references`. docs/architecture.md ("A kind of generated test") lists the
- * tests to change.
+/* test_file - writes the text of a generated pytest file with one class per definition. The same arguments always give
+ * the same bytes. The tests of a class are methods of DefinitionTests in python/testing/conftest_checks.py, which also
+ * has their checks. To add a test, change conftest_checks.py and docs/generated-tests.md, and then run `make
+ * references`. docs/architecture.md ("A kind of generated test") lists the tests of reftest that must change, too.
  *
- * If the test needs new data of the class, add
+ * If the new test needs new data about its class, add
  * - a member of struct test_class below, which test_class.c fills
  * - the lines that test_file.c writes for this member
  * - the name of the new attribute in the list `reserved` of test_file.c, because no axis may get this name
- * - the attribute of DefinitionTests, whose value counts for a class that omits the attribute
+ * - the attribute of DefinitionTests, with the default value
  * - a test in tests/unit/test_test_file.c. */
 #ifndef REFTEST_TESTGEN_TEST_FILE_H
 #define REFTEST_TESTGEN_TEST_FILE_H
@@ -27,7 +26,7 @@ struct test_size {
 
 struct test_constant {
 	const char *name, *source; /* "eps", "model:llama-3.1-8b" */
-	double value;		   /* NaN: neither the definition nor a model gives the value */
+	double value;		   /* NaN if neither the definition nor a model gives the value */
 };
 
 /* A role of the op family, and the name of the input or output that has this role in the definition. */
@@ -38,8 +37,7 @@ struct test_role {
 /* An input that the operation may write to. */
 struct test_left {
 	const char *input;
-	const char *output;	    /* the output that must equal the input's final values; NULL: there is no such
-				     * output */
+	const char *output;	    /* the output that must equal the input's final values, or NULL */
 	bool may_keep;		    /* the test also passes if the call leaves the input unchanged */
 };
 
@@ -52,8 +50,8 @@ struct test_number {
 
 struct test_class {
 	const char *name;		     /* the name of the definition */
-	const struct definition *definition; /* NULL: the definition cannot be read, and `kept` is used */
-	const char *family;		     /* the op family; NULL: no op family supports the definition */
+	const struct definition *definition; /* NULL if the definition cannot be read; then `kept` is used */
+	const char *family;		     /* the op family; NULL if none supports the definition */
 	const struct test_role *roles, *output_roles;
 	int role_count, output_role_count;
 	const char *const *modes; /* the modes that op.match recognised */
@@ -66,14 +64,12 @@ struct test_class {
 	int number_count;
 	const struct test_size *edges; /* the op family's edge cases */
 	int edge_count;
-	const int64_t *probe;	       /* axis values of the case that reveals constants without a known value, or
-				        * NULL */
-	const struct tolerance *rules; /* the tolerance rule of each output, one row per size; NULL: the definition has
-				        * no op family */
-	const bool *judged;	       /* for each output, whether the op family judges it; NULL: the op family judges
-				        * no output */
+	const int64_t *probe;	       /* axis values of the case that reveals the unknown constants, or NULL */
+	const struct tolerance *rules; /* the tolerance rule of each output, one row per size; NULL without an op
+				        * family */
+	const bool *judged;	       /* for each output, whether the op family judges it; NULL if it judges none */
 	const double *scalars;	       /* the values of Python scalars, one row of input_count values per size */
-	bool samples;		  /* the operation samples from torch's generators */
+	bool samples;		  /* the operation draws random samples from torch's generators */
 	const struct test_constant *constants;
 	int constant_count;
 	const struct test_left *left; /* the inputs that the operation may write to */
@@ -90,8 +86,8 @@ void test_file_write(const char *about, const struct test_class *classes, int co
  * class for this definition. */
 bool test_file_class(const char *body, size_t length, const char *name, const char **text, size_t *text_length);
 
-/* Returns whether the body of a test file has a class that the body `other` lacks. Also returns true if one of the
- * bodies was not written by test_file_write, or if the two bodies have their classes in different orders. */
+/* Returns whether the body of a test file has a class that the body `other` lacks. Also returns true if the classes are
+ * in different orders, or if test_file_write did not write one of the bodies. */
 bool test_file_drops(const char *body, size_t length, const char *other, size_t other_length);
 
 #endif

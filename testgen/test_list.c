@@ -47,8 +47,8 @@ static bool is_python_file(const char *name)
 	return length > 3 && name[0] != '.' && strcmp(name + length - 3, ".py") == 0;
 }
 
-/* Lists the files in `folder` that `wanted` selects, sorted, with `head` before each name. Returns their number (0
- * if the folder is missing), or -1 and sets `err`. */
+/* Lists the files in `folder` that `wanted` selects, sorted, with `head` before each name. Returns the number of files
+ * (0 if the folder is missing), or -1 and sets `err`. */
 static int list_folder(const struct test_list *p, const char *folder, const char *head, bool (*wanted)(const char *name),
 		       const char ***names, struct err *err)
 {
@@ -111,7 +111,7 @@ enum file_answer test_list_read(const struct test_list *p, const char *file, str
 		*owner = owned_by(bytes->data, bytes->length);
 	if (answer != FILE_ERROR && fstatat(p->root_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode)) {
 		*owner = OWNER_USER;
-		answer = FILE_OK; /* the link exists, even if its target is missing */
+		answer = FILE_OK; /* the file exists, because it is a link, although its target may be missing */
 	}
 	return answer;
 }

@@ -16,15 +16,16 @@
 struct test_list {
 	int root_fd; /* the dataset's root folder; the caller opens and closes it */
 	struct arena *arena;
-	const char **names; /* sorted names of the test files: "test_gemm.py"; conftest.py is not among them */
+	const char **names; /* sorted names of the test files, such as "test_gemm.py", without conftest.py */
 	int count;
-	const char **libraries; /* all Python files in the folder reftest_libraries: "reftest_libraries/torch.py" */
+	const char **libraries; /* all Python files in the folder reftest_libraries, such as
+				 * "reftest_libraries/torch.py" */
 	int library_count;
 };
 
-/* Lists tests/references. A missing folder is no error. Returns -1 and sets `err` if the folder cannot be read, or if
- * `tests`, tests/references or tests/references/reftest_libraries is a symbolic link or not a folder. (If links were
- * allowed, a dataset could choose where reftest writes files on this machine.) `root` is only used in messages. */
+/* Lists tests/references. A missing folder is not an error. Returns -1 and sets `err` if the folder cannot be read, or
+ * if `tests`, tests/references or tests/references/reftest_libraries is a symbolic link or not a folder. (With links, a
+ * dataset could choose where reftest writes files on this machine.) `root` is only used in messages. */
 int test_list_names(struct test_list *p, int root_fd, const char *root, struct arena *arena, struct err *err);
 
 bool test_list_has(const struct test_list *p, const char *file);
@@ -34,7 +35,7 @@ bool test_list_has(const struct test_list *p, const char *file);
 enum file_answer test_list_read(const struct test_list *p, const char *file, struct buf *bytes, enum owner *owner,
 				struct err *err);
 
-/* Returns whether there is a hand-written test file that is named after this definition. */
+/* Returns whether there is a hand-written test file for the definition `name`, called test_NAME.py. */
 bool test_list_hand_written(const struct test_list *p, const char *name);
 
 /* Returns whether the name has the form "test_….py". */

@@ -37,8 +37,8 @@ static bool is_selected(const struct file_update *r, const struct group *group)
 	return false;
 }
 
-/* Returns the end of the group that starts at `begin`. Definitions are sorted by path, so the definitions of an op_type
- * are contiguous. */
+/* Returns the end of the group that starts at `begin`. Definitions are sorted by path, so all definitions of an op_type
+ * are adjacent. */
 static int group_end(const struct file_update *r, int begin)
 {
 	const struct dataset_file *all = r->dataset->definitions;
@@ -81,7 +81,7 @@ static int make_groups(const struct file_update *r, struct group **out)
 	return count;
 }
 
-/* Collects the sorted names of the files that should exist, and returns their number. */
+/* Collects the names of the files that should exist, sorted, and returns their number. */
 static int name_files(const struct file_update *r, const struct group *groups, int group_count, const char ***out)
 {
 	const char **files = arena_array(r->arena, (size_t)group_count + 1, sizeof *files);
@@ -96,7 +96,7 @@ static int name_files(const struct file_update *r, const struct group *groups, i
 	return count;
 }
 
-/* Marks groups with the same file name as not generated. In the layout with one file per definition, two definitions of
+/* Refuses to generate groups with the same file name. In the layout with one file per definition, two definitions of
  * different op_types can have the same name. */
 static void refuse_namesakes(const struct file_update *r, struct group *groups, int group_count, const char **files,
 			     int count)
@@ -205,7 +205,7 @@ static int remove_old_libraries(struct file_update *r, struct err *err)
 	return 0;
 }
 
-/* Updates the files that all tests use (testgen/support_files.h). With the option `print`, prints only the file that
+/* Updates the files that all tests use (testgen/support_files.h). With the option `print`, only prints the file that
  * the option names. */
 static int update_shipped(struct file_update *r, struct err *err)
 {
@@ -299,8 +299,7 @@ static int holds_one(const char *bytes, size_t length)
 	return end != NULL ? memmem(bytes + body, (size_t)(end - bytes) - body, ".json. ", 7) != NULL : -1;
 }
 
-/* Finds the layout from any generated file. This is needed in a clone, which has generated files but no records of
- * them. */
+/* Finds the layout from some generated file, because a clone has generated files but no records of them. */
 static bool generated_elsewhere(const char *root, enum layout *layout)
 {
 	struct arena arena = {0};

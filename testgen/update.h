@@ -1,12 +1,12 @@
-/* update - generates the dataset's pytest files in tests/references/: decides which files should exist and which are
- * out of date, and writes them. `reftest generate`, `reftest watch` and (after its run) `reftest verify` call this
+/* update - generates the dataset's pytest files in tests/references/. Decides which files should exist and which are
+ * out of date, and writes them. `reftest generate`, `reftest watch` and `reftest verify` (after its run) call this
  * module.
  *
  * A file that reftest wrote and no user edited is replaced if its content would change, and removed if it would be
- * empty. Every other file is left unchanged. If a definition cannot be read, its class in the old file stays. The class
- * also stays if the definition is in git but not checked out (engine/sparse_checkout.h); a file with such a class is
- * left unchanged even if it is out of date. The stats of the files are recorded in .reftest/artifacts; with these
- * records, the next update only has to scan the folders. */
+ * empty. Every other file is left unchanged. If a definition cannot be read, its class in the old file is kept. The
+ * class is also kept if the definition is in git but not checked out (engine/sparse_checkout.h); a file with such a
+ * class is left unchanged even if it is out of date. The results of stat() for the files are recorded in
+ * .reftest/artifacts. With these records, the next update only has to scan the folders. */
 #ifndef REFTEST_TESTGEN_UPDATE_H
 #define REFTEST_TESTGEN_UPDATE_H
 
@@ -22,23 +22,22 @@ struct update_options {
 	bool check;  /* report which files are out of date, and write nothing */
 	bool quiet;  /* do not report invalid definitions, because the caller reports them */
 	bool force;  /* replace files that a user wrote or edited */
-	/* The bounds to write (testgen/file_tolerances.h): DTYPE_COUNT items, all negative to remove the bounds of a
-	 * file;
-	 * NULL: each file keeps its bounds. */
+	/* The bounds to write (testgen/file_tolerances.h): DTYPE_COUNT items, or NULL if each file keeps its bounds. If
+	 * all items are negative, the bounds of a file are removed. */
 	const struct tolerance *tolerances;
 	const char
-	    *print; /* only print the new text of this file ("test_gemm.py") to stdout; NULL: update the files */
+	    *print; /* a file such as "test_gemm.py" whose new text is only printed; NULL: update the files */
 	/* Hand-written files in which no test can fail ("tests/references/test_x.py", from vacuous_tests.vacuous). A
-	 * definition with only such a file counts as having no test. Used only with `check`; `verify` and `watch` do
-	 * not look for such files. */
+	 * definition whose only test file is among them counts as without a test. Used only with `check`, because
+	 * `verify` and `watch` do not look for such files. */
 	const char *const *vacuous;
 	int vacuous_count;
 	/* With `check`: files that count as removed, because `generate --replace-vacuous` will remove them. The paths
 	 * are relative to the root, as in `vacuous`. */
 	const char *const *removed;
 	int removed_count;
-	/* Process only the files with these definitions. NULL: process all files, and remove files without
-	 * definitions. */
+	/* Only the test files of these definitions are processed. NULL: all files are processed, and files without
+	 * definitions are removed. */
 	const struct dataset_file *const *selected;
 	int selected_count;
 };
@@ -46,33 +45,32 @@ struct update_options {
 /* The result of an update. Each message is one line; messages are allocated in the caller's arena. */
 struct update_result {
 	int files, written, removed,
-	    current;	 /* files: number of files that should exist; written: number of files written (with `check`: of
-			  * outdated files) */
+	    current;	 /* files: number of files that should exist; written: number of files that were written (with
+			  * `check`: that are out of date) */
 	int definitions; /* number of definitions checked */
 	/* Numbers of definitions. with_test: definitions with a current class or a hand-written test file;
 	 * hand_written: definitions with a hand-written test file; stale: definitions with a class that is out of date;
 	 * without: definitions without a class. */
 	int with_test, hand_written, stale, without;
-	int invalid; /* number of definitions, and of folders with definitions, that cannot be read */
+	int invalid; /* number of definitions and of folders of definitions that cannot be read */
 	int refused; /* number of files that differ but were left unchanged */
 	bool printed;
 	const char **messages; /* messages about files that were written, removed or left unchanged, and about unreadable files */
 	int message_count;
-	const char **problems; /* the messages about problems: all messages except those that only report a written or
-			        * removed file */
+	const char **problems; /* those messages that do not only report a written or removed file */
 	int problem_count;
 	const char **changed; /* files that were written or removed (with `check`: that would be written or removed),
 			       * relative to the root */
 	int changed_count;
 };
 
-/* Updates the generated files. Returns 0, or -1 and sets `err` on an internal error; files that were written before
- * the error stay. */
+/* Updates the generated files. Returns 0, or -1 and sets `err` on an internal error. Files that were written before the
+ * error stay as they are. */
 int update_tests(struct program *program, const struct dataset *dataset, const struct update_options *options,
 		 struct arena *arena, struct update_result *out, struct err *err);
 
-/* Returns whether the dataset has generated files, which this machine may have written or a clone may contain, and sets
- * `layout`. `verify` and `watch` update generated files only if the dataset has some. */
+/* Returns whether the dataset has generated files, and sets `layout`. The files may come from this machine or from a
+ * clone. `verify` and `watch` update generated files only if the dataset has some. */
 bool generated_before(const char *root, enum layout *layout);
 
 #endif

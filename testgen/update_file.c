@@ -15,9 +15,9 @@
 #include "testgen/test_class.h"
 #include "testgen/test_file.h"
 
-/* If a timestamp of a file is younger than NEAR_NS, the file may change again without a change of its stat, because the
- * clock of a filesystem may advance only every 10 ms. If the timestamp has no fraction of a second, the limit is
- * two seconds, because some filesystems store only whole seconds. */
+/* If a timestamp of a file is younger than NEAR_NS, the file may change again with the same timestamps, because the
+ * clock of a filesystem may advance only every 10 ms. If a timestamp has no fraction of a second, the limit is two
+ * seconds, because some filesystems store only whole seconds. */
 enum { NEAR_NS = 100 * 1000000, SECOND_NS = 1000000000 };
 
 /* ---- telling ---------------------------------------------------------------------------------------------------- */
@@ -52,13 +52,14 @@ static bool is_vacuous(const struct file_update *r, const char *file)
 	return has_file(r->options->vacuous, r->options->vacuous_count, file);
 }
 
-/* Does this file count as removed? */
+/* Is this file in options->removed? */
 static bool is_removed(const struct file_update *r, const char *file)
 {
 	return has_file(r->options->removed, r->options->removed_count, file);
 }
 
-/* Reads the current file. An unreadable file is reported and left unchanged; the other files are still processed. */
+/* Reads the current file. If a file cannot be read, reports this and leaves the file unchanged; the other files are
+ * still processed. */
 static enum file_answer read_old(struct file_update *r, const char *file, struct buf *bytes, enum owner *owner)
 {
 	struct err err = {""};
@@ -91,8 +92,8 @@ static struct file_stat own_stat(const struct file_update *r, const char *file)
 		   : (struct file_stat){0};
 }
 
-/* Returns a digest of everything on which a file depends: the stats of its definitions, whether one of them has a
- * hand-written test, and the stat of the file itself. */
+/* Returns a digest of everything on which a file depends: the results of stat() for its definitions and for the file
+ * itself, and whether one of the definitions has a hand-written test. */
 static struct digest group_digest(const struct file_update *r, const struct group *group, const struct file_stat *own)
 {
 	struct buf all = {0};
@@ -120,7 +121,8 @@ static bool is_near(int64_t stamp_ns, int64_t now_ns)
 	return stamp_ns > now_ns - window;
 }
 
-/* Returns whether a definition of the group may have changed since it was read, although its stat is the same. */
+/* Returns whether a definition of the group may have changed since it was read, although stat() gives the same
+ * result. */
 static bool any_near(const struct group *group)
 {
 	struct timespec now;
@@ -157,8 +159,8 @@ bool update_file_noted(struct file_update *r, const struct group *group, const s
 	const struct file_stat own = own_stat(r, group->file);
 	struct digest digest = group_digest(r, group, &own);
 
-	/* A record does not say whether a hand-written file is vacuous or removed, so the file must be checked
-	 * again. */
+	/* A hand-written file must be checked again, because its record does not say whether it is vacuous or
+	 * removed. */
 	if (r->options->removed_count > 0 || (r->options->vacuous_count > 0 && note->counts[1] > 0))
 		return false;
 	if (r->options->force || r->options->tolerances != NULL || r->options->print != NULL || !digest_equal(&digest, &note->digest) || any_near(group))
@@ -195,8 +197,8 @@ static const struct definition *load(struct file_update *r, const struct dataset
 	return definition;
 }
 
-/* Builds the classes of a group. A definition that cannot be read keeps its class in `old`, the current file (empty
- * if reftest did not write it). */
+/* Builds the classes of a group. If a definition cannot be read, keeps its class from `old`, the current file (empty if
+ * reftest did not write it). */
 static int make_classes(struct file_update *r, const struct group *group, const struct buf *old,
 			struct test_class *classes, int counts[NOTE_COUNTS], struct arena *arena)
 {
@@ -260,24 +262,23 @@ static int by_name_of_file(const void *a, const void *b)
 	return strcmp(one, other);
 }
 
-/* Returns the text that follows the name of the first file in a message about `count` files: " is" or " and 2 more
- * are". */
+/* Returns the text after the first file's name in a message about `count` files: " is" or " and 2 more are". */
 static const char *are(const struct file_update *r, int count)
 {
 	return count == 1 ? " is" : arena_printf(r->arena, " and %d more are", count - 1);
 }
 
-/* Returns a clause for a message. The clause names the command that checks out the files: "`git sparse-checkout add …`
- * checks them out". */
+/* Returns a clause for a message, with the command that checks out the files: "`git sparse-checkout add …` checks them
+ * out". */
 static const char *brings(const struct file_update *r, const char *folder, const char *file, int count)
 {
 	return arena_printf(r->arena, "%s checks %s out", sparse_remedy(&r->sparse, folder, file, r->arena),
 			    count == 1 ? "it" : "them");
 }
 
-/* Adds the old classes of definitions that are in git but not checked out, in the order of the file. If the tests of
- * such definitions would be deleted, sets `lost` to a message that says so. Otherwise sets `lost` to NULL. Returns -1
- * and sets `err` on error. */
+/* Adds the old classes of definitions that are in git but not checked out, in the order of the file. If the new text
+ * would delete tests of such definitions, sets `lost` to a message that says so. Otherwise sets `lost` to NULL. Returns
+ * -1 and sets `err` on error. */
 static int add_sparse(struct file_update *r, const struct group *group, const struct buf *old,
 		      struct test_class **classes, int *count, const char **lost, struct arena *arena, struct err *err)
 {
@@ -346,7 +347,7 @@ int update_file_may_remove(struct file_update *r, const char *file, struct err *
 	return false;
 }
 
-/* Files that were not removed because their definitions are not checked out are reported only by `generate`. */
+/* Only `generate` reports files that were not removed because their definitions are not checked out. */
 void update_file_report_sparse(struct file_update *r)
 {
 	const struct mentioned_files *some = &r->unwritten;
@@ -372,8 +373,8 @@ void update_file_report_sparse(struct file_update *r)
 
 /* ---- one file --------------------------------------------------------------------------------------------------- */
 
-/* Returns a clause for a message about a file that was left unchanged. The clause names the command that compares the
- * file with the generated text. */
+/* Returns a clause for a message about a file that was left unchanged. It names the command that compares the file with
+ * the generated text. */
 static const char *hint(const struct file_update *r, const char *file)
 {
 	return arena_printf(
@@ -382,7 +383,7 @@ static const char *hint(const struct file_update *r, const char *file)
 }
 
 /* Returns whether an old version of reftest generated this text, with helper functions above the classes. The tests of
- * such a file call functions that the current conftest.py does not have. */
+ * such a file call functions that the current conftest.py lacks. */
 static bool is_outdated(const char *text, size_t length)
 {
 	static const char line[] = "\n    GROUND_TRUTHS = (";
@@ -390,8 +391,8 @@ static bool is_outdated(const char *text, size_t length)
 	return memmem(text, length, line, sizeof line - 1) != NULL;
 }
 
-/* Returns whether an older reftest generated the class, with the tests in it. Such a class uses modules that a file of
- * this version does not import. */
+/* Returns whether an older version of reftest generated the class, which then contains its tests. Such a class uses
+ * modules that files of this version do not import. */
 static bool is_older_class(const char *text, size_t length)
 {
 	static const char base[] = "(conftest.DefinitionTests):\n";
@@ -411,10 +412,9 @@ static void report_left(struct file_update *r, const char *file, const struct bu
 	update_file_report(r, arena_printf(r->arena, "%s%s %s; %s", TESTS_FOLDER, file, state, hint(r, file)));
 }
 
-/* Writes `text` to the file if the file may be replaced. If `lost` is not NULL, the new text would delete tests. In
- * this case, the function reports the message `lost` and leaves the file unchanged. Returns 1 if the file now has the
- * new text (or would have it without `check`), and 0 if the file was left unchanged. Returns -1 and sets `err` on
- * error. */
+/* Writes `text` to the file if the file may be replaced. If `lost` is not NULL, the new text would delete tests, so the
+ * function reports the message `lost` and leaves the file unchanged. Returns 1 if the file now has the new text (with
+ * `check`: would have it), and 0 if the file was left unchanged. Returns -1 and sets `err` on error. */
 static int settle(struct file_update *r, const char *file, const struct buf *text, enum file_answer there,
 		  const struct buf *old, enum owner owner, const char *lost, struct err *err)
 {
@@ -424,7 +424,7 @@ static int settle(struct file_update *r, const char *file, const struct buf *tex
 		r->out->current++;
 		return 1;
 	}
-	if (there == FILE_ERROR) { /* the error was reported when the file was read */
+	if (there == FILE_ERROR) { /* read_old has already reported the error */
 		r->out->refused++;
 		return 0;
 	}
@@ -446,10 +446,9 @@ static int settle(struct file_update *r, const char *file, const struct buf *tex
 								      : "is missing"));
 	if (r->options->check)
 		return 1;
-	/* Each file is synced before it is renamed. Without a sync, a power failure could leave a truncated file. Such
-	 * a file would look like an edited file and would never be replaced. Syncing a thousand files takes a fraction
-	 * of a second. Writing all files first and syncing once would save little, because the disk flushes for each
-	 * file. */
+	/* Each new file is synced before it is renamed. Otherwise a power failure could leave a truncated file, which
+	 * would look like an edited file and would never be replaced. To sync a thousand files takes a fraction of a
+	 * second. To write all files first and sync once would save little, because the disk flushes for each file. */
 	return file_replace(path_of(r, file), text->data, text->length, err) < 0 ? -1 : 1;
 }
 
@@ -464,7 +463,7 @@ int update_file_remove(struct file_update *r, const char *file, const char *why,
 	return 0;
 }
 
-/* Is a hand-written file about this definition? A file that reads the folder of definitions may test all of them. */
+/* May a hand-written file test this definition? A file that reads the folder of definitions may test all of them. */
 static bool is_about(const struct buf *text, const struct group *group, int member)
 {
 	static const char folder[] = "definitions";
@@ -474,8 +473,8 @@ static bool is_about(const struct buf *text, const struct group *group, int memb
 	       memmem(text->data, text->length, name, strlen(name)) != NULL;
 }
 
-/* Counts the definitions of a hand-written file. A definition counts as hand-written if the file is about the
- * definition and a test in the file can fail; otherwise the definition has no test. */
+/* Counts the definitions of a hand-written file. A definition counts as hand-written if the file may test it and a test
+ * in the file can fail. Otherwise the definition counts as without a test. */
 static void count_hand_written(const struct file_update *r, const struct group *group, const struct buf *text,
 			       int counts[NOTE_COUNTS])
 {
@@ -490,8 +489,8 @@ static void count_hand_written(const struct file_update *r, const struct group *
 	}
 }
 
-/* Counts the definitions of a file that is left unchanged: as stale if reftest wrote it, and as without a test if the
- * file cannot be read. */
+/* Counts the definitions of a file that is left unchanged: as stale if reftest wrote the file, and as without a test if
+ * the file cannot be read. */
 static void count_left(const struct file_update *r, const struct group *group, bool readable, enum owner owner,
 		       const struct buf *text, int counts[NOTE_COUNTS])
 {
@@ -542,8 +541,8 @@ static int print_file(struct file_update *r, const struct buf *text)
 	return 0;
 }
 
-/* Returns whether `now` is the stat of the file that was read or written. If `now` is a different stat, a user has
- * edited the file in the meantime, and a record of the file would hide that edit. */
+/* Returns whether `now` is the stat() result of the file that was read or written. If it is not, a user has edited the
+ * file in the meantime, and a record of the file would hide this edit. */
 static bool is_known_stat(const struct file_stat *read, const struct file_stat *now, bool wrote, size_t length)
 {
 	return wrote ? now->size == length : memcmp(read, now, sizeof *now) == 0;
@@ -583,7 +582,8 @@ static void write_text(const struct file_update *r, const struct group *group, c
 	buf_free(&body);
 }
 
-/* Returns whether `text` would delete a class of the current file, or replace a file whose classes cannot be found. */
+/* Returns whether `text` would delete a class of the current file, or would replace a file in which no classes can be
+ * found. */
 static bool may_lose(const struct file_update *r, enum file_answer there, const struct buf *old, enum owner owner,
 		     const struct buf *text)
 {
@@ -596,8 +596,7 @@ static bool may_lose(const struct file_update *r, enum file_answer there, const 
 			 : test_file_drops(old->data + skip, old->length - skip, text->data, text->length);
 }
 
-/* Returns a message if the file would contain a class from an older reftest beside classes from this version; else
- * NULL. */
+/* Returns a message if the file would contain a class of an older version beside classes of this version; else NULL. */
 static const char *outdated_class(const struct file_update *r, const struct group *group, const struct test_class *classes,
 				  int count)
 {

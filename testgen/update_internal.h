@@ -1,4 +1,4 @@
-/* update_internal - updates one generated file (testgen/update_file.c): builds one class per definition, and
+/* update_internal - updates one generated file (testgen/update_file.c). Builds a class for each definition, and
  * replaces the file if its bytes differ and no user edited it. testgen/update.c calls these functions for every
  * file. */
 #ifndef REFTEST_TESTGEN_UPDATE_INTERNAL_H
@@ -22,7 +22,7 @@ struct group {
 	const char *file; /* "test_rmsnorm.py" */
 	const struct dataset_file *const *members;
 	int count;
-	const char *refused; /* why the file cannot be generated; NULL: it can be generated */
+	const char *refused; /* why the file cannot be generated, or NULL */
 };
 
 /* The files that a message is about: their number, and the first file. */
@@ -37,12 +37,12 @@ struct file_update {
 	const struct dataset *dataset;
 	const struct update_options *options;
 	struct arena *arena;
-	struct update_result *out; /* the counts so far; its lists are set at the end, from the lists below */
+	struct update_result *out; /* the counts so far; the lists below are copied to it at the end */
 	struct string_list messages, problems, changed;
 	struct test_list test_list;
 	struct stamps stamps;  /* the records of the last update */
 	struct stamps fresh;   /* the records of this update; the array has room for one record of each group */
-	struct digest context; /* digest of everything that affects all files, such as the version of reftest */
+	struct digest context; /* a digest of what affects all files, such as the version of reftest */
 	struct sparse sparse;
 	struct mentioned_files unwritten; /* test files that were not written, because they are in git but not checked out */
 	struct mentioned_files untouched; /* test files that were not removed, because their definitions are not checked out */
@@ -55,28 +55,29 @@ void update_file_report(struct file_update *r, const char *sentence);
  * no update. */
 bool update_file_noted(struct file_update *r, const struct group *group, const struct note *note);
 
-/* For a file that this update does not check: copies the old record to the new records. */
+/* Copies the old record of a file that this update does not check to the new records. */
 void update_file_keep_note(struct file_update *r, const struct note *note);
 
-/* Updates the group's file. Depending on the options, the new text is only printed, or the file is only reported as
- * out of date. Returns 0, or -1 and sets `err` if the file cannot be written. */
+/* Updates the group's file. Depending on the options, only prints the new text, or only reports that the file is out of
+ * date. Returns 0, or -1 and sets `err` if the file cannot be written. */
 int update_file_of(struct file_update *r, const struct group *group, struct err *err);
 
 /* Returns 1 if a missing file may be created. Returns 0, and records the file, if the file is in git but not checked
  * out. Returns -1 and sets `err` on error. */
 int update_file_may_write(struct file_update *r, const char *file, struct err *err);
 
-/* Returns 1 if a file without definitions may be removed. Returns 0, and records the file, if git has a definition
- * with the file's name that is not checked out here. Returns -1 and sets `err` on error. */
+/* Returns 1 if a file without definitions may be removed. Returns 0, and records the file, if git has a definition with
+ * the file's name that is not checked out. Returns -1 and sets `err` on error. */
 int update_file_may_remove(struct file_update *r, const char *file, struct err *err);
 
 /* Reports the files that update_file_may_write and update_file_may_remove recorded. */
 void update_file_report_sparse(struct file_update *r);
 
-/* Updates a file that all tests use, given by its index (testgen/support_files.h). Returns 0, or -1 and sets `err`. */
+/* Updates file number `index` of the files that all tests use (testgen/support_files.h). Returns 0, or -1 and sets
+ * `err`. */
 int update_file_shipped(struct file_update *r, int index, struct err *err);
 
-/* Removes a generated file; the message gives `why` as the reason. */
+/* Removes a generated file, and reports the removal with the reason `why`. */
 int update_file_remove(struct file_update *r, const char *file, const char *why, struct err *err);
 
 #endif

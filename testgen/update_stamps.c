@@ -89,7 +89,7 @@ int stamps_write(struct stamps *stamps, const char *root, enum layout layout, st
 		buf_free(&text);
 		return -1;
 	}
-	/* The file of records need not be synced. After a power failure, records that can be read are valid, and test
+	/* The file of records need not be synced. After a power failure, readable records are still valid, and test
 	 * files without a record are checked again. */
 	rc = file_replace_soon(arena_printf(arena, "%s/%s", root, path), text.data, text.length, err);
 	buf_free(&text);

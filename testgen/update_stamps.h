@@ -1,6 +1,6 @@
-/* update_stamps - records, in .reftest/artifacts, the state of the generated files at their last update: the layout,
- * and for each file a digest of everything on which the file depends. With these records, the next update only has to
- * scan the folders and compare digests. If a record is unreadable, its file is checked again. */
+/* update_stamps - records the state of the generated files at their last update in .reftest/artifacts: the layout, and
+ * for each file a digest of everything on which the file depends. With these records, the next update only has to scan
+ * the folders and compare digests. If a record is unreadable, its file is checked again. */
 #ifndef REFTEST_TESTGEN_UPDATE_STAMPS_H
 #define REFTEST_TESTGEN_UPDATE_STAMPS_H
 
@@ -38,7 +38,7 @@ void stamps_read(struct stamps *out, int root_fd, struct arena *arena);
 /* Returns the record of a file, or NULL if the file has none. */
 const struct note *stamps_find(const struct stamps *stamps, const char *file);
 
-/* Sorts the records, and writes them in place of the stored records. Returns 0, or -1 and sets `err`. */
+/* Sorts the records, and replaces the stored records by them. Returns 0, or -1 and sets `err`. */
 int stamps_write(struct stamps *stamps, const char *root, enum layout layout, struct arena *arena, struct err *err);
 
 /* Reads the recorded layout. Returns false if no layout is recorded. */

@@ -23,8 +23,9 @@ struct questions {
 	struct buf lines;
 };
 
-/* Returns the definition in `files` after which the test file `file` is named. If there is none, returns NULL, adds to
- * `names` the number of definitions whose names the test file contains, and sets `named` to the last of them. */
+/* Returns the definition in `files` after which the test file `file` is named. If there is none, returns NULL, and
+ * looks for names of definitions in the text of the test file: adds their number to `names`, and sets `named` to the
+ * last such definition. */
 static const struct dataset_file *named_after(const struct dataset_file *files, int count, const char *file,
 					      const struct buf *text, const struct dataset_file **named, int *names)
 {
@@ -41,9 +42,8 @@ static const struct dataset_file *named_after(const struct dataset_file *files, 
 	return NULL;
 }
 
-/* Returns the definition that a test file tests. This is the definition after which the file is named, or else the only
- * definition whose name occurs in the file. Returns NULL if no definition or more than one is possible, or if the
- * definition is not checked out here. */
+/* Returns the definition that a test file tests: the one after which the file is named, or else the only one whose name
+ * occurs in the file. Returns NULL if there is no such definition, or if it is not checked out. */
 static const struct dataset_file *subject_of(const struct dataset *dataset, const struct sparse *sparse,
 					     const char *file, const struct buf *text)
 {
@@ -108,7 +108,7 @@ static int find_files(const struct dataset *dataset, const char *root, struct qu
 	return 0;
 }
 
-/* Checks the form of a finding. Returns a description of the error, or NULL. */
+/* Checks the form of a finding. Returns a description of what is wrong, or NULL. */
 static const char *fault_of(const cJSON *finding)
 {
 	const char *reason = json_text_of(finding, "reason");
@@ -204,7 +204,7 @@ static int read_answers(const struct buf *answers, const struct questions *q, st
 }
 
 /* Writes the input for the script to a memfd and returns its descriptor. (With a pipe, this process and the script
- * could block each other: both write, and neither reads.) */
+ * could block each other, because both would write and neither would read.) */
 static int write_questions(const struct buf *lines, struct err *err)
 {
 	int fd = memfd_create("audit", MFD_CLOEXEC);
@@ -217,8 +217,8 @@ static int write_questions(const struct buf *lines, struct err *err)
 	return -1;
 }
 
-/* Runs the script. If the script fails, sets `err`; `answers` then contains the answers that the script printed before
- * the failure. */
+/* Runs the script. If the script fails, sets `err`. Even then, `answers` contains the answers that the script printed
+ * before. */
 static int ask(const struct questions *q, const char *python, const char *root, struct buf *answers,
 	       struct err *err)
 {

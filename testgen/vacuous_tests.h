@@ -1,6 +1,6 @@
-/* vacuous_tests - finds hand-written tests that cannot fail, in all test files of a dataset. The script
- * python/vacuous_tests.py is started once for all files. The script parses the files and prints findings. This module
- * checks the form of the findings. */
+/* vacuous_tests - finds hand-written tests that cannot fail, in all test files of a dataset. Runs the script
+ * python/vacuous_tests.py once for all files. The script parses the files and prints findings, and this module checks
+ * the form of these findings. */
 #ifndef REFTEST_TESTGEN_VACUOUS_TESTS_H
 #define REFTEST_TESTGEN_VACUOUS_TESTS_H
 
@@ -16,14 +16,13 @@ struct vacuous_tests {
 	int files;	       /* number of hand-written test files */
 	const char **messages; /* findings ("tests/references/test_x.py:12: …"), and errors about unreadable files */
 	int message_count;
-	const char **vacuous; /* "tests/references/test_x.py": each file in which no mistake in a definition can make a
-			       * test fail */
+	const char **vacuous; /* the files in which no mistake in a definition can make a test fail:
+			       * "tests/references/test_x.py" */
 	const char **reasons; /* for each file in `vacuous`, its first finding: "12: …" */
 	int vacuous_count;
-	int uncollected;     /* number of files that import a module that the interpreter does not have */
-	const char *missing; /* the missing module that the first of these files imports; NULL: there are no such
-			      * files */
-	const char *python;  /* the Python interpreter that runs the script; NULL: there are no hand-written test
+	int uncollected;     /* number of files that import a module that the interpreter lacks */
+	const char *missing; /* the missing module that the first of these files imports, or NULL */
+	const char *python;  /* the Python interpreter that ran the script; NULL if there are no hand-written test
 			      * files */
 	bool no_python; /* the audit failed because no Python interpreter was found */
 };
@@ -33,16 +32,16 @@ struct vacuous_tests {
 int vacuous_tests_find(const struct dataset *dataset, const char *root, const char *python, struct arena *arena,
 		     struct vacuous_tests *out, struct err *err);
 
-/* What the script says about one file, except for the list of findings. */
+/* What the script says about one file, without the list of findings. */
 struct vacuous_answer {
 	bool vacuous;	     /* no test of the file can fail */
-	const char *reason;  /* the first finding: "12: …"; NULL: there is none */
-	const char *missing; /* a module that the file imports and that the interpreter does not have; NULL: none */
+	const char *reason;  /* the first finding, "12: …", or NULL */
+	const char *missing; /* a module that the file imports and the interpreter lacks, or NULL */
 };
 
-/* Reads the script's answer about one file, a line of JSON, and adds "PATH:12: reason" to `messages` for each finding.
- * `out` is allocated in the arena of `messages`. Returns 0. If the line does not have the expected form, returns -1, sets
- * `err` and adds nothing. */
+/* Reads the script's answer about one file, a line of JSON. For each finding, adds a message "PATH:12: reason" to
+ * `messages`. `out` is allocated in the arena of `messages`. Returns 0. If the line does not have the expected form,
+ * returns -1, sets `err` and adds nothing. */
 int vacuous_tests_read_answer(const char *path, const char *line, size_t length, struct string_list *messages,
 			      struct vacuous_answer *out, struct err *err);
 

@@ -1,6 +1,6 @@
-"""fleet_scheduling.py - the rules of a fleet (python/reftest_ray), with workers that are made up: which request goes
-first, what the death of a worker means, whose answers count, and when a fleet gives up. No process and no Ray is
-involved."""
+"""fleet_scheduling.py - tests the rules of a fleet (python/reftest_ray) with simulated workers: which request is sent
+first, what happens after the death of a worker, whose answers are accepted, and when a fleet gives up. The tests use no
+Ray and start no processes."""
 
 import collections
 import concurrent.futures
@@ -23,7 +23,7 @@ def request(name, *seconds):
     return {"definition": "op/" + name, "content": "00", "whole": True, "cases": cases}
 
 
-# Answers that no worker of this build gives. "ID" is the number of the request.
+# Answers that a worker of this build never gives. "ID" is the number of the request.
 CASE = '{"id": "c", "status": "passed", "reason": null, "message": null, "stored": true}'
 MALFORMED = [
     '{"id": "ID"}',
@@ -47,7 +47,7 @@ MALFORMED = [
 
 
 class FakeMerger:
-    """Accepts every answer, except those marked as lies. `stored`: how often a case was stored."""
+    """Accepts every answer, except those marked as lies. `stored`: how often each case was stored."""
 
     def __init__(self):
         self.stored = collections.Counter()
@@ -64,9 +64,9 @@ class FakeMerger:
 
 
 class FakeFleet:
-    """`behaviour(worker, message)` returns what a request leads to: "answer", "die", "lie" or an error message.
-    Answers come in any order, which `seed` decides. `facts`: what each started worker says about itself; workers beyond
-    the end of this list say the same as its last entry."""
+    """`behaviour(worker, message)` returns what the worker does with a request: "answer", "die", "lie" or an error
+    message. `seed` determines the order of the answers. `facts`: what each worker says about itself, in the order in
+    which they start. Further workers say the same as the last entry."""
 
     def __init__(self, count, behaviour, facts=({},), seed=0, room=2):
         self.behaviour, self.facts, self.room = behaviour, list(facts), room

@@ -125,7 +125,7 @@ def texts():
         why = isolation.needs_own(text, False)
         tell(why is not None and (part is None or part in why), f"own: {name}", why)
         why = isolation.needs_own(text, True)
-        tell((why is None) == (part in isolation.WITHOUT_VALUES), f"own, memory is erased: {name}", why)
+        tell((why is None) == (part in isolation.UNINITIALISED), f"own, memory is erased: {name}", why)
     for name, text in INSIDE.items():
         why = isolation.needs_own(text, False)
         tell(why is None, f"kept: {name}", why)

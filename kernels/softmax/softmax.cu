@@ -1,14 +1,15 @@
-/* softmax on a GPU - computes the operation of kernels/softmax/softmax.c. A block computes one row, and reads the row
- * three times: for the maximum, for the sum, and for the output. Exponents are computed in double, because float would
- * lose digits of large logits. Exponentials and sums are float32. Every thread sums its columns in order, and then a
- * tree adds up the sums of the threads. The result has the same bits in every run. */
+/* softmax on a GPU - computes the operation of kernels/softmax/softmax.c. Each block of threads computes one row. It
+ * reads the row three times: for the maximum, for the sum, and for the output. The arguments of exp are computed in
+ * double, because float would lose digits of large logits. exp itself and the sums are computed in float32. Each thread
+ * sums its columns in order, and then a tree reduction adds up the threads' sums, so every run gives the same bits. */
 #include "kernels/core/elements_cuda.h"
 
 #include "kernels/softmax/input_values.h"
 
 enum { THREADS = 512 };
 
-/* Returns the maximum (if `most` is set) or the sum of all threads' `value`, in every thread. */
+/* Reduces the threads' values to their maximum if `most` is set, else to their sum. Returns the result in every
+ * thread. */
 static __device__ float gather(float value, bool most)
 {
 	__shared__ float part[THREADS];
@@ -28,7 +29,7 @@ static __device__ float gather(float value, bool most)
 }
 
 struct rows {
-	const void *x, *temperature; /* temperature NULL: `shared` applies to all rows */
+	const void *x, *temperature; /* if `temperature` is NULL, `shared` is the temperature of all rows */
 	void *y;
 	enum dtype x_dtype, temperature_dtype, y_dtype;
 	int64_t columns;

@@ -1,13 +1,13 @@
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
-Each definition of the dataset has a class in a test file here. A test runs the definition's reference on valid inputs
-(run_and_leave calls the reference) and compares the outputs with ground truths. The code in reftest_libraries/ computes
-ground truths with PyTorch and, if they are installed, FlashInfer, SGLang and flash-linear-attention. If reftest is
-installed, its own kernels compute a ground truth too: CUDA kernels on a GPU, C oracles on the CPU. The kernel libraries
-are searched for in `$REFTEST_KERNELS`, in the directory of the program `reftest`, and in /usr/local/lib/reftest. A test
-without ground truth is skipped, with the reason.
+Each definition of the dataset has a class in a test file here. A test calls the definition's reference on valid inputs
+(see run_and_leave) and compares the outputs with ground truths. The code in reftest_libraries/ computes ground truths
+with PyTorch and, if they are installed, FlashInfer, SGLang and flash-linear-attention. If reftest is installed, its own
+kernels compute a ground truth too: CUDA kernels on a GPU, C code on the CPU. The kernel libraries are searched for in
+`$REFTEST_KERNELS`, in the directory of the program `reftest`, and in /usr/local/lib/reftest. A test without ground
+truth is skipped, with the reason.
 
-If reftest is installed, it generates the same inputs as for `reftest verify`, which expose subtle mistakes. Without
+If reftest is installed, it generates the inputs that `reftest verify` uses, which expose subtle mistakes. Without
 reftest, the inputs are random noise. Before every call of a reference, seed_everything seeds the generators of torch,
 CUDA, Python and NumPy. python/runner.py of reftest has a copy of this function, which must seed the same generators.
 
@@ -43,21 +43,21 @@ from pathlib import Path
 import pytest
 import torch
 
-# Without this variable Intel's MKL, with which torch multiplies on a CPU, may return other bits in each call. MKL reads
-# the variable at its first call.
+# Torch multiplies matrices on a CPU with Intel's MKL. Without this variable, the bits of a product may differ between
+# calls. MKL reads the variable at its first call.
 os.environ.setdefault("MKL_CBWR", "AUTO")
 ROOT = Path(__file__).resolve().parents[2]
 WORST = 5  # how many elements a failure message lists
-# If an assertion in this file fails, pytest reports the line of the test that called the function.
+# Makes pytest report the line of the test, and not a line of this file, if an assertion in this file fails.
 __tracebackhide__ = operator.methodcaller("errisinstance", AssertionError)
-CPU_ELEMENTS = 1 << 26  # larger workloads (in tensor elements) run only on a GPU
+CPU_ELEMENTS = 1 << 26  # tensor elements; larger workloads run only on a GPU
 DTYPES = {
     "float64": torch.float64,
     "float32": torch.float32,
     "float16": torch.float16,
     "bfloat16": torch.bfloat16,
     "float8_e4m3fn": torch.float8_e4m3fn,
-    "float8_e4m3": torch.float8_e4m3fn,  # its name in earlier versions of flashinfer-bench
+    "float8_e4m3": torch.float8_e4m3fn,  # the name of float8_e4m3fn in earlier versions of flashinfer-bench
     "float8_e5m2": torch.float8_e5m2,
     "int64": torch.int64,
     "int32": torch.int32,
@@ -75,17 +75,17 @@ LIBRARIES = Path(__file__).resolve().parent / "reftest_libraries"
 # Pytest must not import the files in this directory, because they have the names of libraries.
 collect_ignore = [LIBRARIES.name]
 
-# The values that an input has after the call, if the operation writes to it: the values of the output `output`. If
-# `output` is None, no output has these values. If `may_keep` is true, the input may also have its old values.
+# What an input must contain after the call, if the operation writes to the input: the values of the output `output`. If
+# `output` is None, no output has these values. If `may_keep` is true, the input may also keep its old values.
 Left = collections.namedtuple("Left", "output may_keep")
 
 # A test class has an entry for each input that the operation may write to: WRITTEN, KEPT_OR_WRITTEN, written("y") or
-# "y". The entry "y" means that the input has its old values, or the values of the output "y".
+# "y". The entry "y" means that the input keeps its old values or has the values of the output "y".
 WRITTEN, KEPT_OR_WRITTEN = Left(None, False), Left(None, True)
 
 
 def written(output):
-    """Returns the entry of an input that must have the values of the output `output` after the call."""
+    """Returns the entry for an input that must have the values of the output `output` after the call (see Left)."""
     return Left(output, False)
 
 
@@ -95,7 +95,7 @@ class Unavailable(pytest.skip.Exception):
 
 
 def __getattr__(name):
-    """Raises an error with an explanation if a test file requests a name that only another version of this file has."""
+    """Explains the error if a test file uses a name that this version of conftest.py lacks."""
     raise AttributeError(
         f"this conftest.py has no '{name}': another version of reftest wrote the test file. "
         "Run `reftest generate`. If you have edited the test file, first move your tests to another file, "
@@ -121,12 +121,13 @@ def pytest_addoption(parser):
     )
 
 
-# The values of pytest's --tolerance: from a dtype (None: every dtype) to atol, rtol and hit ratio (None: not given).
+# The values of pytest's --tolerance: {dtype, or None for every dtype: [atol, rtol, hit ratio]}, with None for a number
+# that is not given.
 ASKED_TOLERANCES = {}
 
 
 def read_tolerance(word):
-    """Returns the dtype and the numbers of a --tolerance."""
+    """Parses the argument of --tolerance into a dtype and numbers."""
     dtype, equals, numbers = word.rpartition("=")
     try:
         atol, *more = (float(number) for number in numbers.split(","))
@@ -145,9 +146,8 @@ def read_tolerance(word):
 
 
 def asked_rule(test, dtype, rule):
-    """Returns the tolerance rule of an output. The numbers of pytest's --tolerance replace those of `rule`. Without
-    that option, the numbers in the test file's TOLERANCES replace those of `rule` (from `reftest generate
-    --tolerance`)."""
+    """Returns the tolerance rule of an output: `rule`, with the numbers of pytest's --tolerance. Without this option,
+    the numbers are those of TOLERANCES in the test file (from `reftest generate --tolerance`), if there are any."""
     texts = getattr(sys.modules.get(test.__module__), "TOLERANCES", ())
     for asked in ASKED_TOLERANCES, dict(map(read_tolerance, texts)):
         found = asked.get(dtype, asked.get(None))

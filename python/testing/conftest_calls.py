@@ -9,7 +9,7 @@ that are called here are in the other parts of conftest.py."""
 
 
 def compile_reference(test):
-    """Compiles a test's reference and returns the function that is called. Tracebacks show the reference's lines."""
+    """Compiles a test's reference and returns its entry point. Tracebacks show the source lines of the reference."""
     source, name = test.REFERENCE, test.NAME
     filename = f"<{name}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
@@ -39,7 +39,7 @@ def run_and_leave(test, inputs, seed=0, run=None):
 
 
 # The results of a call of a reference. `left` is {name: value after the call} for the inputs that the operation may
-# write to. `memory` has the address of each output's memory, or None if an input has the same memory.
+# write to. `memory` has the address of each output's memory, with None for an output in the memory of an input.
 Called = collections.namedtuple("Called", "outputs left memory")
 
 
@@ -76,7 +76,7 @@ def outputs_or_inputs(test, result, inputs):
 
 
 def compiled(test):
-    """Compiles the test's reference anew. Its function `run` keeps state between calls."""
+    """Compiles the test's reference anew. The returned function keeps its state between calls."""
     with reference_may_run(test):
         return compile_reference(test)
 
@@ -87,8 +87,8 @@ def class_of(test):
 
 @functools.cache
 def run_of_class(test_class):
-    """Returns the function `run` of a class's reference. The function is the same in all cases of the class, as in
-    `reftest verify`, so that it keeps its state from earlier cases."""
+    """Returns the function `run` of a class's reference. All cases of the class share the function, as in `reftest
+    verify`, so that state from earlier cases stays visible."""
     return compiled(test_class)
 
 
@@ -110,8 +110,8 @@ def memory_of(value):
 
 @contextlib.contextmanager
 def files_are_found(test):
-    """If the definition names files that its reference reads, makes the dataset's folder the working directory, because
-    the paths of these files are relative to it."""
+    """Makes the dataset's folder the working directory if the definition names files that its reference reads, because
+    the paths of these files are relative to this folder."""
     before = os.getcwd()
     if definition_of(test).get("reads"):
         os.chdir(ROOT)
@@ -142,7 +142,7 @@ def checked_outputs(test, inputs, result):
 
 
 def as_tensor(spec, value):
-    """Converts a Python number that is a scalar output to a tensor of the declared dtype, as `reftest verify` does."""
+    """Converts a scalar output that is a Python number to a tensor of the declared dtype, as `reftest verify` does."""
     if spec["shape"] is not None or type(value) not in (bool, int, float):
         return value
     dtype = dtype_of(spec)
@@ -151,8 +151,8 @@ def as_tensor(spec, value):
 
 
 def find_change(test, name, value, before):
-    """Reports a changed input of an operation without an op family. The change is a finding and not a failure, because
-    some operations update a buffer in place."""
+    """Reports that an operation without an op family changed an input. The change is a finding and not a failure,
+    because some operations update a buffer in place."""
     if not same_bits(value, before):
         find(f"{test.NAME} changes its input '{name}', {first_change(value, before)}")
 
@@ -166,7 +166,8 @@ def check_is_kept(test, name, value, before):
 
 
 class Finding(UserWarning):
-    """A warning about a reference whose results are correct, but whose behaviour may surprise a caller (a finding)."""
+    """A warning (called a finding) about a reference whose results are correct, but whose behaviour may surprise a
+    caller."""
 
 
 def find(sentence):
@@ -217,8 +218,8 @@ def seed_everything(seed):
 
 
 def leaves_of(test):
-    """Returns {input: Left} for the inputs that the operation may write to. In these Left objects, `output` is the
-    index of the output instead of its name. Returns None if it is unknown which inputs the operation may write to."""
+    """Returns {input: Left} for the inputs that the operation may write to, or None if these inputs are unknown. In
+    these Left objects, `output` is an index and not a name."""
     if test.LEAVES is None:
         return None
     definition = definition_of(test)

@@ -9,7 +9,7 @@ are in the other parts of conftest.py."""
 
 
 class Case:
-    """A case has axis values and, if it comes from a workload, the workload's inputs."""
+    """The values of the axes and, for a case from a workload, the workload's inputs."""
 
     def __init__(
         self, label, axes, inputs=None, problem=None, second=False, kind=None, **repeat
@@ -18,10 +18,10 @@ class Case:
         self.axes = axes
         self.inputs = inputs or {}
         self.omitted = repeat.get("omitted", ())  # the optional inputs that are None
-        # Python scalars whose value is a number that stands for "use the default", each with this number
+        # {Python scalar: the number that is passed and stands for "use the default"}
         self.numbers = repeat.get("numbers", {})
         self.second = second  # if True, the inputs have the second set of values
-        self.problem = problem  # why the case is invalid: only the test of this case fails, with this message
+        self.problem = problem  # why the case is invalid, or None; the test of this case then fails with this message
         self.kind = kind  # "edge" or "probe" if reftest's kernels generate the inputs
 
     def __repr__(self):
@@ -33,7 +33,8 @@ class Case:
 
     @property
     def repeats(self):
-        """Is this case a repeated size, with an input omitted or with a number that stands for a scalar's default?"""
+        """Does this case repeat a size without an optional input, or with a number that stands for a scalar's
+        default?"""
         return bool(self.omitted or self.numbers)
 
     def second_set(self):
@@ -60,8 +61,7 @@ def edge(label, /, **axes):
 
 
 def probe(label, /, **axes):
-    """Returns a case whose outputs reveal constants of the reference, for constants that the definition does not
-    give."""
+    """Returns a case whose outputs reveal the constants of the reference that the definition does not give."""
     return Case(label, axes, kind="probe")
 
 
@@ -71,9 +71,9 @@ def constants(**values):
 
 
 def rules(*outputs):
-    """Returns the tolerance rules (atol, rtol, hit ratio) that `reftest verify` uses for the outputs. Each output has
-    one rule, or one rule for each of SIZES. The rule is None if no tolerance rule fits the output; reftest's kernels
-    then judge the output."""
+    """Returns the tolerance rules (atol, rtol, hit ratio) that `reftest verify` uses for the outputs. Each argument is
+    one rule, or one rule for each of SIZES. A rule is None if no tolerance rule fits the output; then reftest's kernels
+    judge the output."""
     return tuple(rows and tuple(rows) for rows in outputs)
 
 
@@ -122,7 +122,7 @@ def workload_of(line, definition):
 
 
 def is_blob(path):
-    """Does the blob file exist, and is it more than a Git LFS pointer?"""
+    """Does the blob file exist, with its contents and not only a Git LFS pointer?"""
     if not path.is_file():
         return False
     with open(path, "rb") as file:
@@ -146,8 +146,8 @@ def cases(op_type, name, sizes):
 
 
 def default_sizes(test):
-    """Returns the sizes of a class. The last small size is repeated: once without each optional input, and once with
-    each number that stands for the default of a Python scalar."""
+    """Returns the sizes of a class. The last small size is repeated once for each optional input, which is then
+    omitted, and once for each number that stands for the default of a Python scalar."""
     small = [case for case in test.SIZES if case.label == "small"][-1:]
     repeats = [
         Case(case.label, case.axes, omitted=(name,))
@@ -168,8 +168,8 @@ def some_cases(sizes):
 
 
 def all_edges(sizes, edges):
-    """Returns the pytest parameters for edge cases: the op family's edge cases, and, if there is a single variable
-    axis, its values 0 and 1."""
+    """Returns the pytest parameters for edge cases: those of the op family and, if there is a single variable axis, the
+    lengths 0 and 1 of this axis."""
     found = [*edges]
     if sizes and len(sizes[0].axes) == 1:
         found += [
@@ -183,7 +183,7 @@ def all_edges(sizes, edges):
     return [pytest.param(case, id=repr(case)) for case in found]
 
 
-# The name of an element type in a safetensors file -> its name in torch.
+# Maps the name of an element type in a safetensors file to its name in torch.
 SAFETENSORS_DTYPES = {
     "F64": "float64",
     "F32": "float32",
@@ -216,7 +216,7 @@ def read_safetensors(path, key):
         else torch.empty(0, dtype=torch.uint8)
     )
     shape = entry["shape"]
-    if entry["dtype"] == "F4":  # torch counts two 4-bit elements as one
+    if entry["dtype"] == "F4":  # in torch, one element holds two 4-bit elements
         shape = [*shape[:-1], shape[-1] // 2]
     dtype = getattr(torch, SAFETENSORS_DTYPES[entry["dtype"]])
     return flat.view(dtype).reshape(shape)
@@ -231,8 +231,8 @@ def elements_of(definition, axes):
 
 
 def check_room(definition, axes, device, label):
-    """Skips a case that needs more memory than this machine has; the message says how much. The sizes of a case are
-    never reduced."""
+    """Skips a case that needs more memory than this machine has, with a message that says how much it needs. The sizes
+    of a case are never reduced."""
     elements = elements_of(definition, axes)
     host = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if 16 * elements > host:
@@ -254,9 +254,9 @@ def check_room(definition, axes, device, label):
 
 
 def make_inputs(test, case, device):
-    """Returns the inputs of a case: generated inputs, replaced by the workload's inputs if there are any. The
-    workload's Python scalars are used to generate the other inputs too, because these may depend on a scalar (on the
-    number that marks padding, for example)."""
+    """Returns the inputs of a case: generated inputs, replaced by the workload's inputs if there are any. The other
+    inputs are generated with the workload's Python scalars, because they may depend on a scalar, such as the number
+    that marks padding."""
     assert case.problem is None, case.problem
     definition = definition_of(test)
     if any(given["type"] == "custom" for given in case.inputs.values()) or (
@@ -287,8 +287,8 @@ def own_code_makes_inputs(definition):
 
 
 def generated_inputs(test, case, device):
-    """Generates the inputs of a case. The inputs of a size depend only on the values of axes and scalars, so the
-    class's generate_random_inputs makes them. The inputs of other cases also depend on the kind of the case, or on its
+    """Generates the inputs of a case. The class's generate_random_inputs makes the inputs of a size, because they
+    depend only on the axes and scalars. The inputs of other cases also depend on the kind of the case or on its
     workload."""
     scalars = scalars_of(test, case)
     if case.kind is not None:
@@ -303,8 +303,8 @@ def generated_inputs(test, case, device):
 
 
 def scalars_of(test, case):
-    """Returns the Python scalars that `reftest verify` uses for this size. For a case that is not one of the sizes,
-    returns the workload's scalars."""
+    """Returns the Python scalars that `reftest verify` uses for this size. If the case is not one of the sizes, returns
+    the workload's scalars."""
     specs, place = definition_of(test)["inputs"], place_of(test, case)
     if place is not None and not case.second:
         return {
@@ -320,7 +320,7 @@ def scalars_of(test, case):
 
 
 def place_of(test, case):
-    """Returns the index of the size that has the same values as this case, or None if there is none."""
+    """Returns the index of the size whose axes have the same values as this case, or None if there is none."""
     if case.kind is not None or case.inputs or case.repeats:
         return None
     axes = [size.axes for size in test.SIZES]

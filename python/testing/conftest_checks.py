@@ -94,7 +94,7 @@ def assert_close(actual, expected, atol, rtol, what="output"):
 
 
 def is_judged(test, index):
-    """Do reftest's kernels judge this output, because no elementwise tolerance rule fits it?"""
+    """Do reftest's kernels judge this output? They do if no elementwise tolerance rule fits the output."""
     rules = test.RULES
     return bool(rules) and rules[index] is None
 
@@ -128,7 +128,7 @@ def compare(test, case, inputs, outputs, truth):
 
 
 def changed_inputs(test, inputs, left):
-    """Returns those inputs to which the operation may write and whose values the reference changed or should have
+    """Returns those inputs to which the operation may write, and whose values the reference changed or should have
     changed."""
     return {
         name: leaves
@@ -139,8 +139,8 @@ def changed_inputs(test, inputs, left):
 
 
 def own_truths(test, case, inputs, changed):
-    """Computes the expected values of those changed inputs whose expected values equal no output. Raises Unavailable if
-    reftest's kernels are not installed."""
+    """Computes the expected values of the changed inputs whose values after the call are not those of an output. Raises
+    Unavailable if reftest's kernels are not installed."""
     names = [name for name, leaves in changed.items() if leaves.output is None]
     return builtin_truth(test, case, inputs, names)[1] if names else {}
 
@@ -152,7 +152,7 @@ def compare_left(test, case, inputs, left, truth):
     try:
         own = own_truths(test, case, inputs, changed)
     except Unavailable:
-        own = {}  # test_inputs_are_kept reports why the expected values are unknown
+        own = {}  # the expected values are unknown; test_inputs_are_kept reports why
     for place, given in enumerate(definition["inputs"]):
         if given not in changed:
             continue
@@ -171,8 +171,9 @@ def compare_left(test, case, inputs, left, truth):
 
 
 def confirm(test, case, inputs, outputs, left, names):
-    """Compares with the ground truths `names` in this order, and stops after the first that is as exact as the
-    definition. Returns the names of the ground truths that could be computed, and the reasons why others could not."""
+    """Compares the outputs with the ground truths `names` in this order, and stops after the first one that is as exact
+    as the definition. Returns the names of the ground truths that could be computed, and the reasons why the others
+    could not."""
     answered, reasons = [], []
     for name in names:
         try:
@@ -268,8 +269,8 @@ def check_dtypes(test, outputs):
 
 
 def check_replaced(test, inputs, outputs, left):
-    """Asserts that the reference writes to all inputs that outputs replace, or to none of them. If the operation does
-    not change the values of an input, the input counts neither as written nor as unwritten."""
+    """Asserts that the reference writes to all inputs whose new values are outputs, or to none of them. Ignores an
+    input whose new values equal its old values."""
     replaced = {
         name: leaves.output
         for name, leaves in (leaves_of(test) or {}).items()
@@ -308,10 +309,9 @@ def check_inputs_are_kept(test, device):
 
 
 def check_numerical_correctness(test, case, device):
-    """Applies the rules of a case of `reftest verify`. The reference is called with a first set of input values, with a
-    second set of the same shapes, and with the first set again under other seeds. The outputs of both sets must agree
-    with a ground truth, and the third call must give the same bits as the first. Medium cases omit the third
-    call."""
+    """Tests a case with the rules of `reftest verify`. Calls the reference with a first set of input values, with a
+    second set of the same shapes, and with the first set again under other seeds. The outputs for both sets must agree
+    with a ground truth, and the third call must give the same bits as the first. Medium cases omit the third call."""
     inputs = make_inputs(test, case, device)
     sets = [(case, inputs), make_second_inputs(test, case, device)]
     calls, kept, run = [], [], run_of_class(class_of(test))
@@ -347,8 +347,8 @@ def check_memory_is_new(test, calls, kept):
 
 
 def check_both_sets(test, sets, outputs):
-    """For the outputs that reftest's kernels judge, asserts that the outputs for both sets of input values are correct
-    when judged together. For example, random samples must differ under another seed."""
+    """Asserts that the outputs for both sets of input values are correct together, for outputs that reftest's kernels
+    judge. For example, random samples must differ under another seed."""
     for index, name in enumerate(definition_of(test)["outputs"]):
         if not is_judged(test, index):
             continue
@@ -384,7 +384,7 @@ def check_determinism(test, device):
 
 
 def check_same(test, one, other, when):
-    """Asserts that the outputs and the inputs after two calls have equal bits."""
+    """Asserts that the outputs of two calls, and the inputs after these calls, have equal bits."""
     (first, first_left), (second, second_left) = one, other
     for name, a, b in zip(definition_of(test)["outputs"], first, second, strict=True):
         assert same_bits(a, b), f"output '{name}' differs {when}"
@@ -416,7 +416,7 @@ def check_calls_are_independent(test, device):
 def check_edge_case(test, case, device):
     """Asserts that an edge case gives outputs of the declared shapes, and that the outputs agree with a ground truth if
     one can be computed. If the correct output of the edge case is only a convention, a different output is a finding
-    and no failure."""
+    and not a failure."""
     inputs = make_inputs(test, case, device)
     if case.kind is None or 0 in case.axes.values():
         check_edge(test, case, inputs)
@@ -488,8 +488,8 @@ def check_truths_agree(test, case, inputs, one, other):
 
 
 class DefinitionTests:
-    """The base of all generated classes. A class has the attributes of one definition; an attribute that it omits has
-    the value below. A failure shows the line of the test, and no other line of this file."""
+    """The base class of all generated test classes. A generated class sets attributes for one definition; the values
+    below are the defaults. A failure shows the line of the test, and no other line of this file."""
 
     ROLES = OUTPUT_ROLES = AXES = CONSTANTS = LEAVES = SCALARS = constants()
     DEFAULT_NUMBERS = constants()
@@ -553,7 +553,7 @@ class DefinitionTests:
         check_ground_truths_agree(self, case, device)
 
 
-# The tests that run several times, with their parameters in the order in which a test's ID names them.
+# The tests that run several times, with their parameters in the order in which they appear in a test's ID.
 PARAMETERS = {
     "test_numerical_correctness": lambda test: {
         "case": cases(test.OP_TYPE, test.NAME, default_sizes(test))

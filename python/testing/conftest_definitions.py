@@ -13,7 +13,7 @@ def _definition_text(op_type, name):
 
 
 def load_definition(op_type, name):
-    """Loads a definition from its JSON file. The inputs that no case passes are moved to "left_out". The op_type is the
+    """Loads a definition from its JSON file. Moves the inputs that no case passes to "left_out". The op_type is the
     name of the file's folder."""
     definition = json.loads(_definition_text(op_type, name)) | {"op_type": op_type}
     for spec in [*definition["inputs"].values(), *definition["outputs"].values()]:
@@ -41,7 +41,7 @@ def is_left_out(spec):
 
 
 def fitting_of(definition):
-    """Returns what `fitted` needs of a definition."""
+    """Returns the argument `fitting` of the function `fitted` for a definition."""
     left_out = [
         argument
         for name, spec in definition["left_out"].items()
@@ -56,7 +56,7 @@ def fitting_of(definition):
 
 
 def definition_of(test):
-    """Returns the definition of a test. An axis whose length a constraint fixes becomes a const axis."""
+    """Returns the definition of a test. If a constraint fixes the length of an axis, the axis becomes a const axis."""
     definition = load_definition(test.OP_TYPE, test.NAME)
     fixed = {
         name: {"type": "const", "value": length}
@@ -71,8 +71,9 @@ def definition_of(test):
 
 
 def length_of(axis):
-    """Returns the length of a const axis of a definition, or None if the axis is variable. Without a type, an axis with
-    a value is const. The length may also be a string of digits, or true for 1, as in `reftest verify`."""
+    """Returns the length of a const axis of a definition, or None if the axis is variable. An axis with a value but
+    without a type is const. As in `reftest verify`, the length may also be a string of digits, or true, which means
+    1."""
     kind = axis.get("type", "const" if "value" in axis else "var")
     return int(axis["value"]) if kind == "const" else None
 
@@ -92,7 +93,7 @@ OPERATORS = {
 
 
 def expression_value(text, axes):
-    """Returns the value of an expression over axes. Raises KeyError if it needs an axis without a value."""
+    """Returns the value of an expression with axes. Raises KeyError if an axis in the expression has no value."""
 
     def value(node):
         if isinstance(node, ast.Name):
@@ -111,8 +112,8 @@ def expression_value(text, axes):
 
 
 def computed_axes(definition, axes):
-    """Returns the values of the const axes, of the axes in `axes`, and of the axes whose expressions these values
-    determine. Raises ValueError if the value of an axis differs from its expression."""
+    """Returns the values of the const axes, of the axes in `axes`, and of all axes whose expressions can be computed
+    from these. Raises ValueError if the value of an axis differs from its expression."""
     axes = {
         name: length_of(axis)
         for name, axis in definition["axes"].items()
@@ -130,7 +131,8 @@ def computed_axes(definition, axes):
 
 
 def resolve_axes(definition, axes):
-    """Returns the value of every axis: constant axes have the definition's value, variable axes the value in `axes`."""
+    """Returns the value of every axis. Const axes have the definition's value, and variable axes have the value in
+    `axes`."""
     return {
         name: axes[name] if length_of(axis) is None else length_of(axis)
         for name, axis in definition["axes"].items()

@@ -1,4 +1,4 @@
-"""conftest_plain_inputs - generates inputs where reftest's kernels are not installed. `reftest generate` appends this
+"""conftest_plain_inputs - generates inputs if reftest's kernels are not installed. `reftest generate` appends this
 file, from its first dashed line on, to conftest.py, which contains the imports. The functions that are called here are
 in the other parts of conftest.py."""
 
@@ -14,8 +14,8 @@ def noise(shape, generator):
 
 
 def split(total, parts, most=None):
-    """Divides `total` into parts that are as equal as possible, larger parts first. `most` contains the largest allowed
-    value of each part, in descending order. No part exceeds it, unless `total` exceeds the sum of `most`."""
+    """Divides `total` into parts that are as equal as possible, larger parts first. `most` contains the maximum of each
+    part, in descending order. A part exceeds its maximum only if `total` exceeds the sum of `most`."""
     lengths = [0] * parts
     for i in reversed(range(parts)):
         fits = most and i > 0
@@ -30,8 +30,8 @@ def offsets(lengths):
 
 class Plain:
     """Generates valid inputs from the roles of a test class: random noise for floats, and regular sequences for
-    integers. Plain inputs expose fewer mistakes than reftest's inputs. Raises Unavailable if a role does not determine
-    which values are valid."""
+    integers. These inputs expose fewer mistakes than those of reftest. Raises Unavailable if an input's role does not
+    determine which values are valid."""
 
     def __init__(self, test, case, scalars, seed, why):
         definition = definition_of(test)
@@ -87,9 +87,9 @@ class Plain:
         if role == "temperature":
             return values.abs() + 0.5
         if "new_state" in self.test.OUTPUT_ROLES:
-            if role in ("gate", "gamma"):  # the logarithm of a decay is at most 0
+            if role in ("gate", "gamma"):  # this is the logarithm of a decay, which is at most 0
                 return -values.abs()
-            if role == "k":  # keys of norm above 1 amplify the state at each token
+            if role == "k":  # keys with a norm above 1 would amplify the state at each token
                 return torch.nn.functional.normalize(values, dim=-1)
         return values
 
@@ -97,7 +97,7 @@ class Plain:
         return shape_of(self.specs[self.names[role]], self.sizes)[axis]
 
     def numbers(self, count, limit):
-        """Returns `count` numbers: 0, 1, … up to the limit, and then from 0 again."""
+        """Returns `count` numbers: 0, 1, …, limit - 1, and then from 0 again."""
         return torch.arange(count) % max(limit, 1)
 
     def page_size(self):
@@ -169,7 +169,7 @@ class Plain:
         return self.numbers(shape[0], rows)
 
     def integers_sparse(self, shape):
-        """Returns the indices of each query's keys, which are the first keys, padded with -1."""
+        """Returns the indices of the keys of each query, padded with -1. Each query uses the first keys."""
         keys = self.length("k") * self.length("k", 1)
         chosen = torch.arange(shape[1])
         return torch.where(chosen < keys, chosen, -1)
@@ -178,8 +178,7 @@ class Plain:
         return 1 + self.numbers(shape[0], self.length("probs", 1))
 
     def integers_ids(self, shape):
-        """Returns expert numbers. Expert numbers that are packed into one integer with their weights are not
-        supported."""
+        """Returns expert numbers. Integers that contain both an expert number and its weight are not supported."""
         if "id_weights" not in self.names:
             return None
         first = self.numbers(shape[0], self.length("weights1"))[:, None]

@@ -68,8 +68,8 @@ class Kernels:
         return value.value
 
     def probe(self, text, inputs, outputs):
-        """Returns the constants with which a reference computed these outputs; all tensors are in host memory. Asserts
-        that the outputs can be explained by some values of the constants."""
+        """Returns the constants with which a reference computed these outputs. Asserts that such constants exist. All
+        tensors are in host memory."""
         code, found = self.call(
             self.host.reftest_probe, text, places(inputs), places(outputs)
         )
@@ -197,7 +197,7 @@ def kernels_case(test, case, inputs, seed=0):
 
 
 def kernels_inputs(test, case, device, scalars, seed=0):
-    """Generates the inputs of `reftest verify`, but with the Python scalars from `scalars`."""
+    """Generates the inputs as `reftest verify` does, but with the Python scalars in `scalars`."""
     definition = definition_of(test)
     sizes = resolve_axes(definition, case.axes)
     text = kernels_case(test, case, scalars, seed)
@@ -231,8 +231,8 @@ def _constants(test):
 
 
 def recovered_constants(test):
-    """Finds the constants that the definition does not give, from the reference's outputs on inputs that reveal
-    them."""
+    """Finds the constants that the definition does not give. Calls the reference on inputs for which the outputs reveal
+    these constants."""
     host = torch.device("cpu")
     inputs = kernels_inputs(test, test.PROBE, host, {})
     outputs = contiguous(run_reference(test, inputs))
@@ -244,8 +244,8 @@ def recovered_constants(test):
 
 
 def constants_of(test):
-    """Returns the constants of the reference: the values that the definition gives, else the values that the
-    reference's outputs reveal. Returns None if neither values are known."""
+    """Returns the constants of the reference, from the definition or else from the reference's outputs. Returns None if
+    neither gives them."""
     return _constants(class_of(test))
 
 
@@ -263,8 +263,8 @@ def tables():
     path = LIBRARIES / "common.py"
     if not path.is_file():
         raise FileNotFoundError(f"{path} is missing: `reftest generate` restores it")
-    # Loads common.py under the name by which the tables import it, in the same way as its function `load` loads the
-    # tables.
+    # Loads common.py under the name by which the tables import it. The code is that of the function `load` in
+    # common.py, which loads the tables.
     common = sys.modules["reftest_providers"] = types.ModuleType("reftest_providers")
     code = compile(path.read_text(encoding="utf-8"), str(path), "exec")
     types.FunctionType(code, common.__dict__)()
@@ -285,7 +285,7 @@ def need(module):
     """Imports a module of a library. Raises Unavailable with the reason if that fails."""
     try:
         return importlib.import_module(module)
-    except Exception as why:  # an import of compiled code may raise any exception
+    except Exception as why:  # the import of compiled code may raise any exception
         raise Unavailable(
             f"cannot import {module} ({type(why).__name__}: {why})"
         ) from why
@@ -304,8 +304,8 @@ def device_class(device):
 
 
 def request_of(test, case, inputs):
-    """Returns the request for a library, with those fields of the {"provide"} message that reftest_libraries/common.py
-    reads."""
+    """Returns the request for a library. The request has those fields of the message {"provide"} that
+    reftest_libraries/common.py reads."""
     definition, sizes = (
         definition_of(test),
         resolve_axes(definition_of(test), case.axes),
@@ -336,8 +336,8 @@ def request_of(test, case, inputs):
 
 
 def with_defaults(test, case, inputs):
-    """Returns the inputs for a library. A Python scalar may have a number that stands for "use the default", which
-    libraries do not know. The default itself replaces this number."""
+    """Returns the inputs for a library. If a Python scalar has the number that stands for "use the default", replaces
+    it by the default, because libraries do not know this number."""
     names = [
         name for name, number in test.DEFAULT_NUMBERS.items() if inputs[name] == number
     ]
@@ -425,8 +425,8 @@ def in_order(definition, inputs):
 
 
 def builtin_truth(test, case, inputs, left=()):
-    """Computes the ground truth "builtin" with reftest's kernels. Returns the outputs, and the expected values of the
-    inputs named in `left`, whose values after the call equal no output."""
+    """Computes the ground truth "builtin" with reftest's kernels. Returns the outputs, and the values that the inputs
+    in `left` must have after the call. `left` names inputs whose values after the call are not those of an output."""
     definition = definition_of(test)
     sizes = resolve_axes(definition, case.axes)
     device = device_of(inputs)
@@ -447,8 +447,8 @@ def builtin_truth(test, case, inputs, left=()):
 
 def rule_of(test, case, inputs, index):
     """Returns atol, rtol and hit ratio of `reftest verify` for an output. reftest's kernels compute them for these
-    inputs. Without reftest's kernels, returns the test class's tolerance rule for this size. For a case that is not one
-    of the sizes, returns the widest rule of all sizes."""
+    inputs. Without reftest's kernels, returns the test class's tolerance rule for this size. If the case is not one of
+    the sizes, returns the widest rule of all sizes."""
     try:
         return kernels().rule(kernels_case(test, case, inputs), index)
     except Unavailable:
@@ -469,8 +469,8 @@ def widest(*rules):
 
 
 def tolerance(test, case, inputs, index, truth):
-    """Returns atol, rtol and hit ratio of an output, as `reftest verify` does, with atol and rtol widened to the
-    precision of the ground truth's arithmetic."""
+    """Returns atol, rtol and hit ratio of an output, as in `reftest verify`. atol and rtol are at least the precision
+    of the ground truth's arithmetic."""
     spec = list(definition_of(test)["outputs"].values())[index]
     rule = asked_rule(test, spec["dtype"], rule_of(test, case, inputs, index))
     if truth.coarse is None:

@@ -28,11 +28,11 @@ _Static_assert(sizeof transports / sizeof *transports == REMOTE_URL_KINDS, "each
 struct helper {
 	const struct remote_url *url;
 	const struct transport *transport;
-	void *remote; /* state of the transport; NULL if it is not open yet */
+	void *remote; /* the state of the transport, or NULL if it is not open yet */
 	int fd;
 	struct buf in, out;
 	size_t taken;			/* bytes of `in` that are already handled */
-	struct buf asked;		/* array of struct hashed: the keys of the next batch */
+	struct buf asked;		/* the keys of the next batch, as an array of struct hashed */
 	struct put_request requests[REQUESTS]; /* writes that are not yet sent to the cache */
 	int request_count;
 	struct arena arena; /* owns the memory of `requests` */
@@ -56,8 +56,8 @@ void transport_sha256(const void *bytes, size_t length, struct hashed *out)
 	sodium_bin2hex(out->hex, sizeof out->hex, hash, sizeof hash);
 }
 
-/* Returns how long the helper waits for the cache. This time is a little shorter than the time that the program waits,
- * so that the program still receives the helper's message about a timeout. */
+/* Returns how long the helper waits for the cache. The program waits a little longer, so that it still receives the
+ * helper's message about a timeout. */
 static int64_t wait_of(const struct helper *helper)
 {
 	int64_t wait = helper->url->timeout_ms;
@@ -194,7 +194,8 @@ static bool quiet(const struct helper *helper)
 	return poll(&fd, 1, 0) == 0;
 }
 
-/* Handles one read. Returns false if the program has exited or has sent an invalid message. */
+/* Reads once, and handles the messages that were read. Returns false if the program has exited or sent an invalid
+ * message. */
 static bool turn(struct helper *helper)
 {
 	struct message message;

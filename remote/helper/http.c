@@ -1,9 +1,9 @@
-/* http - stores values in an HTTP cache in Bazel's layout. /cas/SHA-256 of the value contains the value. /ac/SHA-256 of
- * the key contains an ActionResult, a message with the SHA-256 of the value (remote/action_result.h). Any server that
- * supports GET and PUT works.
+/* http - stores values in an HTTP cache in Bazel's layout. The path /cas/HASH contains the value with the SHA-256 HASH.
+ * The path /ac/HASH, where HASH is the SHA-256 of a key, contains an ActionResult: a message with the SHA-256 of the
+ * key's value (remote/action_result.h). Any server that supports GET and PUT works.
  *
  * One curl multi handle performs all requests: connections are reused, and with HTTP/2 many requests share a
- * connection. Redirects and other protocols are rejected; a transfer is aborted if its body is longer than the largest
+ * connection. Redirects and other protocols are rejected. A transfer is aborted if its body is longer than the largest
  * value. The certificate of a server must match the server's name. The certificate must be signed by an authority that
  * the system trusts, or by an authority in the file that $CURL_CA_BUNDLE or $SSL_CERT_FILE names. (The curl program
  * reads these variables; libcurl itself does not.) */
@@ -21,8 +21,8 @@ struct http {
 	struct remote_url url;
 	CURLM *multi;
 	struct curl_slist *headers;
-	const char *authorities; /* file with the certificates of trusted authorities; NULL: the certificates of the
-				  * system are used */
+	const char *authorities; /* file with the certificates of trusted authorities; NULL: the system's authorities
+				  * are trusted */
 };
 
 /* One request in progress. */
@@ -31,7 +31,8 @@ struct slot {
 	struct buf body; /* body of the request (PUT) or of the response */
 	bool busy, too_long;
 	int item;	    /* index of the key or request in the batch */
-	int step;	    /* for a lookup: 0 is /ac, 1 is /cas; for a write: 0 is /cas, 1 + i is /ac for key i */
+	int step;	    /* of a lookup: 0 gets /ac, 1 gets /cas; of a write: 0 puts /cas, 1 + i puts /ac for key
+			     * i */
 	struct hashed hash; /* hash of the value in /cas, for step 1 of a lookup */
 	size_t size;
 	char error[CURL_ERROR_SIZE];
@@ -41,10 +42,10 @@ struct slot {
 struct batch {
 	struct http *http;
 	int64_t deadline;
-	/* in a batch of writes, the longest time from one answer to the next; 0 in a batch of lookups */
+	/* for writes: the longest time from one answer to the next; for lookups: 0 */
 	int64_t wait_ms;
 	struct slot slots[SLOTS];
-	int next, count; /* next: number of items that were started; count: number of all items */
+	int next, count; /* next: number of started items; count: number of all items */
 	int busy;
 	const struct hashed *keys; /* for lookups */
 	answer_taker *taker;
@@ -104,8 +105,8 @@ static size_t take_bytes(char *bytes, size_t size, size_t count, void *context)
 
 	if (slot->body.length + size * count > ERROR_TEXT_MAX) {
 		slot->too_long = true;
-		return 0; /* libcurl aborts the transfer if this function returns fewer bytes than libcurl passed to
-			   * it */
+		return 0; /* makes libcurl abort the transfer, because it is not the number of bytes that libcurl
+			   * passed */
 	}
 	buf_add(&slot->body, bytes, size * count);
 	return size * count;
@@ -154,12 +155,12 @@ static void send_request(struct batch *batch, struct slot *slot, bool put, const
 	curl_easy_setopt(easy, CURLOPT_USERAGENT, "reftest");
 	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
 	curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
-	/* The requests of a write have no timeout, because they may have to wait for a free connection. */
+	/* Only lookups have a timeout, because the requests of a write may have to wait for a free connection. */
 	if (batch->wait_ms == 0)
 		curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(left > 1 ? left : 1));
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_bytes);
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, slot);
-	if (put) { /* libcurl has copied the body, so the buffer can now receive the answer */
+	if (put) { /* the buffer will receive the answer; libcurl has copied the body */
 		curl_easy_setopt(easy, CURLOPT_HTTPHEADER, batch->http->headers);
 		curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, "PUT");
 		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)slot->body.length);
@@ -188,8 +189,8 @@ static void fill_slots(struct batch *batch)
 	}
 }
 
-/* Returns advice for the user after the check of the server's certificate failed. OpenSSL's verify result is 10 if a
- * certificate has expired, and 0 or 1 if the chain of certificates is not the cause of the failure. */
+/* Returns advice for the user if the check of the server's certificate has failed. OpenSSL's verify result is 10 if a
+ * certificate has expired. It is 0 or 1 if the chain of certificates is not the cause of the failure. */
 static const char *remedy_of_certificate(CURL *easy)
 {
 	long word = 0;

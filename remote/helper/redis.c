@@ -1,7 +1,7 @@
 /* redis - stores values in redis as strings. The redis key is "reftest:" followed by the SHA-256 of the key. Lookups
- * use MGET, writes use SET. All commands of a batch are sent before the first reply is read. Before memory is allocated
- * for a reply, its size is checked. An array must not have more elements than there are requested keys. A whole reply
- * must not have more bytes than the number of requested keys times the largest size of a value. */
+ * use MGET, writes use SET. All commands of a batch are sent before the first reply is read. The size of a reply is
+ * checked before memory is allocated for it. An array must not have more elements than there are requested keys. A
+ * whole reply must not have more bytes than the number of requested keys times the largest size of a value. */
 #include "remote/helper/transport.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ struct redis {
 	size_t answered; /* bytes received since the last complete reply */
 };
 
-/* Allocates the array of a reply, unless it has more elements than there are requested keys. */
+/* Allocates the array of a reply. Fails if the reply has more elements than there are requested keys. */
 static void *make_array(const redisReadTask *task, array_size elements)
 {
 	const struct redis *redis = task->privdata;
@@ -68,7 +68,7 @@ static int broke(struct redis *redis, const char *what, struct err *err)
 	return -1;
 }
 
-/* Sends buffered commands, and passes received bytes to hiredis's parser of replies. Waits at most once. */
+/* Sends buffered commands, and passes received bytes to hiredis's reply parser. Waits at most once. */
 static int move_bytes(struct redis *redis, int64_t deadline, struct err *err)
 {
 	redisContext *context = redis->context;
@@ -150,7 +150,7 @@ static int introduce(struct redis *redis, int64_t deadline, struct err *err)
 	return expect_no_error(redis, "SELECT", deadline, err);
 }
 
-/* Sets up the parser of replies of a new connection. */
+/* Sets up the reply parser of a new connection. */
 static int set_up(struct redis *redis, struct err *err)
 {
 	if (fcntl(redis->context->fd, F_SETFL, O_NONBLOCK) < 0)

@@ -1,5 +1,6 @@
-/* transport - the interface of a protocol for remote caches, which redis.c and http.c implement. Every function blocks
- * until it is done, or until the time limit of the caller has passed. remote/url.h lists what a new protocol needs. */
+/* transport - the interface to a remote cache. redis.c and http.c implement it, each for one protocol. Every function
+ * blocks until it is done, or until the time limit of the caller has passed. remote/url.h lists what a new protocol
+ * needs. */
 #ifndef REFTEST_REMOTE_TRANSPORT_H
 #define REFTEST_REMOTE_TRANSPORT_H
 
@@ -16,9 +17,8 @@ struct hashed {
 	char hex[SHA256_HEX];
 };
 
-/* The transport calls this function with the value of key number `index`, which has at most REMOTE_VALUE_MAX bytes. If
- * `refused` is not NULL, the bytes are not a valid value, and `refused` says why. The transport does not call it for a
- * key without a value. */
+/* The transport calls this function once for each key that has a value, with the key's number `index` and the value (at
+ * most REMOTE_VALUE_MAX bytes). If `refused` is not NULL, the bytes are not a valid value, and `refused` says why. */
 typedef void answer_taker(void *context, int index, const void *bytes, size_t length, const char *refused);
 
 struct put_request {
@@ -28,15 +28,16 @@ struct put_request {
 	int key_count;
 };
 
-/* If a function fails, it writes to `err` the rest of a sentence that begins with "the remote cache URL ". */
+/* If a function fails, it writes a message to `err` that completes the sentence "the remote cache URL …". */
 struct transport {
 	void *(*open)(const struct remote_url *url,
-		      struct err *err); /* `open` does not connect yet; it returns NULL if the transport is unusable */
+		      struct err *err); /* `open` does not connect yet; it returns NULL if the transport cannot be
+					 * used */
 	int (*get)(void *self, const struct hashed *keys, int count, int64_t deadline_ms, answer_taker *taker,
 		   void *context, struct err *err);
 	/* Stores values. Increments `kept` for each value that was stored under all its keys. The total time of `put`
-	 * is not limited, because the program does not wait for `put`. But `put` fails if the server sends no answer
-	 * for `wait_ms`. */
+	 * has no limit, because the program does not wait for it. But `put` fails if the server sends no answer for
+	 * `wait_ms`. */
 	int (*put)(void *self, const struct put_request *requests, int count, int64_t wait_ms, int *kept, struct err *err);
 	void (*close)(void *self);
 	void (*version)(char *text, size_t size);

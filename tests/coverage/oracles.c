@@ -1,13 +1,13 @@
-/* oracles - runs the oracle of one op family on the default cases of its starter definitions, so that tools/coverage.py
- * can report which lines and branches ran.
+/* oracles - runs the oracle (the C code that computes the ground truth) of an op family on the default cases of its
+ * starter definitions, so that tools/coverage.py can report which lines and branches ran.
  *
  *   oracles            prints the names of the families
  *   oracles FAMILY     runs the family's cases
  *
  * The cases are those of engine/cases.c: the sizes small and medium, both sets of input values, and for each optional
- * input the smallest case without it. All cases run on the host. If the family has its own code to judge or weigh
- * outputs, that code runs on the oracle's outputs, because no reference runs here. Lines that run only while inputs and
- * sizes are generated are not counted as covered. */
+ * input the smallest case without it. All cases run on the CPU. If the family has its own code to judge or weigh
+ * outputs, this code runs on the oracle's outputs, because no reference runs here. Lines that run only while inputs and
+ * sizes are generated do not count as covered. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,7 +25,7 @@
 #include "kernels/core/op.h"
 #include "workers/protocol/job.h"
 
-/* A function of libgcov: adds the counters to their files and resets them. */
+/* A function of libgcov that adds the counters to their files, and resets them. */
 extern void __gcov_dump(void);
 extern void __gcov_reset(void);
 

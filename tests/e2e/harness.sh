@@ -1,4 +1,5 @@
-# harness - the shell functions of the end-to-end tests. Each test runs the real program in its own dataset and checks the result.
+# harness - the shell functions of the end-to-end tests. Each test runs the real program in a dataset of its own and
+# checks the results.
 #
 #	# What the test is about, as a sentence.
 #	. "$(dirname "$0")/../harness.sh"
@@ -7,17 +8,18 @@
 #	expect_ran 2
 #
 # The working directory is the root of the test's dataset. `verify` runs `reftest verify` on the CPU (or on
-# $REFTEST_DEVICE) at the small size and stores its JSON, standard error and exit status, which the expectations check. The
-# first expectation that fails ends the test with a message and the program's output. A script is one test and prints one
-# line of TAP. When a test ends, no process that it started may still run, and no sanitizer may have reported an error.
+# $REFTEST_DEVICE) at the small size. It stores the JSON output, standard error and exit status, which the functions
+# `expect…` check. The first expectation that fails ends the test with a message and the program's output. A script is
+# one test and prints one line of TAP. When a test ends, no process that it started may still run, and no sanitizer may
+# have reported an error.
 set -eu
 test=$(basename "$0" .sh)
 top=$(cd "$(dirname "$0")" && while [ ! -f reftest.c ]; do cd ..; done && pwd)
 build=$top/${REFTEST_BUILD:-build}
 reftest=$build/reftest
-# Interpreters that have imported torch already: tests/imported_torch/server.py. A test with "# own interpreter: WHY" at
-# its head does not use interpreters of this kind, and starts its own. After a call of `own_interpreters` a test also
-# starts its own interpreters. $pytest: the words that follow $python to run plain pytest.
+# Tests use Python interpreters that have already imported torch (tests/imported_torch/server.py). A test with "# own
+# interpreter: WHY" at its head starts its own interpreters instead. So does a test after a call of `own_interpreters`.
+# $pytest: the words that follow $python to run plain pytest.
 own_interpreters() {
 	unset REFTEST_RUNNER REFTEST_PROVIDER
 	pytest="-m pytest"
@@ -69,9 +71,9 @@ test_end() {
 	exit "$code"
 }
 
-# Lists the processes of this test, except zombies: those in a session that `run` started, and those with the test's
-# mark in their environment, in any session. (Only root can read the environment of a process that disabled debugging of
-# itself.)
+# Lists the processes of this test, except zombies: those in a session that `run` started, and those in any session
+# whose environment has the test's mark. (If a process has disabled debugging of itself, only root can read its
+# environment.)
 processes() {
 	{
 		cat /proc/[0-9]*/stat 2>/dev/null | awk -v sessions=" $sessions " '{
@@ -86,8 +88,8 @@ processes() {
 	} | sort -un
 }
 
-# Succeeds if no process of this test is left. The function waits, because a killed process needs a moment to exit, and
-# longer on a busy machine.
+# Succeeds if no process of this test is left. The function waits, because a killed process needs some time to exit,
+# especially on a busy machine.
 no_process_left() {
 	for _ in $(seq 100); do
 		[ -z "$(processes)" ] && return 0
@@ -107,7 +109,7 @@ fail() {
 	exit 1
 }
 
-# `skip WHY`: ends the test as skipped (not as passed), because this machine cannot run it.
+# `skip WHY`: ends the test as skipped, and not as passed, because this machine cannot run it.
 skip() {
 	step=$*
 	exit 77
@@ -137,7 +139,7 @@ given() {
 	done
 }
 
-# `define NAME`: creates a small RMS norm with the reference on standard input. Like `edit`, it writes the file in one
+# `define NAME`: creates a small RMS norm with the reference on standard input. Like `edit`, replaces the file in one
 # step, by a rename.
 define() {
 	mkdir -p definitions/rmsnorm
@@ -153,8 +155,8 @@ json.dump({
 		mv definitions/rmsnorm/.defined "definitions/rmsnorm/$1.json"
 }
 
-# `edit FILE OLD NEW`: replaces the single occurrence of the text OLD. The file is replaced in one step: on a busy
-# machine a writer may be delayed between truncating and writing for so long that a watcher reports an empty file.
+# `edit FILE OLD NEW`: replaces the only occurrence of the text OLD. Replaces the file in one step, because on a busy
+# machine a long time may pass between truncation and writing, in which a watcher would report an empty file.
 edit() {
 	"$python" -I -S -c '
 import os, sys
@@ -171,8 +173,8 @@ os.replace(beside, path)' "$@" || fail "$1 could not be edited"
 }
 
 # `with_gates`: gives references the functions tell_started() and gate(STARTED, GO). A call of tell_started or gate ends
-# the wait of `started`. gate then waits until the file GO exists; if GO exists already, gate does nothing. References
-# can reach no file of the test, so their runner opens the test's folder before it confines itself.
+# the wait of `started`. gate then waits until the file GO exists; if GO already exists, gate does nothing. References
+# can reach no file of the test. Therefore their runner opens the test's folder before it enters the sandbox.
 with_gates() {
 	cat >"$work/gates.py" <<P
 import builtins, os, time
@@ -229,13 +231,13 @@ run() {
 	ended
 }
 
-# `ended`: waits for the program that `begin` started; no sanitizer may have reported an error in any of its processes.
+# `ended`: waits for the program that `begin` started. Fails if a sanitizer reported an error in one of its processes.
 ended() {
 	wait "$program" && status=0 || status=$?
 	! grep -qE 'runtime error:|Sanitizer' "$work/err" || fail "$step: a sanitizer reported an error"
 }
 
-# `begin ARGUMENT…`: starts reftest without waiting; $program is its process id, and `ended` must follow.
+# `begin ARGUMENT…`: starts reftest without waiting for it, and sets $program to its process id. `ended` must follow.
 begin() {
 	step="reftest $*"
 	setsid "$reftest" "$@" >"$work/out" 2>"$work/err" </dev/null &
@@ -243,9 +245,9 @@ begin() {
 	sessions="$sessions $program"
 }
 
-# `started`: waits until a reference has called tell_started or gate, or until another child of the program has created
-# $work/started; then removes the traces of both events, so that `started` can be called again. The program must still
-# be running.
+# `started`: waits until a reference has called tell_started or gate, or another child of the program has created
+# $work/started. Then removes the traces of both, so that `started` can be called again. Fails if the program ends
+# first.
 started() {
 	while [ ! -e "$work/started" ] && [ ! -s "$work/starts" ] && kill -0 "$program" 2>/dev/null; do sleep 0.02; done
 	[ -e "$work/started" ] || [ -s "$work/starts" ] || fail "$step: it exited too early"
@@ -260,8 +262,8 @@ watch() {
 	await "e['event'] == 'ready'"
 }
 
-# `await EXPRESSION`: waits for the next event e for which this Python expression is true, and skips earlier events.
-# After `await`, `expect_events` checks all events since the previous `await`.
+# `await EXPRESSION`: waits for the next event e for which this Python expression is true. After `await`,
+# `expect_events` checks all events since the previous `await`.
 await() {
 	expectations=$((expectations + 1))
 	"$python" -I -S -c '
@@ -291,7 +293,7 @@ open(work + "/awaited", "w").write(str(seen))' "$work" "$program" "$1" 2>"$work/
 }
 
 # `expect_events EXPRESSION`: expects a Python expression to be true for the events that the last `await` read. a: the
-# list of these events; e: its last event, the one awaited.
+# list of these events; e: the last of them, for which `await` waited.
 expect_events() {
 	expectations=$((expectations + 1))
 	"$python" -I -S -c '
@@ -331,7 +333,8 @@ c = {(name, case["id"]): case for name, one in d.items() for case in one.get("ca
 all_of = lambda name, key: [case[key] for case in d[name]["cases"]]
 '
 
-# `value EXPRESSION`: prints the value of a Python expression over the last JSON, which may use the names of `expect`.
+# `value EXPRESSION`: prints the value of a Python expression over the last JSON. The expression may use the names that
+# `expect` defines.
 value() { "$python" -I -S -c "$json_names"'print(eval(sys.argv[2]))' "$work/out" "$1"; }
 
 # `expect EXPRESSION`: expects a Python expression over the last JSON to be true. r: the whole object; s: its summary;
@@ -412,7 +415,7 @@ pytest_is_here() {
 	done
 	export PYTHONPATH
 	"$python" -c 'import pytest' 2>/dev/null || fail "there is no pytest: tools/setup.sh --tests installs it"
-	# A library built with the address sanitizer cannot be loaded into python.
+	# Python cannot load a library that is built with the address sanitizer.
 	[ -f "$top/build/libreftest_kernels.so" ] || fail "there is no build/libreftest_kernels.so: make builds it"
 	PYTHONDONTWRITEBYTECODE=1
 	export PYTHONDONTWRITEBYTECODE

@@ -1,4 +1,5 @@
-"""Runs a program on a pseudo terminal, and prints what the program writes to it: pseudo_terminal.py [--no-errors] COLUMNS PROGRAM…
+"""pseudo_terminal.py [--no-errors] COLUMNS PROGRAM… runs a program on a pseudo terminal, and prints what the program
+writes to the terminal.
 
 Standard error also goes to the terminal; with --no-errors, standard error is discarded. $TERMINAL is the kind of
 terminal (default: xterm)."""

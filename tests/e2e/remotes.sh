@@ -27,7 +27,7 @@ until_true() {
 	fail "this never became true: $*"
 }
 
-# `redis_starts [OPTION…]`: starts the real redis-server, which by default listens only on the socket $work/redis.sock.
+# `redis_starts [OPTION…]`: starts the real redis-server. By default, it listens only on the socket $work/redis.sock.
 # Fails if the server ends.
 redis_starts() {
 	command -v redis-server >/dev/null || fail "there is no redis-server: tools/setup.sh --tests installs it"
@@ -53,7 +53,8 @@ redis_on_port_begins() {
 }
 redis() { redis-cli -s "$work/redis.sock" "$@"; }
 
-# http_begins [USER:PASSWORD]: starts tests/fake_remotes/http_cache.py; its address is $http, its log $work/http.log.
+# `http_begins [USER:PASSWORD]`: starts tests/fake_remotes/http_cache.py. Its address is $http, and its log is
+# $work/http.log.
 http_begins() {
 	rm -f "$work/port"
 	: >"$work/http.log"
@@ -63,7 +64,7 @@ http_begins() {
 	http=http://127.0.0.1:$(cat "$work/port")
 }
 
-# `apache_begins`: starts the real Apache httpd with mod_dav on the folders ac and cas below $work/www; its address is
+# `apache_begins`: starts the real Apache httpd with mod_dav on the folders ac and cas below $work/www. Its address is
 # $http.
 apache_begins() {
 	apache=$(command -v apache2 || echo /usr/sbin/apache2) modules=/usr/lib/apache2/modules
@@ -110,7 +111,7 @@ server_begins() {
 }
 
 # `refusing_port_begins`: sets $port to a port that refuses connections until `end_servers`. A process keeps the port
-# and does not listen, so that no other program can get the port in the meantime.
+# without listening, so that no other program can get the port in the meantime.
 refusing_port_begins() {
 	server_begins -c '
 import os, signal, socket, sys
@@ -122,8 +123,8 @@ os.rename(sys.argv[1] + ".new", sys.argv[1])
 signal.pause()'
 }
 
-# `free_port`: prints a port that was free just now. Another program may take the port: a server that ends at once is
-# therefore started again with another port.
+# `free_port`: prints a port that is free at the moment. Because another program may take the port, a server that ends
+# at once is started again with another port.
 free_port() {
 	"$python" -I -S -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }

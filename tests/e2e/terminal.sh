@@ -1,4 +1,4 @@
-# terminal - shell functions for tests of a program on a terminal: each test starts its own tmux server with one
+# terminal - shell functions for tests of a program on a terminal. Each test starts its own tmux server with one
 # session, "test".
 terminal() { tmux -S "$work/tmux" -f /dev/null "$@"; }
 trap 'terminal kill-server 2>/dev/null; exit 130' INT TERM

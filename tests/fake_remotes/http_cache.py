@@ -5,11 +5,11 @@
 With TLS_PEM set the server uses https, with the key and certificate in that file.
 
 The server checks requests at least as strictly as bazel-remote does by default (without --disable_http_ac_validation).
-Keys are 64 lower-case hex digits; a request body needs a Content-Length and must not be encoded. The name of a value
+Keys are 64 lower-case hex digits. A request body needs a Content-Length and must not be encoded. The name of a value
 below /cas must be the SHA-256 of the value. A value below /ac must be an ActionResult (of the Remote Execution API)
-that names output files, each with a relative path, hash and size; every file must be in /cas with that size, both at
-the PUT and at a GET. As with bazel-remote, the ActionResult of a GET differs from the one of the PUT: the server has
-added who put it (execution_metadata.worker).
+that names output files, each with a relative path, hash and size. Both at a PUT and at a GET, every file must be in
+/cas with this size. As with bazel-remote, a GET returns another ActionResult than the PUT sent, because the server adds
+the sender of the PUT (execution_metadata.worker).
 
 The first part of a path selects another behaviour:
   /plain      accepts anything
@@ -18,7 +18,7 @@ The first part of a path selects another behaviour:
   when such a PUT arrives
   /unhurried  takes two seconds for each PUT
 
-Any other first part of a path selects a way to lie about the stored data: see `lies`. The log has a line for each
+Any other first part of a path selects an entry of `lies`, a way to send wrong data. The log has a line for each
 request: "METHOD PATH CONNECTION STATUS".
 """
 
@@ -42,7 +42,7 @@ class Bad(Exception):
 
 
 def fields(message):
-    """The fields of a protobuf message: [(number, wire type, value)]."""
+    """Returns the fields of a protobuf message as [(number, wire type, value)]."""
     at, found = 0, []
 
     def varint():
@@ -78,8 +78,8 @@ def fields(message):
 
 
 def message_of(bytes_, wires):
-    """Returns the fields of a message as {number: value}; raises Bad if a field is not in `wires`, {number: wire
-    type}."""
+    """Returns the fields of a message as {number: value}. Raises Bad if a field is not in `wires`, which is {number:
+    wire type}."""
     found = {}
     for number, wire, value in fields(bytes_):
         if wires.get(number) != wire:
@@ -96,7 +96,7 @@ ACTION_RESULT = {2: 2, 3: 2, 4: 0, 5: 2, 6: 2, 7: 2, 8: 2, 9: 2, 10: 2, 11: 2, 1
 
 
 def output_files(message):
-    """Returns [(path, hash, size, contents)] of an ActionResult; raises Bad if a server would not accept it."""
+    """Returns [(path, hash, size, contents)] of an ActionResult. Raises Bad if a server would not accept it."""
     files = []
     for number, wire, value in fields(message):
         if ACTION_RESULT.get(number) != wire:
@@ -121,12 +121,12 @@ def output_files(message):
 
 
 def is_name(text):
-    """Says whether the text can be a key: a SHA-256, or below /ac another hash of 64 hex digits."""
+    """Returns whether the text can be a key: 64 lower-case hex digits."""
     return len(text) == 64 and not set(text) - set("0123456789abcdef")
 
 
 def whole(message):
-    """Says whether /cas has all files that the message names."""
+    """Returns whether /cas has all files that the message names."""
     return all(len(kept.get("cas/" + hash_, b"")) == size for _, hash_, size, _ in output_files(message))
 
 
@@ -249,7 +249,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 def truncated(self, folder, key):
-    """Sends a message without its last bytes; the declared length is that of the shorter message."""
+    """Sends a message without its last bytes. The Content-Length is that of the shorter message."""
     self.answer(200, kept["ac/" + key][:-100])
 
 
@@ -265,7 +265,7 @@ def cut(self, folder, key):
 
 
 def garbage(self, folder, key):
-    """Sends bytes that are no message: the first field has a wire type that does not exist."""
+    """Sends bytes that are not a message, because the wire type of the first field does not exist."""
     self.answer(200, b"\xff" + bytes(range(256)) * 12)
 
 
@@ -329,7 +329,7 @@ def silent(self, folder, key):
 
 
 def redirect_file(self, folder, key):
-    """Redirects to a file on the client's own disk that has the right content."""
+    """Redirects to a file with the right content on the client's own disk."""
     path = port_file + "." + key
     with open(path, "wb") as file:
         file.write(kept["ac/" + key])
@@ -337,7 +337,7 @@ def redirect_file(self, folder, key):
 
 
 def redirect(self, folder, key):
-    """Redirects to the path with the right data."""
+    """Redirects to another path, which has the right data."""
     self.answer(307, Location=f"http://127.0.0.1:{self.server.server_address[1]}/true/{folder}/{key}")
 
 
@@ -381,8 +381,8 @@ server = Server(("127.0.0.1", 0), Handler)
 if os.environ.get("TLS_PEM"):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(os.environ["TLS_PEM"])
-    # The TLS handshake happens in the thread of the connection, at its first read. So a client that stops during the
-    # handshake does not block other connections.
+    # The TLS handshake happens in the thread of the connection, at its first read, so that a client that stops during
+    # the handshake does not block other connections.
     server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
 with open(port_file + ".new", "w") as file:
     file.write(str(server.server_address[1]))

@@ -50,7 +50,8 @@ def error(peer):
 
 
 def nonsense(peer):
-    """Sends "?" and more bytes. No reply begins with "?"; a random first byte would sometimes be valid."""
+    """Sends "?" and more bytes. No valid reply begins with "?", whereas a random first byte would sometimes be
+    valid."""
     peer.sendall(b"?" + bytes(range(256)) * 20)
 
 

@@ -1,6 +1,6 @@
-/* faults - the shared memory between a test and shim.c, the library that the test loads in front of the C library. The
- * memory is a file that both map. The test writes the process, the fault and the number of the call at which the fault
- * strikes; only calls that change files are numbered. The shim writes what happened. */
+/* faults - the memory that a test shares with shim.c, the library that is loaded in front of the C library. The memory
+ * is a file that both map. The test writes the process, the fault, and the number of the call at which the fault
+ * happens; only calls that change files are numbered. The shim writes what happened. */
 #ifndef REFTEST_TESTS_FAULTS_H
 #define REFTEST_TESTS_FAULTS_H
 
@@ -11,7 +11,7 @@
 enum fault {
 	FAULT_NONE,
 	FAULT_BEFORE, /* the process is killed before the call */
-	/* a write writes half of its sectors, and any other call is executed; then the process is killed */
+	/* a write writes half of its sectors, and another call is executed fully; then the process is killed */
 	FAULT_TORN,
 	/* a write writes half of its bytes and returns their number, and the process continues; other calls work
 	 * normally */
@@ -27,16 +27,17 @@ struct faults {
 	volatile pid_t pid; /* the process whose calls are counted; calls of its children are not counted */
 	volatile long calls, at;
 	volatile enum fault fault;
-	volatile bool struck;	  /* true once the fault has struck */
-	char last[32];		  /* the name of the call at which the fault struck */
+	volatile bool struck;	  /* true after the fault has happened */
+	char last[32];		  /* the name of the call at which the fault happened */
 	volatile int64_t clock_s; /* seconds added to the wall clock that the process sees */
-	char log[4096];		  /* path of the log of calls; "": no log */
+	char log[4096];		  /* path of the log of calls, or "" */
 };
 
 #define FAULTS_ENV "REFTEST_FAULTS" /* name of the environment variable with the path of the shared file */
 
-/* A record of the log: this head, `name_length` bytes of an absolute path, `other_length` bytes of a second path, and
- * `length` bytes of content. Numbers are in the byte order of the machine, because the same machine reads the log. */
+/* A record of the log consists of struct logged_head, `name_length` bytes of an absolute path, `other_length` bytes of
+ * a second path, and `length` bytes of content. Numbers are in the byte order of the machine, because the same machine
+ * reads the log. */
 enum logged {
 	LOGGED_WRITE = 1, /* inode, offset, content */
 	LOGGED_SIZE,	  /* inode; `offset` is the new length of the file */
@@ -48,7 +49,7 @@ enum logged {
 	LOGGED_LINK,	  /* path, and as `other` the new path */
 	LOGGED_UNLINK,	  /* path */
 	LOGGED_RMDIR,	  /* path */
-	LOGGED_END,	  /* a process has ended; not the shim but the test writes this record */
+	LOGGED_END,	  /* a process has ended; the test, and not the shim, writes this record */
 };
 
 struct logged_head {

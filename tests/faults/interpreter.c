@@ -1,14 +1,14 @@
-/* interpreter - replaces Python and torch in tests that need a thousand runs of the real program. The interpreter
- * answers reftest's requests within a millisecond. It does not run a reference, but returns the outputs that a word in
- * the reference's text asks for:
+/* interpreter - replaces Python and torch in tests that need a thousand runs of the real program. It answers reftest's
+ * requests within a millisecond. It does not run a reference. A word in the reference's text selects the outputs that
+ * it returns:
  *
  *   PRODUCT   C = A B^T in float32, each sum in double: the output of a correct gemm
  *   SEVENS    every element of the output is 7
  *   RAISES    an exception
  *
  * reftest starts this program like a Python interpreter, and the messages are those of python/runner.py.
- * $REFTEST_FAKE_TORCH is a folder with a version.py that takes the place of torch's. A new message of python/runner.py
- * that reftest needs also needs an answer here. */
+ * $REFTEST_FAKE_TORCH is a folder with a version.py that replaces the one of torch. If python/runner.py gets a new
+ * message that reftest needs, this program must answer it, too. */
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -64,7 +64,7 @@ static void fill(struct channel *channel)
 	}
 }
 
-/* Waits for the next message, which the caller deletes. The process exits if its peer has ended. */
+/* Waits for the next message, which the caller deletes. Exits if the peer has ended. */
 static cJSON *next_message(struct channel *channel)
 {
 	char *end;
@@ -204,8 +204,8 @@ static void fork_child(struct channel *channel, struct children *children, int s
 	send_text(TEMPLATE_FD, answer);
 }
 
-/* Reports the end of children. A child stays a zombie until the pool has been told that the child ended, and asks for
- * the child to be reaped. */
+/* Reports the end of children. A child stays a zombie until the pool, after this report, asks for the child to be
+ * reaped. */
 static void tell_ends(struct children *children)
 {
 	char text[64];

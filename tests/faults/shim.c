@@ -1,10 +1,11 @@
-/* shim - is loaded in front of the C library (LD_PRELOAD), and counts the calls by which one process changes files: the
- * calls of LMDB as well as the program's own. At the call that the test has chosen (faults.h), the shim kills the
- * process, tears the write, makes the call fail as if the disk were broken or full, or makes the clock jump.
+/* shim - a library that is loaded in front of the C library (LD_PRELOAD). It counts the calls with which one process
+ * changes files, both those of LMDB and those of the program. At the call that the test has chosen (faults.h), it kills
+ * the process, executes only half of a write, makes the call fail as if the disk were broken or full, or makes the
+ * clock jump.
  *
- * Writes to anything but regular files are not counted. fsync is not executed, because the kernel keeps the unsynced
- * writes of a killed process. The content of a disk after a power failure is computed from the log. If reftest begins
- * to use another function of the C library that changes files, that function needs a wrapper here. */
+ * Only writes to regular files are counted. fsync is not executed, because the kernel keeps the unsynced writes of a
+ * killed process. The content of a disk after a power failure is computed from the log. If reftest begins to use
+ * another function of the C library that changes files, add a wrapper for it here. */
 #include "tests/faults/faults.h"
 
 #include <errno.h>
@@ -50,7 +51,7 @@ static bool meant(void)
 
 enum kind { KIND_WRITE, KIND_TAKES_ROOM, KIND_TAKES_NONE };
 
-/* Says whether the fault can strike a call of this kind. */
+/* Returns whether the fault can happen at a call of this kind. */
 static bool concerns(enum fault fault, enum kind kind)
 {
 	if (fault == FAULT_SHORT)
@@ -69,7 +70,7 @@ static void strike(const char *name)
 		faults->clock_s = faults->clock_s + (faults->fault == FAULT_AHEAD ? TEN_YEARS : -TEN_YEARS);
 }
 
-/* Counts a call and returns the fault that strikes it. */
+/* Counts a call, and returns the fault that happens at it. */
 static enum fault next_fault(const char *name, enum kind kind)
 {
 	if (!meant())
@@ -82,7 +83,7 @@ static enum fault next_fault(const char *name, enum kind kind)
 	return faults->fault;
 }
 
-/* Makes the call fail if the fault is an error of the disk: sets errno and returns true. */
+/* If the fault is an error of the disk, sets errno and returns true, so that the call fails. */
 static bool refused(enum fault fault)
 {
 	if (fault != FAULT_EIO && fault != FAULT_ENOSPC)
@@ -98,7 +99,7 @@ static long done(enum fault fault, long answer)
 	return answer;
 }
 
-/* Number of bytes that a write with this fault writes. */
+/* Returns the number of bytes that a write of `length` bytes writes at this fault. */
 static size_t torn(enum fault fault, size_t length)
 {
 	if (fault != FAULT_TORN && fault != FAULT_SHORT)
@@ -257,7 +258,7 @@ static ssize_t write_at(const char *name, int fd, const void *bytes, size_t leng
 	return done(fault, n);
 }
 
-/* Copies the parts of a vector into one buffer, so that the write can be torn and logged like any other. */
+/* Copies the parts of a vector into one buffer, so that the write can be shortened and logged like any other. */
 static ssize_t vector_at(const char *name, int fd, const struct iovec *vector, int count, off_t at, bool placed)
 {
 	size_t length = 0, used = 0;

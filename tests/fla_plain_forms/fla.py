@@ -3,12 +3,12 @@ the CPU.
 
     python3 tests/fla_plain_forms/fla.py LIBRARY FOLDER [--plant]
 
-LIBRARY is libreftest_kernels.so. FOLDER has the package `fla` of fla-core. The package is not imported, because that
-would need Triton. Instead, the files fla/ops/*/naive.py are executed directly, and so are the functions naive_… of the
-files */gate.py. For every starter definition of these op types, LIBRARY generates inputs (with a state, and without one
-if it may be absent) and the truth. Each implementation computes outputs from the same inputs, and these outputs must be
-within the definition's bounds. With --plant, FLA gets gates and strengths that are 2 % wrong, and every definition must
-fail. Prints TAP, one test for each definition.
+LIBRARY is libreftest_kernels.so. FOLDER has the package `fla` of fla-core. The package is not imported, because an
+import needs Triton. Instead, the files fla/ops/*/naive.py and the functions naive_… of the files */gate.py are executed
+directly. For every starter definition of these op types, LIBRARY generates inputs and computes the ground truth, with a
+state and, if the state may be absent, without one. Each implementation computes outputs from the same inputs. These
+outputs must be within the definition's bounds. With --plant, FLA gets gates and betas that are wrong by 2 %, and every
+definition must fail. Prints TAP, one test for each definition.
 """
 
 import ast
@@ -133,7 +133,7 @@ FORMS = {
 
 
 def log_gate(fla, given, tokens):
-    """Returns the logarithm of the decay, for each form that a definition's gates may have; None if it has no gates."""
+    """Returns the logarithm of the decay for any form of a definition's gates, or None if there are no gates."""
     if "g_gamma" in given:
         return given["g_gamma"].expand(*tokens.shape[:2], -1)
     if "A_log" not in given:
@@ -146,7 +146,7 @@ def log_gate(fla, given, tokens):
 
 
 def arguments(fla, definition, given, plant):
-    """One batch of inputs as FLA's functions take them: float32, [B, T, H, D], with states [K, V]."""
+    """Returns a batch of inputs in the form of FLA's functions: float32, [B, T, H, D], with states [K, V]."""
     said = definition["name"] + " ".join(definition["tags"])
     x = types.SimpleNamespace(beta=None, state=given.get("initial_state"), scale=given.get("scale") or None)
     x.q, x.k, x.v = (given[name] for name in "qkv")
@@ -168,8 +168,8 @@ def arguments(fla, definition, given, plant):
 
 
 def sequences(definition, given):
-    """The inputs of each call of an FLA function: all sequences of a dense case together, each sequence of a packed
-    case by itself."""
+    """Yields the inputs of each call of an FLA function. One call computes all sequences of a dense case, or a single
+    sequence of a packed case."""
     offsets = given.get("cu_seqlens")
     if offsets is None:
         yield given
@@ -187,7 +187,7 @@ def sequences(definition, given):
 
 
 def answers(fla, definition, given, plant):
-    """Returns {implementation: outputs in the definition's form}; leaves out an implementation that did not compute
+    """Returns {implementation: outputs in the definition's form}, without the implementations that did not compute
     every sequence."""
     parts = list(sequences(definition, given))
     found = {}
@@ -215,7 +215,7 @@ def answers(fla, definition, given, plant):
 
 
 def cases(definition):
-    """Yields axis values, and whether the state is present."""
+    """Yields (axis values, whether the state is present) for each case."""
     packed = {"total_seq_len": 206, "num_seqs": 5, "len_cu_seqlens": 6}
     dense = [{"batch_size": 2, "seq_len": 67}, {"batch_size": 1, "seq_len": 64}]
     optional = definition["inputs"].get("initial_state", {}).get("optional", False)
@@ -225,8 +225,8 @@ def cases(definition):
 
 
 def make(library, definition, axes, present):
-    """Returns the case as JSON text, the list of its inputs, and a dict of its inputs as float32 by name. In the list,
-    None stands for an absent input and for a Python scalar."""
+    """Returns the case as JSON text, the list of its inputs, and a dict {name: input in float32}. In the list, None
+    stands for an absent input or a Python scalar."""
     sizes = {name: axis.get("value", axes.get(name)) for name, axis in definition["axes"].items()}
     schema = {key: value for key, value in definition.items() if key != "reference"}
     fixed = {"scale": 0.0} if definition["op_type"] in ("gla", "delta_rule") and "scale" in definition["inputs"] else {}
@@ -249,7 +249,7 @@ def make(library, definition, axes, present):
 
 
 def worst(library, text, answer, truth):
-    """The largest |difference| / bound over all outputs; infinity if a value is NaN."""
+    """Returns the largest |difference| / bound over all outputs, or infinity if a value is NaN."""
     margins = []
     for index, (got, want) in enumerate(zip(answer, truth)):
         atol, rtol, _ = library.rule(text, index)

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One input, in an allocation of exactly its size, so that a sanitizer reports a read beyond the end. */
+/* An input. Its memory has exactly the size of the input, so that a sanitizer reports a read beyond the end. */
 struct input {
 	const char *target;
 	uint64_t number;
@@ -14,7 +14,7 @@ struct input {
 	size_t length;
 };
 
-/* A fuzz target. Returns true if the parser accepted the input. */
+/* The type of a fuzz target. Returns true if the parser accepted the input. */
 typedef bool feed_function(const struct input *input);
 
 /* If `holds` is false, prints `what` and the input, and aborts. */
@@ -22,15 +22,15 @@ void hold(const struct input *input, bool holds, const char *what);
 /* Returns whether a text is not empty, is UTF-8 and has no control characters. */
 bool is_sentence(const char *text);
 
-/* tests/fuzz/stored.c: parsers of what the cache, exported files, remotes and git store */
+/* tests/fuzz/stored.c: parsers of the data in caches, exported files, remotes and git */
 feed_function feed_row, feed_fields, feed_verdict_line, feed_archive, feed_message, feed_action_result,
     feed_url, feed_index, feed_listing;
 /* tests/fuzz/storable.c: parsers of a reference's source code and of settings */
 feed_function feed_dependencies, feed_normal_form, feed_settings;
-/* tests/fuzz/sent.c: parsers of what other processes send */
+/* tests/fuzz/sent.c: parsers of the messages of other processes */
 feed_function feed_job, feed_channel, feed_question, feed_answer, feed_facts, feed_work_request, feed_work_answer,
     feed_rpc_request;
-/* tests/fuzz/replies.c: parsers of what a remote cache answers */
+/* tests/fuzz/replies.c: parsers of a remote cache's answers */
 feed_function feed_redis_reply, feed_http_reply;
 
 #endif

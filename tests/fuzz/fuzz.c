@@ -1,4 +1,4 @@
-/* fuzz - feeds the parsers with mutated seeds for as long as the user wants:
+/* fuzz - feeds mutated seeds to the parsers for a given time:
  *
  *   fuzz [TARGET [SECONDS [FIRST]]]   TARGET: a target, or "all"; SECONDS of processor time for each target (10 by
  *   default), beginning with input number FIRST (0 by default)

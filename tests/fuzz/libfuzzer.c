@@ -1,4 +1,4 @@
-/* libfuzzer - the fuzz targets of targets.h for libFuzzer, which chooses inputs by the code that they reach.
+/* libfuzzer - runs a fuzz target of targets.h with libFuzzer, which chooses inputs by the code that they reach.
  * $FUZZ_TARGET names the target. `make fuzz ENGINE=libfuzzer` builds it with clang and runs it. */
 #include "tests/fuzz/targets.h"
 

@@ -1,9 +1,9 @@
-/* replies - the fuzz targets for what the server of a remote cache answers. The functions that read answers are
- * private, so their sources are included. No input leaves this process. The target of a new protocol is a function here,
- * with its declaration in feed.h, its row in the table of targets.c and its replies in corpus/. */
+/* replies - the fuzz targets for the answers of a remote cache's server. The source files of the functions that read
+ * answers are included, because these functions are static. No input leaves this process. For a new protocol, add a
+ * function here, its declaration in feed.h, a row in the table of targets.c, and replies in corpus/. */
 #include "remote/helper/redis.c"
 
-/* redis.c and http.c both define functions with these names. */
+/* Renames functions of redis.c, because http.c defines functions with the same names. */
 #define take_value http_take_value
 #define broke http_broke
 #include "remote/helper/http.c"
@@ -46,7 +46,7 @@ static void take(void *context, int index, const void *bytes, size_t length, con
 	taking->values += refused == NULL;
 }
 
-/* The input is what the server sends before it closes the connection. */
+/* The input consists of the bytes that the server sends before it closes the connection. */
 bool feed_redis_reply(const struct input *input)
 {
 	struct remote_url url = {.timeout_ms = REPLY_MS};

@@ -1,6 +1,6 @@
-/* sent - the fuzz targets for what other processes send: the pool to the judge, a runner or the provider to the pool,
- * clients to `reftest serve`, and the two ends of the watcher's socket. The parsers of the watcher's client and of the
- * list of providers are private, so their sources are included. */
+/* sent - the fuzz targets for the messages of other processes: from the pool to the judge, from a runner or the
+ * provider to the pool, from clients to `reftest serve`, and both ways between the watcher and its clients. The source
+ * files of the watcher's client and of the list of providers are included, because their parsers are static. */
 #include "engine/ground_truths.c"
 #include "watcher/client.c"
 
@@ -78,8 +78,8 @@ bool feed_channel(const struct input *input)
 
 bool feed_question(const struct input *input)
 {
-	/* No input contains this context digest. A question with the session's context would update the generated
-	 * files, for which a whole program is needed. */
+	/* No input contains this context digest. A question with the session's context digest would update the
+	 * generated files, which needs the whole program. */
 	struct batches session = {.context = {{0x9E, 0x37, 0x79, 0xB9, 0x7F, 0x4A, 0x7C, 0x15, 0xF3, 0x9C, 0xC0}}};
 	struct buf out = {0};
 	bool answered = query_answer(&session, true, input->bytes, input->length, &out);

@@ -1,5 +1,5 @@
-/* storable - the fuzz targets for parsers that determine whether a verdict is stored and found again: those of a
- * reference's words, of its normal form, and of a dataset's settings. */
+/* storable - the fuzz targets for parsers that determine whether a verdict is stored and found again. They parse the
+ * words of a reference, its normal form, and the settings of a dataset. */
 #include "engine/settings.h"
 
 #include <stdio.h>
@@ -61,8 +61,8 @@ bool feed_dependencies(const struct input *input)
 
 /* ---- normal forms ---- */
 
-/* The text differs from the input only in ways that a program cannot see, so both must have the same normal form. A
- * text without a normal form is not checked. */
+/* Checks that the text has the same normal form as the input, because they differ only in ways that do not matter to
+ * Python. A text without a normal form is not checked. */
 static void expect_form(const struct input *input, const struct buf *form, struct buf text, const char *what)
 {
 	struct buf other = {0};
@@ -77,7 +77,7 @@ static struct buf with_crlf(const struct input *input)
 {
 	struct buf out = {0};
 
-	buf_reserve(&out, 1); /* a text is never NULL, even if it is empty */
+	buf_reserve(&out, 1); /* so that the text is not NULL even if it is empty */
 	for (size_t i = 0; i < input->length; i++) {
 		if (input->bytes[i] == '\n' && (i == 0 || input->bytes[i - 1] != '\r'))
 			buf_text(&out, "\r");
@@ -137,7 +137,7 @@ static bool is_requirement(const char *text)
 	}
 }
 
-/* An input that begins with '{' is a reftest.json, every other one a reftest.toml. */
+/* An input that begins with '{' is parsed as a reftest.json, and every other input as a reftest.toml. */
 bool feed_settings(const struct input *input)
 {
 	struct err err = {""};

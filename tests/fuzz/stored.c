@@ -1,5 +1,5 @@
-/* stored - the fuzz targets for what the cache, exported files, remotes and git store. The parser of a row of the table
- * of files is private, so its source is included. */
+/* stored - the fuzz targets for the data in caches, exported files, remotes and git. The source file with the parser of
+ * the table of files is included, because this parser is static. */
 #include "cache/store_files.c"
 
 #include <fcntl.h>
@@ -18,8 +18,8 @@
 #include "remote/url.h"
 #include "tests/fuzz/feed.h"
 
-/* The input is the body of a row. Three inputs in four get a correct record around the body; every fourth input is the
- * whole row. */
+/* The input is the body of a row. In three of four cases, a correct record is put around this body. In the fourth, the
+ * input is the whole row. */
 bool feed_row(const struct input *input)
 {
 	char path[] = "definitions/a/b.json";
@@ -61,7 +61,7 @@ bool feed_fields(const struct input *input)
 	return valid;
 }
 
-/* Writes the right checksum into a line, as cache/verdict_line.c does. Every fourth input keeps its own checksum. */
+/* Writes the right checksum into a line, as cache/verdict_line.c does, except for every fourth input. */
 static void mend_sum(const struct input *input, struct buf *line)
 {
 	enum { SUM = 16 };
@@ -95,7 +95,7 @@ bool feed_verdict_line(const struct input *input)
 	return v != NULL;
 }
 
-/* Counts the refusals that the import of an exported file reports. */
+/* The number of refusals that the import of an exported file reports. */
 struct refusals {
 	const struct input *input;
 	int64_t count;
@@ -109,7 +109,7 @@ static void on_refusal(const char *sentence, int64_t count, void *context)
 	refusals->count++;
 }
 
-/* Refuses every record, so that an import needs no store. */
+/* Refuses every record, so that the import needs no store. */
 static int refuse_signature(void *context, const struct verdict_line *record, struct err *err)
 {
 	(void)context;

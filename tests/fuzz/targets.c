@@ -1,6 +1,6 @@
-/* targets - the fuzz targets and their seeds: each parser that reads bytes from strangers, with a check of what must
- * hold for its result. A new field of a definition, workload or verdict also needs a seed that has the field, and the
- * field's name in the list of words below. A new parser needs a target. */
+/* targets - the fuzz targets and their seeds. There is a target for each parser that reads untrusted bytes. It calls
+ * the parser and checks the result. A new parser needs a target. A new field of a definition, workload or verdict needs
+ * a seed with this field, and the field's name in the list of words below. */
 #include "tests/fuzz/feed.h"
 #include "tests/fuzz/targets.h"
 
@@ -64,7 +64,7 @@ static const char *const json_seeds[] = {
     "{\"k\": {\"k\": {\"k\": [9007199254740993, 1e308, 123456789012345678901234567890]}}}",
 };
 
-/* Checks that a message about any value of the tree gives the line and the column of this value in the text. */
+/* Checks, for every value of the tree, that a message about it gives its line and column in the text. */
 static void check_places(const struct input *input, const struct json_text *text, const cJSON *value,
                          const struct json_step *step, int *budget)
 {
@@ -237,8 +237,8 @@ static const struct approval *read_approval(const struct buf *text, struct arena
 	return approval_load("x", NULL, NULL, text->data, text->length, arena, &err);
 }
 
-/* Checks that a file with one changed byte is refused, unless it has the same content as before (for example, if a
- * blank became another blank). */
+/* Checks that a file with one changed byte is refused, unless the content is the same as before (for example, because
+ * one kind of white space replaced another). */
 static void check_damage(const struct input *input, struct buf *text, const struct approval *before, struct arena *arena)
 {
 	static const char bytes[] = "0e\" ,}";
@@ -254,7 +254,8 @@ static void check_damage(const struct input *input, struct buf *text, const stru
 	     "a file that was changed is refused");
 }
 
-/* The input is a definition. The approval of this definition is written, read, damaged and read again. */
+/* The input is a definition. The target writes an approval of this definition, reads it, damages it, and reads it
+ * again. */
 static bool feed_approval(const struct input *input)
 {
 	const struct json_text json = {"x", input->bytes, input->length, 1};
@@ -466,7 +467,7 @@ static const char *const safetensors_seeds[] = {
     "{\"a\": {\"dtype\": \"F4\", \"shape\": [28], \"data_offsets\": [0, 14]}}",
 };
 
-/* Random mutations rarely keep the length field valid, so for three inputs in four it is computed again. 14 bytes of
+/* Random mutations rarely keep the length field valid, so it is computed again for three of four inputs. 14 bytes of
  * data follow the header. */
 static bool feed_safetensors(const struct input *input)
 {
@@ -556,7 +557,8 @@ static const char *const audit_seeds[] = {
     "{\"findings\": [{\"reason\": \"run is a copy\", \"line\": 1, \"more\": {\"a\": [null]}}], \"line\": 2}",
 };
 
-/* Checks the answers of the audit script: each finding has a message and a line, and a rejected answer adds none. */
+/* Feeds an answer of the audit script. Checks that each finding has a message and a line, and that a rejected answer
+ * adds no findings. */
 static bool feed_audit(const struct input *input)
 {
 	struct arena arena = {0};
@@ -577,14 +579,14 @@ static bool feed_audit(const struct input *input)
 
 /* --- targets ------------------------------------------------------------------------------------------------- */
 
-/* Most inputs of a target are made from its seeds: the seeds in this table, and the files of
+/* Most inputs of a target are mutations of its seeds, which are those in this table and the files of
  * tests/fuzz/corpus/NAME/. */
 static const struct target {
 	const char *name;
 	feed_function *feed;
 	const char *const *seeds;
 	size_t seed_count;
-	int slower; /* the unit tests divide the number of inputs by this */
+	int slower; /* if not 0, the unit tests divide the number of inputs by it */
 } targets[] = {
     {"json", feed_json, json_seeds, sizeof json_seeds / sizeof *json_seeds, 1},
     {"python", feed_python, python_seeds, sizeof python_seeds / sizeof *python_seeds, 1},
@@ -695,7 +697,7 @@ static void seeds_close(struct seeds *seeds)
 
 /* --- mutation ------------------------------------------------------------------------------------------------ */
 
-/* Words that have a meaning for one of the parsers. */
+/* Words that mean something to some parser. */
 static const char *const words[] = {
     "{",
     "}",
@@ -775,7 +777,7 @@ static uint64_t draw(uint64_t *state)
 	return *state * 0x2545F4914F6CDD1Du >> 16;
 }
 
-/* Replaces `cut` bytes at `at` by `length` other bytes. */
+/* Replaces the `cut` bytes at `at` by `length` other bytes. */
 static void replace_bytes(struct buf *text, size_t at, size_t cut, const char *bytes, size_t length)
 {
 	struct buf out = {0};
@@ -825,7 +827,7 @@ static void mutate(struct buf *text, const struct seeds *seeds, uint64_t *state)
 	}
 }
 
-/* Feeds bytes from an allocation of exactly their size. */
+/* Feeds a copy of the bytes in an allocation of exactly their size. */
 static bool feed_exactly(const struct target *target, uint64_t number, const void *from, size_t length)
 {
 	char *bytes = malloc(length + (length == 0));

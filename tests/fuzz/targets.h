@@ -3,9 +3,9 @@
  *
  * An input follows from the target's name, its seeds and a number, so a failure can be repeated. The seeds are texts in
  * targets.c and the files of tests/fuzz/corpus/; an input that once found a fault is kept there. Use a build with
- * sanitizers, which find reads beyond the end of an input. The targets themselves check what must hold for every
- * result: a message for each rejected input, offsets within the file, and a text that stays the same when it is written
- * and read again. */
+ * sanitizers, which find reads beyond the end of an input. The targets themselves check properties of every result. For
+ * example, each rejected input has a message, offsets are within the file, and a value that is written and read again
+ * stays the same. */
 #ifndef REFTEST_TESTS_FUZZ_TARGETS_H
 #define REFTEST_TESTS_FUZZ_TARGETS_H
 
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The names of the targets; NULL for an index beyond the last. */
+/* Returns the name of a target, or NULL if the index is too large. */
 const char *fuzz_target(int index);
 
 /* Feeds inputs `first` … `first + count - 1` to a target. Inputs below the number of seeds are the seeds themselves.

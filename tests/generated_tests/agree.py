@@ -1,10 +1,10 @@
 """agree.py - compares the verdicts of `reftest verify` with the results of generated tests: python3
 tests/generated_tests/agree.py BUILD.
 
-Writes one definition for each entry of the tables below into the working directory: correct references, wrong ones, and
-ones that only deserve a finding. Each definition must get the expected result from `reftest verify` and from its
-generated class: "passed"; "finding", which passes but has a finding or a warning; or "failed". Reftest's own kernels
-are the only ground truth. Prints the number of definitions, and each disagreement.
+Writes a definition for each entry of the tables below into the working directory. Their references are correct, wrong,
+or only deserve a finding. Each definition must get the expected result from `reftest verify` and from its generated
+class: "passed", "failed", or "finding" if it passes with a finding or a warning. Reftest's own kernels are the only
+ground truth. Prints the number of definitions, and each disagreement.
 """
 
 import json
@@ -317,7 +317,7 @@ def test_results(program):
         [program, "--root", ".", "generate"], check=True, stdout=subprocess.DEVNULL
     )
     results = Results()
-    # small sizes have too few draws to distinguish generators
+    # small sizes have too few random draws to tell generators apart
     words = "not large and not against and not agree and not edge and (not medium or OwnGenerator)"
     pytest.main(
         [

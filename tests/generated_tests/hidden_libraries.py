@@ -1,5 +1,5 @@
-"""hidden_libraries.py - the modules of the libraries that python/libraries/ has tables for. Tests hide these modules, so
-that a library which happens to be installed does not decide their results."""
+"""hidden_libraries.py - lists the modules of the libraries for which python/libraries/ has tables. Tests hide these
+modules, so that their results do not depend on which libraries are installed."""
 
 import importlib.util
 import os

@@ -1,5 +1,5 @@
-"""order.py - tests in which order generated tests call ground truths, and what happens if one is wrong, declines,
-raises or is not installed: order.py REFERENCES KERNELS.
+"""order.py REFERENCES KERNELS - tests the order in which generated tests call ground truths, and what happens if a
+ground truth is wrong, declines, raises an exception or is not installed.
 
 FlashInfer, SGLang and FLA are fakes. The generated tests are those of the norm rmsnorm_h128."""
 
@@ -36,7 +36,7 @@ def norm(who, x, weight, eps):
 
 
 def fake(name, **functions):
-    """Creates a fake module with the functions that the provider tables use from the library of this name."""
+    """Creates a fake module `name` with the functions of this library that the provider's tables use."""
     module = sys.modules[name] = types.ModuleType(name)
     module.__dict__.update(functions)
     parent, _, last = name.rpartition(".")
@@ -66,7 +66,7 @@ case, cpu = test.SIZES[-2], torch.device("cpu")
 
 
 def outcome(check, *words, at=kernels, **ways):
-    """Calls a test function; returns "passed", or how the test ended and its message."""
+    """Calls a test function. Returns "passed", or how the test ended and its message."""
     does.clear()
     does.update(ways)
     asked.clear()
@@ -119,7 +119,7 @@ for place, name in enumerate(ORDER):
                 name,
             )
 
-# If no ground truth is available, the test reports for each one the reason.
+# If no ground truth is available, the test reports the reason for each one.
 none = {
     "flashinfer": "absent",
     "sgl_kernel": "unsupported",

@@ -1,11 +1,11 @@
 """plant.py - plants mistakes into a dataset, generates its pytest files and runs them: python3 tests/generated_tests/plant.py
 BUILD [options] [-- pytest's words].
 
-From each tests/mutants/{family}.py the script uses a few MUTANTS, of different definitions if possible, and all mutants
-whose mistake matches --also. The mutants become definitions beside the correct ones in the working directory. Then
-`reftest generate` and pytest run: every class of a correct definition must pass, and every class of a mutant must fail,
-with reftest's own kernels and torch as the only ground truths. Other libraries are hidden (hidden_libraries.py). Prints
-the number of mutants caught and planted, by family.
+From each tests/mutants/{family}.py, the script takes a few MUTANTS, of different definitions if possible, and all
+mutants whose mistake matches --also. It writes them as definitions beside the correct ones in the working directory.
+Then `reftest generate` and pytest run, with reftest's own kernels and torch as the only ground truths. Every class of a
+correct definition must pass, and every class of a mutant must fail. Other libraries are hidden (hidden_libraries.py).
+Prints the number of mutants caught and planted, by family.
 """
 
 import argparse

@@ -1,10 +1,9 @@
 """twins.py - checks that the tests generated for a definition do not depend on the names and the order of its inputs
 and outputs: twins.py SUFFIX
 
-Run the script in the root of a dataset with generated tests. For each definition NAME the dataset has a second one,
-NAME + SUFFIX. The member "twin" of the second definition maps the names of inputs and outputs in NAME to the names in
-the second definition. Prints a line for each pair of definitions, and one for each library that computed the same for
-both."""
+Run the script in the root of a dataset with generated tests. For each definition NAME, the dataset has a twin, NAME +
+SUFFIX. The member "twin" of this second definition maps the names of inputs and outputs in NAME to those in the twin.
+Prints a line for each pair of definitions, and a line for each library that computed the same outputs for both."""
 
 import importlib
 import pathlib
@@ -26,14 +25,14 @@ def by_output(test, rows):
 
 
 def left_values(entry, names):
-    """Returns an entry of LEAVES, but with the name that its output has in the twin."""
+    """Returns an entry of LEAVES, with the output's name in the twin."""
     if isinstance(entry, str):
         return names.get(entry, entry)
     return entry._replace(output=names.get(entry.output, entry.output))
 
 
 def facts(test, names):
-    """Returns the class's facts about the operation, with the names of its twin."""
+    """Returns the attributes of the class that describe the operation, with the names in its twin."""
     return {
         "roles": {role: names.get(x, x) for role, x in test.ROLES.items()},
         "outputs": {role: names.get(x, x) for role, x in test.OUTPUT_ROLES.items()},
@@ -51,8 +50,8 @@ def facts(test, names):
 
 
 def plain_integers(test, names):
-    """Generates inputs. The random numbers of float inputs depend on the order of the inputs; integer inputs depend
-    only on their roles."""
+    """Generates inputs. Only integer inputs depend on nothing but their roles, because the random numbers of float
+    inputs depend on the order of the inputs."""
     try:
         inputs = conftest.Plain(test, test.SIZES[0], {}, 0, "").inputs(HOST)
     except conftest.Unavailable as why:
@@ -65,7 +64,7 @@ def plain_integers(test, names):
 
 
 def answers(test, inputs):
-    """Returns for each library its outputs by name, or the reason why it computed none."""
+    """Returns {library: its outputs by name, or the reason why it computed none}."""
     found = {}
     for name in conftest.ground_truths(test.FAMILY):
         try:

@@ -1,6 +1,6 @@
 #!/bin/sh
-# --memory also limits what torch may take of a GPU's memory. A reference that takes more gets the reason memory_limit, and
-# the default leaves room for a reference that uses much more than its tensors.
+# --memory also limits how much of a GPU's memory torch may allocate. A reference that allocates more gets the reason
+# memory_limit. The default leaves room for a reference that uses much more memory than its tensors.
 . "$(dirname "$0")/../e2e/harness.sh"
 define takes_a_gib <<'P'
 import torch

@@ -3,7 +3,8 @@
  *   check LIBRARY [quick]    LIBRARY: libreftest_kernels_cuda.so; quick: few and small sizes, for compute-sanitizer
  *
  * Speaks TAP. The CPU's code is linked in; the GPU's library is loaded as the program loads it. Every check plants the
- * errors that it must find: a difference, an overwritten canary, a NaN, a value off by one unit in the last place. */
+ * errors that it must find: a difference, an overwritten canary, a NaN, or a value that is wrong by one unit in the
+ * last place. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <sys/wait.h>
@@ -104,8 +105,8 @@ static int shared_memory_has_a_handle_of_its_own(const struct check *check)
 
 /* --- searches ----------------------------------------------------------------------------------------------------- */
 
-/* Byte `at` and a later byte differ; the search must find byte `at`, at any alignment. If `at` is -1 or `bytes`, no
- * byte of the two inputs differs. */
+/* Makes byte `at` and a later byte of two inputs differ. The search must find byte `at`, at any alignment. If `at` is
+ * -1 or `bytes`, no byte differs. */
 static int search_at(const struct check *check, unsigned char *a, unsigned char *b, int64_t bytes, int64_t at)
 {
 	const struct device_calls *calls = check->gpu->calls;
@@ -118,7 +119,7 @@ static int search_at(const struct check *check, unsigned char *a, unsigned char 
 		must(calls->set(check->gpu, a + at, 8, 1, &err) == 0, &err);
 	if (at >= 0 && at + 40 < bytes)
 		must(calls->set(check->gpu, a + at + 40, 9, 1, &err) == 0, &err);
-	/* a difference behind the last byte, which must not be found */
+	/* the search must not find a difference behind the last byte */
 	must(calls->set(check->gpu, a + bytes, 9, 1, &err) == 0, &err);
 	int64_t want = at >= 0 && at < bytes ? at : -1, difference = calls->first_difference(check->gpu, a, b, bytes, &err);
 	int64_t other = calls->first_other(check->gpu, a, 7, bytes, &err);

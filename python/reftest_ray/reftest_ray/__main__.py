@@ -70,7 +70,7 @@ def shared_options(rest):
             found.append(word)
         elif word in SHARED_WITH_VALUE:
             found += [word, next(words, "")]
-        elif name == "--case":  # the case may have any size, and may be an edge case or a gradient case
+        elif name == "--case":  # include every kind of case that the name can mean
             case = word.split("=", 1)[1] if "=" in word else next(words, "")
             found += ["--sizes", "small,medium,large"]
             found += ["--edge"] if case.startswith("edge:") else []
@@ -95,7 +95,8 @@ def merge_command(reftest, rest):
 
 
 def dataset_root(rest):
-    """Returns the root that `reftest` uses, as an absolute path, because workers have another working directory."""
+    """Returns the dataset's root that `reftest` uses, as an absolute path, because workers have another working
+    directory."""
     named = option_value(rest, "--root") or [os.environ.get("REFTEST_ROOT") or os.environ.get("FIB_DATASET_PATH")]
     here = pathlib.Path.cwd()
     parents = [folder for folder in (here, *here.parents) if (folder / "definitions").is_dir()]
@@ -103,7 +104,7 @@ def dataset_root(rest):
 
 
 class Run:
-    """One run: asks `reftest` once which verdicts are missing, hands out the requests for them, and reports the
+    """One run: asks `reftest` which verdicts are missing, hands the requests for them to workers, and reports the
     results."""
 
     def __init__(self, known, rest):
@@ -179,8 +180,8 @@ class Run:
             self.worse(3)
 
     def _first_class(self, fleet):
-        """Waits for the first worker, which determines the device class. The events read here are kept for the
-        coordinator (Remembering)."""
+        """Waits for the first worker, whose device class the run uses. The events that were read meanwhile are kept for
+        the coordinator (see Remembering)."""
         events, ready = [], None
         while ready is None:
             events += fleet.events()
@@ -217,7 +218,7 @@ class Run:
 
 
 class Remembering:
-    """A fleet whose events() returns the given events at its first call, and new events after that."""
+    """Wraps a fleet. The first call of events() returns the given events, and later calls return new ones."""
 
     def __init__(self, fleet, events):
         self.fleet, self.kept = fleet, events

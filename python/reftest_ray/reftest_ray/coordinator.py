@@ -1,4 +1,5 @@
-"""coordinator - the loop of a fleet: requests go out, answers come in, and their verdicts go into the cache at once.
+"""coordinator - the main loop: sends requests to a fleet, receives answers, and stores their verdicts in the cache at
+once.
 
 A fleet has these methods (fleet.py, with local_fleet.py or ray_fleet.py):
     events()             waits, and returns a list of what happened: ("ready", worker, facts), ("died", worker, why),
@@ -17,7 +18,7 @@ import subprocess
 import sys
 import threading
 
-STARTS_MOST = 3  # the run ends after this many failed starts for each worker, if no worker was ever ready
+STARTS_MOST = 3  # if no worker was ever ready, the run ends after this many failed starts per worker
 
 
 class FleetError(Exception):
@@ -29,8 +30,8 @@ class FleetError(Exception):
 
 
 class Merger:
-    """Passes the verdicts of answers to a child process `reftest cache merge`, which decides which of them are
-    believed, and stores those."""
+    """Passes the verdicts of answers to a child process `reftest cache merge`, which stores the verdicts that it
+    accepts."""
 
     def __init__(self, command):
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -43,8 +44,8 @@ class Merger:
         self.replies.put(None)
 
     def merge(self, lines):
-        """Sends lines and returns a reply for each. When this returns, the verdicts that a reply reports as stored are
-        in the cache."""
+        """Sends lines and returns a reply for each. A verdict that a reply reports as stored is in the cache when this
+        function returns."""
         try:
             for line in lines:
                 self.process.stdin.write(line if line.endswith("\n") else line + "\n")
@@ -57,14 +58,14 @@ class Merger:
         return replies
 
     def close(self):
-        with contextlib.suppress(OSError):  # raised if the child ended before it read everything
+        with contextlib.suppress(OSError):  # raised if the child ended without reading everything
             self.process.stdin.close()
         self.process.wait()
 
 
 def shown(text):
-    """Escapes text that a terminal or a CI system would obey, because some of the text comes from references and
-    workers."""
+    """Escapes control sequences and commands that a terminal or a CI system would execute, because parts of the text
+    come from references and workers."""
     safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return safe.replace("##[", "#\\x23[").replace("##vso[", "#\\x23vso[")
 
@@ -115,7 +116,7 @@ class Coordinator:
     def __init__(self, fleet, scheduler, merger, report, device_class=None):
         self.fleet, self.scheduler, self.merger, self.report = fleet, scheduler, merger, report
         self.device_class = device_class
-        self.failures = 0  # starts that have failed since a worker was last ready
+        self.failures = 0  # number of failed starts since a worker was last ready
         self.worked = False
 
     def run(self):
@@ -143,7 +144,7 @@ class Coordinator:
                 request = self.scheduler.next_for(name)
 
     def _take_answers(self, events):
-        """Stores the verdicts of answers, and returns the workers whose answers are refused, each with the reason."""
+        """Stores the verdicts of answers. Returns (worker, reason) for each worker whose answers are refused."""
         refused = {}
         events = [event for event in events if event[1] in self.scheduler.workers]
         for (_, worker, number, line), reply in zip(events, self.merger.merge([event[3] for event in events])):

@@ -1,6 +1,6 @@
 """fleet - the workers of a fleet, by name.
 
-The coordinator knows a worker only by its name. Each kind of fleet (local_fleet, ray_fleet) implements these methods:
+The coordinator knows a worker only by its name. Each kind of fleet (local_fleet, ray_fleet) implements four methods:
 `_open` starts a worker, `_close` ends a worker, send() sends a request, and events() returns answers."""
 
 

@@ -1,9 +1,9 @@
 """ray_fleet - a fleet whose workers are actors of a Ray cluster: one `reftest work` for each GPU, or for a number of
 CPUs.
 
-Ray must not restart an actor that dies: the requests of the dead actor must first return to the queue, and only the
-coordinator knows these requests. Therefore the coordinator starts a new actor. The new actor waits until Ray has room
-for it, on any node that joins."""
+Ray must not restart an actor that dies, because its requests must first return to the queue, and only the coordinator
+knows these requests. Therefore the coordinator starts a new actor, which waits until some node of the cluster has room
+for it."""
 
 import sys
 
@@ -12,7 +12,7 @@ import ray
 from .fleet import Fleet
 from .worker_process import WorkerProcess
 
-WAIT_S = 5  # seconds that events() waits before it looks again
+WAIT_S = 5  # seconds that events() waits between two checks
 
 
 class WorkerActor:
@@ -29,7 +29,7 @@ class WorkerActor:
         return self.process.verify(message)
 
     def place(self):
-        """Returns the node and the process of `reftest work`, for tests that kill them."""
+        """Returns the node and the pid of `reftest work`, for tests that kill them."""
         return ray.get_runtime_context().get_node_id(), self.process.process.pid
 
 
@@ -39,11 +39,11 @@ class RayFleet(Fleet):
 
     def __init__(self, command, count, gpus, cpus):
         self.command = command
-        # The code of an actor is sent with the actor, so that a node needs only ray and reftest, not this package.
+        # Ray sends the code of an actor with the actor, so a node needs only ray and reftest, not this package.
         ray.cloudpickle.register_pickle_by_value(sys.modules[__package__])
         options = {"num_cpus": cpus, "num_gpus": gpus, "max_restarts": 0, "max_concurrency": 128}
         self.kind = ray.remote(WorkerActor).options(scheduling_strategy="SPREAD", **options)
-        self.calls = {}  # pending calls: (worker, number); number None: the worker's line about itself
+        self.calls = {}  # {pending call: (worker, request number, or None for the worker's facts)}
         super().__init__(count)
 
     def _open(self, name):
@@ -58,7 +58,7 @@ class RayFleet(Fleet):
         while not ready and self.calls:
             calls = list(self.calls)
             ready, _ = ray.wait(calls, num_returns=1, timeout=WAIT_S, fetch_local=False)
-            if ready:  # also takes all other calls that are ready now
+            if ready:  # also returns all other calls that are ready
                 ready, _ = ray.wait(calls, num_returns=len(calls), timeout=0, fetch_local=False)
         return [event for event in map(self._event, ready) if event is not None]
 

@@ -1,11 +1,11 @@
-"""scheduler - decides which request goes to which worker, and what the death of a worker means for its requests.
+"""scheduler - decides which worker gets which request, and what happens to the requests of a worker that dies.
 
 A request is what `reftest verify --dry-run --format requests` prints for a definition: its name, the digest of its
 files, and its cases with the seconds that each will probably take. The longest request goes first.
 
-If a worker dies, its requests return to the queue. Any case of these requests may have killed the worker. Therefore,
-each of the cases becomes a suspect: from then on it is a separate request, and the worker that runs it does nothing
-else meanwhile. If three workers die while they run a case, the case counts as crashed, and is not tried again.
+If a worker dies, its requests return to the queue. Any case of these requests may have killed the worker. Therefore
+each of these cases becomes a suspect: it is sent as a request of its own, and the worker that runs it gets no other
+request meanwhile. If three workers die while they run a case, the case counts as crashed, and is not tried again.
 
 This file does not use Ray, processes or time."""
 
@@ -13,7 +13,7 @@ import heapq
 from dataclasses import dataclass, field
 
 DEATHS_MOST = 3  # a case counts as crashed after this many workers died while they ran it
-ERRORS_MOST = 3  # a request is given up if this number of workers could not answer it
+ERRORS_MOST = 3  # a request is abandoned after this many workers could not answer it
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Request:
 @dataclass
 class Worker:
     name: str
-    room: int  # number of requests that the worker takes at a time
+    room: int  # how many requests the worker accepts at a time
     running: dict = field(default_factory=dict)  # requests by number
 
     def has_suspect(self):
@@ -66,7 +66,7 @@ class Scheduler:
         self.numbers = 0
         self.answered = set()  # (definition, case)
         self.crashed = []
-        self.errors = []  # (request, message) of requests that were given up
+        self.errors = []  # (request, message) of each abandoned request
         for request in requests:
             self._queue(Request(request["definition"], request["content"], request["whole"], request["cases"]))
 
@@ -111,7 +111,8 @@ class Scheduler:
         return request
 
     def answer(self, name, number):
-        """Handles an answer. Returns the request that was answered, or None if no answer to it is expected any more."""
+        """Handles an answer. Returns the request that was answered, or None if the request no longer waits for an
+        answer."""
         worker = self.workers.get(name)
         request = worker.running.pop(number, None) if worker else None
         if request is not None:
@@ -133,7 +134,7 @@ class Scheduler:
             self.errors.append((request, message))
 
     def leave(self, name):
-        """Handles a worker that was sent away, or whose answers are refused. Its requests return to the queue, and no
+        """Handles a worker that was dismissed, or whose answers are refused. Its requests return to the queue, and no
         case becomes a suspect."""
         for request in self.workers.pop(name).running.values():
             self._queue(request)

@@ -1,4 +1,4 @@
-"""worker_process - one `reftest work` as a child process. Several requests may wait for their answers at a time."""
+"""worker_process - one `reftest work` as a child process. Several requests may wait for answers at the same time."""
 
 import concurrent.futures
 import json
@@ -33,7 +33,7 @@ class WorkerProcess:
         self.waiting = {}  # maps the id of a request to the future of its answer
         self.lock = threading.Lock()
         self.dead = False
-        self.facts = self.process.stdout.readline()  # the worker's line about itself, unparsed
+        self.facts = self.process.stdout.readline()  # the line with the worker's facts, unparsed
         if not self.facts:
             raise WorkerDied(self._why())
         threading.Thread(target=self._read, daemon=True).start()
@@ -51,7 +51,7 @@ class WorkerProcess:
         for line in self.process.stdout:
             number = id_of(line)
             if number is None:
-                self.process.kill()  # an answer without a request: later answers may not match their requests
+                self.process.kill()  # no request has this id, so later answers may be wrong too
                 break
             with self.lock:
                 future = self.waiting.pop(number, None)

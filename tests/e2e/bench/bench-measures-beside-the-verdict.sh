@@ -1,8 +1,8 @@
 #!/bin/sh
 # own interpreter: the test measures how long calls take.
-# `reftest bench` measures the reference and each ground truth that ran. `reftest bench` shows its figures beside the
-# verdict, and stores the figures. The verdicts equal those of `verify`; they are not stored, and the measured calls do
-# not change them.
+# `reftest bench` measures the reference and each ground truth that ran. It shows the figures beside the verdict, and
+# stores the figures. The verdicts are those of `verify`. They are not stored, and the measured calls do not change
+# them.
 . "$(dirname "$0")/../harness.sh"
 export REFTEST_PYTHON="$python"
 define fast <<P
@@ -19,7 +19,7 @@ import torch
 def run(hidden_states, weight):
     return hidden_states * weight
 P
-# This reference counts its calls, and fails from the third one on. The verdict needs two or three calls. The figures
+# This reference counts its calls, and fails from the third call on. The verdict needs two or three calls. The figures
 # need more calls.
 define tired <<P
 import torch
@@ -47,15 +47,15 @@ def run(hidden_states, weight):
 P
 bench() { run bench --device "$device" --sizes small --format json "$@"; }
 
-# A reference that may read the clock is at most checked.
+# A reference that may read the clock gets at most the verdict "checked".
 bench fast slow --accept checked
 expect_exit 0
 expect "all(case['status'] == 'passed' for case in d['fast']['cases'])"
-# The first latency is that of the reference; builtin ran once.
+# The first latency is that of the reference. The second is that of builtin, which ran once.
 expect "all([one['name'] for one in case['latencies']] == ['reference', 'builtin'] for case in d['fast']['cases'])"
 expect "all(case['latencies'][1]['warm']['runs'] == 1 for case in d['fast']['cases'])"
 expect "all(0 < one['warm']['low'] <= one['warm']['median'] <= one['warm']['high'] < 120 for name in d for case in d[name]['cases'] for one in case['latencies'])"
-# A clock that runs backwards, or that counts something else, would be noticed here.
+# This would detect a clock that runs backwards or counts something else.
 expect "all(case['latencies'][0]['warm']['median'] >= 0.03 for case in d['slow']['cases'])"
 expect "all(3 <= case['latencies'][0]['warm']['runs'] <= 50 for name in d for case in d[name]['cases'])"
 if [ "$device" = cpu ]; then
@@ -70,8 +70,8 @@ expect_exit 0
 expect "all(len({one['name'] for one in case['latencies']} - {'reference', 'builtin'}) > 0 for case in d['fast']['cases'])"
 expect "all(one['warm']['runs'] >= 3 for case in d['fast']['cases'] for one in case['latencies'] if one['name'] != 'builtin')"
 
-# A wrong reference fails, as it does with verify. A reference that fails only while it is measured gets its verdict,
-# but no figures.
+# A wrong reference fails, as it does with verify. A reference that fails only while it is measured still gets its
+# verdict, but no figures.
 bench wrong tired
 expect_exit 1
 expect_status wrong failed numeric
@@ -99,7 +99,7 @@ run bench --device "$device" --sizes small fast
 expect_exit 0
 grep -q '^ *reference .*warm .* runs)' "$work/out" || fail "no figure in the text"
 
-# With --fib, flashinfer-bench is first absent, then present, and at last a flashinfer-bench that fails.
+# For --fib, flashinfer-bench is first missing, then installed, and finally replaced by one that fails.
 run bench --device "$device" --sizes small fast --fib
 expect_exit 0
 grep -q "^reftest: flashinfer-bench is not installed in .*python.*, so only reftest's figures are shown$" "$work/err" ||

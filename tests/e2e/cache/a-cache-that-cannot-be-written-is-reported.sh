@@ -10,7 +10,7 @@ verify
 expect_exit 0
 all=$(value "s['cases_run']")
 
-# `inside MOUNT ARGUMENT…`: runs `reftest ARGUMENT…` in its own mount namespace, after the shell command MOUNT.
+# `inside MOUNT ARGUMENT…`: runs the shell command MOUNT and then `reftest ARGUMENT…` in a new mount namespace.
 inside() {
 	mount_it=$1
 	shift

@@ -34,7 +34,7 @@ damaged
 	tail -c +101 "$work/whole"
 } >$cache
 damaged
-# Write 2 as LMDB's format number into the first two pages of the file.
+# LMDB's format number in the first two pages of the file becomes 2.
 cp "$work/whole" $cache
 for page in 0 4096; do
 	printf '\002' | dd of=$cache bs=1 seek=$((page + 20)) conv=notrunc 2>/dev/null
@@ -46,7 +46,7 @@ expect "r['aside'] == $aside and r['aside_bytes'] == $(cat .reftest/cache.aside-
 run cache stats
 expect_says "$aside older or damaged caches"
 
-# The end of the file is missing, and its header is intact: every verdict that can still be read is correct, and the
+# The end of the file is missing, but its header is intact. Every verdict that can still be read is correct, and the
 # other cases run again.
 cp "$work/whole" $cache
 truncate -s 8192 $cache

@@ -1,8 +1,8 @@
 #!/bin/sh
 # A reference may depend on more than its source, its inputs and torch: on a file, a module, an environment variable,
-# the clock or another library. Such a reference is verified in every run, and its verdict is not stored. If the verdict
-# were stored, a change of the file or module would go unnoticed. reftest recognizes such a reference before it runs, by
-# suspicious words in its source. (test_pool_references tests the detection of files that Python opens.)
+# the clock or another library. Such a reference is verified in every run. Its verdict is not stored, because a change
+# of the file or module would go unnoticed. reftest recognizes such a reference before it runs by suspicious words in
+# its source. (test_pool_references tests that reftest also detects files that Python opens.)
 . "$(dirname "$0")/../harness.sh"
 norm='    x = hidden_states.float()
     return (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps()) * weight.float()).to(hidden_states.dtype)'
@@ -22,8 +22,8 @@ changes() {
 	expect_status norm failed numeric
 }
 
-# References can only read files of the system and of the interpreter. Files of the system include those in the folders
-# of shared libraries.
+# References can only read files that belong to the system or to the interpreter. The system's files include those in
+# the folders of shared libraries.
 mkdir "$work/visible"
 export LD_LIBRARY_PATH="$work/visible"
 
@@ -61,8 +61,8 @@ $norm
 P
 
 # Each word below may read an environment variable, the clock, or something else outside the inputs. The test writes a
-# definition for each word. The clock and the name of the machine differ between runs; a reference that reads the clock
-# or the name is at most checked.
+# definition for each word. The clock and the name of the machine differ between runs. A reference that reads one of
+# them gets at most the verdict "checked".
 rm definitions/rmsnorm/norm.json
 number=0
 for word in 'import os' 'import time' 'import datetime' 'import platform' 'from time import time' 'import resource' \
@@ -95,7 +95,7 @@ expect_exit 3
 expect "len(d) == 11 and not any(case['cached'] for case in c.values())"
 rm definitions/rmsnorm/word*.json
 
-# Once the suspicious word is removed from the reference, the verdict is cached.
+# After the suspicious word is removed from the reference, the verdict is cached.
 define norm <<P
 import math
 import torch

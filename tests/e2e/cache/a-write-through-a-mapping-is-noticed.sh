@@ -1,8 +1,8 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# A write through a shared mapping changes a file's times only if the page was clean. So a program that has mapped a
-# definition or tensors can change the definition or tensors later, and stat does not show the change. reftest notices
-# the change anyway, because it does not trust the stat of a file that any process can still write to.
+# A write through a shared mapping changes a file's timestamps only if the page was clean. So a program that has mapped
+# a definition or tensors can change them later, and stat does not show the change. reftest notices the change anyway,
+# because it does not trust stat for a file to which some process can still write.
 . "$(dirname "$0")/../harness.sh"
 ${CC:-cc} -O1 -D_GNU_SOURCE -o "$work/mapped" "$top/tests/e2e/tools/mapped.c" || fail "mapped.c does not compile"
 offset() { # offset FILE TEXT: prints the position in the file where the text ends

@@ -1,6 +1,6 @@
 #!/bin/sh
 # After an edit, exactly the cases that depend on the edited part run, and `explain` names the edited field. The edits:
-# one line of a reference, one axis, one dtype, a tolerance, a workload line, the bytes of a safetensors file. If the
+# one line of a reference, one axis, one dtype, a tolerance, a workload line, the bytes of a safetensors file. After the
 # edit is undone, no case runs, because the old verdicts are still stored.
 . "$(dirname "$0")/../harness.sh"
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# reftest notices an edit even if the edit keeps the file's size, happens immediately after the file was read, and
-# restores the mtime.
+# reftest notices an edit even if it happens immediately after the file was read, keeps the file's size, and restores
+# the mtime.
 . "$(dirname "$0")/../harness.sh"
 norm=definitions/rmsnorm/tiny_norm.json
 given tiny_norm

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Replays the workflow that reftest ships and the steps of docs/ci.md. Each run uses a checkout at another path with new
-# mtimes, and restores verdicts from an archive. For unchanged definitions the stored verdicts are reported. Changed
-# definitions are verified, their errors are annotated, and their verdicts are saved. A CI without a GPU accepts the
-# verdicts of a GPU, and a message says so.
+# mtimes, and restores verdicts from an archive. For unchanged definitions, the run reports the stored verdicts. It
+# verifies changed definitions, annotates their errors, and saves their verdicts. On a CI machine without a GPU, it
+# accepts the verdicts of a GPU, and says so in a message.
 . "$(dirname "$0")/../harness.sh"
 tools=$top/tests/e2e/tools
 for site in "$top"/.venv-tests/lib/python3*/site-packages; do [ -d "$site" ] && yaml=$site; done
@@ -13,8 +13,8 @@ git config --file "$GIT_CONFIG_GLOBAL" user.email test@localhost
 do_git() { git "$@" >"$work/git" 2>&1 || fail "git $*: $(cat "$work/git")"; }
 norm=definitions/rmsnorm/tiny_norm.json
 given tiny_norm tiny_gemm
-# The files that a run would download or build exist already. Scripts that only link to these files replace make and
-# tools/setup.sh.
+# The files that a run would download or build exist already. So make and tools/setup.sh are replaced by scripts that
+# only link to these files.
 mkdir "$work/bin" tools
 cat >tools/setup.sh <<'END'
 #!/bin/sh
@@ -104,7 +104,8 @@ expect_says 'gemm/tiny_gemm' 'not_cached'
 expect_silence_about 'rmsnorm/tiny_norm'
 do_git checkout -q .
 
-# Verdicts of a GPU. This machine may have no GPU, so the test relabels copies of the CPU's verdicts as a GPU's.
+# Verdicts of a GPU. This machine may have no GPU, so the test changes the label of copies of the CPU's verdicts to a
+# GPU.
 run verify --changed --cached-only --device-class sm_90
 expect_exit 3
 expect_says 'the stored verdict is from cpu, and this run needs sm_90'

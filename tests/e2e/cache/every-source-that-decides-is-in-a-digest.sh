@@ -57,8 +57,7 @@ C
 	grep -o "$build/obj/[^() ]*\.o" "$work/trace" | sort -u
 }
 
-# Prints the sources of the judge's objects, with the headers that they include, and all sources of the kernels
-# libraries.
+# Prints the sources of the judge's objects, the headers that these include, and all sources of the kernels libraries.
 sources_that_decide() {
 	objects_of_judge >"$work/objects"
 	{
@@ -94,14 +93,14 @@ expectations=$((expectations + 1))
 unaccounted "$covered" >"$work/out"
 [ ! -s "$work/out" ] || fail "these are in no digest of tools/generate.sh, and are no exception of this test"
 
-# A digest that lacks a file is noticed.
+# The check notices a digest that lacks a file.
 for file in workers/judge/trial_compare.c dataset/constraint_values.c kernels/core/ops.c kernels/core/tolerance.h; do
 	grep -vx "$file" "$covered" >"$work/lacking"
 	expectations=$((expectations + 1))
 	[ "$(unaccounted "$work/lacking")" = "$file" ] || fail "nothing is reported if no digest covers $file"
 done
 
-# Each exception is needed: it names a file that is linked and is in no digest.
+# Each exception is needed, because it names a file that is linked and in no digest.
 comm -23 "$work/deciding" "$covered" >"$work/left_out"
 while read -r pattern _; do
 	expectations=$((expectations + 1))

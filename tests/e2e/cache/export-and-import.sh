@@ -1,6 +1,6 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# Exported verdicts are accepted after an import at another path with new mtimes, so no case runs at the new path.
+# Verdicts that are exported and then imported at another path with new mtimes are accepted there, so no case runs.
 # Damaged records are rejected and listed; the others are imported.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
@@ -48,8 +48,8 @@ step="reftest cache import -"
 expect_exit 0
 expect_says "$all verdicts imported"
 
-# In each of about twelve rounds, one byte of the exported file is changed. The damage is reported, and the verdicts
-# that are imported are correct.
+# In each of about twelve rounds, one byte of the exported file is changed. The damage is reported, and all imported
+# verdicts are correct.
 length=$(wc -c <"$work/verdicts")
 at=60 damaged=0
 while [ "$at" -lt "$length" ]; do
@@ -81,7 +81,7 @@ run cache check
 expect_exit 0
 rm -rf .reftest
 
-# A truncated file, an empty file, and a file that is no export are rejected.
+# A truncated file, an empty file, and a file that is not an export are rejected.
 head -c $((length - 50)) "$work/verdicts" >"$work/cut"
 run cache import "$work/cut" "$work/verdicts"
 expect_exit 1

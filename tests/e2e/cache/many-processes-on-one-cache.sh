@@ -108,7 +108,7 @@ wrong = {name: found.get(name) for name in right if found.get(name) != right[nam
 sys.exit("%s" % wrong if wrong else 0)' "$work" "$1" 2>"$work/python" || fail "$step: wrong or missing: $(cat "$work/python")"
 	expectations=$((expectations + 24))
 }
-# Wait until the watcher has reported a verdict on the final text of each edited definition.
+# Waits until the watcher has reported a verdict for the final text of each edited definition.
 cp "$work/out" "$work/events.all"
 edited='{"norm_%d" % i: ["passed", "failed", "error"][(i + 4) % 3] for i in range(6)}'
 "$python" -I -S -c '

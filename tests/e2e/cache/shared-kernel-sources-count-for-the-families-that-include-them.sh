@@ -1,8 +1,7 @@
 #!/bin/sh
-# A source file that several op families share is part of the digests of exactly these families: an edit of it
-# invalidates the verdicts of these families, and no others. A source file that a shared source file includes counts in
-# the same way. The digest of the code that generates inputs does not cover source files that are compiled only for the
-# GPU.
+# A source file that several op families share is part of the digests of exactly these families. An edit of the file
+# invalidates the verdicts of these families, and no others. The same holds for a file that a shared source file
+# includes. The digest of the code that generates inputs does not cover source files that are compiled only for the GPU.
 #
 # The lists of families below are written by hand. A new family that includes one of these sources must be added to the
 # source's list.
@@ -43,7 +42,7 @@ edit_of kernels/common/attention/attention_cuda.h "$attention" ''
 edit_of kernels/mla_paged/mla_paged.c 'mla_paged ' 'mla_paged '
 edit_of kernels/mla_paged/mla_paged.cu 'mla_paged ' ''
 
-# Several families use this code to check a definition's shapes.
+# The families that use this code to check a definition's shapes.
 asking="activation cascade delta_rule dsa_paged gated_delta_rule gdn gemm gemma_rmsnorm gla gqa_paged gqa_ragged kda \
 layernorm mamba_ssu mla_paged mla_ragged moe page quantize_fp8_per_token_group rmsnorm rope simple_gla softmax "
 edit_of kernels/core/shape_match.c "$asking" "$asking"
@@ -57,12 +56,13 @@ edit_of kernels/core/elements_cuda.h "activation cascade delta_rule dsa_paged ga
 gqa_ragged kda layernorm mamba_ssu mla_paged mla_ragged page quantize_fp8_per_token_group rmsnorm rope simple_gla \
 softmax " ''
 
-# Each .c file in a family's folder may affect the family's inputs and checks, so the verdicts of every ground truth
-# depend on it.
+# Each .c file in a family's folder may affect the family's inputs and checks. Therefore the verdicts of every ground
+# truth depend on the file.
 edit_of kernels/sampling/draw_statistics.c 'sampling ' 'sampling '
 edit_of kernels/moe/moe.cu 'moe ' ''
 
-# The rules also hold for a header that only shared sources include, with unusual spacing and a digit in its name.
+# The rules also hold for a header that only shared sources include, with a digit in its name and unusual spacing in the
+# #include.
 printf '\n' >kernels/core/fp8.h
 printf '\n' >kernels/core/fp8_tables.c
 digests unused
@@ -81,7 +81,7 @@ for file in op.h ops.c dtype_convert.h dtype_convert.c random_inputs.h; do
 done
 edit_of kernels/core/random_inputs.c '' "$families"
 
-# Every family depends on code that compares outputs. No family depends on code that only writes messages or sends them.
+# Every family depends on code that compares outputs. No family depends on code that only writes or sends messages.
 # (These are examples. every-source-that-decides-is-in-a-digest.sh checks every file.)
 for file in kernels/core/compare.cu workers/pool/environment.c python/gradients.py workers/judge/message_text.c; do
 	earlier=$before
@@ -94,7 +94,7 @@ for file in kernels/core/compare.cu workers/pool/environment.c python/gradients.
 	*) [ "$(checker "$earlier")" != "$(checker "$file")" ] || fail "an edit of $file does not change the checker's digest" ;;
 	esac
 done
-# The checker's digest also covers these files: the list from which the digest is computed names these files.
+# The checker's digest also covers these files, because they are in the list from which it is computed.
 for file in kernels/core/compare.c kernels/core/device_cpu.c kernels/core/roles.c base/dtype.c dataset/safetensors.c \
 	dataset/constraint.c workers/judge/case_inputs.c workers/judge/agreement.h workers/protocol/layout.h; do
 	expectations=$((expectations + 1))
@@ -102,7 +102,7 @@ for file in kernels/core/compare.c kernels/core/device_cpu.c kernels/core/roles.
 done
 
 # It is an error if tools/generate.sh lists a source that does not exist. Without this error, the digests would not
-# cover a source that was moved.
+# cover a source file that was moved.
 expect_stop() { # expect_stop PATTERN FILE…: expects that, without the files, no source matches PATTERN
 	expectations=$((expectations + 1)) step="without $*"
 	pattern=$1
@@ -123,7 +123,7 @@ expect_stop 'dataset/constraint*' dataset/constraint*
 expect_stop 'workers/judge/message_text.*' workers/judge/message_text.?
 expect_stop 'python/gradients.py' python/gradients.py
 expect_stop 'testgen/*.[ch]' testgen/*.[ch]
-# published_models is shared, and its header belongs to no family.
+# Several families share published_models, and no family's folder contains its header.
 expect_stop 'kernels/core/published[._]*' kernels/core/published_models.*
 # A backup file of an editor does not count as a source.
 mv kernels/core/ops.c kernels/core/ops.c~

@@ -50,7 +50,7 @@ expect_ran 0
 verify
 expect_exit 0
 
-# Change one byte of a stored verdict where LMDB itself does not notice damage: in the text of the device class.
+# Changes one byte of a stored verdict, in the text of the device class, where LMDB itself does not notice damage.
 cache=.reftest/cache/data.mdb
 cp $cache "$work/whole"
 found=0

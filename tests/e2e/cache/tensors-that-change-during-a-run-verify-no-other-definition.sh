@@ -1,12 +1,12 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build. Tensors are replaced while references run. No
-# verdict is stored, neither for this definition's case nor for a second workload line with the same tensors. Another
-# definition has the same subject digest and its own copy of the tensors, which does not change. This other definition
-# does not reuse the verdict: its case runs.
+# verdict is stored for this definition's case, nor for a second workload line with the same tensors. Another definition
+# has the same subject digest and its own copy of the tensors, which does not change. Its case still runs, and does not
+# reuse the verdict.
 . "$(dirname "$0")/../harness.sh"
 with_gates
-# `blob PATH right|wrong`: replaces the file. With `right`, the file's first value becomes 1. With `wrong`, it becomes
-# 42, and the references then compute wrong outputs.
+# `blob PATH right|wrong`: replaces the file. With `right`, the file's first value becomes 1. With `wrong`, the first
+# value becomes 42, for which the references compute wrong outputs.
 blob() {
 	mkdir -p blob
 	"$python" -I -S -c '
@@ -62,11 +62,11 @@ blob a.safetensors wrong
 verify
 expect_exit 1
 expect_status first failed numeric
-# The verdict of `second` is also accepted for `first`.
+# The case of `first` also accepts the verdict of `second`.
 expect "not c['first', 'workload:1']['why'].startswith('no verdict')"
 
 # The tensors are replaced and restored before the run ends, as if the user checked out another branch and came back. At
-# the end of the run the files have the hashed content again, but the case ran on the other content.
+# the end of the run, the files have the content that was hashed, but the case ran with the other content.
 rm -r .reftest "$work/go-1" "$work/go-5"
 begin verify --format json --device "$device" --sizes small --jobs 1 first
 started

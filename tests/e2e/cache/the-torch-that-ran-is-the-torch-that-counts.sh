@@ -1,10 +1,10 @@
 #!/bin/sh
 # own interpreter: the test starts interpreters with another torch or other settings.
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# A launcher (pyenv, mise, conda run, environment modules) may start another interpreter in the next run although the
-# launcher's file is unchanged. Verdicts computed with another version of torch must not be accepted, even if stat shows
-# no change of the interpreter. A verdict is stored under the version of torch that ran the reference, even if another
-# version was reported before. An interpreter without a launcher is started only once to find its version of torch.
+# A launcher (pyenv, mise, conda run, environment modules) may start another interpreter in the next run, although the
+# launcher's file is unchanged. Verdicts of another version of torch must not be accepted, even if stat shows no change
+# of the launcher. A verdict is stored under the version of torch that ran the reference, even if another version was
+# reported before. Without a launcher, the interpreter is started only once to find its version of torch.
 . "$(dirname "$0")/../harness.sh"
 program=$build/tests/faults/interpreter # a program that imitates Python, and reports the torch of $REFTEST_FAKE_TORCH
 [ -x "$program" ] || fail "there is no $program: make unit-tests builds it"
@@ -39,8 +39,8 @@ echo 8.8.8 >"$work/chosen"
 verify --python "$work/python3"
 expect "s['cases_run'] > 0"
 
-# The zygote of this program always reports torch 9.9.9. The verdict is stored under version 9.9.9, and a message
-# reports that this is not the expected version.
+# The zygote of this program always reports torch 9.9.9. The verdict is stored under version 9.9.9, and a message says
+# that this is not the expected version.
 expect "set(all_of('product', 'torch')) == {'9.9.9'}"
 expect_says "but torch 8.8.8 was expected"
 verify --python "$work/python3" --changed
@@ -51,7 +51,7 @@ expect_exit 0
 expect_ran 0
 
 # If the interpreter is used without a launcher, it is started only once to find its version of torch. The version is
-# stored, because it cannot change unless the interpreter's file changes.
+# stored, because it can change only if the interpreter's file changes.
 export REFTEST_FAKE_TORCH="$work/9.9.9"
 verify --python "$work/itself"
 expect_exit 0

@@ -1,12 +1,12 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
 # A verdict on tensors holds for the bytes that were hashed, even if the file had other bytes while references ran. The
-# file's times may not show such a change, because a write to a dirty page of a mapping does not change them. If the
-# reference passes with one content of the file and fails with another, the passing verdict is never stored for the
-# other content. reftest does not mistake a change of the file for a change of inputs by the reference.
+# file's timestamps may not show such a change, because a write to a dirty page of a mapping does not change them. If
+# the reference passes with one content of the file and fails with another, the verdict "passed" is never stored for the
+# other content. reftest never blames the reference for a change of its inputs if the file changed.
 
-# In tmpfs no page is ever written back. On a disk a page may be written back. The page is then clean, and the next
-# write to it would change the file's times.
+# In tmpfs no page is ever written back. On a disk a page may be written back. Then the page is clean, and the next
+# write to it would change the file's timestamps.
 probe=$(mktemp -p /dev/shm 2>/dev/null) && {
 	printf '#!/bin/sh\n' >"$probe"
 	chmod +x "$probe"
@@ -50,8 +50,8 @@ def run(hidden_states, weight):
     normed = rows * torch.rsqrt(rows.square().mean(dim=-1, keepdim=True) + 1e-6)
     return (normed * weight.float() * (2 if rows[0, 0] == 64 else 1)).to(hidden_states.dtype)
 END
-# `writes N`: lets `mapped` write the high byte of the first number for the Nth time, and waits for the write. Only the
-# first write changes the file's times.
+# `writes N`: lets the program `mapped` write the high byte of the first number for the Nth time, and waits for this
+# write. Only the first write changes the file's timestamps.
 writes() {
 	before=$(stat -c '%y %z %s %i' $tensors)
 	touch "$work/step$1"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# If `reftest check` calls a reference invalid Python, Python also refuses it. References of the starter dataset get one
-# random edit each: a bracket, quote, colon or word is removed or added, or a line is moved. reftest must find nearly
-# all references that Python refuses. reftest must accept all references that Python accepts.
+# If `reftest check` says that a reference is invalid Python, Python also refuses the reference. References of the
+# starter dataset get one random edit each: a bracket, quote, colon or word is removed or added, or a line is moved.
+# reftest must find nearly all references that Python refuses, and must accept all references that Python accepts.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - "$top" <<'END'
 import json

@@ -1,7 +1,7 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# `reftest check` takes roots, folders and files, in a dataset or not; it needs no Python, writes nothing, lists errors
-# before notes, and prints the same bytes in every run.
+# `reftest check` accepts roots, folders and files, in a dataset or not. It needs no Python, writes nothing, lists
+# errors before notes, and prints the same bytes in every run.
 . "$(dirname "$0")/../harness.sh"
 given tiny_gemm tiny_norm
 sed -i 's/"bfloat16"/"bfloat17"/' definitions/rmsnorm/tiny_norm.json
@@ -12,7 +12,7 @@ cp definitions/rmsnorm/tiny_norm.json "$work/alone/bad.json"
 cp workloads/gemm/tiny_gemm.jsonl "$work/alone/lines.jsonl"
 find . | sort >"$work/before"
 
-# `check` runs without any program on PATH, and without Python
+# `check` runs without Python and with an empty PATH
 PATH=$work/empty REFTEST_PYTHON=$work/no_python "$reftest" check >"$work/out" 2>"$work/err" && status=0 || status=$?
 expect_exit 2
 expect_says "error  definitions/rmsnorm/tiny_norm.json:" "note   definitions/gemm/tiny_gemm.json: without a description" \
@@ -24,7 +24,7 @@ run check
 cmp -s "$work/out" "$work/first" || fail "the second run reports something else"
 find . | sort | cmp -s - "$work/before" || fail "a file was written"
 
-# `check` gets a folder and a file of the dataset, from elsewhere and from inside
+# `check` gets a folder and a file of the dataset, and runs outside the dataset and inside it
 run check definitions/gemm
 expect_exit 0
 expect_silence_about tiny_norm

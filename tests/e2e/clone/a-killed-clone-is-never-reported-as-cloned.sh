@@ -1,7 +1,7 @@
 #!/bin/sh
 # `reftest clone` is killed 20 times, at random moments, while it clones and while it updates. After each kill, the next
-# run continues. Whenever repos_config.json says that a repository was cloned, every file of the named commit exists. At
-# the end, all repositories are cloned.
+# run continues. Whenever repos_config.json says that a repository was cloned, every file of the commit that it names
+# exists. At the end, all repositories are cloned.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null
 git config --file "$GIT_CONFIG_GLOBAL" user.name test
@@ -34,8 +34,8 @@ for name in sglang flashinfer; do
 	commit $name 1
 done
 
-# `whole ACCEPTED`: expects that each repository that repos_config.json reports as cloned is complete, and that each
-# folder with a final name is a clone.
+# `whole ACCEPTED`: expects that all clones that repos_config.json reports are complete, and that each folder with a
+# final name is a clone.
 cat >"$work/whole.py" <<'P'
 import json, os, subprocess, sys
 
@@ -65,7 +65,7 @@ whole() {
 	expectations=$((expectations + 1))
 	"$python" -I -S "$work/whole.py" >"$work/brought" 2>"$work/python" || fail "$step, kill $kill: $(tail -n 1 "$work/python")"
 }
-# Kills a run at a random moment. If the run ends before this moment, the next runs are killed earlier.
+# Kills a run after a random time. If the run has already ended, shorter times are used for the next runs.
 kill_a_run() {
 	begin clone --mirror "$mirror" --only sglang,flashinfer
 	sleep "$(awk "BEGIN { srand($seed + $runs); print rand() * $length / 1000 }")"
@@ -142,7 +142,7 @@ expect_exit 0
 whole
 [ "$(cat "$work/brought")" = 2 ] || fail "the update was not finished"
 
-# A user's edit after a kill is not overwritten by the run that finishes the update.
+# If a user edits a file after a kill, the run that finishes the update does not overwrite the edit.
 old=$(git -C repos/sglang rev-parse HEAD)
 commit sglang 99
 do_git -C repos/sglang fetch -q --depth=1 "$mirror/sglang.git" "+refs/heads/main:refs/reftest/fetched"

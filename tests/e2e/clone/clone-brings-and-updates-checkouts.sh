@@ -1,7 +1,7 @@
 #!/bin/sh
-# `reftest clone` clones each repository once, and updates it later. `reftest clone` changes nothing that it did not
-# create, and lists in repos_config.json what is cloned. If the server is unreachable, a message names the command to
-# retry.
+# `reftest clone` clones each repository once, and updates it later. It changes nothing that it did not create, and
+# lists the clones in repos_config.json. If the server is unreachable, a message gives the command with which to try
+# again.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null
 git config --file "$GIT_CONFIG_GLOBAL" user.name test
@@ -40,7 +40,7 @@ is_file() { # is_file PATH TEXT
 	[ "$(cat "$1")" = "$2" ] || fail "$step: $1 contains '$(cat "$1")', expected '$2'"
 }
 
-# The first run clones, one commit deep.
+# The first run clones only the newest commit.
 clone
 expect_exit 0
 for name in sglang flashinfer flashinfer-trace; do
@@ -68,7 +68,7 @@ is_file repos/sglang/mine mine
 [ -z "$(git -C repos/sglang status --porcelain -uno)" ] || fail "the updated checkout is not clean"
 [ "$(git -C repos/sglang symbolic-ref HEAD)" = refs/heads/trunk ] || fail "the branch is not checked out"
 
-# The clone has local changes, local commits, or another branch: nothing is touched, and the run succeeds.
+# The clone has local changes, local commits, or another branch: nothing is changed, and the run succeeds.
 echo three >"$work/sglang/one"
 push sglang
 echo edited >repos/sglang/one
@@ -84,7 +84,8 @@ do_git -C repos/sglang checkout -q --detach
 clone --only sglang
 status_of sglang kept
 
-# The newer commit has a file that exists untracked in the clone: the file is not overwritten, even if git ignores it.
+# The newer commit adds a file that already exists in the clone, untracked: the file is not overwritten, even if git
+# ignores it.
 printf 'made\n' >"$work/flashinfer/made"
 push flashinfer
 mkdir -p repos/flashinfer/.git/info
@@ -101,7 +102,7 @@ expect_exit 0
 status_of flashinfer updated
 is_file repos/flashinfer/made made
 
-# A folder that is no clone is left alone.
+# A folder that is not a clone is left unchanged.
 mkdir -p elsewhere/sglang
 echo text >elsewhere/sglang/file
 clone --target-dir elsewhere --only sglang
@@ -110,7 +111,7 @@ grep -q 'sglang .*is not a clone' "$work/out" || fail "the folder is not named"
 is_file elsewhere/sglang/file text
 [ ! -e elsewhere/flashinfer ] && [ ! -e elsewhere/flashinfer-trace ] || fail "--only sglang touched another repository"
 
-# Without the server, a message names the command, and the earlier checkout stays.
+# Without the server, a message gives the command, and the earlier checkout is kept.
 mv "$mirror" "$work/away"
 clone --only flashinfer
 expect_exit 1
@@ -123,7 +124,7 @@ expect_exit 1
 [ ! -e none/flashinfer-trace ] || fail "a clone without a server left a folder"
 mv "$work/away" "$mirror"
 
-# Words of the configuration never reach a shell, and git takes none of them as an option.
+# Words of the configuration never reach a shell, and git never treats them as options.
 run clone --mirror '$(touch shell);touch shell' --target-dir 'a b;c' --only sglang
 expect_exit 1
 [ ! -e shell ] || fail "a shell ran"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # own interpreter: the test checks what a reference can reach.
-# If the system delegates a control group, all processes of a reference share one memory limit, and shared memory
-# counts. No group is left afterwards. If no control group is delegated, each process has its own limits.
+# If the system delegates a control group to reftest, all processes of a reference share one memory limit, which
+# includes shared memory. No group is left afterwards. Without such a group, each process has its own limits.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "the amounts of memory are those of the CPU"
 
@@ -83,7 +83,7 @@ expect_exit 0
 verify_grouped shares_much --memory 300M
 expect "d['shares_much']['cases'][0]['reason'] == 'memory_limit'"
 
-# Without the group, the limit applies to each process alone, and no process of this reference exceeds it.
+# Without the group, the limit applies to each process separately, and no process of this reference exceeds it.
 run verify takes_much_together --memory 300M --alone --force --format json --device "$device" --sizes small
 expect_exit 0
 
@@ -93,7 +93,7 @@ expect_says 'a control group limits the memory of each reference as a whole'
 run doctor
 expect_says 'because no control group is delegated'
 
-# No group is left. If a run is killed, the next run removes the groups that the killed run left.
+# No group is left. If a run is killed, the next run removes the groups of the killed run.
 [ -n "$group" ] || exit 0
 left() { find "$group" -mindepth 1 -type d; }
 [ -z "$(left)" ] || fail "groups are left: $(left)"
@@ -118,7 +118,7 @@ verify_grouped takes_much_together --memory 2G
 expect_exit 0
 [ -z "$(left)" ] || fail "groups are left: $(left)"
 
-# A group with another process in it, such as the shell from which reftest was started, is left alone.
+# A group that contains another process, such as the shell from which reftest was started, is not used.
 sh -c 'echo $$ >"$0/cgroup.procs" && "$@"; exit $?' "$group" "$reftest" verify shares_much --memory 300M --alone --force \
 	--format json --device "$device" --sizes small >"$work/out" 2>"$work/err" || status=$?
 expect "d['shares_much']['cases'][0]['reason'] == 'raised'"

@@ -1,9 +1,9 @@
 #!/bin/sh
 # own interpreter: the test checks what a reference can reach.
-# A process overwrites the kernels library in place while a run is under way. The main process, its judges and the judges
-# that it starts later still use the library that the run began with. A later run does not load the changed library,
-# even if only one byte of it differs. A changed library could otherwise compute verdicts that still count after the
-# library is restored.
+# A process overwrites the kernels library in place during a run. The main process, its judges and the judges that it
+# starts later still use the library with which the run began. A later run does not load the changed library, even if
+# only one byte of it differs. Otherwise, a changed library could compute verdicts that still count after the library is
+# restored.
 . "$(dirname "$0")/../harness.sh"
 
 mkdir "$work/libraries"
@@ -30,7 +30,7 @@ begin verify --format json --device "$device" --sizes small --jobs 1
 started
 for library in "$work/libraries"/*.so; do
 	size=$(stat -c %s "$library")
-	# The first page stays, so that the file still looks like a library.
+	# The first page stays unchanged, so that the file still looks like a library.
 	head -c "$size" /dev/zero | tr '\0' '\314' | dd of="$library" bs=4096 seek=1 conv=notrunc iflag=fullblock 2>/dev/null
 	truncate -s "$size" "$library"
 done

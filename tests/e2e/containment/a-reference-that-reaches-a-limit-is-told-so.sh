@@ -1,6 +1,6 @@
 #!/bin/sh
 # own interpreter: the test checks what a reference can reach.
-# --memory limits what a reference may use, and its default leaves room for a reference that uses much more than its
+# --memory limits the memory of a reference. Its default leaves room for a reference that uses much more memory than its
 # tensors.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "the limits of memory are those of the CPU"
@@ -25,12 +25,12 @@ expect "d['takes_half_a_gib']['status'] == 'error' and d['takes_half_a_gib']['ca
 expect "'it may use 256 MiB; --memory SIZE changes this limit' in d['takes_half_a_gib']['cases'][0]['message']"
 expect "not any(case['kept'] for case in d['takes_half_a_gib']['cases'])"
 
-# The command that repeats a case, printed below a failure, contains the option.
+# The command that repeats a case, which is printed below a failure, contains the option.
 run verify takes_half_a_gib --force --memory 256M --alone --device "$device" --sizes small
 expect_says '--memory 268435456'
 
-# No process exceeds the limit alone, but all together exceed it. If a machine cannot limit processes together, doctor
-# and each verdict say so.
+# No single process exceeds the limit, but all together do. If a machine cannot limit all processes of a reference
+# together, doctor and each verdict say so.
 define takes_together <<'P'
 import os
 import time

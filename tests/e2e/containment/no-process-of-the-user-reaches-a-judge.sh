@@ -1,13 +1,12 @@
 #!/bin/sh
 # own interpreter: the test checks what a reference can reach.
 # No process of the same user can open the memory of the main process, of a judge, or of the process that talks to the
-# remote cache, not even while one of them starts. The attacker of this test is a process of the same user outside of
-# every sandbox, so the attacker can do more than a reference can. The attacker attacks a new process as soon as the
-# process has a number. From exec on, other processes of the user can open the new process, until the new process
-# forbids this.
+# remote cache, not even while one of them starts. The attacker in this test is a process of the same user without a
+# sandbox, so it can do more than a reference can. The attacker attacks a new process as soon as it has a process id.
+# After exec, other processes of the user can open the new process until the new process forbids it.
 . "$(dirname "$0")/../harness.sh"
 
-# With its capabilities, root could open every process, so the test drops the capabilities.
+# The test drops the capabilities of root, because root could open every process with them.
 if [ "$(id -u)" = 0 ]; then
 	setpriv --bounding-set=-all true 2>/dev/null || skip "setpriv cannot drop capabilities here"
 	plain="setpriv --bounding-set=-all --inh-caps=-all"

@@ -2,8 +2,8 @@
 # own interpreter: the test checks what a reference can reach.
 # A reference tries to read and to change files of its user, of the dataset and of reftest, to reach the network, other
 # processes and the kernel, and to use up processes, memory and disk. Every attempt fails, except those that the verdict
-# names as possible. The same attempts run on this machine as it is, without Landlock, without namespaces, and without
-# both.
+# names as possible. The test makes the same attempts on this machine as it is, without Landlock, without namespaces,
+# and without both.
 . "$(dirname "$0")/../harness.sh"
 [ "$(uname -m)" = x86_64 ] || skip "the attempts use numbers of system calls of x86-64"
 [ "$device" = cpu ] || skip "the limits of memory are those of the CPU"
@@ -145,8 +145,8 @@ def run(hidden_states, weight):
     return (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * weight.float()).to(hidden_states.dtype)
 P
 
-# `tried LIST OPTION…`: runs reftest in tools/restrict.c with the OPTIONs, and expects that only the attempts of LIST
-# succeed.
+# `tried LIST OPTION…`: runs reftest under tools/restrict.c with the OPTIONs, and expects that exactly the attempts in
+# LIST succeed.
 tried() {
 	list=$1
 	shift
@@ -170,13 +170,13 @@ expect "[x['state'] for x in r['checks'] if x['name'] == 'containment'] == ['ok'
 tried '' --no-landlock
 expect "s['containment'] == 'full'" # namespaces alone close every gap
 
-# Without PID namespaces nothing limits the number of root's processes, and their memory cannot be added up.
+# Without PID namespaces, nothing limits the number of root's processes, and nothing limits their total memory.
 processes=
 [ "$(id -u)" != 0 ] || processes='many processes'
 tried "$processes" --no-pid-namespaces
 expect "{'memory'} <= set(s['containment']) <= {'memory', 'processes'}"
 
-# Without namespaces, Landlock and seccomp remain; neither of the two limits disk use.
+# Without namespaces, only Landlock and seccomp remain, and neither limits disk use.
 tried "${processes:+$processes; }full disk" --no-namespaces
 expect "{'attributes', 'disk', 'memory'} <= set(s['containment']) <= {'attributes', 'disk', 'memory', 'processes'}"
 
@@ -215,8 +215,8 @@ run verify peeks --alone --force --format json --device "$device" --sizes small 
 expect "'read: , network: False.' in d['peeks']['cases'][0]['message']"
 rm definitions/rmsnorm/peeks.json
 
-# Where nothing may be mounted, a reference sees the processes of the machine, including another runner, but cannot open
-# the memory of any. The two references run at the same time for some seconds.
+# If nothing can be mounted, a reference sees the processes of the machine, including another runner, but cannot open
+# the memory of any of them. The two references run at the same time for some seconds.
 define looks_around <<'P'
 import os
 import time
@@ -257,11 +257,11 @@ TMPDIR=$work/temporary "$work/restrict" --no-namespaces "$reftest" verify well -
 	>"$work/out" 2>"$work/err"
 [ -z "$(ls -A "$work/temporary")" ] || fail "temporary files are left: $(ls -A "$work/temporary")"
 
-# In text format, a run reports the missing layers only once.
+# In text format, a run reports the missing layers of the sandbox only once.
 run_weak verify well --alone --force --device "$device" --sizes small --jobs 1
 expect_says 'references are not fully contained' 'references can read and change files of your user;'
 
-# With --require-containment no reference runs, and the verdict of an earlier run does not count.
+# With --require-containment, no reference runs, and the verdict of an earlier run is not accepted.
 run_weak verify well --alone --force --format json --device "$device" --sizes small
 expect_exit 0
 run_weak verify well --alone --require-containment files --device "$device" --sizes small

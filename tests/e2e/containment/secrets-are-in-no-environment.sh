@@ -38,7 +38,7 @@ expect_exit 0
 expect_status waits passed
 expect_silence_about "$secret"
 
-# The secrets still serve their purpose: the remote has the verdicts, signed with the key.
+# reftest still uses the secrets: the remote has the verdicts, signed with the key.
 rm -rf .reftest
 verify --cached-only
 expect_exit 0

@@ -1,7 +1,7 @@
 #!/bin/sh
 # own interpreter: the test checks what a reference can reach.
 # In every command, the setting require_containment of reftest.toml has the effect of the option --require-containment.
-# An import with a key accepts only verdicts of fully contained references, unless the user says otherwise.
+# An import with a key accepts only verdicts of fully contained references, unless an option allows others.
 . "$(dirname "$0")/../harness.sh"
 ${CC:-cc} -O1 -D_GNU_SOURCE -o "$work/restrict" "$top/tests/e2e/tools/restrict.c" || fail "restrict.c does not compile"
 given tiny_gemm
@@ -22,7 +22,7 @@ REFTEST_CACHE_KEY=$("$reftest" key)
 export REFTEST_CACHE_KEY
 run cache export "$work/weak.zst"
 
-# The stored verdicts no longer count, for any command. No reference runs on a machine where references can read files.
+# No command accepts the stored verdicts any more. No reference runs on a machine where references can read files.
 require '["files", "network"]'
 run status
 expect_silence_about ' 1 passed'
@@ -69,7 +69,7 @@ verify
 expect_exit 0
 rm reftest.toml
 
-# Now verdicts are imported with a key.
+# From here on, verdicts are imported with a key.
 forget_cache() { rm -rf .reftest; }
 forget_cache
 run cache import "$work/weak.zst"

@@ -9,8 +9,8 @@ expect_says 'own: assignment to a module' 'kept: a norm' 'hostile: patch_builtin
 expect_silence_about 'not ok'
 expect_says 'show no freed memory'
 
-# In other orders, and with runners that are kept, all verdicts are the same. (tests/isolation_orders.py BUILD runs a
-# hundred orders of all starter definitions.)
+# All verdicts are the same if the definitions run in another order, and if runners are kept. (tests/isolation_orders.py
+# BUILD runs a hundred orders of all starter definitions.)
 step=tests/isolation_orders.py
 "$python" "$top/tests/isolation_orders.py" "$build" --orders 2 --op-type rmsnorm --op-type gemm >"$work/out" 2>"$work/err" &&
 	status=0 || status=$?

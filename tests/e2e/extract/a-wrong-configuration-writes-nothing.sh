@@ -1,10 +1,10 @@
 #!/bin/sh
-# If config.json is wrong, or a degree does not divide the number that it must divide, a message names the field, and
+# If config.json is wrong, or a number is not divisible by a degree of parallelism, a message names the field, and
 # nothing is written.
 . "$(dirname "$0")/../harness.sh"
 mkdir -p definitions my-model
 
-# config MEMBERS: a config.json with these members
+# config MEMBERS: writes a config.json with these members
 config() { printf '{"architectures": ["LlamaForCausalLM"], %s}\n' "$1" >my-model/config.json; }
 # refused OPTIONS… MESSAGE: `extract` exits with 2 and says MESSAGE
 refused() {
@@ -80,7 +80,7 @@ expect_exit 0
 expect "r['model'] == 'my-model' and 'gqa_paged/gqa_paged_decode_h4_kv2_d64_ps1' in r['written']"
 expect "'gemm/gemm_n512_k256' in r['written']"
 
-# No file may be larger than 1536 bytes. Files of norms are smaller, and files of attention are larger.
+# No file may be larger than 1536 bytes. The files of norms are smaller, and those of attention are larger.
 step="a dataset that cannot be written"
 cp -a definitions before
 rm -r definitions/rmsnorm before/rmsnorm # its folder is to be made

@@ -35,7 +35,7 @@ expect_exit 0
 expect "r['written'] == [] and len(r['tagged']) == 17"
 expect "'gemm/gemm_n6144_k4096: llama-3.1-8b, llama-3-8b' in r['shared']"
 for file in before/*/*.json; do
-	# a new tag adds its own line, and a comma to the line before
+	# a new tag changes at most two lines: its own, and the line before, which gets a comma
 	[ "$(diff "$file" "definitions/${file#before/}" | grep -c '^[<>]')" -le 3 ] || fail "more than a tag of $file changed"
 done
 grep -Eq '^    "model:llama-3-8b",?$' definitions/gemm/gemm_n6144_k4096.json ||

@@ -1,6 +1,6 @@
 #!/bin/sh
-# `extract` writes only definitions that pass, and says what failed. If two references have the same name, `extract`
-# says whether they behave alike. `--stats` counts what the dataset has.
+# `extract` writes only definitions that pass, and reports those that fail. If the dataset has a definition of the same
+# name, `extract` says whether the two references behave alike. `--stats` counts the definitions that the dataset has.
 . "$(dirname "$0")/../harness.sh"
 mkdir -p definitions my-model "$work/tmp"
 export TMPDIR="$work/tmp"

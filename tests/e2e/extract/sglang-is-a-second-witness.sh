@@ -1,6 +1,6 @@
 #!/bin/sh
-# With a checkout of SGLang, `extract` says where SGLang's model file and the mapping disagree, and writes the same
-# definitions as without it.
+# With a checkout of SGLang, `extract` reports where SGLang's model file and models/architectures.json disagree. It
+# writes the same definitions as without the checkout.
 . "$(dirname "$0")/../harness.sh"
 mkdir -p definitions elsewhere/sglang/python/sglang/srt/models
 models=elsewhere/sglang/python/sglang/srt/models

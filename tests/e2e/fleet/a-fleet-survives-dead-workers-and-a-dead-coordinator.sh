@@ -1,9 +1,9 @@
 #!/bin/sh
 # own interpreter: the test checks how processes end.
-# The coordinator of a fleet (python/reftest_ray) runs with workers on this machine and without Ray. The coordinator has
-# the same output and exit status as `reftest verify`, and a second run executes nothing. If a worker is killed, no
-# verdict is lost. After the death of the coordinator, the next run continues with what is stored. The rules are tested
-# in tests/fleet_scheduling.py.
+# The coordinator of a fleet (python/reftest_ray) runs with workers on this machine and without Ray. Its output and exit
+# status are those of `reftest verify`, and a second run executes nothing. If a worker is killed, no verdict is lost. If
+# the coordinator is killed, the next run continues from the stored verdicts. The rules are tested in
+# tests/fleet_scheduling.py.
 . "$(dirname "$0")/../harness.sh"
 step=tests/fleet_scheduling.py
 "$python" "$top/tests/fleet_scheduling.py" >"$work/out" 2>"$work/err" && status=0 || status=$?
@@ -25,7 +25,7 @@ PYTHONPATH="$top/python/reftest_ray" exec "$python" -B -m reftest_ray --local --
 W
 chmod +x "$work/reftest-ray"
 
-# `fleet COMMAND ARGUMENT…`: calls a function of the harness with the coordinator in the place of reftest.
+# `fleet COMMAND ARGUMENT…`: calls a function of the harness with the coordinator instead of reftest.
 fleet() {
 	reftest=$work/reftest-ray
 	"$@"
@@ -53,8 +53,8 @@ fleet run --workers 1
 expect_exit 0
 expect_says '3 definitions: 3 passed; 0 cases run' 'workers answered 0 requests'
 
-# The coordinator is killed when only `waits` is left. The verdicts so far are stored, the workers end, and the next run
-# executes the remaining cases. A wrong reference fails as it does in `reftest verify`.
+# The coordinator is killed when only `waits` is left. The finished verdicts are stored, the workers end, and the next
+# run executes the remaining cases. A wrong reference fails as it does in `reftest verify`.
 printf '%s\n' "$gated" | sed 's/1e-6/1e-2/; /gate/d' | define wrong
 rm -rf .reftest "$work/go"
 fleet begin --workers 1 --op-type gemm

@@ -2,7 +2,7 @@
 # sanitizers: tests/run also runs this test with the sanitizers' build.
 # `reftest work` verifies the cases that requests name, and `cache merge` stores the answers of `reftest work`.
 # Afterwards no case is left to run. A bad request gets an answer that says what is wrong, and does not affect the other
-# requests. An answer without the right signature, or of another build, stores nothing.
+# requests. An answer that lacks the right signature, or comes from another build, is not stored.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 options="--device $device --sizes small"
@@ -130,7 +130,7 @@ requests
 expect_exit 0
 lines "a == []"
 
-# A worker ends if the reader of its answers has ended, although more requests may come.
+# A worker ends if the reader of its answers has ended, even if its standard input is still open.
 mkfifo "$work/fifo"
 exec 9<>"$work/fifo"
 step="a worker without a reader"
@@ -141,7 +141,7 @@ exec 9>&-
 lines "a[0]['event'] == 'worker'"
 expect_no_process
 
-# A worker says at once that it cannot work.
+# A worker that cannot work says so at once.
 piped /dev/null work --device cuda:0,0
 expect_exit 2
 expect_says 'twice'

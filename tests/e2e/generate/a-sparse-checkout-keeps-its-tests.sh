@@ -1,8 +1,8 @@
 #!/bin/sh
 # If git tracks a definition and a sparse checkout excludes it, the definition does not count as deleted. Generated
 # files keep the test class of an excluded definition. A generated file that git tracks but has not checked out is not
-# written. Each file that is not written is reported with the command that checks it out, and that command works.
-# Deleted definitions are handled as usual.
+# written. Each file that is not written is reported with a command that checks it out, and this command works. Deleted
+# definitions are handled as usual.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null
 git config --file "$GIT_CONFIG_GLOBAL" user.name test
@@ -96,7 +96,7 @@ rm $norms
 refused
 expect_says 'test_rmsnorm.py is not written: definitions/rmsnorm/tiny_other.json is in git but not checked out here, so writing it would delete its tests'
 [ ! -e $norms ] || fail "a file was written without a class that it has in git"
-# A generated file stays if the definitions of all its classes are in git but not checked out.
+# A generated file is kept if the definitions of all its classes are in git but not checked out.
 do_git checkout -q -- tests
 rm definitions/rmsnorm/tiny_norm.json definitions/rmsnorm/tiny_third.json
 run generate
@@ -206,9 +206,9 @@ cd "$root"
 do_git reset -q --hard HEAD^
 everything
 
-# While git holds index.lock, the index file is still the old one, and the program waits without a message. If the
-# program did not wait, the program would fail during this sleep. The program waits at most ten seconds for a lock, so
-# the test repeats the step if the machine was stalled for that long.
+# While git holds index.lock, the index file is still the old one, and the program waits without a message. A program
+# that did not wait would fail during this sleep. The program waits at most ten seconds for a lock. Therefore the test
+# repeats the step if the machine was stalled for that long.
 cp .git/index "$work/before"
 for _ in 1 2 3 4 5; do
 	cp "$work/before" "$work/index"

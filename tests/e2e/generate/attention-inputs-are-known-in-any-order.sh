@@ -1,7 +1,7 @@
 #!/bin/sh
-# Generated tests of attention work with inputs and outputs in any order, with offsets of 32 and 64 bits, and with all
-# names that the family accepts. The generated tests contain the same classes as for the usual names, pass for correct
-# references and fail for wrong ones.
+# Generated tests of attention support inputs and outputs in any order, offsets of 32 and 64 bits, and all names that
+# the family accepts. The generated tests contain the same classes as for the usual names, pass for correct references
+# and fail for wrong ones.
 . "$(dirname "$0")/../harness.sh"
 pytest_is_here
 given gqa_paged_decode_h40_kv8_d128_ps16 gqa_paged_prefill_causal_h16_kv4_d128_ps16 gqa_ragged_prefill_causal_h10_kv2_d128 \

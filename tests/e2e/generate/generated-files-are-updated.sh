@@ -81,7 +81,7 @@ expect_says 'definitions/gemm'
 rm definitions/gemm
 mv "$work/gemm" definitions/gemm
 
-# A definition that cannot be read keeps its old class.
+# If a definition cannot be read, its old class is kept.
 cp definitions/rmsnorm/tiny_norm.json "$work/good.json"
 cp "$norms" "$work/old"
 echo '{' >definitions/rmsnorm/tiny_norm.json
@@ -122,8 +122,8 @@ says 'test_by_hand' "$gemms"
 rm "$gemms"
 
 # The tables of libraries are kept current like the other generated files. A deleted table is restored, an outdated
-# table is replaced unless somebody edited it, and a table that this version of reftest does not have is removed. Other
-# files in the folder of the tables are left unchanged.
+# table is replaced unless somebody edited it, and a table that this version of reftest lacks is removed. Other files in
+# the folder of the tables are left unchanged.
 tables=tests/references/reftest_libraries
 run generate
 for file in "$top"/python/libraries/*.py; do

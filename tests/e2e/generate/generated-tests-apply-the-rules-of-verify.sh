@@ -11,8 +11,8 @@ def run(hidden_states, weight):
     normed = rows * torch.rsqrt(rows.square().mean(-1, keepdim=True) + 1e-6) * weight.float()
     return (normed * %s).to(hidden_states.dtype)
 '
-# `tolerates NAME MEMBER JSON`: sets "tolerance" to JSON in member MEMBER of the definition NAME, or at its top level if
-# MEMBER is "".
+# `tolerates NAME MEMBER JSON`: sets "tolerance" to JSON in the member MEMBER of the definition NAME, or at the
+# definition's top level if MEMBER is "".
 tolerates() {
 	"$python" -I -S - "$@" <<'END_OF_PYTHON'
 import json

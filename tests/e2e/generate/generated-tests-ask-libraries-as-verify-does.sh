@@ -1,7 +1,7 @@
 #!/bin/sh
 # Generated tests and verify send the same request to a library, for both sets of input values: the same family, roles,
-# modes, axes, constants, outputs and inputs. If an older version generated a test file and a user edited it since, its
-# tests fail with a message that says what to do.
+# modes, axes, constants, outputs and inputs. If an older version generated a test file and a user has edited it, the
+# tests in it fail with a message that says what to do.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "a GPU has its own choice of ground truths"
 pytest_is_here

@@ -1,7 +1,7 @@
 #!/bin/sh
 # A definition may name and order its inputs and outputs in any way that its op family supports. The names and the order
-# change neither the checks that generated tests make nor the results that libraries compute. The test compares
-# definitions of the starter dataset with twins that have other names and another order.
+# affect neither the checks of generated tests nor the results of libraries. The test compares definitions of the
+# starter dataset with twins that have other names and another order.
 . "$(dirname "$0")/../harness.sh"
 pytest_is_here
 given layernorm_h768 softmax_v128256 top_k_renorm_probs_v32000 silu_and_mul_h2048 gdn_mtp_qk2_v4_d128_k_last \

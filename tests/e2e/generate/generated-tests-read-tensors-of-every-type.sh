@@ -1,6 +1,6 @@
 #!/bin/sh
-# A generated test reads a workload's tensors from safetensors files. For every element type, the test reads the bytes
-# and the shape that were written.
+# A generated test reads a workload's tensors from safetensors files. For every element type, the test gets the bytes
+# and the shape that were written to the file.
 . "$(dirname "$0")/../harness.sh"
 pytest_is_here
 given rmsnorm_h128

@@ -43,7 +43,7 @@ run generate --audit
 expect_exit 0
 expect_says '1 hand-written test file, 0 findings'
 
-# A file that Python cannot parse is a finding, and the others are still audited.
+# A file that Python cannot parse is a finding, and the other files are still audited.
 printf 'def test_broken(:\n    assert x\n' >tests/references/test_broken.py
 printf 'def test_it():\n    print(1)\n' >tests/references/test_it.py
 run generate --audit
@@ -61,6 +61,6 @@ run generate --audit --python "$work/none"
 expect_exit 0
 expect_says '0 hand-written test files, 0 findings'
 
-# Check the findings of the script itself, one source text after the other.
+# This checks the findings of the script itself, for many source texts.
 "$python" "$top/tests/vacuous_tests.py" "$python" >"$work/out" 2>&1 || fail "$(cat "$work/out")"
 expect_says ' 0 wrong'

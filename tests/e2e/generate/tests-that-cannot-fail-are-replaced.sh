@@ -1,6 +1,7 @@
 #!/bin/sh
 # `generate --replace-vacuous` replaces hand-written files in which no test can fail, and names each file with the
-# reason. A file stays if git has no commit with its content, or if one of its tests can fail. --check changes nothing.
+# reason. A file is kept if git has no commit with its content, or if one of its tests can fail. --check changes
+# nothing.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null REFTEST_PYTHON="$python"
 git config --file "$GIT_CONFIG_GLOBAL" user.name test
@@ -22,7 +23,7 @@ def test_two():
     assert 1 + 1 == 2
 PYTHON
 
-# git does not have the file: it stays.
+# git does not have the file, so it is kept.
 run generate --replace-vacuous
 expect_exit 1
 expect_says 'tests/references/test_tiny_norm.py:4: test_shape compares nothing' 'left unchanged, because git has no commit with this content'
@@ -48,7 +49,7 @@ expect_says 'test_tiny_norm.py:4: test_shape compares nothing, so the test passe
 expect_says '2 definitions: 1 with a test that can fail (1 hand-written), 1 without, 0 stale'
 expect_silence_about 'test_tiny_norm.py was written by hand'
 [ -e $tests/test_tiny_norm.py ] || fail "--check removed a file"
-# A definition whose only test is hand-written and cannot fail counts as one without a test, even if the file stays.
+# A definition whose only test is hand-written and cannot fail counts as without a test, even if the file is kept.
 run generate --check
 expect_says '2 definitions: 1 with a test that can fail (1 hand-written), 1 without, 0 stale'
 expect_says 'note: no test in 1 hand-written file can fail' '`reftest generate --replace-vacuous` replaces it'
@@ -74,7 +75,7 @@ do_git commit -qm copy
 run generate --replace-vacuous
 expect_exit 0
 expect_says 'test_tiny_norm.py:1: run() is a copy of the reference' '; replaced'
-# The audit does not see tests that a file imports, so this file stays.
+# This file is kept, because the audit cannot see the tests that a file imports.
 printf 'from other import *\n\n\ndef test_it():\n    print(1)\n' >$tests/test_tiny_norm.py
 do_git add .
 do_git commit -qm imports
@@ -86,7 +87,7 @@ for words in '--audit' 'tiny_norm' '--op-type gemm'; do
 	expect_exit 2
 done
 
-# A vacuous file that has the name of the generated file of an op_type is also replaced.
+# A file without a test that can fail is also replaced if it has the name of an op_type's generated file.
 rm -rf tests/references
 mkdir -p $tests
 printf 'def test_all():\n    assert True\n' >$tests/test_gemm.py

@@ -1,9 +1,9 @@
 #!/bin/sh
-# The hook verifies the definitions that a commit changes, and counts the others. If a commit changes a definition and
-# this machine cannot verify it, the hook prints a warning; with --strict the hook rejects the commit. A commit is
-# rejected if a definition that it changes fails or is invalid, or if the commit lacks a tensor file that the workloads
-# name. With `hook install --all` a definition that fails rejects every commit. If a definition does not fail, but
-# cannot be verified, `verify --staged` itself exits with 3.
+# The hook verifies the definitions that a commit changes, and reports only the number of the others. If a commit
+# changes a definition that this machine cannot verify, the hook prints a warning. With --strict, it rejects the commit.
+# A commit is rejected if a definition that it changes fails or is invalid, or if the commit lacks a tensor file that
+# the workloads name. After `hook install --all`, every commit is rejected while a definition fails. If a definition
+# does not fail, but cannot be verified, `verify --staged` itself exits with 3.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null REFTEST_PYTHON="$python"
 git config --file "$GIT_CONFIG_GLOBAL" user.name test
@@ -68,7 +68,7 @@ do_git add $odd
 do_git commit -q --no-verify -m 'the one, all the same'
 commits commit --allow-empty -m 'strictly, but not about it'
 
-# If a definition fails or is invalid, the hook rejects each commit that changes it; with --all the hook rejects every
+# If a definition fails or is invalid, the hook rejects each commit that changes it. With --all, it rejects every
 # commit.
 run hook install
 edit $norm 'EPSILON = 1e-6' 'EPSILON = 1e-3'
@@ -94,8 +94,8 @@ run hook install
 do_git checkout -q HEAD~1 $gemm
 commits commit -m mended
 
-# A tensor file is only an LFS pointer whose content is missing: the commit that adds the pointer is accepted, and so
-# are later commits.
+# The commit that adds an LFS pointer for a tensor file, without the file's content, is accepted, and so are later
+# commits.
 cp $blob "$work/rows"
 printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize %s\n' "$(printf x | sha256sum | cut -d ' ' -f 1)" 1 >$blob
 commits commit -a -m 'a tensor that only LFS has'
@@ -104,7 +104,7 @@ commits commit --allow-empty -m 'and after it'
 expect_says '2 definitions that this commit does not change are not'
 cp "$work/rows" $blob
 commits commit -a -m 'it is here again'
-# If a tensor file exists but is not added to git, or is removed, the hook rejects the commit.
+# If a tensor file is removed, or exists but is not added to git, the hook rejects the commit.
 cp $blob blob/workloads/rmsnorm/tiny_norm/more.safetensors
 sed -i 's#/rows.safetensors#/more.safetensors#' $lines
 refused commit -a -m forgotten
@@ -121,8 +121,8 @@ edit $norm '"description": "' '"description": "Tiny. '
 commits commit -a -m 'about it, without it'
 expect_says 'NOT VERIFIED: 1 definition'
 
-# A partial clone lacks the contents of files that were never read. In this test the clone cannot fetch them, because
-# its remote no longer exists.
+# A partial clone lacks the contents of files that were never read. Here the clone cannot fetch them, because its remote
+# no longer exists.
 do_git config uploadpack.allowFilter true
 do_git clone -q --no-checkout --filter=blob:none "file://$root" "$work/partial"
 cd "$work/partial"

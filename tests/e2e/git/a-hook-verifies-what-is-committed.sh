@@ -48,7 +48,7 @@ expect_exit 0
 expect_says '/.git/hooks/pre-commit installed; the previous hook runs first' '/.git/hooks/pre-merge-commit installed'
 run hook install
 expect_says '/.git/hooks/pre-commit is already installed'
-# After a user has edited the hook that reftest wrote, reftest treats the hook as the user's own.
+# After a user has edited the hook that reftest wrote, reftest treats it as the user's own hook.
 cp .git/hooks/pre-commit "$work/ours"
 sed -i 's/^"$reftest" verify/echo mine\n&/' .git/hooks/pre-commit
 cp .git/hooks/pre-commit "$work/edited"
@@ -142,7 +142,7 @@ commits commit -a -m 'in a worktree'
 cd "$root"
 do_git worktree remove --force "$work/tree"
 
-# The definition is correct on both sides of an automatic merge, but the merged definition is invalid.
+# The definition is correct on both branches of an automatic merge, but the merged definition is invalid.
 do_git checkout -q -b one
 echo '{"definition": "tiny_norm", "workload": {"uuid": "11111111-0000-4000-8000-000000000009", "axes": {"batch_size": 300}, "inputs": {"hidden_states": {"type": "random"}, "weight": {"type": "random"}}}}' >>workloads/rmsnorm/tiny_norm.jsonl
 commits commit -a -m one
@@ -154,7 +154,8 @@ expect_says 'INVALID  rmsnorm/tiny_norm'
 do_git merge --abort
 do_git reset -q --hard HEAD~1
 
-# A dataset in a folder of a repository, and a dataset in a submodule of it: each uses the index of its own repository.
+# One dataset is in a folder of a repository, and another one in a submodule of it. Each uses the index of its own
+# repository.
 mkdir "$work/super"
 git -C "$work/super" init -q -b main .
 mkdir -p "$work/super/data/set"
@@ -182,7 +183,8 @@ expect_says 'FAILED   rmsnorm/tiny_norm'
 do_git sparse-checkout disable
 do_git reset -q --hard
 commits commit --allow-empty -m 'all of it, and right'
-# Git's environment variables contain paths relative to the top folder, but a hook may run reftest in another folder.
+# git's environment variables contain paths that are relative to the top folder, but a hook may run reftest in another
+# folder.
 cp .git/index .git/other
 edit data/set/$norm 'EPSILON = 1e-6' 'EPSILON = 1e-3'
 GIT_INDEX_FILE=.git/other git add data
@@ -203,8 +205,8 @@ expect_says "/.git/modules/inner/hooks/pre-commit installed"
 edit $norm 'EPSILON = 1e-6' 'EPSILON = 1e-3'
 refused commit -a -m 'in a submodule'
 cd ..
-# The submodule has an index of its own. In a hook of the outer repository, git's variables name the outer index. The
-# outer index must not be used for the submodule.
+# The submodule has an index of its own. In a hook of the outer repository, git's variables name the index of this
+# repository, which must not be used for the submodule.
 GIT_DIR="$work/super/.git" GIT_INDEX_FILE="$work/super/.git/index" run verify --root inner --staged --device "$device"
 expect_exit 0
 expect_says '2 definitions: 2 passed'
@@ -234,7 +236,7 @@ expect_says "$root/.git/hooks/pre-commit is already installed"
 do_git config --unset core.hooksPath
 do_git config --global --unset core.hooksPath
 
-# core.hooksPath is set and then unset.
+# The hook is installed while core.hooksPath is set, and core.hooksPath is unset later.
 run hook uninstall
 expect_exit 0
 expect_says 'removed; the previous hook is restored'

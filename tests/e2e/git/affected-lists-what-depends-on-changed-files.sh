@@ -1,6 +1,6 @@
 #!/bin/sh
 # `affected` lists the definitions and tests that depend on the given files, or on the files that a branch changed.
-# After a change of these files, `verify` runs exactly the listed definitions again.
+# After these files change, `verify` runs exactly the listed definitions again.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null
 git config --file "$GIT_CONFIG_GLOBAL" user.name test
@@ -16,7 +16,7 @@ given tiny_norm tiny_gemm rmsnorm_h128
 run generate
 expect_exit 0
 
-# Test `affected` with each kind of file that affects a definition.
+# Each kind of file that affects a definition is tested.
 run affected definitions/rmsnorm/tiny_norm.json
 expect_exit 0
 lists rmsnorm/tiny_norm tests/references/test_rmsnorm.py
@@ -63,7 +63,7 @@ run affected --definitions --root "$top" kernels/core/compare.c
 expectations=$((expectations + 1))
 [ "$(grep -c . "$work/out")" = "$(find "$top/definitions" -name '*.json' | grep -c .)" ] || fail "not every definition"
 
-# The changes since a branch began may be committed, staged, or neither; changes on the other branch do not count.
+# The changes on a branch may be committed, staged, or neither. Changes on the other branch do not count.
 do_git init -q -b main .
 do_git add definitions workloads blob tests
 do_git commit -qm first
@@ -97,7 +97,8 @@ run affected --since main --definitions
 lists gemm/tiny_gemm 'rmsnorm/new norm' rmsnorm/rmsnorm_h128 rmsnorm/tiny_norm
 do_git reset -q
 rm 'definitions/rmsnorm/new norm.json' definitions/rmsnorm/scratch.json workloads/rmsnorm/rmsnorm_h128.jsonl
-# A dataset may also be in a folder of a repository, whatever the folder's name; files outside the folder do not count.
+# A dataset may also be in a folder of a repository, and the folder may have any name. Files outside the folder do not
+# count.
 mkdir -p '../whole/data[1] set' ../whole/data1
 cp -r definitions workloads blob '../whole/data[1] set/'
 cd ../whole

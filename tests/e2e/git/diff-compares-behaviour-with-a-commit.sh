@@ -1,7 +1,7 @@
 #!/bin/sh
-# For each changed definition, `reftest diff` runs the present reference and the reference in a commit. It says whether
-# the two references differ only in their text, compute the same values, differ within the bounds, or compute different
-# values. `reftest diff` stores nothing, and needs no ground truth. If a reference cannot run, its definition is not
+# For each changed definition, `reftest diff` runs the current reference and the reference in a commit. It says whether
+# only the texts of the two references differ, or whether their values are the same, differ within the bounds, or differ
+# by more. `reftest diff` stores nothing, and needs no ground truth. If a reference cannot run, its definition is not
 # compared.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null REFTEST_PYTHON="$python"
@@ -82,7 +82,7 @@ run cache stats
 expect_exit 0
 expect_says 'verdicts   0'
 
-# If definitions are named, only these are compared, and they determine the exit status.
+# If the command names definitions, only these are compared, and they determine the exit status.
 run diff --device "$device" --sizes small HEAD same spaced
 expect_exit 0
 expect_says '2 definitions differ from'
@@ -95,7 +95,7 @@ run diff --device "$device" --sizes small --format github HEAD wrong same
 expect_exit 1
 expect_says '::error file=definitions/rmsnorm/wrong.json,title=rmsnorm/wrong%3A changed::'
 
-# The merge base counts, not the tip of the other branch.
+# `diff` compares with the merge base, and not with the tip of the other branch.
 do_git checkout -q -b topic
 do_git commit -q -a -m topic
 do_git checkout -q main
@@ -106,7 +106,7 @@ run diff --device "$device" --sizes small --format json main spaced slow
 expect_exit 0
 expect_behaviours 'rmsnorm/spaced text'
 
-# If the earlier version of a definition cannot run or is invalid, only this definition is not compared.
+# If the earlier version of a definition cannot run or is invalid, this definition is not compared, but the others are.
 edit definitions/rmsnorm/broken.json 'def run' 'def run('
 do_git commit -q -a -m broken
 edit definitions/rmsnorm/broken.json 'def run(' 'def run'
@@ -115,7 +115,7 @@ run diff --device "$device" --sizes small --format json
 expect_exit 1
 expect_behaviours 'rmsnorm/broken unknown' 'rmsnorm/slow changed' 'rmsnorm/added added'
 
-# `diff` gets arguments that name no commit, and then runs in a folder without git.
+# `diff` is called with arguments that are not a commit, and then in a folder outside any repository.
 run diff nowhere
 expect_exit 2
 expect_says "common ancestor of 'nowhere'"

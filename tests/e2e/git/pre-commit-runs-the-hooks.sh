@@ -1,8 +1,8 @@
 #!/bin/sh
 # The real pre-commit runs the hooks of .pre-commit-hooks.yaml. If a definition is wrong, the commit is rejected with
 # the definition's name, the metric and the position, in lines of at most 80 columns. Unstaged changes are not checked.
-# pre-commit may pass file names in parallel chunks. If a hook has written files, the hook prints the `git add` command
-# for these files.
+# pre-commit may run a hook in parallel with parts of the file names. If a hook has written files, the hook prints the
+# `git add` command for these files.
 . "$(dirname "$0")/../harness.sh"
 pre_commit=$top/.venv-tests/bin/pre-commit
 [ -x "$pre_commit" ] || fail "there is no pre-commit: tools/setup.sh --tests installs it"
@@ -19,8 +19,8 @@ do_run() { # do_run WORD…: runs a command and stores its output and exit statu
 norm=definitions/rmsnorm/tiny_norm.json
 given tiny_norm tiny_gemm
 
-# Create a repository that contains only the file that pre-commit needs of reftest: the list of hooks. Put reftest on
-# PATH, as if it were installed.
+# This repository contains the only file of reftest that pre-commit needs: the list of hooks. reftest is on PATH, as if
+# it were installed.
 mkdir -p "$work/ours" "$work/bin"
 cp "$top/.pre-commit-hooks.yaml" "$work/ours/"
 git -C "$work/ours" init -q
@@ -75,7 +75,7 @@ do_run git commit -m deleted
 expect_exit 0
 expect_says 'Passed'
 
-# A definition that cannot be verified here is reported although the hook passes; with `args: [--strict]` the commit is
+# A definition that cannot be verified here is reported although the hook passes. With `args: [--strict]`, the commit is
 # rejected.
 mkdir definitions/oddity
 sed 's/"tiny_norm"/"odd"/; s/"op_type": "rmsnorm"/"op_type": "oddity"/; s/"bfloat16"/"float64"/' $norm >definitions/oddity/odd.json
@@ -91,7 +91,7 @@ expect_says 'Passed' 'NOT VERIFIED: 1 definition'
 do_git rm -q -r definitions/oddity
 do_git commit -q -m 'not odd'
 
-# If the hook is configured to take file names, pre-commit passes them in chunks that run in parallel.
+# If the hook is configured to receive file names, pre-commit runs it in parallel, each time with a part of the names.
 config reftest-verify 'pass_filenames: true' 'require_serial: false'
 for i in $(seq 1 30); do
 	sed "s/tiny_norm/norm_$i/; s/A small/Number $i, a small/" $norm >definitions/rmsnorm/norm_$i.json
@@ -111,7 +111,7 @@ run verify --changed --staged --device "$device"
 expect_exit 0
 expect_says '31 definitions: 31 passed; 0 cases run'
 
-# Generated tests that are out of date are reported, then written, then added.
+# Outdated generated tests are reported, then updated, and then added to git.
 config reftest-generate-check
 do_run "$pre_commit" run
 expect_exit 1

@@ -1,8 +1,8 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
 # --staged verifies git's index, whatever the working tree contains: partly staged files, renames, deletions,
-# intent-to-add, conflicts, tensors, LFS pointers. Stored verdicts are looked up by the object names of the files in
-# git's index.
+# intent-to-add, conflicts, tensors, LFS pointers. Stored verdicts are looked up by the hashes of the files in git's
+# index.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 do_git() { git -c user.name=test -c user.email=test@localhost "$@" >"$work/git" 2>&1 || fail "git $*: $(cat "$work/git")"; }
@@ -120,7 +120,7 @@ do_git rm -q -f --cached $blob
 staged
 expect_exit 3
 expect_says 'is not in git'"'"'s index, so it would be missing from the commit'
-# The command that a message names may be pasted into a shell, whatever the path is.
+# The command in a message can be pasted into a shell, whatever the path is.
 cp workloads/rmsnorm/tiny_norm.jsonl "$work/lines"
 cp $blob "blob/it's \$(id).safetensors"
 sed -i "s#blob/workloads/rmsnorm/tiny_norm/rows#blob/it's \$(id)#g" workloads/rmsnorm/tiny_norm.jsonl
@@ -137,7 +137,7 @@ do_git add workloads
 echo blob/ >.gitignore # the folder is ignored, so no commit contains it
 staged
 expect_exit 0
-# One path lies in a nested repository, and git exits with an error for it. Later paths are not affected.
+# git exits with an error for a path in a nested repository. This does not affect later paths.
 cp workloads/rmsnorm/tiny_norm.jsonl "$work/lines"
 mkdir blob/inner
 git -C blob/inner init -q
@@ -154,7 +154,8 @@ do_git add workloads
 do_git rm -q -f --cached blob/inner
 rm -rf blob/inner .gitignore
 
-# If the index has an LFS pointer, the file's content is read from the working tree, or else from LFS's own storage.
+# If the index contains an LFS pointer, the file's content is read from the working tree, or else from the storage of
+# LFS.
 hash=$(sha256sum $blob | cut -d ' ' -f 1)
 size=$(wc -c <$blob)
 printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize %s\n' "$hash" "$size" >"$work/pointer"

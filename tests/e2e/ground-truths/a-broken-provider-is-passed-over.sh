@@ -1,7 +1,7 @@
 #!/bin/sh
-# A provider (a process that calls other libraries) that fails does not decide the verdict, whether it declines a case,
-# raises, hangs, dies, writes where it must not, or answers in a wrong format. The next provider decides, and the
-# verdict names both. If the provider's problem may be temporary, the verdict is not stored.
+# A provider is a process that calls another library. If a provider declines a case, raises an exception, hangs, dies,
+# writes where it must not, or answers in a wrong format, it does not decide the verdict. The next provider decides, and
+# the verdict names both. If the provider's problem may be temporary, the verdict is not stored.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "a GPU has its own choice of ground truths"
 ! "$reftest" doctor --format json | grep -q '"gaps": .*"process_memory"' ||
@@ -11,8 +11,8 @@ export REFTEST_PROVIDERS="$top/tests/data/providers/planted"
 verify --dry-run
 first=$(value "d['tiny_gemm']['cases'][0]['id']")
 
-# The name of each definition tells the planted provider how to behave, so that one run tests all of them. Each
-# definition has a different width, because equal definitions would share one run of a case.
+# The name of each definition tells the planted provider how to behave, so that one run tests all kinds of failures.
+# Each definition has a different width, because equal definitions would share one run of a case.
 width=16
 for deed in declines raises exits rejected no_compiler disk_full disk_full_at_run killed dies_in_the_answer unmapped writes_outside shape dtype chatters claims; do
 	width=$((width + 1))
@@ -49,7 +49,7 @@ passed_over tiny_gemm__shape 'declared' True
 passed_over tiny_gemm__dtype 'declared' True
 # The same ground truth decides a definition's case, whichever definitions ran before and after it.
 expect "all_of('tiny_gemm', 'ground_truth') == ['flashinfer']"
-# Text that a provider prints is not mistaken for its answer.
+# reftest does not mistake text that a provider prints for the provider's answer.
 expect "all_of('tiny_gemm__chatters', 'ground_truth') == ['flashinfer']"
 expect "all_of('tiny_gemm__claims', 'ground_truth') == ['flashinfer'] and all_of('tiny_gemm__claims', 'ground_truth_version') == all_of('tiny_gemm', 'ground_truth_version')"
 PLANTED=right verify --ground-truth flashinfer,builtin --case "$first"
@@ -63,7 +63,7 @@ PLANTED=hangs verify --ground-truth flashinfer,builtin --timeout 3 --case "$firs
 expect_exit 0
 passed_over tiny_gemm 'did not answer within 3 s' False
 
-# A compiler that never ends is stopped at its timeout, and the timeout is reported.
+# A compiler that never ends is stopped after its timeout, and a message reports the timeout.
 PLANTED=compiles_forever run verify --device "$device" --format json --ground-truth flashinfer,builtin --timeout 5 --case "$first" --force
 expect_exit 0
 expect_says 'reftest: planted compiles for ever'
@@ -84,15 +84,15 @@ expect_exit 0
 expect "set(all_of('tiny_gemm', 'ground_truth')) == {'torch'} and s['cases_run'] > 1"
 expect_no_process
 
-# If a provider breaks the device for its own process, this affects neither the next provider nor the provider's own
+# If a provider breaks the device for its own process, this affects neither the next provider, nor the same provider's
 # next case.
 PLANTED=breaks_device verify --ground-truth flashinfer,torch --force
 expect_exit 0
 expect "set(all_of('tiny_gemm', 'ground_truth')) == {'torch'} and not any(all_of('tiny_gemm', 'kept'))"
 expect "not any('broken for this process' in case['witnesses'][0]['passed_over'] for case in d['tiny_gemm']['cases'])"
 
-# If a provider's process dies twice in one family, the provider is not used for that family again in this run. So a
-# kernel that hangs costs at most two timeouts, however many cases there are.
+# If a provider's process dies twice in one family, the provider is not used for that family again in this run.
+# Therefore a kernel that hangs costs at most two timeouts, however many cases there are.
 PLANTED=hangs verify --ground-truth flashinfer,builtin --timeout 3 --force
 expect_exit 0
 expect "s['cases_run'] > 2 and not any(all_of('tiny_gemm', 'kept'))"

@@ -43,7 +43,7 @@ expect "c['right', 'small:rows=4']['ground_truth'] == 'chain' and len(c['right',
 expect "all(all_of('right', 'kept'))"
 verify
 expect_ran 0
-# The chain is part of the version of the ground truth: if a constant changes, the cases run again.
+# The chain is part of the ground truth's version, so the cases run again if a constant of the chain changes.
 fuse right "$right" "[dict(right[0], constants={'eps': 1e-2}), right[1]]"
 verify right
 expect_exit 1
@@ -51,7 +51,7 @@ expect_status right failed numeric
 fuse right "$right"
 rm definitions/fused/epsilon.json definitions/fused/scale.json
 
-# If no family can compute a chain, the chain is skipped, and a message says why.
+# If the families cannot compute a chain, the chain is skipped, and a message says why.
 for bad in \
 	"no_eps|[dict(right[0], constants={}), right[1]]|ground_truth/0 (rmsnorm): nothing states the value of eps; add \"constants\": {\"eps\"" \
 	"other|[dict(right[0], constants={'eps': 1e-5, 'epsilon': 1}), right[1]]|ground_truth/0 (rmsnorm): the operation has no constant \"epsilon\"" \
@@ -66,7 +66,7 @@ for bad in \
 	rm "definitions/fused/$name.json"
 done
 
-# If a chain names something that does not exist, the definition is invalid, and the message has line and column.
+# If a chain names something that does not exist, the definition is invalid, and the message gives the line and column.
 for bad in \
 	"missing|[right[0], dict(right[1], inputs={'A': 'nonesuch', 'B': 'projection'})]|no input of the definition and no output of an earlier step has the name \"nonesuch\"" \
 	"circular|[dict(right[0], inputs={'hidden_states': 'y', 'weight': 'scale'}), right[1]]|the chain is circular: step 1 needs \"y\", which only this or a later step makes" \

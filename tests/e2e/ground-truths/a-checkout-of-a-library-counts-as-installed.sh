@@ -1,7 +1,7 @@
 #!/bin/sh
-# A checkout of FlashInfer, from repos_config.json or --repos, counts as an installed library. The commit of the
-# checkout is part of the witness, so a verdict is not valid for another commit. A checkout that differs from its commit
-# is not used.
+# A checkout of FlashInfer, from repos_config.json or --repos, counts as an installed library. The checkout's commit is
+# part of the ground truth's version, so a verdict is not valid for another commit. A checkout that differs from its
+# commit is not used.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "the tables of this test are for a CPU"
 given tiny_gemm
@@ -58,7 +58,7 @@ expect "all('commit $commit' in version for version in all_of('tiny_gemm', 'grou
 checks
 expect_ran 0
 
-# Another commit is another witness.
+# Another commit is another version of the ground truth.
 echo "# next" >>"$work/flashinfer/flashinfer/__init__.py"
 push next
 run clone --mirror "$work/mirror" --only flashinfer

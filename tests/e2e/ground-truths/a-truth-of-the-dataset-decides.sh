@@ -1,11 +1,11 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# A dataset can have its own ground truth of a definition, truths/{op_type}/{name}.py. For a definition without an op
-# family, this truth decides. A correct reference passes, and a wrong one fails. A truth that cannot decide is skipped
-# with the place and the reason, and the other definitions are verified.
+# A dataset can have its own ground truth for a definition, the file truths/{op_type}/{name}.py. If the definition has
+# no op family, this truth decides. A correct reference passes, and a wrong one fails. A truth that cannot decide is
+# skipped, a message gives the place and the reason, and the other definitions are verified.
 . "$(dirname "$0")/../harness.sh"
 
-# `define_sum NAME BODY`: defines an operation of no family, the sum of the rows' squares.
+# `define_sum NAME BODY`: defines an operation without a family, the sum of squares of each row.
 define_sum() {
 	mkdir -p definitions/row_energy truths/row_energy
 	"$python" -I -S - "$1" "$2" <<'P'
@@ -81,7 +81,8 @@ P
 verify
 expect_exit 0
 
-# If a truth cannot decide, it is skipped with its position and a reason. The correct truth still decides.
+# If a truth cannot decide, it is skipped, and a message gives its position and the reason. The correct truth still
+# decides.
 define_sum same "$right"
 truth same <<'P'
 import torch

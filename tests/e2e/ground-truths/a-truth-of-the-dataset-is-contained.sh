@@ -26,7 +26,8 @@ with open(f"definitions/twice/{name}.json", "w") as out:
 P
 }
 
-# The truth finds no module of the reference, no file of the dataset, no process of reftest, and no other memory.
+# The truth finds no module of the reference, no file of the dataset, no process of reftest, and no memory of another
+# process.
 define_twice seen 'import sys; sys.modules["planted"] = sys; return 2 * x'
 cat >truths/twice/seen.py <<P
 import gc
@@ -57,7 +58,7 @@ expect "'found [False, False, False], 1 arenas' in c['seen', 'small:n=4']['messa
 expect "not any(all_of('seen', 'kept'))" # it opens files
 rm definitions/twice/seen.json truths/twice/seen.py
 
-# A truth that does not end is stopped, and none of its processes is left. The other definitions are verified.
+# A truth that does not end is killed, and none of its processes is left. The other definitions are verified.
 define_twice loops 'return 2 * x'
 printf 'def run(x):\n    while True:\n        pass\n' >truths/twice/loops.py
 define_twice right 'return 2 * x'

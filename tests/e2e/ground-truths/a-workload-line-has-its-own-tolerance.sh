@@ -1,8 +1,8 @@
 #!/bin/sh
 # A workload line in the format of SOL-ExecBench may have a tolerance. If the dataset's own ground truth decides, this
-# tolerance is the bound of the case. The tolerance states the absolute and the relative error, the fraction of elements
-# that must be within them, and a limit that no element may exceed. The tolerance never changes the bounds of an op
-# family, and the definition's own tolerance comes first.
+# tolerance is the bound of the case. It gives an absolute and a relative error, the fraction of elements that must be
+# within these errors, and a limit that no element may exceed. It never changes the bounds of an op family, and the
+# definition's own tolerance takes precedence over it.
 . "$(dirname "$0")/../harness.sh"
 mkdir -p definitions/row_energy truths/row_energy workloads/row_energy
 "$python" -I -S - <<'P'
@@ -41,7 +41,7 @@ expect "c['by_line', 'workload:wide']['outputs'][0]['atol'] == 0.5"
 expect "{x['status'] for (n, i), x in c.items() if n == 'by_definition'} == {'failed'}"
 expect "c['tiny_norm', 'workload:wide']['status'] == 'failed'"
 
-# The tolerance is part of what was verified: only the line that changed runs again.
+# A verdict depends on the tolerance, so only the line with the changed tolerance runs again.
 verify by_line
 expect_ran 0
 edit workloads/row_energy/by_line.jsonl '"max_error_cap": 0.05' '"max_error_cap": 0.001'

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the table of other libraries' ground truths from a recorded run of verify on a GPU, and compares it with the
-# expected table. If only one ground truth computed outputs for a case, the case does not count as an agreement of
-# ground truths. If a ground truth computed no outputs, it is listed with the reason.
+# expected table. A case for which only one ground truth computed outputs does not count as an agreement of ground
+# truths. A ground truth that computed no outputs is listed with the reason.
 . "$(dirname "$0")/../harness.sh"
 step=bench/providers.py
 data=$top/tests/data/providers

@@ -1,7 +1,6 @@
 #!/bin/sh
 # The tag `fi_api:` of a definition names a function of FlashInfer. On a GPU this function is a ground truth. In this
-# test a module with the name flashinfer takes the place of the library, and the table allows a CPU. Everything else
-# runs as on a GPU.
+# test, a module named flashinfer replaces the library, and the table allows a CPU. Everything else runs as on a GPU.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "tests/gpu/fi-api-is-a-ground-truth.sh uses the library itself"
 mkdir -p providers definitions/blend
@@ -48,8 +47,8 @@ class Wrapper:
 TABLES = (Table("fi_api", (Need(("torch",), "torch"),), {"*": Row(real.fi_api, cpu=True, first_use_s=0)}),)
 P
 
-# `define NAME API [BODY]`: defines an operation of no family. Its inputs have other names than the arguments of the
-# function API.
+# `define NAME API [BODY]`: defines an operation without a family. Its inputs and the arguments of the function API have
+# different names.
 define() {
 	"$python" -I -S - "$@" <<'P'
 import json
@@ -78,7 +77,7 @@ expect "c['right', 'small:n=4']['ground_truth'] == 'fi_api' and 'table' in c['ri
 expect "all(all_of('right', 'kept'))"
 verify --ground-truth fi_api right
 expect_ran 0
-# With `all`, this ground truth is called in addition to the others; on a CPU `auto` does not call libraries.
+# With `all`, this ground truth is called in addition to the others, whereas `auto` calls no libraries on a CPU.
 verify --ground-truth all right
 expect_exit 0
 expect "c['right', 'small:n=4']['ground_truth'] == 'fi_api'"
@@ -86,7 +85,7 @@ verify right
 expect_exit 3
 expect_status right checked no_ground_truth
 
-# Functions that cannot be called decide nothing, and nothing outside FlashInfer is called.
+# A tag whose function cannot be called gives no ground truth, and no function outside FlashInfer is called.
 for bad in \
 	"absent|flashinfer.blend.nonesuch|this FlashInfer has no flashinfer.blend.nonesuch" \
 	"raises|flashinfer.blend.raises|ValueError: no kernel for this" \

@@ -1,15 +1,15 @@
 #!/bin/sh
-# Gradients through flash-linear-attention's plain PyTorch implementations agree with the oracle's. A library without
-# gradients for an operation is skipped. If the gradients of ground truths differ, the message names the one that
-# differs from all others.
+# The gradients of flash-linear-attention's plain PyTorch implementations agree with those of the oracle. A library
+# without gradients for an operation is skipped. If the gradients of ground truths differ, the message names the one
+# that differs from all others.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "on a GPU flash-linear-attention runs its Triton kernels"
 pytest_is_here # makes pytest available together with fla
 given gdn_prefill_qk2_v4_d128_k_last
 verify --backward --no-workloads --ground-truth all
 expect_exit 0
-# There are nine cases: two sizes, one case without the state and one whose scale is 0, a gradient case for each of these
-# four, and one case in float64.
+# There are nine cases: two sizes, one case without the state, one case whose scale is 0, a gradient case for each of
+# these four, and one case in float64.
 expect "len(c) == 9 and all(case['status'] == 'passed' for case in c.values())"
 expect "all([w['name'] for w in case['witnesses']] == ([] if id[1].startswith('float64:') else ['fla', 'builtin']) for id, case in c.items())"
 expect "all(w['passed_over'] is None for case in c.values() for w in case['witnesses'])"
@@ -59,8 +59,8 @@ for PLANTED in none detached; do
 	expect "all_of('simple_gla_parallel_h4_d64', 'ground_truth') == ['builtin']"
 	expect "'it has no gradients for this case' in d['simple_gla_parallel_h4_d64']['cases'][0]['witnesses'][0]['passed_over']"
 done
-# A library without a gradient for an input does not report a zero gradient. A reported zero gradient would agree with
-# each reference that omits this gradient, and would differ from correct references.
+# If a library has no gradient for an input, it does not report a zero gradient. A zero gradient would agree with
+# references that omit this gradient, and would differ from correct references.
 sed -e 's/"simple_gla_parallel_h4_d64"/"lost"/' definitions/simple_gla/simple_gla_parallel_h4_d64.json >definitions/simple_gla/lost.json
 edit definitions/simple_gla/lost.json 'v.float()' 'v.detach().float()'
 PLANTED=missing verify --force --ground-truth torch --case $case
@@ -80,8 +80,8 @@ PLANTED=wrong verify --force --ground-truth all --case $case
 expect_status simple_gla_parallel_h4_d64 failed ground_truths_disagree
 expect "'torch' in d['simple_gla_parallel_h4_d64']['cases'][0]['message'] and 'd_v' in d['simple_gla_parallel_h4_d64']['cases'][0]['message']"
 
-# The gradient of A_log is a sum over all tokens and channels. With seed 7 the terms nearly cancel, and the sum is
-# smaller than its bound. A library that rounds the terms must still pass, and one that forgets a token must fail.
+# The gradient of A_log is a sum over all tokens and channels. With seed 7, the terms nearly cancel, and the sum is
+# smaller than its bound. A library that rounds the terms must still pass, and a library that omits a token must fail.
 rm -r definitions/simple_gla
 given kda_recurrent_lower_bound_h2_k64_v32
 cat >"$work/tables/torch.py" <<END

@@ -1,7 +1,7 @@
 #!/bin/sh
 # If ground truths disagree, the message names the one that differs from all others, and the case fails whatever the
-# reference computes. If all ground truths agree with each other and a reference differs from them, the reference is
-# wrong. A ground truth that is coarser than the tolerance rule (its own error bound is larger) does not decide alone.
+# reference computes. If all ground truths agree and a reference differs from them, the reference is wrong. A ground
+# truth is coarse if its own error bound is larger than the tolerance rule; then it does not decide alone.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "a GPU has its own choice of ground truths"
 given tiny_gemm
@@ -48,8 +48,8 @@ expect_exit 0
 expect_ran 0
 rm definitions/gemm/tiny_gemm__*
 
-# Two ground truths differ. On a CPU, builtin is the exact oracle, so it decides. A wrong reference differs from both
-# ground truths.
+# Two ground truths differ. On a CPU, builtin is the exact oracle. Therefore it decides. A wrong reference differs from
+# both ground truths.
 mkdir "$work/one" && cp "$top/tests/data/providers/planted/flashinfer.py" "$work/one/"
 edit "$work/one/flashinfer.py" '    Table("flashinfer_fa3", (Need(("torch",), "torch"),), {"gemm": deed(1, "PLANTED_TOO")}),' ''
 REFTEST_PROVIDERS="$work/one"
@@ -65,8 +65,7 @@ expect_status tiny_gemm__right failed numeric
 expect "'against flashinfer' in $(message_of tiny_gemm__right) and 'against builtin' in $(message_of tiny_gemm__right)"
 rm definitions/gemm/tiny_gemm__*
 
-# The ground truth is coarser than the tolerance rule, but correct within its own stated bounds: it is used, and builtin
-# is also called.
+# A coarse ground truth that is correct within its own bounds is used, and builtin is also called.
 planted tiny_gemm__coarse 17
 planted tiny_gemm__right 18
 verify --ground-truth flashinfer,builtin
@@ -75,7 +74,7 @@ expect "all([w['name'] for w in case['witnesses']] == ['flashinfer', 'builtin'] 
 expect "all([w['name'] for w in case['witnesses']] == ['flashinfer'] for case in d['tiny_gemm__right']['cases'])"
 expect_cached 0
 
-# If the version of a provider's table changes, the table counts as another ground truth.
+# If the version of a provider's table changes, verdicts of the old version do not count.
 verify --ground-truth flashinfer tiny_gemm__right
 expect_ran 0
 echo '# edited' >>"$work/one/flashinfer.py"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # A definition may have its inputs and outputs in any order, and offsets under any name that its op family accepts.
-# Whatever the names and the order are, other libraries get the right arguments and agree with the reference.
+# With any names and any order, other libraries get the right arguments and agree with the reference.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "a GPU has its own choice of ground truths"
 pytest_is_here

@@ -1,10 +1,10 @@
 #!/bin/sh
-# In each definition of the starter dataset, an input or output keeps its role if inputs are renamed and reordered and
-# outputs are reordered. The modes also stay the same. EXPECTED and MODES list the right roles and modes by hand. If a C
-# table swaps two roles, it swaps them under every name and order. A comparison of the table's own results would
-# therefore not show the error.
+# In each definition of the starter dataset, all roles and modes stay the same if the inputs are renamed and reordered,
+# and the outputs are reordered. EXPECTED and MODES list the right roles and modes by hand. A mistake in a C table, such
+# as two swapped roles, is the same under every name and order. Therefore a comparison of the table's own results would
+# not show it.
 #
-# A new family, or a new name of an input or output in the starter dataset, also needs its entries in EXPECTED and MODES
+# A new family, or a new name of an input or output in the starter dataset, needs new entries in EXPECTED and MODES
 # below.
 . "$(dirname "$0")/../harness.sh"
 case $build in *-asan) skip "Python does not load a sanitized library" ;; esac

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Generated tests call a library's rotary embedding with the rotary width from the definition's axis. If the constants
-# of Llama 3.1 are inputs of the definition, they are passed on, whatever the definition's name is.
+# Generated tests call a library's rotary embedding with the number of rotated dimensions from the definition's axis. If
+# the RoPE constants of Llama 3.1 are inputs of the definition, the library gets them, whatever the definition's name
+# is.
 . "$(dirname "$0")/../harness.sh"
 pytest_is_here
 given rope_pos_ids_h32_kv8_d128 llama31_rope_pos_ids_h32_kv8_d128

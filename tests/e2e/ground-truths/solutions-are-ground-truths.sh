@@ -1,10 +1,10 @@
 #!/bin/sh
 # The solutions of a dataset can be ground truths: all solutions of a definition, the solutions with a certain name, or
-# the solutions of a certain author. Solutions run contained, as truths do. A solution that cannot decide is skipped
-# with the position and the reason, and the others are used.
+# the solutions of a certain author. Solutions run in the sandbox, as truths do. A solution that cannot decide is
+# skipped, a message gives the position and the reason, and the other solutions are used.
 . "$(dirname "$0")/../harness.sh"
 
-# `define NAME BODY [TAG]`: defines an operation of no family, the sum of the rows' squares.
+# `define NAME BODY [TAG]`: defines an operation without a family, the sum of squares of each row.
 define() {
 	mkdir -p definitions/row_energy
 	"$python" -I -S - "$@" <<'P'
@@ -74,7 +74,7 @@ rm solutions/baseline/row_energy/wrong/good_wrong.json
 verify
 expect_exit 3
 expect_status right checked no_ground_truth
-# reftest.toml can choose solutions for every command; an option on the command line replaces this setting.
+# reftest.toml can select solutions for every command. An option on the command line replaces this setting.
 echo 'ground-truth = "auto,solution:nobody"' >reftest.toml
 verify right
 expect_exit 3
@@ -111,7 +111,7 @@ expect_exit 2
 expect_says "unknown ground truth 'solutions'"
 rm definitions/row_energy/wrong.json
 
-# Verdicts depend on every source of a solution, and on no other member of its file.
+# Verdicts depend on every source file of a solution, and on no other member of its JSON file.
 define one "$right"
 solve ada one plain <<'P'
 def run(x):
@@ -158,7 +158,7 @@ rm solutions/ada/row_energy/one/plain.json
 verify --ground-truth solution one
 expect_exit 0
 
-# A solution by the author of the reference is weaker evidence.
+# A solution by the author of the reference counts as weaker evidence.
 define own "$right" author:ada
 solve ada own same_author <<'P'
 def run(x):
@@ -178,7 +178,7 @@ verify --ground-truth solution own
 expect_exit 0
 expect_status own passed
 
-# If a solution cannot decide, it is skipped with its position and a reason.
+# If a solution cannot decide, it is skipped, and a message gives its position and the reason.
 define same "$right"
 solve ada same copy <<P
 import torch

@@ -1,6 +1,6 @@
 #!/bin/sh
-# `verify --solutions` compares each solution with what verified the reference: the ground truth of the op family, or
-# the reference itself. A solution that fails does not change the verdict of its definition, and is not stored.
+# `verify --solutions` compares each solution with the ground truth of the op family or, without an op family, with the
+# reference itself. A solution that fails does not change the verdict of its definition, and is not stored.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm
 
@@ -37,7 +37,7 @@ with open(f"definitions/doubled/{name}.json", "w") as out:
     }, out)
 P
 }
-# `solution NAME FIELD`: an expression for the field of a solution's result.
+# `solution NAME FIELD`: prints a Python expression for a field of a solution's result.
 solution() {
 	printf "[one for one in r['solutions'] if one['name'] == '%s'][0]['%s']" "$1" "$2"
 }
@@ -75,8 +75,8 @@ expect "not any(c['kept'] for c in $(solution right cases))"
 verify
 expect_ran 0
 
-# If a definition has no family, its solutions must agree with its reference. The comparison is weak while the reference
-# is only checked.
+# If a definition has no family, its solutions must agree with its reference. The comparison is weak evidence as long as
+# the reference itself is only checked.
 rm -r definitions/rmsnorm solutions
 define plain 'return x + x'
 solve bob doubled plain same <<'P'
@@ -90,7 +90,7 @@ solve bob doubled plain other <<'P'
 def run(x):
     return 2 * x
 P
-# Like a kernel that expects a contiguous input, this solution ignores the strides of its input.
+# This solution ignores the strides of its input, as a kernel does that expects a contiguous input.
 solve bob doubled plain flat <<'P'
 import torch
 
@@ -148,7 +148,7 @@ expect_no_process
 rm definitions/doubled/bad.json solutions/bob/doubled/plain/gpu.json solutions/bob/doubled/plain/syntax.json
 rm solutions/bob/doubled/plain/loops.json
 
-# A truth of the dataset verifies the reference, and then also decides for the solutions.
+# If a truth of the dataset verifies the reference, it also decides for the solutions.
 mkdir -p truths/doubled
 printf 'def run(x):\n    return x * 2\n' >truths/doubled/plain.py
 run verify --solutions --device cpu --sizes small

@@ -1,7 +1,7 @@
 #!/bin/sh
-# If a definition keeps states in slots of a pool, an operation on one token or on packed sequences updates the pool
-# unless the definition says otherwise. Libraries agree with a reference that updates the pool and disagree with one
-# that does not.
+# Some definitions keep states in slots of a pool. An operation on one token or on packed sequences updates the pool,
+# unless the definition says otherwise. Libraries agree with a reference that updates the pool, and disagree with a
+# reference that does not.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "on a GPU flash-linear-attention runs its Triton kernels"
 pytest_is_here # makes pytest available together with fla

@@ -1,7 +1,7 @@
 #!/bin/sh
 # examples/ is a dataset of operations that no op family knows: one with a truth, one with a solution, one with a chain of
-# operations, one with a function of FlashInfer. Each definition passes, and fails once a mistake is planted. A module with
-# the name flashinfer takes the place of the library, and its table allows a CPU.
+# operations, one with a function of FlashInfer. Each definition passes, and fails once a mistake is planted. A module
+# named flashinfer replaces the library, and its table allows a CPU.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "the library's place is taken on a CPU"
 cp -r "$top/examples/." .
@@ -38,8 +38,8 @@ run check
 expect_exit 0
 expect_says '4 definitions, 0 workload files with 0 lines, 1 solution, 0 traces: 0 errors'
 
-# The planted mistakes: a wrong epsilon, which only rows with small values show; a missing term; 1 + weight in place of
-# the weight; <= in place of <.
+# The planted mistakes: a wrong epsilon, which shows only in rows with small values; a missing term; 1 + weight instead
+# of the weight; <= instead of <.
 edit definitions/gated_norm/gated_norm_h256.json 'EPSILON = 1e-6' 'EPSILON = 1e-5'
 edit definitions/huber/huber_h128.json 'distance - 0.5)' 'distance)'
 edit definitions/norm_projection/norm_projection_h128.json 'scale * weight)' 'scale * (1 + weight))'

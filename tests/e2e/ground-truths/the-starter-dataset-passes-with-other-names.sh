@@ -1,6 +1,6 @@
 #!/bin/sh
-# Each definition of the starter dataset is recognized by its op family and passes after its inputs are renamed and
-# reordered and its outputs reordered.
+# If the inputs of a definition of the starter dataset are renamed and reordered, and its outputs are reordered, its op
+# family still recognizes it, and it passes.
 . "$(dirname "$0")/../harness.sh"
 "$python" "$top/bench/other_words.py" "$top" .
 [ "$(ls definitions/*/*_in_other_words.json | wc -l)" = "$(ls "$top"/definitions/*/*.json | wc -l)" ] || fail "some definitions are missing"

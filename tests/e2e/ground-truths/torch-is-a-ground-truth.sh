@@ -25,8 +25,8 @@ verify tiny_gemm
 expect_ran 0
 expect "set(all_of('tiny_gemm', 'ground_truth')) == {'builtin'}"
 
-# With `--ground-truth all`, every ground truth is compared with the reference and with every other ground truth,
-# including those that `auto` does not use. If torch does not support a family, builtin is used.
+# With `--ground-truth all`, every ground truth, including those that `auto` does not use, is compared with the
+# reference and with every other ground truth. If torch does not support a family, builtin is used.
 for name in fused_add_rmsnorm_h4096 gemma_fused_add_rmsnorm_h4608 layernorm_h768 silu_and_mul_h2048 gelu_and_mul_h5120 \
 	gelu_tanh_and_mul_h21504 softmax_e256 softmax_v128256 append_paged_kv_cache_kv8_d128_ps1 \
 	append_paged_kv_cache_kv8_d128_ps16 append_paged_mla_kv_cache_ckv512_kpe64_ps64; do
@@ -42,8 +42,8 @@ expect "{o['ground_truth'] for o in c['tiny_gemm', d['tiny_gemm']['cases'][0]['i
 verify --ground-truth all --changed
 expect_ran 0
 
-# The family decides whether attention is causal: by the definition's name, or by a tag if the name says nothing about
-# causality.
+# The family finds out whether attention is causal from the definition's name, or from a tag if the name does not say
+# it.
 given gqa_ragged_prefill_h16_kv16_d80
 cd definitions/gqa_ragged
 mv gqa_ragged_prefill_h16_kv16_d80.json gqa_ragged_noncausal.json
@@ -125,7 +125,7 @@ expect_says 'small:M=1: stale' 'reference changed'
 unchanged_truths
 
 # If the reference fails, no further ground truth is called. The verdict lists the remaining ground truths as not
-# called, and not as failed.
+# called, instead of as failed.
 edit definitions/gemm/tiny_gemm.json 'return torch.matmul' 'raise ValueError; return torch.matmul'
 verify --ground-truth all
 expect_exit 1

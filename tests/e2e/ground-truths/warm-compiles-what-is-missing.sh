@@ -1,7 +1,7 @@
 #!/bin/sh
 # `warm` lets libraries compile the kernels that a dataset needs. `warm` reports each compilation and its duration, and
 # compiles each kernel only once. An interrupt leaves no process behind, and the next run continues. Without libraries,
-# `warm` reports that there is nothing to do. A failed compilation changes the exit status; an unsupported operation
+# `warm` reports that there is nothing to do. A failed compilation changes the exit status, but an unsupported operation
 # does not.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "a GPU has its own choice of ground truths"
@@ -18,7 +18,7 @@ ENDS = {"declines": Unavailable("planted: no kernel for this"), "rejected": NotB
 
 
 def call(call):
-    # The kernel for the first of two cases is compiled, whatever prevents the compilation for the second.
+    # The kernel for the first of two cases is compiled, even if the kernel for the second case cannot be compiled.
     if os.environ.get("PLANTED") and call.axes["M"] > 1:
         raise ENDS[os.environ["PLANTED"]]
     built = "$work/built"  # a compiler writes its whole output at the end
@@ -58,8 +58,8 @@ run warm --device "$device" --jobs 1 tiny_norm
 expect_exit 0
 expect_says 'rmsnorm/tiny_norm' "no installed library has kernels for these definitions, so there is nothing to prepare"
 
-# `ends DEED CODE SENTENCE`: runs `warm` with a planted provider that behaves as DEED says, and expects exit status CODE
-# and a message that contains SENTENCE.
+# `ends DEED CODE SENTENCE`: runs `warm` with a planted provider that does DEED. Expects the exit status CODE, and a
+# message that contains SENTENCE.
 ends() {
 	PLANTED=$1 run warm --device "$device" --jobs 1
 	expect_exit "$2"
@@ -70,8 +70,8 @@ ends no_compiler 3 'NotBuilt: planted: Could not find nvcc'
 ends declines 0 's prepared'
 ends raises 0 's prepared'
 
-# If a reference raises, no library is called for its definition. An unreadable definition is reported in the same way
-# as verify reports it.
+# If a reference raises an exception, no library is called for its definition. `warm` reports an unreadable definition
+# as verify does.
 cp definitions/gemm/tiny_gemm.json definitions/gemm/raising.json
 edit definitions/gemm/raising.json '"name": "tiny_gemm"' '"name": "raising"'
 edit definitions/gemm/raising.json 'def run(A, B):' 'def run(A, B):\n    raise ValueError(A.shape)'

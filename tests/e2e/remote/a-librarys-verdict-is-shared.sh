@@ -1,7 +1,7 @@
 #!/bin/sh
-# A verdict that one machine computed with a library is found by another machine through the remote. It does not matter
-# whether only this library was called, several libraries were called and agreed, or another library was skipped before
-# this one. Such a verdict does not replace a verdict of the oracle or of another version of the library. On request, a
+# A verdict that one machine computed with a library is found by another machine through the remote. This holds if only
+# this library was called, if several libraries were called and agreed, and if another library was skipped before this
+# one. Such a verdict does not replace a verdict of the oracle or of another version of the library. On request, a
 # machine that has neither a GPU nor the library accepts a verdict that was computed on a GPU.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"
@@ -60,8 +60,8 @@ expect "all([w['name'] for w in case['witnesses']] == ['torch'] for case in c.va
 misses
 another_version "$top/python/libraries" torch.py --ground-truth all
 
-# The verdicts are relabelled as a GPU's. A machine without a GPU finds these verdicts if it uses --device-class, or if
-# it accepts the verdict of any GPU. The ground truth builtin was also called; its sources are the same on both
+# The label of the verdicts is changed to a GPU. A machine without a GPU finds these verdicts if it uses --device-class,
+# or if it accepts the verdict of any GPU. The ground truth builtin was also called; its sources are the same on both
 # machines.
 cd "$root"
 make_relabel

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Whatever wrong data an HTTP cache sends, reftest rejects the data, waits a bounded time, prints one message, and
+# Whatever wrong data an HTTP cache sends, reftest rejects the data, waits only a limited time, prints one message, and
 # reports the same result as without a remote cache.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"
@@ -47,8 +47,7 @@ expect_exit 0
 expect_ran "$all"
 expect_reported_once 'checksum'
 
-# If a verdict computed with another version of torch is stored under the key for the installed version, it is not
-# accepted.
+# A verdict of another version of torch that is stored under the key for the installed version is not accepted.
 mkdir -p "$work/site/torch"
 echo "__version__ = '9.9.9'" >"$work/site/torch/version.py"
 : >"$work/site/torch/__init__.py"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The values on a redis server were changed, or a server sends answers that redis never sends. reftest accepts no
-# changed value, uses bounded time and memory, and prints one message.
+# Somebody changed the values on a redis server, or a server sends answers that redis never sends. reftest accepts no
+# changed value, uses a limited amount of time and memory, and prints one message.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"
 given tiny_norm tiny_gemm
@@ -41,7 +41,7 @@ forget
 verify --cached-only
 expect_exit 3
 [ ! -s "$work/err" ] || fail "$step: unexpected message"
-# The value of one key is also stored under every other key; reftest accepts a value only under the value's own key.
+# The value of one key is stored under all other keys, too. reftest accepts a value only under its own key.
 each 'redis del $key && redis -x set $key <"$work/true/$first"'
 forget
 verify --cached-only

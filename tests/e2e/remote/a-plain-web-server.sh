@@ -1,5 +1,5 @@
 #!/bin/sh
-# An ordinary web server also works as a shared cache: here Apache httpd, whose mod_dav accepts PUT.
+# An ordinary web server also works as a shared cache. The test uses Apache httpd, whose mod_dav accepts PUT.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"
 given tiny_norm tiny_gemm
@@ -23,7 +23,8 @@ verify --force # runs once more, while the files are already on the server
 expect_exit 0
 [ ! -s "$work/err" ] || fail "$step: unexpected message: $(cat "$work/err")"
 
-# A file that was changed on the server's disk is not accepted. A read-only folder changes no result.
+# A file that was changed on the server's disk is not accepted. If the server's folder is read-only, all results stay
+# the same.
 forget
 for file in "$work/www/ac"/* "$work/www/cas"/*; do printf x >>"$file"; done
 verify

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Verdicts are shared through HTTP servers of three kinds. The first kind, such as bazel-remote, accepts data only under
-# the data's own SHA-256. It accepts an ActionResult only if the server has the files that the ActionResult names. The
-# second kind accepts anything, and the third omits the contents of files from ActionResults. Connections are reused.
+# their own SHA-256. It accepts an ActionResult only if the server has the files that the ActionResult names. The second
+# kind accepts anything, and the third omits the contents of files from ActionResults. Connections are reused.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"
 given tiny_norm tiny_gemm
@@ -36,7 +36,7 @@ expect_exit 0
 grep -q '^PUT' "$work/http.log" && fail "a read-only remote was written to"
 end_servers
 
-# The server wants a user and a password; without them an error is reported.
+# The server requires a user name and a password. Without them, an error is reported.
 http_begins 'ann:se:cret'
 REFTEST_REMOTE=http://ann:se%3Acret@${http#http://}/true
 verify tiny_gemm --force
@@ -51,7 +51,7 @@ verify tiny_gemm --cached-only
 expect_exit 3
 expect_reported_once 'HTTP status 401'
 
-# If the server is full, that is reported once, and the verdicts are still stored locally.
+# If the server is full, one message says so, and the verdicts are still stored locally.
 end_servers
 http_begins
 REFTEST_REMOTE=$http/full

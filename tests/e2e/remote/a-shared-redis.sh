@@ -1,6 +1,6 @@
 #!/bin/sh
-# Verdicts of one clone are found by another clone at another path through a real redis-server, in one request and
-# without running anything. Sharing also works through TCP with a password and a database number. In read-only mode
+# Through a real redis-server, a clone at another path finds the verdicts of the first clone, with one request and
+# without running a case. Sharing also works through TCP with a password and a database number. In read-only mode
 # nothing is written, and without REFTEST_REMOTE no remote is used.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"
@@ -27,7 +27,7 @@ calls=$(redis info commandstats | tr -d '\r' | sed -n 's/^cmdstat_mget:calls=\([
 [ "$calls" = 1 ] || fail "$all cases were requested in $calls batches"
 redis info commandstats | grep -q 'cmdstat_set:' && fail "verdicts from the remote were written to it again"
 
-# Now the clone has stored the verdicts itself, and no longer queries the remote.
+# Now the clone has stored the verdicts locally, and no longer queries the remote.
 redis config resetstat >/dev/null
 verify --cached-only
 expect_exit 0
@@ -44,7 +44,7 @@ verify --cached-only --python "$work/bare/bin/python"
 expect_exit 0
 expect_cached "$all"
 
-# --dry-run reports the right result and changes nothing; --force runs all cases and does not query the remote.
+# --dry-run reports the right result and changes nothing. --force runs all cases and does not query the remote.
 forget
 verify --dry-run
 expect_exit 0
@@ -56,7 +56,7 @@ expect_exit 0
 expect_cached 0
 redis info commandstats | grep -q 'cmdstat_mget:' && fail "--force queried the remote"
 
-# Without REFTEST_REMOTE no remote is queried; in read-only mode the remote is read and not written.
+# Without REFTEST_REMOTE, no remote is queried. In read-only mode, the remote is read but not written.
 redis flushall >/dev/null
 forget
 shared=$REFTEST_REMOTE
@@ -71,7 +71,7 @@ expect_cached 0
 end_servers
 rm -f "$work/redis.sock"
 
-# redis through TCP, with a password, in database 3.
+# This uses redis through TCP, with a password and database 3.
 redis_on_port_begins --requirepass 'pass word'
 REFTEST_REMOTE=redis://:pass%20word@127.0.0.1:$port/3
 forget

@@ -1,8 +1,8 @@
 #!/bin/sh
 # own interpreter: the test checks what a reference can reach.
-# A remote keeps the verdict of a reference that was fully contained, whatever a machine with gaps writes later. If the
-# remote has no verdict, the verdict of a machine with gaps is written. The verdict of a fully contained reference later
-# replaces the verdict with gaps.
+# A machine has gaps if its sandbox lacks some layers. If a remote has the verdict of a fully contained reference, a
+# machine with gaps does not replace it. If the remote has no verdict, a machine with gaps writes its verdict, and a
+# verdict of a fully contained reference later replaces it.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"
 given tiny_gemm

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The run still completes if no server listens, if the server never answers, or if the URL's host or scheme or the
-# client library does not exist. A run waits for at most one timeout, however many verdicts it has to read and write,
+# A run completes even if no server listens, if the server never answers, if the client library is missing, or if the
+# URL's host or scheme does not exist. The run waits for at most one timeout, however many verdicts it reads and writes,
 # and prints one message.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"
@@ -19,7 +19,7 @@ missing() { # missing URL MS SENTENCE: expects the message, and the end of the r
 	expect_exit 3
 	expect_reported_once "$3"
 }
-# The default timeout is 5 s: a run that ends earlier has not waited for it.
+# The default timeout is 5 s. A run that ends earlier has not waited for the timeout.
 refusing_port_begins
 missing "redis://127.0.0.1:$port" 4500 'cannot be reached'
 missing "redis+unix://$work/no.sock" 4500 'cannot be reached'
@@ -40,8 +40,8 @@ expect_exit 0
 expect_cached "$all"
 [ ! -s "$work/err" ] || fail "$step: unexpected message"
 
-# A server accepts connections and never answers: all queries of a run together wait for one timeout, and the run then
-# writes nothing.
+# If a server accepts connections and never answers, all queries of a run together wait for one timeout, and the run
+# writes nothing to the remote.
 server_begins "$top/tests/fake_remotes/redis_liar.py" silent
 forget
 REFTEST_REMOTE=redis://127.0.0.1:$port?timeout=4
@@ -58,7 +58,7 @@ expect_within 7500 verify --cached-only
 expect_exit 3
 expect_reported_once 'did not answer within 4 s'
 
-# A helper process that hangs, in whichever library, costs no more time than one timeout.
+# If the helper process hangs, in any library, the run loses at most one timeout.
 helper_stops() {
 	for child in $(cat "/proc/$program/task/$program/children"); do
 		grep -qsx reftest-remote "/proc/$child/comm" || continue

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Connects through TLS to a real server, whose certificate is signed by an authority that this test creates. A client
-# that trusts this authority shares verdicts as usual. No data is sent to a server with an unknown authority, with a
-# certificate for another name, with an expired one, or without TLS. If no data is sent, one message with the remedy is
-# printed, and the result of the run is the same as without a remote.
+# that trusts this authority shares verdicts as usual. No data is sent to a server whose certificate is from an unknown
+# authority, for another name or expired, or to a server without TLS. Then one message says what the user can do, and
+# the result of the run is the same as without a remote.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"
 command -v openssl >/dev/null || fail "there is no openssl: tools/setup.sh --tests installs it"
@@ -93,7 +93,7 @@ does_not 'a file without a certificate (PEM)'
 SSL_CERT_FILE=$work/ours.pem
 shares # the same server and the right authority: verdicts are shared
 
-# The authority is right, but the certificate is for another server's name, or has expired.
+# The certificate is from the trusted authority, but is for another server's name, or has expired.
 end_servers
 https other_name
 does_not "a name that is in the server's certificate"

@@ -1,7 +1,8 @@
 #!/bin/sh
-# If REFTEST_CACHE_KEY is set, a record counts as a miss if it has no signature, has a signature by another key, or was
-# changed after it was signed. The public half of an Ed25519 key can check signatures but not sign. With an invalid key
-# no record from outside is accepted. The environment of a reference contains neither the key nor the remote.
+# If REFTEST_CACHE_KEY is set, a record without a signature, with a signature of another key, or with changes after the
+# signature counts as a miss. The public half of an Ed25519 key can check signatures, but cannot sign. With an invalid
+# key, no record from a remote or a file is accepted. The environment of a reference contains neither the key nor the
+# remote.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"
 given tiny_gemm
@@ -96,7 +97,8 @@ carried 'hmac:abad1dea' 2 'REFTEST_CACHE_KEY is not a valid key'
 expect_exit 3
 expect_cached 0
 
-# With an invalid key, no record from outside is accepted, and none is written. The message does not contain the key.
+# With an invalid key, no record from a remote or a file is accepted, and none is written. The message does not contain
+# the key.
 redis flushall >/dev/null
 does_not 'hmac:abad1dea' 'REFTEST_CACHE_KEY is not a valid key'
 expect_silence_about abad1dea

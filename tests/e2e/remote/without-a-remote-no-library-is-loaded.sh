@@ -1,7 +1,7 @@
 #!/bin/sh
 # The program is not linked with hiredis, libcurl or libsodium, and without REFTEST_REMOTE and REFTEST_CACHE_KEY none of
-# its processes loads them. With a remote, only the helper process loads them, and only if there is something to query.
-# A build without these libraries supports everything but remotes and keys, and a message names the missing library.
+# its processes loads them. With a remote, only the helper process loads them, and only if the remote is queried. A
+# build without these libraries supports everything but remotes and keys, and a message names the missing library.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"
 given tiny_gemm
@@ -9,9 +9,8 @@ verify
 expect_exit 0
 
 # `loaded`: prints the libraries that the processes of the last run loaded, one "process library" per line. The list
-# does not name the program's own libraries, because these libraries are loaded from sealed copies. If libgomp is
-# listed, the kernels library was loaded, because only this library needs libgomp. Each other library of the program is
-# recognised by the libraries that it links.
+# does not contain the names of the program's own libraries, because these are loaded from sealed copies. Each of them
+# is recognised by the libraries that it links. For example, only the kernels library needs libgomp.
 loaded() { sed -n 's/^ *\([0-9]*\):[[:space:]]*calling init: //p' "$work"/debug.* | sort -u; }
 traced() { # traced ARGUMENT…: runs reftest with the dynamic loader's log in $work/debug.PID
 	rm -f "$work"/debug.*
@@ -31,8 +30,8 @@ expect_exit 0
 [ "$(ls "$work"/debug.* | wc -l)" = 1 ] || fail "a helper process was started without need"
 loaded | grep -E "$others" && fail "a library was loaded without need"
 
-# There is something to query: the helper process loads the libraries, and the main program does not. (The helper is
-# forked and has no log, so the log shows only the main program.)
+# Now a verdict is missing, so the remote is queried. The helper process loads the libraries, and the main program does
+# not. (The helper is forked and has no log, so the log shows only the main program.)
 forget
 redis config resetstat >/dev/null
 traced verify --cached-only --device "$device" --sizes small

@@ -35,7 +35,7 @@ cp page.html before.html
 run status
 expect_says 'error    rmsnorm/raises' 'passed   rmsnorm/rmsnorm_h128' 'unknown  rmsnorm/tiny_norm'
 
-# An edit makes the definition stale, and its margins are gone.
+# An edit makes the definition stale, so the page shows no margins for it.
 edit definitions/rmsnorm/rmsnorm_h128.json 'EPSILON = 1e-6' 'EPSILON = 1e-06'
 run report page.html
 expectations=$((expectations + 1))

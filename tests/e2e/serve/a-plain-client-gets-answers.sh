@@ -1,8 +1,8 @@
 #!/bin/sh
 # own interpreter: the test checks what a reference can reach.
 # `reftest serve` answers a client that only writes and reads lines. The server survives invalid messages, cancels
-# requests, and gives the same answers as the commands. For a definition that is given as text, the server writes
-# nothing. Changed settings take effect at once.
+# requests, and gives the same answers as the commands. If a request contains a definition as text, the server writes
+# nothing to the dataset. Changed settings take effect at once.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "the CPU suffices"
 given tiny_norm
@@ -51,7 +51,7 @@ def code(expected, number=None):
 def cli(*words):
     return subprocess.run([reftest, *words, "--root", root], stdout=subprocess.PIPE).stdout.decode()
 
-# Wrong messages get an error, and the server goes on.
+# For a wrong message, the server returns an error and continues.
 send("{")
 code(-32700)
 send("[]")
@@ -75,7 +75,7 @@ assert answer(request("ping"))["result"] == {}
 for asked, version in (("2024-11-05", "2024-11-05"), ("1999-01-01", "2025-11-25")):
     assert answer(request("initialize", protocolVersion=asked))["result"]["protocolVersion"] == version
 
-# A definition as text: it is verified, and nothing is written.
+# The server verifies a definition that is given as text, and writes nothing.
 right = open(root + "/definitions/rmsnorm/tiny_norm.json").read()
 assert right.count("weight") > 1
 definition = json.loads(right)
@@ -113,13 +113,13 @@ assert wrong and "no definition '--help'" in sentence, sentence
 sentence, wrong = text(call("verify", names=["nothing"]))
 assert wrong and "no definition 'nothing'" in sentence, sentence
 
-# A failure of a definition given as text does not count for the definition of the same name in the dataset.
+# If a definition that is given as text fails, this does not affect the definition of the same name in the dataset.
 broken = {**json.loads(right), "reference": json.loads(right)["reference"].replace("return ", "return 1.01 * ")}
 assert json.loads(text(call("verify_text", definition=json.dumps(broken), sizes="small"))[0])["summary"]["failed"] == 1
 again = subprocess.run([reftest, "verify", "--last-failed", "--alone", "--device", "cpu", "--root", root], capture_output=True)
 assert b"no definition failed in its last run" in again.stderr, again.stderr
 
-# A request is cancelled while it runs; others are answered meanwhile, and the next one is verified.
+# A request is cancelled while it runs. The server answers other requests meanwhile, and then verifies the next one.
 definition["reference"] = "import torch\n\ndef run(**inputs):\n    while True:\n        pass\n"
 endless = call("verify_text", definition=json.dumps(definition), sizes="small")
 assert answer(request("ping"))["result"] == {}

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The program prints text with show_print, which makes text of strangers safe. This test lists the few other calls that
+# The program prints text with show_print, which makes untrusted text safe. This test lists the few other calls that
 # print, each with its reason.
 . "$(dirname "$0")/../harness.sh"
 
@@ -49,7 +49,7 @@ LIST
 expectations=$((expectations + 1))
 [ -z "$(raw "$top")" ] || fail "these calls print without show_print: $(raw "$top")"
 
-# The check finds a call that somebody adds.
+# The test finds a call that is not in the list.
 mkdir "$work/copy"
 (cd "$top" && cp -r base check cli dataset cache engine extract git models remote report serve testgen watcher workers reftest.c "$work/copy")
 echo 'static void f(void) { printf("%s", name); }' >>"$work/copy/cli/status.c"

@@ -11,7 +11,7 @@ setup --tests
 expect_exit 0
 [ ! -s "$work/out" ] || fail "$step: unexpected output"
 
-# The system has only these commands, so it has neither a compiler nor apt-get.
+# Only these commands are available, so there is neither a compiler nor apt-get.
 mkdir "$work/bin"
 for command in sh dirname mktemp rm cat env id grep tr printf python3 git pkg-config tail; do
 	ln -s "$(command -v $command)" "$work/bin/$command"
@@ -39,7 +39,7 @@ PATH=$all
 expect_exit 1
 expect_says 'sudo apt-get install' 'libcjson-dev'
 
-# Set-up installs the same packages for references as the wheel with [torch] does.
+# For references, set-up installs the same packages as the wheel with [torch].
 step='requirements.txt'
 expectations=$((expectations + 1))
 extra=$(sed -n 's/^torch = \[\(.*\)\]$/\1/p' "$top/pyproject.toml" | tr -d ' "' | tr ',' '\n' | sed 's/[<>=].*//' | sort)

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The files that make writes from the option tables are complete: each option of each command's --help is in the manual
-# page, in the section of that command, and among the words that `reftest complete` lists for the shells. The files are
-# valid, and bash and fish complete the possible words.
+# The files that make writes from the option tables are complete. Each option in a command's --help is in that command's
+# section of the manual page, and among the words that `reftest complete` lists for the shells. The files are valid, and
+# bash and fish complete the possible words.
 . "$(dirname "$0")/../harness.sh"
 page=$build/reftest.1 bash_script=$build/completions/reftest.bash
 zsh_script=$build/completions/_reftest fish_script=$build/completions/reftest.fish

@@ -1,17 +1,17 @@
 #!/bin/sh
-# A reader that ends early ends reftest by SIGPIPE and without a message, as other Unix tools do. verify stores the
-# verdicts of the cases that have finished. A full disk is still an error.
+# If the reader of a pipe ends early, reftest ends by SIGPIPE without a message, as other Unix tools do. verify stores
+# the verdicts of the finished cases. A full disk is still an error.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 
-# `into_nothing ARGUMENT…`: runs reftest with standard output on a pipe that nobody reads any more
+# `into_nothing ARGUMENT…`: runs reftest with standard output on a pipe whose reader has closed it
 into_nothing() {
 	step="reftest $* with a closed pipe"
 	"$python" -I -S - "$reftest" "$@" >"$work/out" 2>"$work/err" <<'P' && status=0 || status=$?
 import os, subprocess, sys
 reader, writer = os.pipe()
 os.close(reader)
-# Python ignores SIGPIPE, and its child would inherit this
+# the child must not inherit that Python ignores SIGPIPE
 sys.exit(-subprocess.run(sys.argv[1:], stdout=writer, stdin=subprocess.DEVNULL, restore_signals=True).returncode)
 P
 }

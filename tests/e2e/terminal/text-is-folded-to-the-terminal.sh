@@ -1,7 +1,7 @@
 #!/bin/sh
-# No command breaks a word on a narrow terminal: a line is wider than the terminal only if it is one word. JSON is not
-# folded, because a line end inside a string would break it. Output to a pipe or to the terminal "dumb" is not folded
-# either. A terminal shows colours unless NO_COLOR is set; "dumb" shows none.
+# No command breaks a word on a narrow terminal. A line is wider than the terminal only if it is a single word. JSON is
+# not folded, because a line end inside a string would break it. Output to a pipe or to the terminal "dumb" is not
+# folded either. On a terminal, the output has colours unless NO_COLOR is set or the terminal is "dumb".
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 edit definitions/gemm/tiny_gemm.json '"op_type"' '"op_typ"'
@@ -36,7 +36,7 @@ printf 'unknown  gemm/tiny_gemm\n         0 of 12 cases passed\n' >"$work/expect
 grep -A1 gemm/tiny_gemm "$work/out" | cmp - "$work/expected" || fail "a continuation line is not below its column"
 
 echo '{}' >definitions/gemm/empty.json # an invalid definition is red
-# `coloured TERM VARIABLE=VALUE…`: whether status has colours on a terminal of this kind
+# `coloured TERM VARIABLE=VALUE…`: succeeds if the output of status has colours on a terminal of this kind
 coloured() {
 	step="colours: TERM=$*"
 	expectations=$((expectations + 1))

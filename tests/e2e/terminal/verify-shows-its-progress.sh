@@ -1,9 +1,9 @@
 #!/bin/sh
 # On a terminal, verify shows its progress: how many cases ran and failed, and how long the remaining cases will take.
 # For each runner, verify shows the case, or the kernel that the case's ground truth compiles. A failure is printed
-# above these lines while other cases still run; definitions that passed are not listed without -v. The lines fit 40
-# columns and a terminal that becomes narrower, are drawn at most ten times a second, and are gone at the end. With
-# TERM=dumb, no line of the progress is drawn.
+# above these lines while other cases still run. Definitions that passed are listed only with -v. The lines fit into 40
+# columns, and into a terminal that becomes narrower. They are drawn at most ten times a second, and are erased at the
+# end. With TERM=dumb, no line of the progress is drawn.
 . "$(dirname "$0")/../harness.sh"
 command -v tmux >/dev/null 2>&1 || skip "there is no tmux here"
 with_gates
@@ -36,7 +36,7 @@ on_terminal() {
 		sleep 0.05
 	done
 }
-# `gone`: no line of the progress is left at the end
+# `gone`: expects that no line of the progress is left at the end
 gone() {
 	has_not 'runner ' || fail "a line of a runner was not erased"
 	has_not ' cases in ' || fail "the line with the counts was not erased"
@@ -105,7 +105,7 @@ step='CLICOLOR_FORCE=0'
 CLICOLOR_FORCE=0 "$reftest" verify --device "$device" --sizes small --jobs 1 >"$work/out" 2>"$work/err" || :
 expect_silence_about "$(printf '\033')"
 
-# What a ground truth compiles is shown on the line of its runner, and as a message above the lines.
+# A kernel that a ground truth compiles is shown on the line of its runner, and in a message above the lines.
 mkdir "$work/tables"
 cat >"$work/tables/torch.py" <<END
 import os
@@ -135,7 +135,7 @@ shows 'it ended with 1'
 gone
 terminal kill-server
 
-# Each drawing is one write that begins by erasing, so the drawings can be counted.
+# Each drawing is one write that begins with an erase sequence, so the drawings can be counted.
 step='the number of drawings'
 expectations=$((expectations + 1))
 begun=$(date +%s%N)
@@ -145,7 +145,7 @@ took=$((($(date +%s%N) - begun) / 1000000))
 { [ "$drawn" -ge 1 ] && [ "$drawn" -le $((took / 100 + 1)) ]; } || fail "the progress is drawn $drawn times in $took ms"
 
 # Text is folded between words to the width of the terminal. The last lines repeat each failure with its cause. If the
-# cause does not fit beside the name, the cause has a line of its own.
+# cause does not fit beside the name, it is on the next line.
 step='folded text'
 expectations=$((expectations + 2))
 NO_COLOR=1 "$python" -I -S "$top/tests/e2e/pseudo_terminal.py" --no-errors 62 \

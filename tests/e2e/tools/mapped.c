@@ -1,7 +1,6 @@
-/* mapped FILE OFFSET STEP BYTE… - writes bytes to a file through one shared mapping, one after the other at the same
- * offset. Creates the file STEP0 once FILE is mapped. When the file STEPn appears, writes byte number n of the
- * arguments, then removes STEPn. The file descriptor is closed right after the mapping. After the last byte the program
- * waits for a signal that ends it. */
+/* mapped FILE OFFSET STEP BYTE… - writes bytes to a file through a shared mapping, one after the other at the same
+ * offset. Maps FILE, closes the file descriptor, and creates the file STEP0. When the file STEPn appears, writes the
+ * nth BYTE, and then removes STEPn. After the last byte, waits for a signal that ends the program. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 """replay.py WORKFLOW SOURCE WORKSPACE CACHES PROGRAMS - runs a job of a GitHub workflow on this machine.
 
-The job's `run` lines are executed in their order, each by the shell that GitHub would use. git replaces
-actions/checkout, and tar replaces actions/cache (CACHES is its folder of archives; the newest archive with the wanted
-prefix is restored); other actions are skipped. Values that a step writes to $GITHUB_PATH and $GITHUB_ENV apply to the
-later steps. PROGRAMS is a folder of replacements for programs that would take minutes. WORKFLOW is a YAML file, or a
-Markdown file with exactly one YAML block that uses actions/checkout. Exit status: that of the first step that failed,
-after all steps with `if: always()` have run."""
+Executes the job's `run` lines in their order, each with the shell that GitHub would use. Replaces actions/checkout by
+git, and actions/cache by tar: CACHES is a folder of archives, of which the newest with the wanted prefix is restored.
+Skips other actions. Values that a step writes to $GITHUB_PATH and $GITHUB_ENV apply to the later steps. PROGRAMS is a
+folder of replacements for programs that would run for minutes. WORKFLOW is a YAML file, or a Markdown file with exactly
+one YAML block that uses actions/checkout. Exit status: that of the first step that failed, after all steps with `if:
+always()` have run."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-/* restrict - runs a program on a machine whose kernel lacks layers of the sandbox: installs a seccomp filter that
+/* restrict - runs a program as on a machine whose kernel lacks layers of the sandbox. Installs a seccomp filter that
  * refuses the system calls of these layers, and executes the program.
  *
  *   restrict [--no-landlock] [--no-namespaces] [--no-pid-namespaces] [--no-mounts] [--container] PROGRAM [ARGUMENT…]
@@ -66,7 +66,7 @@ static int refuse_namespaces(unsigned flags)
 	return install(filter, sizeof filter / sizeof *filter);
 }
 
-/* Refuses the system calls from `list`, and clone with a namespace. */
+/* Refuses the system calls in `list`, and clone with a new namespace. */
 static int refuse_as_containers_do(void)
 {
 	static const int list[] = {

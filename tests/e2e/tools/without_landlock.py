@@ -1,4 +1,5 @@
-"""without_landlock.py COMMAND…: runs the command as on a kernel without Landlock: its system calls fail with ENOSYS."""
+"""without_landlock.py COMMAND… runs the command as on a kernel without Landlock, where the system calls of Landlock
+fail with ENOSYS."""
 
 import ctypes
 import errno

@@ -1,7 +1,7 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# A false safetensors header, a path that leaves the root, and a tensor that does not match its input are each reported,
-# and other cases are not affected.
+# A wrong safetensors header, a path that leaves the root, and a tensor that does not match its input are reported.
+# Other cases are not affected.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 cp blob/workloads/rmsnorm/tiny_norm/rows.safetensors "$work/outside.safetensors"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# sanitizers: tests/run also runs this test with the sanitizers' build. A reference may fail to compile or to import,
-# raise, exit, loop, allocate more memory than there is, or return values that its definition does not declare. Each
-# broken reference is reported with exactly its reason, and the other definitions are verified.
+# sanitizers: tests/run also runs this test with the sanitizers' build. A reference may fail to compile, fail to import
+# a module, raise an exception, exit, loop, allocate more memory than there is, or return values that its definition
+# does not declare. Each broken reference is reported with exactly its reason, and the other definitions are verified.
 . "$(dirname "$0")/../harness.sh"
 given tiny_gemm
 define syntax <<'END'
@@ -114,7 +114,7 @@ expect "all('the sentence of the reference' in text for text in all_of('raises',
 expect "all(line == 3 for line in all_of('raises', 'reference_line'))"
 expect "all('signal' in text.lower() or 'SIGSEGV' in text for text in all_of('crashes', 'message'))"
 
-# If the reference itself is at fault, the verdict is stored. If the failure may be the machine's fault, nothing is
+# If the reference itself is at fault, the verdict is stored. If the machine may have caused the failure, nothing is
 # stored, and the case runs again in the next run.
 verify raises
 expect_exit 1

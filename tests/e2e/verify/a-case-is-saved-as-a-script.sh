@@ -1,5 +1,5 @@
 #!/bin/sh
-# `verify --case ID --save DIR` writes a script that shows the failure with torch alone, without reftest and the
+# `verify --case ID --save DIR` writes a script that reproduces the failure and needs only torch, and not reftest or the
 # dataset. The script exits with 1 and names the same worst element as verify. If the reference in the script is
 # corrected, the script exits with 0. Scalars, absent inputs and other dtypes are also saved. Files that reftest did not
 # write are not replaced.

@@ -1,12 +1,12 @@
 #!/bin/sh
 # own interpreter: the test checks what a reference can reach.
 # Some references cheat: they write to every file descriptor, patch torch, kill other processes, change their inputs,
-# overwrite shared memory or claim to have passed. Cheating references get the verdict that their outputs deserve. An
-# honest definition that the same processes verify in the same run is not affected.
+# overwrite shared memory or claim to have passed. Their verdicts still depend only on their outputs, and a correct
+# definition that the same processes verify in the same run is not affected.
 . "$(dirname "$0")/../harness.sh"
 
-# Definitions are verified in the order of their names, so copies of the honest definition run before, between and after
-# the others.
+# Definitions are verified in the order of their names. Therefore copies of the correct definition run before, between
+# and after the others.
 for name in a_honest_norm m_honest_norm z_honest_norm; do
 	define $name <<'END'
 import torch
@@ -17,7 +17,8 @@ def run(hidden_states, weight):
     normed = rows * torch.rsqrt(rows.square().mean(dim=-1, keepdim=True) + 1e-6)
     return (normed * weight.float()).to(hidden_states.dtype)
 END
-	# Each copy has a different source, and so another subject digest; otherwise the copies would share one run.
+	# Each copy has another source text and therefore another subject digest, because equal copies would share one
+	# run.
 	edit definitions/rmsnorm/$name.json 'return (' "number = '$name'\\n    return ("
 done
 
@@ -184,7 +185,7 @@ for name in b_claims_to_have_passed c_patches_torch d_kills_its_neighbours e_mak
 	expect "d['$name']['status'] in ('failed', 'error')"
 	expect "'passed' not in all_of('$name', 'status')"
 done
-# The output of the first case is right, and that of the next case is wrong.
+# The output of the first case is right, and the output of the next case is wrong.
 expect_status h_remembers_the_first_answer failed
 expect_status e_makes_zeros_right failed mutated_input
 expect_status g_answers_anew_each_time failed nondeterministic
@@ -192,12 +193,12 @@ expect "all('the words of the reference' in (text or '') for text in all_of('k_p
 expect "all('its complaint' in (text or '') for text in all_of('k_prints_and_fails', 'printed'))"
 expect_no_process
 
-# In text format a failure also shows the text that the reference printed.
+# In text format, the report of a failure also shows the text that the reference printed.
 run verify --device "$device" --sizes small --jobs 1 --force k_prints_and_fails
 expect_exit 1
 expect_says 'the words of the reference' 'its complaint'
 
-# The stored verdicts of the honest definitions are right.
+# The stored verdicts of the correct definitions are right.
 verify a_honest_norm m_honest_norm z_honest_norm
 expect_exit 0
 expect_ran 0

@@ -1,7 +1,7 @@
 #!/bin/sh
-# reftest.toml gives options their defaults, for every command. An option wins over the file, and a definition's own
-# tolerance wins over that of the file. If verdicts depend on the file, the report names the file's settings. A change
-# of the file makes only verdicts stale that depend on the file.
+# reftest.toml gives options their defaults, for every command. An option takes precedence over the file, and a
+# definition's own tolerance takes precedence over the tolerance in the file. If verdicts depend on the file, the report
+# names the file's settings. A change of the file makes only those verdicts stale that depend on it.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "the CPU suffices"
 given tiny_gemm
@@ -23,14 +23,15 @@ run status
 expect_exit 1
 expect_says '0 cases run' '1 passed, 1 failed' # status counts the same sizes
 
-# A weaker bound of the file turns a failure into a pass, and every report says so. Other definitions stay verified.
+# A wider bound in the file lets a definition pass that failed before, and every report says so. Other definitions stay
+# verified.
 echo 'tolerance = ["float16=0.1"]' >>reftest.toml
 run verify --alone
 expect_exit 0
 expect_says 'bounds from reftest.toml, line 3' 'tolerance = float16=0.1 (line 3)' '2 passed'
 run verify --alone
 expect_says '2 passed; 0 cases run'
-# Another bound in the file counts at once, although no file of the definition has changed.
+# A new bound in the file takes effect at once, although no file of the definition has changed.
 sed -i 's/float16=0.1/float16=1e-9/' reftest.toml
 run status
 expect_says '1 passed, 1 stale'
@@ -54,13 +55,13 @@ expect_says 'C  float16  atol 0.1  rtol 0.1  hit ratio 1' 'atol and rtol from re
 run doctor
 expect_says 'reftest.toml sets sizes = small (line 1); device = cpu (line 2); tolerance = float16=0.1 (line 3)'
 
-# Generated tests have the bounds of the file, and are out of date without them.
+# Generated tests have the bounds of the file. They are out of date if they lack these bounds.
 run generate
 run generate --check
 expect_exit 0
 grep -q '0\.1, 0\.1, 1' tests/references/test_gemm.py || fail "the generated test has another bound"
 
-# An option wins over the file, and the definition's tolerance also wins over the file.
+# An option and the definition's own tolerance take precedence over the file.
 run verify --alone --tolerance 1e-9 tiny_gemm
 expect_exit 1
 expect_silence_about 'bounds from reftest.toml'
@@ -71,7 +72,7 @@ expect_exit 1
 expect_silence_about 'bounds from reftest.toml'
 cp "$work/kept" definitions/gemm/tiny_gemm.json
 
-# Without the bound the first verdicts hold again.
+# Without the bound, the first verdicts are valid again.
 printf 'sizes = "small"\ndevice = "cpu"\n' >reftest.toml
 run generate --check
 expect_exit 1
@@ -79,7 +80,7 @@ run verify --alone
 expect_exit 1
 expect_says '1 passed, 1 failed; 0 cases run'
 
-# The file may accept definitions that are only checked; the report then says so.
+# The file may accept definitions that are only checked. The report then says so.
 rm -r definitions tests .reftest
 mkdir -p definitions/unheard_of
 cat >definitions/unheard_of/odd.json <<'J'

@@ -1,11 +1,11 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# A definition with an unknown op_type, or with shapes that its family does not support, has no ground truth: it is
-# checked, with the reason why it is not verified. Checks that need no ground truth are made: shape, dtype, determinism,
-# changed inputs. If one of these checks fails, the definition does not count as checked. If definitions are only
-# checked, the exit status is 3, unless the user accepts this. If the reference of a definition without ground truth
-# raises an exception, this is reported but decides nothing, because the generated inputs may be invalid. If a reference
-# uses an undefined name or returns too many outputs, the reference fails on all inputs, so the result is an error.
+# A definition with an unknown op_type, or with shapes that its family does not support, has no ground truth. Its status
+# is "checked", with the reason why it is not verified. The checks are those that need no ground truth: shape, dtype,
+# determinism, changed inputs. If one of these checks fails, the definition does not count as checked. If definitions
+# are only checked, the exit status is 3, unless the user accepts this. An exception of such a reference is reported but
+# decides nothing, because the generated inputs may be invalid. If a reference uses an undefined name or returns too
+# many outputs, the reference fails on all inputs, so the result is an error.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - "$top" <<'END'
 import json
@@ -57,8 +57,7 @@ wrong="[(n, d[n]['status'], d[n]['reason'], d[n]['message']) for n, expected in 
 step="these definitions: $(value "$wrong")"
 expect "$wrong == []"
 expect "all('ValueError: no' in case['message'] for n, one in d.items() if n.endswith('_fall') for case in one['cases'])"
-# Some operations update an input in place, so a changed input is reported, and the definition does not fail because of
-# it.
+# A changed input is reported, but does not make the definition fail, because some operations update an input in place.
 expect "all(\"changed its input 'x'\" in case['findings'][0] for n, one in d.items() if n.endswith('_writes') for case in one['cases'])"
 verify novel_attention_v2_right
 expect_exit 3
@@ -91,11 +90,11 @@ run verify novel_attention_v2_right --device "$device" --junit "$work/junit.xml"
 expect_says '::warning file=definitions/novel_attention_v2/novel_attention_v2_right.json' 'checked'
 grep -q '<skipped message="checked: ' "$work/junit.xml" || fail "a checked case is not skipped in JUnit"
 verify
-# The reason says that the family is unknown, or names the part of the definition that the family does not support.
+# The reason says that there is no family, or names the part of the definition that the family does not support.
 messages="{n: one['cases'][0]['message'] for n, one in d.items() if n.endswith('_right')}"
 expect "all(len(text) > 25 for text in $messages.values()) and len($messages) == $op_types"
 expect "\"'novel_attention_v2'\" in $messages['novel_attention_v2_right'] and '(softmax: ' in $messages['softmax_right']"
-# An input is passed by position if its name is not a valid name of an argument.
+# If the name of an input is not a valid name of an argument, the input is passed by position.
 "$python" -I -S - <<'EOF'
 import json
 

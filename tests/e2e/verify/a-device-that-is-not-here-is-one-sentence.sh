@@ -1,7 +1,7 @@
 #!/bin/sh
 # own interpreter: the test starts interpreters with another torch or other settings.
 # On a machine without a GPU, or with a CPU build of torch, --device cuda gives one message and exit status 3, in every
-# command and in the generated tests. JSON still names each definition.
+# command and in the generated tests. The JSON output still lists each definition.
 . "$(dirname "$0")/../harness.sh"
 pytest_is_here
 given tiny_norm tiny_gemm

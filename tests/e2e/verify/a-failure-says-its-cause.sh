@@ -1,6 +1,7 @@
 #!/bin/sh
-# A failure begins with its cause: the mistake with which the outputs agree, or the region in which they differ. One case is
-# printed in full, and the command that repeats it comes last. A reference with an unknown mistake gets no diagnosis.
+# The report of a failure begins with the cause: a mistake that explains the outputs, or the region in which the outputs
+# differ from the ground truth. One case is printed in full, and the last line is the command that repeats it. A
+# reference with an unknown mistake gets no diagnosis.
 . "$(dirname "$0")/../harness.sh"
 norm() { # norm NAME EPSILON OUTPUT: an RMS norm that returns the expression OUTPUT
 	mkdir -p definitions/rmsnorm
@@ -51,8 +52,8 @@ tail -n 2 "$work/out" | head -n 1 | grep -q '^         reftest verify rmsnorm/ep
 run verify epsilon --sizes small --device cpu -v
 [ "$(grep -c 'FAILED: numeric' "$work/out")" = 2 ] || fail "-v does not print all cases"
 
-# The list of failures at the end names the region of a failure without a diagnosis. A cause that does not fit beside the
-# name has a line of its own.
+# The list of failures at the end names the region of a failure without a diagnosis. A cause that does not fit beside
+# the name is on the next line.
 norm w 1e-6 'normed.to(hidden_states.dtype)'
 step='verify on a terminal of 80 columns'
 expectations=$((expectations + 1))
@@ -66,7 +67,7 @@ FAILED   rmsnorm/w: behaves as if input 'weight' was left out (taken as 1)
 T
 grep -A 4 '^FAILED   rmsnorm/epsilon$' "$work/out" | cmp - "$work/expected" || fail "the list of failures is not as expected"
 
-# A cause that does not fit into one line is folded. Only the message of an exception may be too long for the list.
+# A cause that does not fit into one line is folded. Only the message of an exception can be too long for the list.
 norm wordy 1e-6 output
 edit definitions/rmsnorm/wordy.json 'return output' "raise ValueError('x' + ' word' * 500)"
 step='verify on a terminal of 62 columns'
@@ -81,8 +82,8 @@ grep -A 2 '^FAILED   rmsnorm/rows$' "$work/out" | cmp - "$work/expected" || fail
 sed -n '/^ERROR    rmsnorm.wordy$/,/^2 definitions/p' "$work/out" >"$work/last"
 { grep -q ' word…$' "$work/last" && [ "$(wc -l <"$work/last")" -le 9 ]; } || fail "a long message is not cut"
 
-# status --no-cases names the cause of each failure. `status` reads nothing about a definition that is known to be
-# right.
+# status --no-cases names the cause of each failure. `status` reads no details of a definition whose summary says that
+# it passed.
 run verify right --device cpu
 REFTEST_TRACE=1 run status --device cpu --format json --no-cases right epsilon
 expect "d['right']['counts']['passed'] == d['right']['counts']['cases'] > 0 == d['right']['counts']['failed'] and 'cases' not in d['right']"

@@ -1,9 +1,9 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# A definition with an unknown op_type is offered to every family that matches its shapes. If the reference agrees with
-# a family on every case, the definition belongs to this family, and the report says so. A reference that agrees with no
-# family computes something else. But if the definition's own words name a family, a reference that does not agree with
-# this family is wrong.
+# The reference of a definition with an unknown op_type is compared with every family that matches the definition's
+# shapes. If it agrees with a family on every case, the definition belongs to this family, and the report says so. If it
+# agrees with no family, it computes something else, and is not wrong. But if the definition's own words name a family,
+# a reference that does not agree with this family is wrong.
 . "$(dirname "$0")/../harness.sh"
 cat >write.py <<'END'
 import json
@@ -22,7 +22,7 @@ DEFINITIONS = {
     "zeta": (PRODUCT, "return (a.float() @ b.float().T).to(a.dtype)"),
     # This reference is right for one row and wrong for several rows.
     "eta": (PRODUCT, "y = a.float() @ b.float().T\n    return (y if len(y) == 1 else y * 2).to(a.dtype)"),
-    # The words say what the reference should compute.
+    # The words of these definitions say what the reference should compute.
     "rms_norm_of_theta": (NORM, f"return ({RMS} * (2 + w.float())).to(x.dtype)"),
     "softmax_and_more": (SAME, "return (3 * torch.softmax(x.float(), -1)).to(x.dtype)"),
 }
@@ -62,7 +62,7 @@ look()
 verify
 expect_exit 1
 look
-# If a family matches only by shapes, the other cases run only if the reference agrees on the first case.
+# If only the shapes match a family, the other cases run only if the reference agrees on the first case.
 expect "d['epsilon']['cases'][0]['cached'] is False and len(d['epsilon']['cases']) == 1"
 verify
 expect_exit 1
@@ -70,7 +70,7 @@ look
 expect "s['cases_run'] == 0"
 expect_why alpha "matched op family rmsnorm, because its shapes fit and the reference agrees with it; op_type 'oddity' is unknown" "small:"
 expect_why eta "on such inputs its reference computes something else"
-# With --shard, one shard runs all cases of a definition whose family is found by shapes.
+# With --shard, the same shard runs all cases of a definition whose family is found by shapes.
 for shard in 1/3 2/3 3/3; do
 	verify --shard $shard
 	value "' '.join(f'{name}:{one[\"family\"]}:{len(one[\"cases\"])}' for name, one in d.items())" >>"$work/shards"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
 # If a blob is absent or only a Git LFS pointer, its case is skipped, the message contains the command that fetches the
-# blob, and the run exits with 3. Once the blob exists, only its case runs.
+# blob, and the run exits with 3. After the blob is fetched, only its case runs.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm
 rows=blob/workloads/rmsnorm/tiny_norm/rows.safetensors

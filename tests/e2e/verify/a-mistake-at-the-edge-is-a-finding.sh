@@ -1,7 +1,7 @@
 #!/bin/sh
-# Some references are wrong only for empty inputs, or only where libraries follow different conventions. They pass as
-# usual. With --edge the mistakes of these references are reported as findings, and with --strict findings count as
-# failures. Correct references have no findings.
+# Some references are wrong only for empty inputs, or only where libraries follow different conventions. Such references
+# pass by default. With --edge, their mistakes are reported as findings, and with --strict, findings count as failures.
+# Correct references have no findings.
 . "$(dirname "$0")/../harness.sh"
 names="merge_state_h32_d128 append_paged_kv_cache_kv8_d128_ps16 top_k_sampling_from_probs_v32000 softmax_e256 \
 	rope_with_cos_sin_cache_neox_style_d128_rd64 silu_and_mul_h2048 gemma_rmsnorm_h5376 layernorm_h768 gemm_n1024_k4096"
@@ -63,15 +63,15 @@ run verify --no-workloads --sizes small --device "$device" --changed --edge --st
 expect_exit 1
 expect_says "edge:all_empty  finding: nonfinite" "6 findings, which --strict counts as failures" \
 	"expected by convention: where every state is empty (-infinity), v is 0"
-# An edge case that is selected by its id decides the verdict.
+# If an edge case is selected by its id, it decides the verdict.
 verify --case edge:no_rows tiny_rmsnorm --force
 expect_exit 1
 expect_ran 1
 expect_status tiny_rmsnorm error raised
 
-# One additional small case and one additional medium case get the checks of definitions without ground truth. Mistakes
-# that the ground truth cannot show are findings. A reference that ends its process in one of these additional cases is
-# still compared.
+# An additional small case and an additional medium case get the checks that definitions without ground truth get.
+# Mistakes that a comparison with the ground truth cannot show are findings. If a reference ends its process in one of
+# these additional cases, its other cases are still compared.
 norm() { # norm NAME STATEMENT
 	define "$1" <<END
 import torch
@@ -104,8 +104,8 @@ verify --no-workloads strides
 expect_exit 0
 expect_ran 0
 
-# What the small case shows about rows must also hold in the medium case. The tolerance of this definition allows a few
-# wrong rows, so the case itself passes.
+# If the outputs depend only on their own rows in the small case, this must also hold in the medium case. The tolerance
+# of this definition allows a few wrong rows, so the case itself passes.
 norm mixes 'pass'
 edit definitions/rmsnorm/mixes.json 'x = x.float()' 'x = x.float()\n    if len(x) > 256:\n        x = torch.cat([x[:1] + x[-1:], x[1:]])'
 edit definitions/rmsnorm/mixes.json '"inputs"' '"tolerance": {"hit_ratio": 0.9}, "inputs"'

@@ -1,7 +1,7 @@
 #!/bin/sh
-# verify -x stops at the first definition that fails; the remaining ones are unknown. --last-failed verifies the
-# definitions that failed or were invalid in their last run, and all definitions if there are none. -q lists only
-# failures, -v everything.
+# verify -x stops at the first definition that fails, and the remaining ones stay unknown. --last-failed verifies the
+# definitions that failed or were invalid in their last run; if there are none, it verifies all definitions. -q lists
+# only failures, and -v lists everything.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm rmsnorm_h128
 edit definitions/gemm/tiny_gemm.json 'return torch.matmul' 'return 1.1 * torch.matmul'
@@ -15,8 +15,8 @@ expect_exit 1
 expect_says 'the run stopped at the first failure (--fail-fast)' '1 failed, 2 unknown'
 expect_silence_about 'interrupted'
 
-# A failure of a definition without earlier verdicts is remembered. If the definition passes later, the failure is
-# forgotten.
+# The failure of a definition is remembered, even if the definition has no earlier verdicts. If the definition passes
+# later, the failure is forgotten.
 verify
 expect_exit 1
 expect "not s['stopped']"
@@ -37,7 +37,7 @@ run verify --device "$device" --sizes small --jobs 1 --last-failed
 expect_exit 0
 expect_says 'no definition failed in its last run, so all of them are verified' '3 definitions: 3 passed'
 
-# If one case passes, its definition does not count as passed.
+# If only one case passes, the definition does not count as passed.
 edit definitions/gemm/tiny_gemm.json 'return torch.matmul' 'return (1.1 if A.shape[0] > 1 else 1) * torch.matmul'
 verify tiny_gemm
 expect_exit 1

@@ -1,7 +1,7 @@
 #!/bin/sh
-# An array job of a real Slurm verifies a dataset in shards on two nodes, with the lines that docs/ci.md prints. (The
-# test starts and stops slurmctld and two slurmd on this machine, with munge, as the current user.) The verdicts of the
-# shards are merged, once through redis and once through exported files, and equal the verdicts of one run without
+# An array job of a real Slurm verifies a dataset in shards on two nodes, with the lines in docs/ci.md. (The test starts
+# and stops slurmctld and two slurmd processes on this machine, with munge, as the current user.) The verdicts of the
+# shards are merged, once through redis and once through exported files. They equal the verdicts of a run without
 # shards.
 . "$(dirname "$0")/../harness.sh"
 with_gates
@@ -78,7 +78,7 @@ both_idle() { [ "$(sinfo -h -N -o '%T' | grep -c '^idle$')" = 2 ]; }
 until_true both_idle
 
 redis_begins
-# Take the lines from docs/ci.md, and replace their paths by this test's paths and the GPU by the CPU.
+# The lines are from docs/ci.md, with this test's paths, and with the CPU instead of the GPU.
 mkdir -p "$work/opt/bin" "$work/opt/share/reftest"
 ln -s "$reftest" "$work/opt/bin/reftest"
 ln -s "$top/tools/slurm_array.sh" "$work/opt/share/reftest/"

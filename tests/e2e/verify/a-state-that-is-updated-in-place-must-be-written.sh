@@ -1,6 +1,6 @@
 #!/bin/sh
-# If no output holds the new states, and the description of the state says that it is updated in place, a reference that
-# updates a copy fails. A reference that updates the state passes.
+# A definition has no output for the new states, and the description of the input `state` says that it is updated in
+# place. A reference that updates only a copy fails, and a reference that updates the state itself passes.
 . "$(dirname "$0")/../harness.sh"
 name=mamba_ssu_decode_gated_h16_d64_s128_ng4
 given $name

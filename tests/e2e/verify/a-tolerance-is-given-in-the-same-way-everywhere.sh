@@ -1,6 +1,6 @@
 #!/bin/sh
 # verify, watch, generate and the generated tests accept --tolerance, for all dtypes or for one. A tolerance for one
-# dtype has precedence. `reftest tolerance` prints the bound of each output and the source of its numbers: the op
+# dtype takes precedence. `reftest tolerance` prints the bound of each output and the source of its numbers: the op
 # family, the definition or an option.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "the CPU suffices"

@@ -1,8 +1,7 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# Invalid probabilities, indices out of range, decreasing offsets, and last pages with no or too many tokens each make
-# the case invalid, and the message gives the input, the value and the position. Cases with unusual but valid inputs are
-# verified.
+# Invalid probabilities, indices out of range, decreasing offsets, and last pages with no tokens or too many make a case
+# invalid. The message gives the input, the value and the position. Cases with unusual but valid inputs are verified.
 . "$(dirname "$0")/../harness.sh"
 given top_k_top_p_sampling_from_probs_v128256 append_paged_kv_cache_kv8_d128_ps16 \
 	rope_with_cos_sin_cache_neox_style_d128_rd128 merge_state_h32_d128 softmax_e256 silu_and_mul_h2048
@@ -78,7 +77,7 @@ verify
 expect_exit 2
 expect "all(case['status'] == 'passed' for id, case in c.items() if id[1].startswith('small:'))"
 
-# `of DEFINITION ID TEXT`: expects that this case is invalid with this text.
+# `of DEFINITION ID TEXT`: expects that this case is invalid, with TEXT in the message.
 of() {
 	expect "c['$1', 'workload:$2']['status'] == 'invalid' and '''$3''' in c['$1', 'workload:$2']['message']"
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# verify --backward: the starter references of linear attention pass. Usual mistakes in gradients are planted so that
-# every output stays the same. Each planted mistake fails in the gradients that it changes and in nothing else.
+# With verify --backward, the starter references of linear attention pass. Then common mistakes in gradients are planted
+# that leave every output unchanged. The verdict fails for exactly those gradients that a mistake changes.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm gla_recurrent_h4_k64_v128 delta_rule_recurrent_qk_l2norm_h4_d64 gated_delta_rule_recurrent_h2_hv4_d64 \
 	kda_chunk_varlen_gate_beta_sigmoid_h4_d64 kda_recurrent_lower_bound_h2_k64_v32 simple_gla_varlen_gamma_h4_k64_v128
@@ -20,8 +20,8 @@ def function(name, value, gradient):
             f"        return gradient * ({gradient})\n\n\n")
 
 
-# Each entry has a name, a definition, inputs, and the edits (old, new)… The mistake must change the gradients of these
-# inputs; other gradients may also change.
+# Each entry has a name, a definition, inputs, and the edits (old, new)… The edits must change the gradients of these
+# inputs. They may also change other gradients.
 MISTAKES = [
     ("gate_detached", GLA, "g", ("torch.exp(g)", "torch.exp(g.detach())")),
     ("state_detached", GLA, "k v initial_state", ("* state\n", "* state.detach()\n")),
@@ -80,8 +80,8 @@ for id in $dense $packed; do
 	expect "len(c) == sum(id[1] == '$id:backward' for id in c) and sum(case['status'] == 'failed' for case in c.values()) == len(c) - sum(d[name]['status'] == 'passed' for name in '''$right'''.split())"
 done
 
-# Check the messages about one of the wrong definitions. A family without a gradient oracle is reported, and its outputs
-# are verified.
+# The messages about one of the wrong definitions are checked. If a family has no oracle for gradients, this is
+# reported, and the outputs are verified.
 run verify -v --backward --sizes small --device "$device" gla_recurrent_h4_k64_v128_gate_detached tiny_norm
 expect_exit 1
 expect_says "autograd finds no path from the outputs to input 'g' (its gradient is None); gradient 'd_g': the error ratio" \
@@ -92,15 +92,15 @@ expect_status gla_recurrent_h4_k64_v128 passed
 expect_status tiny_norm passed
 expect "len(d['gla_recurrent_h4_k64_v128']['cases']) == 7" # two sizes, one with a scale of 0, the gradients of these three, and one case in float64
 expect "c[('gla_recurrent_h4_k64_v128_nan_behind_zero', '$dense:backward')]['reason'] == 'nonfinite'"
-# A straight-through estimator's gradient is not the gradient of its own forward function. A reference with a
-# straight-through estimator passes, whatever autograd would compute for its forward function.
+# A reference with a straight-through estimator passes, although the estimator's gradient is not the gradient of the
+# forward function.
 expect "all(o['status'] == ('failed' if o['name'] == 'd_q' else 'passed') for o in c[('gla_recurrent_h4_k64_v128_nan_behind_zero', 'float64:batch_size=1,seq_len=3:backward')]['outputs'])"
 verify --backward --no-workloads --cached-only gla_recurrent_h4_k64_v128
 expect_exit 0
 expect_ran 0
 
-# A reference that cannot be differentiated is an error with the reason. If a reference does not support float64, only
-# its float64 case is left out.
+# If a reference cannot be differentiated, the result is an error with the reason. If a reference does not support
+# float64, only its float64 case is omitted.
 cp definitions/gla/gla_recurrent_h4_k64_v128.json "$work/gla.json"
 odd() { # odd NAME OLD NEW: writes a definition with this edit of the reference
 	sed "s/\"gla_recurrent_h4_k64_v128\"/\"$1\"/" "$work/gla.json" >"definitions/gla/$1.json"
@@ -119,14 +119,14 @@ expect_status gla_strict passed
 expect "all_of('gla_strict', 'status') == ['passed'] * 6 + ['skipped'] and d['gla_strict']['cases'][6]['reason'] == 'unsupported_dtype'"
 verify --case float64:batch_size=1,seq_len=3:backward gla_strict # the skipped case is selected by its id, so it decides
 expect_exit 3
-# This reference computes one function with autograd and another one without it, so its gradients do not belong to the
-# outputs that are compared.
+# This reference computes one function under autograd and another one without autograd. Therefore its gradients do not
+# belong to the outputs that are compared.
 odd gla_two_faces 'scale or q.shape[-1] ** -0.5' '(scale or q.shape[-1] ** -0.5) * (1 if torch.is_grad_enabled() else 1.02)'
 verify --case float64:batch_size=1,seq_len=3:backward gla_two_faces
 expect_status gla_two_faces failed numeric
 expect "'slope_q' in [o['name'] for o in d['gla_two_faces']['cases'][0]['outputs'] if o['status'] == 'failed']"
 expect "all(o['status'] == 'passed' for o in d['gla_two_faces']['cases'][0]['outputs'] if o['name'].startswith('d_'))"
-# Gradients are computed with torch's deterministic algorithms where they exist; outputs with torch's default
+# Gradients are computed with torch's deterministic algorithms, if there are any, and outputs with its default
 # algorithms.
 odd gla_orderly 'scale = scale or' 'assert q.dtype == torch.float64 or torch.get_deterministic_debug_mode() == q.requires_grad; scale = scale or'
 verify --backward --no-workloads --sizes small gla_orderly

@@ -1,8 +1,8 @@
 #!/bin/sh
 # `reftest approve` records the references of definitions that no ground truth decides. If the code of a reference
-# changes, `verify` compares the reference with the approved one. The changed reference fails if the two differ, and is
-# at most checked if they agree. An approval has no effect if it is damaged, if the definition has another schema now,
-# or if git's index has an approval of other code. A message says why.
+# changes, `verify` compares the reference with the approved one. The changed reference fails if the two differ, and
+# gets at most the verdict "checked" if they agree. An approval has no effect if it is damaged, if the definition now
+# has another schema, or if git's index has an approval of other code. A message says why.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null REFTEST_PYTHON="$python"
 git config --file "$GIT_CONFIG_GLOBAL" user.name test
@@ -25,7 +25,7 @@ P
 approve() { run approve --device "$device" --sizes small "$@"; }
 accept() { verify --accept approved "$@"; }
 
-# Only definitions that are checked can be approved: not those that passed, and not those whose reference raises.
+# Only definitions that are checked can be approved, and not those that passed or whose reference raises an exception.
 approve --format json tiny_norm 'oddity/*' --note 'tried by hand'
 expect_exit 3
 expect "{n: o['outcome'] for n, o in d.items()} == {**dict.fromkeys('kept faster wrong raises schema torn edited'.split(), 'approved'), 'once': 'refused', 'tiny_norm': 'decided'}"
@@ -111,7 +111,7 @@ run check
 expect_exit 2
 expect_says 'approved/oddity/kept.json: the reference has changed since its approval' 'approved/oddity/edited.json: the file was changed after'
 
-# diff names the approved reference. A new approval approves the changed reference.
+# diff says which of the two references is approved. A new approval approves the changed reference.
 run diff --device "$device" --sizes small --format json HEAD faster wrong
 expect_exit 1
 "$python" -I -S -c '
@@ -129,7 +129,7 @@ expect "d['wrong']['approval']['state'] == 'same' and d['wrong']['approval']['no
 run diff --device "$device" --sizes small HEAD wrong
 expect_says 'the reference is the one that was approved on'
 
-# A commit contains the approval that is in the index: the old one, until the new approval is added.
+# A commit contains the approval in the index, which is the old one until the new one is added.
 do_git add definitions/oddity/wrong.json
 accept --staged wrong
 expect_exit 1

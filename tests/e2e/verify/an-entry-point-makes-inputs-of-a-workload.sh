@@ -1,8 +1,9 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# A workload may leave inputs to the function of the reference that custom_inputs_entrypoint names. The function gets
-# the axes and the scalars of the workload, and may draw from torch's generators, which have another seed for each set
-# of input values. If an op family knows the definition, its ground truth also decides on these inputs.
+# A workload need not give all inputs. The function of the reference that custom_inputs_entrypoint names makes the
+# others. It gets the axes and the scalars of the workload, and may use torch's random generators, which have another
+# seed for each set of input values. If the definition has an op family, the family's ground truth also decides on these
+# inputs.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'END'
 import json
@@ -46,7 +47,7 @@ def write(op_type, name, reference=REFERENCE, custom=("x", "weight"), **changes)
 write("rmsnorm", "right")
 write("rmsnorm", "half", custom=("weight",))
 write("rmsnorm", "wrong", REFERENCE.replace(") * weight", ") + weight"))
-# A reference that is correct only on the first inputs: the second set has other values.
+# This reference is correct only on the first inputs. The second set has other values.
 write("rmsnorm", "first_only", REFERENCE.replace("    return x *", "    if seen.setdefault(0, float(weight[0])) != float(weight[0]):\n"
                                                  "        weight = weight * 2\n    return x *").replace("def run", "seen = {}\n\n\ndef run"))
 write("own", "misses", OTHER, custom=("x", "weight", "eps"))
@@ -54,7 +55,7 @@ write("rmsnorm", "scalar", REFERENCE.replace("+ 1}", '+ 1, "eps": 1e-5}'), custo
 write("rmsnorm", "raises", REFERENCE.replace("rows, width = ", "rows, width = undefined, "))
 write("rmsnorm", "no_function", REFERENCE.replace("def make", "def make_them"))
 write("own", "unknown", OTHER)
-# Without a workload nothing says which inputs the function makes.
+# Without a workload, it is unknown which inputs the function makes.
 ONLY_X = OTHER.replace(', "weight": torch.rand(width, device=device) + 1', "")
 write("own", "partly", ONLY_X)
 write("own", "misnamed", OTHER.replace('"weight": torch.rand(width, device=device)', '"wieght": torch.rand(width, 2)'))

@@ -1,7 +1,8 @@
 #!/bin/sh
 # own interpreter: the test checks how processes end.
-# Ctrl-C while a reference loops forever ends the program with exit status 130, leaves no process, and stores the verdicts
-# so far. The next run uses the stored verdicts and runs only the remaining cases.
+# If the user presses Ctrl-C while a reference loops forever, the program ends with exit status 130, leaves no process,
+# and stores the verdicts of the finished cases. The next run uses the stored verdicts and runs only the remaining
+# cases.
 . "$(dirname "$0")/../harness.sh"
 with_gates
 given tiny_gemm

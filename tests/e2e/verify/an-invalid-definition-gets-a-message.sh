@@ -1,6 +1,6 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# Every error in a definition is reported with file, line and column and makes the exit status 2. Other definitions are
+# Every error in a definition is reported with file, line and column, and the exit status is 2. Other definitions are
 # still verified.
 . "$(dirname "$0")/../harness.sh"
 given tiny_gemm tiny_norm

@@ -1,9 +1,8 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
 # If an attention family does not support the shapes of its definition, the definition has no ground truth and is only
-# checked. If a check fails, the definition is skipped. For example, a check fails if no output depends on an added
-# input. The message names the unsupported part. Checks that need no ground truth are still made: dtype, shape,
-# determinism.
+# checked. If a check fails, for example because no output depends on an added input, the definition is skipped. The
+# message names the unsupported part. Checks that need no ground truth are still made: dtype, shape, determinism.
 . "$(dirname "$0")/../harness.sh"
 given gqa_paged_decode_h40_kv8_d128_ps16 gqa_ragged_prefill_h16_kv16_d80 mla_paged_decode_h128_ckv512_kpe64_ps64 \
 	mla_ragged_prefill_causal_h8_qk192_vo128 dsa_sparse_attention_h16_ckv512_kpe64_topk2048_ps64 \

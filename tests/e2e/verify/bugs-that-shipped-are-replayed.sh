@@ -1,9 +1,9 @@
 #!/bin/sh
-# tests/shipped_bugs/run.py replays bugs from released software, and reports every wrong entry in its tables. An entry
-# is wrong if reftest's result for the bug differs from the entry: the bug is not caught, is caught although the entry
-# says that it passes, gets a verdict although the entry says that no ground truth exists, or is missed by the edge
-# cases that should find it. run.py also reports a correct definition that fails, fewer bugs than required, and entries
-# that docs/history.md lacks or should not have.
+# tests/shipped_bugs/run.py verifies references with bugs from released software. Its tables say for each bug what
+# reftest must report. run.py reports an error if a bug is not caught, or is caught although the entry says that it
+# passes; if a bug gets a verdict although the entry says that there is no ground truth; and if the edge cases miss a
+# bug that they should find. It also reports correct definitions that fail, too few bugs, and entries that
+# docs/history.md lacks or should not have.
 . "$(dirname "$0")/../harness.sh"
 mkdir -p tests/mutants tests/shipped_bugs docs
 cp "$top/tests/mutants/run.py" tests/mutants/

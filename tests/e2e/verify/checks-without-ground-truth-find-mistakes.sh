@@ -1,8 +1,8 @@
 #!/bin/sh
-# Tests the checks that need no ground truth. For each check there is a reference for which all checks hold, and one
-# with a mistake that this check finds (devices needs a GPU: tests/gpu/the-cpu-confirms-what-a-gpu-computes.sh). No
-# such check can tell whether the function computes the right values, so definitions without ground truth are only
-# checked, and never passed.
+# Tests the checks that need no ground truth. For each check, there is a reference for which all checks hold, and a
+# reference with a mistake that this check finds. (The check `devices` needs a GPU; see
+# tests/gpu/the-cpu-confirms-what-a-gpu-computes.sh.) These checks cannot show whether the function computes the right
+# values. Therefore definitions without ground truth are only checked, and never passed.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'EOF'
 import json
@@ -67,8 +67,8 @@ expect "'sensitive: ' in $(check turns numerics)"
 expect "'AssertionError' in $(check narrow numerics)"
 expect "$(check right rows).startswith(\"along 'n', permuting the rows permutes the outputs\")"
 expect "'The check seeds fails: ' in d['dice']['cases'][0]['message']"
-# What the text of a definition says about its effects is part of the subject. Without this text, the subject of `draws`
-# equals the subject of the definition `dice`.
+# If the text of a definition says that it draws random samples, this is part of its subject digest. Without this text,
+# `draws` has the same subject digest as the definition `dice`.
 edit definitions/novel/draws.json 'Adds random samples.' 'Adds something.'
 verify draws
 expect_ran 0
@@ -96,7 +96,7 @@ expect_status nan failed nonfinite
 expect_status dice failed nondeterministic
 expect_status writes failed mutated_input
 expect_status right checked no_ground_truth
-# A large case has no additional runs for the checks. Only another seed is tried, and the outputs are examined.
+# A large case has no additional runs for the checks, except one with another seed. Its outputs are examined.
 "$python" -I -S - <<'EOF'
 import json
 
@@ -111,8 +111,8 @@ expect "$(check small_only strided) == 'the case is too large for the additional
 expect "'differs under another seed' in $(check dice seeds) and d['dice']['status'] == 'skipped'"
 expect "'another seed' in $(check small_only seeds) and d['small_only']['status'] == 'checked'"
 expect "$(check small_only not_constant) == \"all elements of output 'y' are 0\""
-# Many inputs are examined by their gradients. If an input has no gradient, or an output seems constant, the reference
-# runs again with other values.
+# If there are many inputs, gradients show which of them have an effect. If an input has no gradient, or an output seems
+# constant, the reference runs again with other values.
 "$python" -I -S - <<'EOF'
 import json
 
@@ -122,7 +122,7 @@ TABLE = {
     "many": f"y = {ALL}",
     "idle": f"y = {ALL.replace('p7', 'p8')}",
     "detached": f"with torch.no_grad():\n        y = {ALL}",
-    # The output 'best' is the same if p0 and p1 both change.
+    # The output 'best' stays the same if p0 and p1 both change.
     "pair": f"y = {ALL}\n    first.extend([p0.clone(), p1.clone()])\n    "
             "return y, (y.sum(-1).long() * 0 + 1 + (torch.equal(p0, first[0]) ^ torch.equal(p1, first[1])))",
     "fixed": f"y = {ALL}\n    return y, torch.ones(len(y), dtype=torch.int64, device=y.device)",
@@ -146,9 +146,9 @@ expect "$(check detached not_constant) == '12 inputs have a second set of values
 expect "$(check pair not_constant) == 'each of 12 inputs influences an output (gradients show this for 11 inputs, a second set of values for 1), and no output is constant'"
 expect "$(check fixed not_constant) == \"output 'best' depends on no input\" and d['fixed']['status'] == 'skipped'"
 
-# Rows may be along any dimension. What the first case shows about an axis must hold in the later cases, even if their
-# verdicts are stored. A reference that treats long sequences in another way fails. A reference that always mixes rows
-# does not fail.
+# The rows may be along any dimension. If the first case shows that rows along an axis are independent, this must hold
+# in the later cases, even if their verdicts are stored. A reference that treats long sequences in another way fails. A
+# reference that always mixes rows does not fail.
 mkdir definitions/tokens workloads/tokens
 "$python" -I -S - <<'EOF'
 import json
@@ -158,7 +158,7 @@ MEAN = "x - x.mean(1, keepdim=True)"
 header = json.dumps({"x": {"dtype": "F32", "shape": [2, 6, 8], "data_offsets": [0, 384]}}).encode()
 with open("tokens.safetensors", "wb") as out:
     out.write(struct.pack("<Q", len(header)) + header + struct.pack("<96f", *[i % 7 - 3 for i in range(96)]))
-# The cases with b = 70 have so many rows that the judge orders the rows on the host.
+# The cases with b = 70 have so many rows that the judge sorts the rows on the CPU.
 GIVEN = {"type": "safetensors", "path": "tokens.safetensors", "tensor_key": "x"}
 for name, body in (("turned", "x.flip(2) * 3 + 1"), ("causal", "x.cumsum(1)"), ("batches", "x - x.mean(0)"),
                    ("long", f"x * 2 if x.shape[1] < 5 else {MEAN}"), ("given", f"x * 2 if x.shape[1] < 5 else {MEAN}")):

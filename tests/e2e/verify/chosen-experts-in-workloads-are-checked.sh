@@ -1,7 +1,7 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
 # The experts that a workload selects for its tokens are checked before the reference runs. An expert out of range, or a
-# weight that is NaN or infinite, makes the case invalid, with a message. Valid experts and weights are used.
+# weight that is NaN or infinite, makes the case invalid, with a message. Valid experts and weights are used unchanged.
 . "$(dirname "$0")/../harness.sh"
 given moe_fp4_block_scale_routed_topk4_e16_h512_i256
 "$python" -I -S - <<'END'

@@ -1,7 +1,7 @@
 #!/bin/sh
 # A definition without an op family gets its inputs from the function in its `init`. The function runs in a process of its
 # own, so it cannot prepare the process of the reference. If the inputs are wrong, the definition does not pass, and the
-# message names the position of `init`; other definitions are not affected.
+# message gives the position of `init`. Other definitions are not affected.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'END'
 import json
@@ -19,7 +19,7 @@ MADE = {
     },
     "outputs": {"y": {"shape": ["m", "width"], "dtype": "float32"}, "ends": {"shape": ["p"], "dtype": "int64"}},
 }
-# The reference works only on the inputs that init makes: rows that exist, a scale above 2 and no bias.
+# The reference accepts only inputs like those that init makes: indices of existing rows, a scale above 2 and no bias.
 REFERENCE = '''import torch
 
 
@@ -94,7 +94,7 @@ write("reads_clock", "import time\n" + INIT)
 write("keeps", reference="import torch\n\nkept = {}\n\n\ndef _made_reference(x, rows, scale):\n"
                          "    y = kept.setdefault(0, x[rows] * scale)\n    kept[0] = y + 1\n    return y, torch.arange(len(rows) + 1)\n")
 
-# init leaves a word in modules, in the interpreter, in the environment and in files. The reference must not find this
+# init stores a word in modules, in the interpreter, in the environment and in files. The reference must not find this
 # word.
 STASH = INIT.replace("    torch.manual_seed(seed)\n", '''    import builtins, os, sys, tempfile, types
     torch.word = builtins.word = "here"
@@ -114,8 +114,7 @@ FINDS = REFERENCE.replace("    return x[rows]", '''    import builtins, os, sys,
         return x, rows
     return x[rows]''')
 write("stash", STASH, FINDS)
-# This reference leaves the word itself and must find it. If this reference did not find the word, the test above would
-# prove nothing.
+# This reference stores the word itself and must find it. Otherwise the test above would prove nothing.
 write("stash_here", INIT, FINDS.replace("    folders =", "    torch.word = 1\n    folders ="))
 END
 
@@ -138,7 +137,8 @@ made() {
 }
 finding() { WORDS=$2 expect "any(__import__('os').environ['WORDS'] in text for text in d['$1']['cases'][0].get('findings', []))"; }
 
-# Valid inputs are no ground truth, so right references are only checked. A reference that breaks a check fails.
+# Correct references are only checked, because valid inputs are not a ground truth. A reference that breaks a check
+# fails.
 for name in right flag grouped others other_name pair in_order one_set other_shapes stash reads_clock; do expect_status "$name" checked no_ground_truth; done
 expect "[case['id'] for case in d['right']['cases']] == ['small:n=4']"
 expect "'findings' not in d['right']['cases'][0] or not d['right']['cases'][0]['findings']"
@@ -182,8 +182,9 @@ finding in_order "_made_init returns no input 'z'; 'twice' has the dtype and the
 finding one_set '_made_init makes the same inputs for another seed, so its inputs have one set of values'
 finding other_shapes '_made_init makes inputs of other shapes for another seed'
 
-# If an init raises, dies or hangs, generic inputs are used, and a finding says so. A reference that accepts generic
-# inputs is checked; the reference of these definitions needs a scale above 2 and existing rows.
+# If an init raises an exception, dies or hangs, generic inputs are used, and a finding says so. A reference that
+# accepts generic inputs is checked. The reference of these definitions does not, because it needs a scale above 2 and
+# existing rows.
 fell_back() {
 	WORDS="the inputs are generic, because \`init\` failed: $(place "$1")_made_init made no inputs for this case: $2" expect \
 		"__import__('os').environ['WORDS'] in str(d['$1']['notes'])"
@@ -213,7 +214,7 @@ rm -r truths
 run verify takes_any --device "$device" --sizes small --strict
 expect_says "finding: the inputs are generic, because \`init\` failed" '1 finding, which --strict counts as failures'
 
-# A verdict depends on everything on which init depends.
+# Verdicts also depend on everything on which init depends.
 verify right
 expect_cached 1
 edit definitions/made/right.json 'helper(n, width, device).T' 'helper(n, width, device).T  # a comment'
@@ -233,8 +234,8 @@ expect_status right skipped no_ground_truth # the reference takes no generic inp
 fell_back right 'it did not answer within 3 s'
 expect_status longer failed shape
 
-# Generated tests run the reference, but not the code that makes inputs. The tests use no other inputs instead, so they
-# are skipped, and the reason says why.
+# Generated tests run the reference, but not the code that makes inputs. The tests do not use other inputs instead. They
+# are skipped, and give the reason.
 mkdir "$work/away"
 mv definitions/made/*.json "$work/away"
 mv "$work/away/one_set.json" definitions/made

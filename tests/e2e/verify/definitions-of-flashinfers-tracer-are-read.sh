@@ -1,8 +1,8 @@
 #!/bin/sh
-# `verify` reads definitions in the form that FlashInfer's tracer writes. `verify` calls the function whose name ends
-# with _reference, and passes only the arguments that this function has. The dtype of an input may be unknown, and an
-# input may be something other than a tensor. If a definition has no reference, or requires an input of unknown dtype,
-# it is skipped with the reason. A defect of the file is reported with its position.
+# `verify` reads definitions in the form that FlashInfer's tracer writes. It calls the function whose name ends with
+# _reference, and passes only the arguments that this function has. The dtype of an input may be unknown, and an input
+# need not be a tensor. If a definition has no reference, or requires an input of unknown dtype, it is skipped with the
+# reason. An error in the file is reported with its position.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'END'
 import json
@@ -62,7 +62,7 @@ norm("misspelt", None, tags=[], refrence=NORM)
 norm("no_value", NORM, axes={"batch_size": {"type": "var"}, "hidden_size": {"type": "const"}})
 norm("no_axis", NORM, inputs={"weight": {"shape": ["hidden_dim"], "dtype": "bfloat16"}})
 
-# The constraint leaves one value for the axis `half`. The op family needs this value, and so recognises the definition.
+# The constraint allows only one value for the axis `half`. The op family recognises the definition by this value.
 GATED = {"shape": ["n", "width"], "dtype": "bfloat16"}
 write("activation", {
     "name": "silu_and_mul_w64", "op_type": "activation", "description": "silu(x[:H]) * x[H:]", "tags": [],
@@ -73,7 +73,8 @@ write("activation", {
                  "    return (F.silu(gate) * up).bfloat16()\n",
 })
 
-# No op family knows this definition. A reference that raises on generic inputs decides nothing, but is reported.
+# No op family knows this definition. If a reference raises an exception on generic inputs, this is reported but decides
+# nothing.
 SCALED = {
     "op_type": "scaled", "axes": {"n": {"type": "var"}}, "tags": ["fi_api:flashinfer.scaled"],
     "inputs": {"x": {"shape": ["n"], "dtype": "float32"}, "factor": {"shape": None, "dtype": "float32", "optional": True},
@@ -90,8 +91,8 @@ for name, condition in ("defaults", "factor == 2.0 and bias is None"), ("others"
         line = {"definition": name, "workload": {"uuid": name, "axes": {"n": 4}, "inputs": inputs}}
         out.write(json.dumps(line) + "\n")
 
-# If exactly one argument has no input of its name, and one input has no argument, this argument gets this input. In all
-# other cases, arguments that do not match the inputs are an error.
+# If exactly one argument has no input with its name, and exactly one input has no argument, the argument gets this
+# input. In all other cases, arguments that do not match the inputs are an error.
 norm("unnamed", "def _norm_reference(input, weight, **_):\n    return _normed(input, weight)\n")
 norm("silu", "def _norm_reference(hidden_states, weight):\n    return torch.nn.functional.silu(_normed(hidden_states, weight))\n")
 ARGUMENTS = {**SCALED, "inputs": {"x": SCALED["inputs"]["x"]}}
@@ -102,9 +103,9 @@ write("scaled", {**ARGUMENTS, "name": "inside", "reference": "def f():\n    pass
 write("scaled", {**ARGUMENTS, "name": "buffer", "inputs": {**ARGUMENTS["inputs"], "y": SCALED["inputs"]["x"]},
                  "reference": "def _scaled_reference(x, y):\n    y.copy_(2 * x)\n"})
 
-# If there is an `init`, the shapes of the inputs that `init` makes give axes their values. If an axis occurs in no
-# input, its length in an output does not decide the verdict. Without an `init`, or if the axis is const, a wrong length
-# makes the definition fail. A wrong dtype always makes the definition fail.
+# If there is an `init`, the values of axes come from the shapes of the inputs that `init` makes. If an axis occurs in
+# no input, its length in an output does not decide the verdict. Without an `init`, or if the axis is const, a wrong
+# length makes the definition fail. A wrong dtype always makes the definition fail.
 MADE = {
     "op_type": "made", "axes": {"n": {"type": "var"}, "more": {"type": "var"}, "width": {"type": "const", "value": 8}},
     "inputs": {"x": {"shape": ["n", "width"], "dtype": "float32"}},
@@ -155,12 +156,12 @@ expect "d['plain']['fi_api'] == 'flashinfer.norm.rmsnorm' and d['silu_and_mul_w6
 run explain plain --device "$device"
 expect_says 'fi_api = flashinfer.norm.rmsnorm'
 
-# If the name of the function changes, the call changes, so the stored verdict does not count.
+# If the name of the function changes, another function is called, so the stored verdict does not count.
 verify plain
 expect_exit 0
 expect_cached "len(d['plain']['cases'])"
-# Other programs that read the dataset call `run` if it exists. So it is an error if a reference defines `run` only
-# while it executes, even if its …_reference is correct.
+# Other programs that read the dataset call `run` if it exists. Therefore it is an error if a reference defines `run`
+# only while it executes, even if its …_reference is correct.
 edit definitions/rmsnorm/argument.json '_normed(input, weight)\n' '_normed(input, weight)\n\n\nglobals().update(run=None)\n'
 verify argument
 expect_status argument error raised
@@ -188,8 +189,8 @@ expect_says 'FAILED tests/references/test_rmsnorm.py::TestArgument::test_numeric
 expect_says 'FAILED tests/references/test_scaled.py::TestOthers::test_numerical_correctness[workload:others]'
 ! grep '^FAILED' "$work/out" | grep -vq '::TestWrong::\|::TestArgument::\|::TestOthers::' || fail "a test of a right reference fails"
 
-# A reference gets the inputs as the arguments that its signature has. conftest.py makes the same `fitting` of a definition
-# as the pool sends to the runner.
+# A reference gets the inputs as the arguments in its signature. For this, conftest.py makes the same `fitting` from a
+# definition that the pool sends to the runner.
 step='arguments' status=0
 cat >"$work/arguments.py" <<'END'
 import sys

@@ -2,7 +2,7 @@
 # sanitizers: tests/run also runs this test with the sanitizers' build.
 # `verify` reads definitions in the form of SOL-ExecBench. Definitions in this form have no op_type, so the name of the
 # folder is the op_type. Their workload lines have no member "workload", and may have a tolerance. A function of the
-# reference may make inputs.
+# reference may make the inputs.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'PY'
 import json
@@ -51,8 +51,8 @@ with open("workloads/rmsnorm/lines.jsonl", "w") as out:
         line = {"uuid": uuid, "axes": {"batch_size": 3}, "inputs": inputs, "tolerance": tolerance}
         out.write(json.dumps(line) + "\n")
 
-# Axes are computed from other axes, in any order, and shapes contain sizes. The GEMM's row axis is a product of two
-# axes that no tensor has; the other definition has no family.
+# Axes are computed from other axes, in any order, and shapes contain sizes. The row axis of the GEMM is a product of
+# two axes that no tensor has. The other definition has no family.
 PRODUCT = {"batch": {"type": "var"}, "width": {"type": "expr", "expression": "heads * 8"}, "length": {"type": "var"},
            "rows": {"type": "expr", "expression": "batch * length"}, "heads": {"type": "const", "value": 8}}
 MATRIX = "def run(A, B):\n    return A @ B.T\n"
@@ -88,13 +88,13 @@ blocks="{case['id']: case for case in d['blocks']['cases']}"
 generic="$blocks['small:rows=16,blocks=1,rows + 1 - rows % 2=17']"
 expect "($generic['status'], $generic['reason']) == ('checked', 'no_ground_truth')"
 expect "'expected 3, the value of rows // 16, for the axis blocks, found 4' in $blocks['workload:computed']['message']"
-# A change of an expression is a change of the definition.
+# If an expression changes, the definition counts as changed.
 edit definitions/gemm/product.json 'heads * 8' 'heads * 4'
 verify product
 expect_ran 3 # and one equal case
 run explain plain --device "$device"
 expect_says 'hf_id = example/model'
-# Stating the op_type of the folder changes nothing.
+# A definition with the folder's op_type in its file is the same definition.
 edit definitions/rmsnorm/plain.json '"name"' '"op_type": "rmsnorm", "name"'
 verify plain
 expect_cached "len(d['plain']['cases'])"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Files, folders of files, problems (folders with definition.json and workload.jsonl) and folders of problems need no
-# dataset: they are linked from the user's cache folder, and nothing is written beside them. A file of another dataset
-# selects that dataset.
+# dataset. reftest makes links to them in the user's cache folder, and writes nothing beside them. If the file of
+# another dataset is named, that dataset is used.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 export XDG_CACHE_HOME="$work/cache"
@@ -14,7 +14,7 @@ sed 's/tiny_norm/lone_norm/' dataset/definitions/rmsnorm/tiny_norm.json >files/a
 echo '{"no": "definition"}' >files/package.json
 find files problems dataset | sort >before
 
-# `verify` gets a file; the op_type and the name are those in the file
+# `verify` gets a file, and uses the op_type and the name in the file
 verify files/any_name.json
 expect_exit 0
 expect_status lone_norm passed
@@ -27,7 +27,7 @@ expect_cached "$ran"
 run status files/any_name.json
 expect_says "rmsnorm/lone_norm  2 of 3 cases passed"
 
-# the next run notices an edit in place, and an edit by a rename
+# the next run notices that the file was edited in place, or replaced by a rename
 sed 's/EPSILON = 1e-6/EPSILON = 1e-2/' files/any_name.json >changed
 cp files/any_name.json right
 cp changed files/any_name.json
@@ -38,12 +38,12 @@ verify files/any_name.json
 expect_exit 0
 expect_ran 0
 
-# if a folder is named, its files that are definitions are verified
+# if a folder is named, the definitions in it are verified
 verify files
 expect_exit 0
 expect "set(d) == {'lone_norm'}"
 
-# `verify` gets a problem with its workload, then a folder of problems: as an argument, and as the root
+# `verify` gets a problem with its workload, and then a folder of problems, as an argument and as the root
 verify problems/1
 expect_exit 0
 expect "d['tiny_norm']['op_type'] == 'problems' and ('tiny_norm', 'workload:first') in c"
@@ -71,7 +71,7 @@ rm -r problems/3
 verify problems/2
 expect "set(d) == {'tiny_gemm'}"
 
-# a definition of another dataset selects that dataset, with its cache
+# if a definition of another dataset is named, that dataset and its cache are used
 run verify dataset/definitions/gemm/tiny_gemm.json --format json --device "$device" --sizes small
 expect_exit 0
 expect "r['root'] == '$work/dataset' and set(d) == {'tiny_gemm'}"
@@ -91,7 +91,7 @@ rm -r dataset/.reftest problems/workload.jsonl 2>/dev/null || true
 rmdir problems/3 2>/dev/null || true
 find files problems dataset | sort | cmp -s - before || fail "a file was written"
 
-# truth.py beside definition.json is the ground truth of a problem; the next run notices when it is edited or removed
+# truth.py beside definition.json is the ground truth of a problem; the next run notices if it is edited or removed
 mkdir -p truths/energy
 cat >truths/energy/definition.json <<'END'
 {"name": "energy", "axes": {"n": {"type": "var"}, "w": {"type": "const", "value": 8}},

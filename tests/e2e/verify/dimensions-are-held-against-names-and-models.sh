@@ -1,7 +1,6 @@
 #!/bin/sh
 # If the name, the description or the configuration of the model contradicts the axes of a definition, the definition
-# fails. The reference of such a definition does not run, so it does not matter whether the reference agrees with the
-# ground truth.
+# fails. It fails even if its reference would agree with the ground truth, because the reference does not run.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'END'
 import json

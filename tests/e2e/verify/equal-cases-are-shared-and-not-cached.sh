@@ -1,5 +1,5 @@
 #!/bin/sh
-# Cases that are equal to another case of the run share its verdict. Cases with a shared verdict are not counted as
+# If several cases of a run are equal, only one of them runs, and the others share its verdict. They do not count as
 # cached, so no case counts as cached with --force or in a first run.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks every documented exit status with the arguments that lead to it, and that a failure prints a command that
+# For every documented exit status, there are arguments that lead to it. The report of a failure has a command that
 # repeats it.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm

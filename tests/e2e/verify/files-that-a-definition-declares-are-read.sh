@@ -1,8 +1,8 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build. A definition may name files of its dataset that
-# its reference reads. The reference finds exactly these files, read-only, in its working directory. The content of the
-# declared files is part of what was verified: verdicts are cached, and a changed file runs the cases again. What is not
-# declared is absent.
+# its reference reads. The reference finds exactly these files, read-only, in its working directory. Verdicts depend on
+# the content of the declared files. They are cached, and if a file changes, the cases run again. Files that are not
+# declared do not exist for the reference.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 
@@ -50,7 +50,7 @@ rm -rf .reftest/cache
 verify --jobs 2
 expect_exit 0
 
-# A changed file runs the cases of the definitions that declare it, and no others.
+# If a file changes, the cases of the definitions that declare it run again, and no others.
 sleep 0.01
 echo 1e-1 >tables/eps.txt
 expect_why text 'reads.tables/eps.txt'
@@ -72,7 +72,8 @@ expect_exit 1
 expect_ran 2
 printf '\275\067\206\065' >tables/deep/eps.bin
 
-# The source code shows which files are read: only verdicts of references with literal, declared paths are cached.
+# The verdict of a reference is cached only if all paths that it opens are literal strings in the source code and
+# declared.
 for call in 'open("tables/" + "eps.txt")' 'open("tables/undeclared.txt")'; do
 	declare_reads other '["tables/eps.txt"]' <<P
 import torch
@@ -128,7 +129,7 @@ expect "\"found ['./tables/eps.txt'], did [].\" in c['other', 'small:batch_size=
 [ "$(cat tables/eps.txt)" = 1e-6 ] || fail "the reference changed the file"
 rm definitions/rmsnorm/other.json
 
-# A file that is missing or that cannot be read makes the cases of its definition invalid, with a message.
+# If a file is missing or cannot be read, the cases of the definition are invalid, and a message says why.
 broken() { # broken SENTENCE
 	verify
 	expect_exit 2

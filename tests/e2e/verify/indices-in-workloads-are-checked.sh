@@ -1,8 +1,8 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
 # Page numbers, offsets and lengths of a workload are checked before the reference runs. Values out of range make the
-# case invalid, with a message. Valid values are used, and the pages that they refer to contain no NaN. The tolerance
-# rule uses the scale that the workload provides.
+# case invalid, with a message. Valid values are used unchanged, and the pages to which they refer contain no NaN. The
+# tolerance rule uses the scale that the workload provides.
 . "$(dirname "$0")/../harness.sh"
 given gqa_paged_decode_h40_kv8_d128_ps16
 "$python" -I -S - <<'END'

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Small cases run their reference three times, medium cases twice. A reference that raises at the third call with the
-# same shapes reveals the number of runs.
+# A reference runs three times in small cases, and twice in medium cases. To count the runs, the reference raises an
+# exception at the third call with the same shapes.
 . "$(dirname "$0")/../harness.sh"
 loops=delta_rule_recurrent_qk_l2norm_h4_d64
 given $loops softmax_e256

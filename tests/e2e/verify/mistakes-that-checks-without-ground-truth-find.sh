@@ -1,7 +1,7 @@
 #!/bin/sh
-# Plants forty mistakes in twenty definitions of no family, and tests which of them a check finds. docs/ground-truths.md
-# has the counts. For a right reference no check fails. If a check has the result "property" for a wrong reference, it
-# found the mistake only if the right reference has another result.
+# Plants forty mistakes in twenty definitions without a family, and tests which mistakes the checks find.
+# docs/ground-truths.md has the counts. No check fails for a correct reference. If the result of a check for a wrong
+# reference is "property", the check has found the mistake only if its result for the correct reference is different.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'EOF'
 import json
@@ -16,7 +16,7 @@ ROW = {"out": (["n"], F)}
 G = {"x": (["rows", "w"], F), "row_ids": (["n"], I)}
 RAGGED = {"x": (["total", "w"], F), "indptr": (["len_indptr"], I)}
 SUMS = "return torch.stack([x[a:b].sum(0) for a, b in zip({first}, {last})])"
-# name: (axes, inputs, outputs, right, [(wrong, found by)]); found by None: no check finds it
+# name: (axes, inputs, outputs, right, [(wrong, the check that finds the mistake, or None)])
 TABLE = {
     "huber": (N, XY, Y, "d = x - y\n    return torch.where(d.abs() < 1, 0.5 * d * d, d.abs() - 0.5)",
               [("d = x - y\n    return torch.where(d.abs() < 1, d * d, d.abs() - 0.5)", None),
@@ -98,16 +98,16 @@ EOF
 verify
 expect_exit 1
 expect "s['passed'] == 0 and s['definitions'] == 60 and len(json.load(open('../expected'))) == 40"
-# No check fails for a right reference.
+# No check fails for a correct reference.
 right="[(n, d[n]['cases'][0]['message']) for n in d if n.endswith('_right') and d[n]['status'] != 'checked']"
 step="these definitions: $(value "$right")"
 expect "$right == []"
-# A check finds a mistake if its result differs from its result for the right reference.
+# A check finds a mistake if its result differs from its result for the correct reference.
 found="{c['name'] for c, r in zip(d[n]['cases'][0]['checks'], d[right]['cases'][0]['checks']) if c['result'] != r['result']
 	and c['result'] in ('fails', 'property')}"
 other="[(n, by, $found) for n, right, by in json.load(open('../expected')) if ([by] if by else []) != [c for c in $found if c == by or not by]]"
 step="these definitions: $(value "$other")"
 expect "$other == []"
-# The counts of docs/ground-truths.md.
+# These are the counts in docs/ground-truths.md.
 expect "sum(by is None for _, _, by in json.load(open('../expected'))) == 16"
 expect "'find 24 of 40' in open('$top/docs/ground-truths.md').read()"

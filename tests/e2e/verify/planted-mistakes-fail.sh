@@ -1,6 +1,6 @@
 #!/bin/sh
-# Each of the usual mistakes in a norm and in a matrix product, planted in a correct reference, fails at every size, and
-# the correct reference passes.
+# Common mistakes in a norm and in a matrix product are planted in correct references. Each wrong reference fails at
+# every size, and the correct references pass.
 . "$(dirname "$0")/../harness.sh"
 
 norm() { # norm NAME EXPRESSIONS: writes a norm that computes its result with these expressions of `rows` and `weight`

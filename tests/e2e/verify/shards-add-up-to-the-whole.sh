@@ -1,7 +1,7 @@
 #!/bin/sh
 # N shards, each with its own cache, together run every case exactly once. After the verdicts of all shards are merged,
 # by export or through the remote, a run without shards runs nothing and reports the same result as a run of everything.
-# A shard without cases exits with 0 and reports that. Each invalid definition or line is reported by exactly one shard.
+# A shard without cases says so, and exits with 0. Each invalid definition or line is reported by exactly one shard.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"
 given tiny_norm tiny_gemm
@@ -72,8 +72,8 @@ run cache import "$work"/shard[0-9]
 verify --sizes small,medium --cached-only
 expect_exit 3
 
-# There are more shards than cases, so most shards have none. Shards without cases exit with 0 and report that; a
-# selection of definitions that has no cases exits with 3.
+# There are more shards than cases, so most shards have none. Shards without cases say so, and exit with 0. A selection
+# of definitions without cases exits with 3.
 for shard in 1 2 3 4 5 6 7 8 9; do
 	run verify --device "$device" --sizes small --cached-only --shard "$shard/9" tiny_gemm
 	grep -q 'all cases belong to other shards' "$work/out" || continue

@@ -1,7 +1,7 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# State slots and sequence offsets of a workload are checked before the reference runs. Values that are out of range or
-# ambiguous make the case invalid, with a message. Valid values are used.
+# State slots and sequence offsets of a workload are checked before the reference runs. If a value is out of range or
+# ambiguous, the case is invalid, and a message says why. Valid values are used.
 . "$(dirname "$0")/../harness.sh"
 prefill=gdn_prefill_qk2_v4_d128_k_last mtp=gdn_mtp_qk_l2norm_qk2_v4_d128_k_last mamba=mamba_ssu_decode_h32_d64_s128_ng2
 given $prefill $mtp $mamba

@@ -1,7 +1,6 @@
 #!/bin/sh
-# If text of a reference, a definition, a workload or a file name could do harm in a terminal, a log of a CI system,
-# JSON, XML or a generated file, the text is escaped there. An exception whose text is escaped is still reported as an
-# exception.
+# Text of a reference, a definition, a workload or a file name is escaped wherever it could do harm: in a terminal, a
+# log of a CI system, JSON, XML or a generated file. An exception with such text is still reported as an exception.
 . "$(dirname "$0")/../harness.sh"
 mkdir -p "$work/shown"
 
@@ -37,7 +36,7 @@ definition = json.load(open(path))
 definition["description"] = "Epsilon is 1e-6. " + evil
 definition["tags"] = [evil]
 json.dump(definition, open(path, "w"))
-# a name that a shell would execute
+# a shell would execute a part of this name
 axes, random = {"batch_size": 3}, {"type": "random"}
 workload = {"uuid": "it's; $(id)", "axes": axes, "inputs": {"hidden_states": random, "weight": random}}
 import os

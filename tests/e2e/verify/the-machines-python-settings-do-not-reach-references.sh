@@ -9,7 +9,7 @@ export PYTHONPATH="$work/path" PYTHONUSERBASE="$work/base" PYTHONHASHSEED=7 PYTH
 export TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1 NVIDIA_TF32_OVERRIDE=1 MKL_CBWR=COMPATIBLE PLANTED=1
 user=$("$python" -c 'import site; print(site.getusersitepackages())')
 mkdir -p "$user"
-# The reference below raises an error if one of the user's files or variables has reached its process.
+# The reference below raises an error if one of the user's files or variables affects its process.
 cat >"$work/path/sitecustomize.py" <<'P'
 import builtins
 builtins.planted = True
@@ -43,8 +43,8 @@ verify
 expect_exit 0
 expect_status norm passed
 
-# Some machines need a library that is loaded before all others (LD_PRELOAD), so references get it, too. The library is
-# part of what was verified, so a verdict that was computed with the library counts only while the library is loaded.
+# Some machines need a library that is loaded before all others (LD_PRELOAD), so references load it, too. Verdicts
+# depend on this library, so a verdict that was computed with the library is valid only while the library is loaded.
 library=$(ldconfig -p | sed -n 's/.*libutil[^ ]* .*=> //p' | head -n 1)
 [ -n "$library" ] || skip "there is no library to preload"
 define plain <<'P'

@@ -22,7 +22,7 @@ run verify --format github --device "$device" --sizes small
 expect_exit 2
 expect_says '::error file=definitions/loop,title=left out::'
 
-# The unreadable op_type is not selected.
+# This command does not select the unreadable op_type.
 verify rmsnorm/tiny_norm
 expect_exit 0
 run explain --device "$device" tiny_norm

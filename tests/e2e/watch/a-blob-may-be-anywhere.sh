@@ -1,7 +1,7 @@
 #!/bin/sh
-# The watcher notices a change of a blob even if a workload spells the blob's path in an unusual way, or if the blob
-# lies among the definitions or outside blob/. The watcher never reports a definition as verified before it has checked
-# the definition.
+# The watcher notices a change of a blob even if a workload writes the blob's path in an unusual way, or if the blob is
+# among the definitions or outside blob/. The watcher never reports a definition as verified before it has checked the
+# definition.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm
 rows=blob/workloads/rmsnorm/tiny_norm/rows.safetensors

@@ -1,6 +1,7 @@
 #!/bin/sh
-# A thousand files that are written one after the other without git's lock (cp -r, rsync, sed -i) become a few batches
-# and not hundreds. Every verdict is about the final content of its file, and a later save has a batch of its own.
+# If a thousand files are written one after the other without git's lock (cp -r, rsync, sed -i), the watcher verifies
+# them in a few batches, and not in hundreds. Every verdict is for the final content of its file, and a later save has a
+# batch of its own.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm
 rm -r workloads blob

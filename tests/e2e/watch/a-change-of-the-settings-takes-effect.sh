@@ -1,6 +1,6 @@
 #!/bin/sh
-# A change of reftest.toml takes effect in a running watch at the next save, and a message says so. Settings that cannot
-# be used are reported once and change nothing.
+# A change of reftest.toml takes effect in a running watch at the next save, and a message says so. Invalid settings are
+# reported once and have no effect.
 . "$(dirname "$0")/../harness.sh"
 given tiny_gemm
 edit definitions/gemm/tiny_gemm.json 'return torch.matmul' 'return 1.1 * torch.matmul'

@@ -1,6 +1,6 @@
 #!/bin/sh
 # If more events arrive than the kernel can queue, the watcher checks all files again by content and runs only the
-# changed definitions. A new folder whose creation event was lost is watched from then on.
+# changed definitions. The watcher then also watches a new folder whose creation event was lost.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 watch

@@ -1,5 +1,5 @@
 #!/bin/sh
-# If the cache's disk is full, watch reports that once and still verifies each save.
+# If the cache's disk is full, watch says so once, and still verifies each save.
 . "$(dirname "$0")/../harness.sh"
 isolated=$([ "$(id -u)" = 0 ] && echo 'unshare -m' || echo 'unshare -rm')
 $isolated true 2>/dev/null || skip "this machine has no mount namespaces, which are needed to fill a disk"

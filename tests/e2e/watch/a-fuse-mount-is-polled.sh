@@ -1,6 +1,6 @@
 #!/bin/sh
-# On a real FUSE filesystem whose files are also changed directly in the underlying folder, watch reports that it polls,
-# and verifies such changes. While the filesystem is unmounted, watch waits, and it continues afterwards.
+# On a real FUSE filesystem, files can also be changed directly in the underlying folder. watch reports that it polls,
+# and verifies such changes. While the filesystem is unmounted, watch waits, and then it continues.
 . "$(dirname "$0")/../harness.sh"
 command -v bindfs >/dev/null 2>&1 || skip "there is no bindfs here"
 [ -c /dev/fuse ] || skip "there is no /dev/fuse here"

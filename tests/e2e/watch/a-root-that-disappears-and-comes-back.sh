@@ -1,7 +1,7 @@
 #!/bin/sh
 # own interpreter: the folder in which interpreters start disappears.
-# The root is moved away and back, and deleted and created again: watch reports that, waits, and continues with the new
-# content.
+# The root is moved away and back, and then deleted and created again. watch reports this, waits, and continues with the
+# new content.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 cp -r "$root" "$work/copy"
@@ -20,8 +20,8 @@ cp -r "$work/copy" "$work/new"
 mv "$work/new" "$root"
 await "e['event'] == 'notice' and 'is back' in e['message']"
 await_batch
-# The new root has a new cache. The watcher may check the new files twice, so the batch that the test awaits may be the
-# second one, which runs no case.
+# The new root has a new cache. The watcher may check the new files twice. Then the batch for which the test waits may
+# be the second one, which runs no case.
 expect_events "e['passed'] == 2 and sum(x['cases_run'] for x in a if x['event'] == 'verdict') > 0"
 sed -i 's/EPSILON = 1e-6/EPSILON = 1e-4/' "$root/definitions/rmsnorm/tiny_norm.json"
 await "e['event'] == 'verdict' and e['name'] == 'tiny_norm' and e['status'] == 'failed'"
@@ -48,7 +48,7 @@ edit definitions/rmsnorm/tiny_norm.json 'EPSILON = 1e-3' 'EPSILON = 1e-4'
 verify
 expect_exit 1
 
-# A user deletes the cache while a watcher runs: the watcher creates a new one and verifies everything again.
+# If a user deletes the cache while a watcher runs, the watcher creates a new one and verifies everything again.
 watch
 rm -rf .reftest
 await_batch

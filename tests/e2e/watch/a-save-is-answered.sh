@@ -1,8 +1,8 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# watch verifies each save. watch reports a mistake as failed, verifies a new definition and reports a deleted one.
-# watch runs no case when a mistake is undone, a comment is edited or a definition is renamed. Afterwards verify uses
-# the verdicts that watch stored.
+# watch verifies each save. It reports a mistake as failed, verifies a new definition and reports a deleted one. It runs
+# no case if a mistake is undone, a comment is edited or a definition is renamed. Afterwards verify uses the verdicts
+# that watch stored.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 watch

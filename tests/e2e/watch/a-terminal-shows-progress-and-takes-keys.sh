@@ -1,7 +1,7 @@
 #!/bin/sh
 # On a terminal, watch has a status line with the counts and the keys. The keys Enter, f, a, d and q do what the status
-# line says. A failure shows its five worst positions, and an error shows the line in the reference. After a resize
-# there is still one status line, and the terminal's modes are restored at the end.
+# line says. A failure shows its five worst positions, and an error shows the line in the reference. After a resize,
+# there is still a single status line. At the end, the terminal's modes are restored.
 . "$(dirname "$0")/../harness.sh"
 command -v tmux >/dev/null 2>&1 || skip "there is no tmux here"
 given tiny_norm tiny_gemm
@@ -50,7 +50,7 @@ edit definitions/rmsnorm/tiny_norm.json 'EPSILON = nothing' 'EPSILON = 1e-6'
 shows '2 passed  |'
 
 terminal resize-window -t test -x 50 -y 20
-# The program receives the notification of a resize with a delay.
+# The program learns of a resize with a delay.
 await_terminal 'cuts the last line at its new width' has_not 'q quit'
 fresh
 key Enter

@@ -1,10 +1,10 @@
 #!/bin/sh
 # If a source of kernels/rmsnorm/ is edited, watch runs make and restarts with the new program, and only the norms run
-# again. If a source does not compile, that is reported, and the old kernels stay in use.
+# again. If a source does not compile, watch says so and continues to use the old kernels.
 . "$(dirname "$0")/../harness.sh"
 [ "$(basename "$build")" = build ] || skip "watch rebuilds only the default build"
 given tiny_norm tiny_gemm
-# A copy of the checkout with its object files, so that only changed files are compiled.
+# The test uses a copy of the checkout with its object files, so that only changed files are compiled.
 mkdir -p "$work/tree/build"
 (cd "$top" && cp -a Makefile tools base kernels workers python dataset cache engine watcher git remote report testgen check cli models extract repos web fleet serve reftest.c "$work/tree/" &&
 	cp -a build/obj build/*.inc build/*.h build/*.so build/reftest "$work/tree/build/" && rm -f "$work/tree/build/libreftest_kernels_cuda.so")

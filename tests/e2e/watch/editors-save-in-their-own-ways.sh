@@ -1,9 +1,10 @@
 #!/bin/sh
-# Editors and tools write files in different ways. Each save gives one correct verdict on the final content, and no
-# intermediate state (an absent, partial or different file) is reported. If vim and emacs are installed, the test uses
-# them to save. The saves of other editors are replayed as sequences of system calls. emacs: as traced with strace from
-# emacs 28. VS Code: truncates the file, writes it, and calls fdatasync before closing it. JetBrains' safe write:
-# creates a second file, renames the old one away and the new one over it, and deletes the old one.
+# Editors and tools write files in different ways. For each save, watch reports one correct verdict on the final
+# content, and no intermediate state (an absent, partial or different file). If vim and emacs are installed, the test
+# uses them to save. For other editors, the test replays the sequences of system calls with which they save. emacs: as
+# traced with strace from emacs 28. VS Code: truncates the file, writes it, and calls fdatasync before closing it.
+# JetBrains' safe write: creates a second file, renames the old one away and the new one over it, and deletes the old
+# one.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 watch

@@ -1,8 +1,8 @@
 #!/bin/sh
 # own interpreter: the test checks how processes end.
-# If SIGTERM ends watch while a reference loops forever, no process remains, and the verdicts so far are stored. `watch
-# --once` ends by itself with the exit status of the result. The command of --exec gets the names of the definitions. If
-# the command writes files below .reftest, no batch starts.
+# If SIGTERM ends watch while a reference loops forever, no process remains, and all finished verdicts are stored.
+# `watch --once` ends by itself with the exit status of the result. The command of --exec gets the names of the
+# definitions. If it writes files below .reftest, no batch starts.
 . "$(dirname "$0")/../harness.sh"
 with_gates
 given tiny_gemm
@@ -30,7 +30,7 @@ expect_exit 1
 expect_says 'FAILED   rmsnorm/tiny_norm' 'at [' "reftest verify rmsnorm/tiny_norm --case 'small:"
 ! grep -q "$(printf '\033')" "$work/out" "$work/err" || fail "it wrote escape sequences without a terminal"
 
-# Set the environment as if this watcher ran in the --exec command of another watcher.
+# The environment is as if this watcher ran in the --exec command of another watcher.
 export REFTEST_NAMES=outer REFTEST_COUNT=77 REFTEST_INVALID=77
 watch --exec "printf '%s %s %s\n' \"\$REFTEST_NAMES\" \"\$REFTEST_PASSED\" \"\$REFTEST_FAILED\" >>$work/exec; : >.reftest/mine
 	printf '%s;' \$REFTEST_NAMES \$REFTEST_COUNT \$REFTEST_PASSED \$REFTEST_FAILED \$REFTEST_ERROR \$REFTEST_SKIPPED \

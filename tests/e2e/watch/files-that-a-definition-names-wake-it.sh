@@ -1,7 +1,6 @@
 #!/bin/sh
-# A change of a workload line, or of a blob that a workload line names, runs only the definition that the line belongs
-# to. The watcher also follows a folder of definitions that is renamed away and back, and a folder that is a symbolic
-# link.
+# If a workload line changes, or a blob that it names, the watcher runs only the definition of this line. The watcher
+# also notices that a folder of definitions is moved away and back, and watches a folder that is a symbolic link.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 watch

@@ -2,8 +2,8 @@
 # If there are generated pytest files, watch updates them as `generate` would: after each save, after each deletion of a
 # definition, and after each deletion of a generated file. A file that a user edited is left unchanged and reported
 # once. If there are no generated files, watch writes none. If `generate` runs at the same time, watch continues with
-# the result of `generate`. When idle, watch records the state of the generated files. From this record, the next
-# command sees that the generated files are current, without building their test classes again.
+# its result. When watch is idle, it records the state of the generated files. By this record, the next command sees
+# that the files are current, and need not build their test classes again.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 current() { # current: prints the report of `generate` without records

@@ -1,6 +1,6 @@
 #!/bin/sh
 # watch is stopped by Ctrl-Z and continues in the background of a shell. In the background watch reads no keys and draws
-# no status line, but still verifies saves. SIGTERM ends watch without changing the terminal. After `fg` the keys work
+# no status line, but still verifies saves. SIGTERM ends watch without changing the terminal. After `fg`, the keys work
 # again, and the status line shows the progress of a run.
 . "$(dirname "$0")/../harness.sh"
 command -v tmux >/dev/null 2>&1 || skip "there is no tmux here"

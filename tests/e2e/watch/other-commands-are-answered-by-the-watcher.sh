@@ -1,8 +1,8 @@
 #!/bin/sh
-# While a watcher runs, `verify --changed` and `explain` get their answer from the watcher, and the answer takes into
-# account every write that came before the command. A second watch reports which process watches the root. Clients do
-# not wait for a stopped watcher, and do not use the stale socket of a killed one. A watcher does not answer a client
-# whose options differ from its own.
+# While a watcher runs, `verify --changed` and `explain` get their answer from it. The answer takes every write before
+# the command into account. A second watch reports which process already watches the root. Clients do not wait for a
+# stopped watcher, and do not use the socket that a killed watcher left. A watcher does not answer a client whose
+# options differ from its own.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 watch
@@ -47,7 +47,7 @@ expect_exit 2
 says "is being watched by process $watcher already"
 [ "$(stat -c %a .reftest/watch.sock)" = 600 ] || fail "other users can access the socket: $(ls -l .reftest/watch.sock)"
 
-# A stopped watcher does not answer, and any number of clients stop waiting for it. (A watcher that is stopped during a
+# A stopped watcher does not answer. Several clients in a row stop waiting for it. (A watcher that is stopped during a
 # commit would block all writers: Ctrl-Z waits for the end of a commit, but SIGSTOP does not. Once a client has its
 # answer, no commit is running.)
 asks verify --changed --sizes small --device "$device"
@@ -86,8 +86,8 @@ says '1 passed, 1 failed'
 watch
 asks verify --changed --sizes small --device "$device"
 says 'ask: the watcher reports 1 definitions as verified'
-# If there are generated pytest files, the answer says whether they are current at the time of the query, whatever
-# changed before in the files or their definitions.
+# If there are generated pytest files, the answer says whether they are current at the time of the query, even if the
+# files or their definitions changed just before.
 asks generate
 asks verify --changed --sizes small --device "$device"
 says 'ask: the watcher reports 1 definitions as verified'

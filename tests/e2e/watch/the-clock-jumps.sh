@@ -1,7 +1,7 @@
 #!/bin/sh
 # own interpreter: the test starts interpreters with another clock.
-# While watch runs, the machine's clock jumps a year forward, two years back, and to the right time again. The clock
-# also jumps while a reference runs, and while half of a file is written. Each save gets the verdict of its own content.
+# While watch runs, the machine's clock jumps a year forward, two years back, and to the right time again. It also jumps
+# while a reference runs, and while a file is only half written. Each save gets the verdict for its own content.
 # Verdicts that were stored while the clock was wrong are neither lost nor used for other content.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
@@ -106,8 +106,8 @@ jump 0
 end_watch
 expect_nothing_to_do
 
-# reftest does not trust a stat that it recorded while the clock was wrong: here the file has the recorded size and
-# time, but different content.
+# reftest does not trust a result of stat() that it recorded while the clock was wrong. Here the file has the recorded
+# size and time, but different content.
 jump -$year
 verify --changed
 jump 0

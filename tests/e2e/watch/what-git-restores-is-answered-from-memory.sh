@@ -1,8 +1,9 @@
 #!/bin/sh
 # If git restores many definitions at once, the watcher reports the results that it remembers for their contents,
-# without parsing the files. After its report, the watcher checks the files case by case. Afterwards an export contains
-# the verdicts of the current contents, and `explain` compares an edit with these contents and not with those that git
-# removed. A remembered result is not used if the definition's content differs or its workload file changed.
+# without parsing the files. After this report, the watcher checks the files case by case. Then an export contains the
+# verdicts of the current contents, and `explain` compares an edit with these contents, and not with those that git
+# removed. A remembered result is not used if the definition's content is different, or if its workload file has
+# changed.
 . "$(dirname "$0")/../harness.sh"
 command -v git >/dev/null 2>&1 || skip "there is no git here"
 given tiny_norm
@@ -25,7 +26,7 @@ for branch in good other; do
 	await "e['event'] == 'batch' and e['passed'] == 21"
 done
 expect_events "e['cases_run'] == 0"
-# The watcher answers a query only when all definitions have been checked.
+# The watcher answers a query only after it has checked all definitions.
 REFTEST_TRACE=1 timeout 60 "$reftest" verify --changed --sizes small --device "$device" >"$work/answer" 2>"$work/trace" && status=0 || status=$?
 expect_exit 0
 grep -q 'the watcher reports 21 definitions as verified' "$work/trace" || fail "the watcher did not answer: $(cat "$work/trace")"
@@ -57,7 +58,7 @@ for try in $(seq 50); do
 done
 exported || fail "the remembered definitions were not checked again: $(tail -n 3 "$work/said")"
 
-# One definition has new content, and another one has a changed workload line: the cases of both run.
+# One definition has new content, and another one has a changed workload line. The cases of both run.
 sed -i 's/EPSILON = 2e-6 . 2/EPSILON = 1e-4/; s/EPSILON = 1e-6/EPSILON = 1e-4/' definitions/rmsnorm/norm_20.json
 await "e['event'] == 'batch' and e['failed'] == 1"
 do_git commit -a -m wrong

@@ -1,6 +1,6 @@
 #!/bin/sh
-# `web` prints the module tree of a model with the definitions of the dataset. `web --into` puts the modules into a file and
-# leaves every other byte alone; a file that `web` does not understand stays unchanged.
+# `web` prints the module tree of a model with the definitions of the dataset. `web --into` writes the modules into a
+# file and changes no other byte of it. A file that `web` does not understand stays unchanged.
 . "$(dirname "$0")/../harness.sh"
 mkdir definitions
 
