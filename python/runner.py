@@ -556,7 +556,7 @@ class Child:
         return process_state.difference(self.before, after, self.threads)
 
     def erase_freed_memory(self):
-        """Prepares a runner on a GPU for references that use memory without values (torch.empty): such memory must hold
+        """Prepares a runner on a GPU for references that use uninitialised memory (torch.empty): such memory must hold
         nothing that an earlier reference computed. From now on malloc overwrites memory when it is freed and when it is
         allocated. This works because malloc has no caches of small blocks here (workers/pool/environment.c)."""
         if self.device != "cpu":

@@ -58,7 +58,7 @@ OUTSIDE = {
     "a generator in a with": (HEAD + "def g():\n    with torch.no_grad():\n        yield 1\n", "yield"),
     "try": (HEAD + "try:\n    pass\nexcept Exception:\n    pass\n", "try"),
     "another context": (HEAD + "def run(x):\n    with torch.device('cuda'):\n        return x\n", "with"),
-    "memory without values": (RUN + "torch.empty_like(x)\n", "empty_like"),
+    "uninitialised memory": (RUN + "torch.empty_like(x)\n", "empty_like"),
     "memory by a method": (RUN + "x.new_empty(3)\n", "new_empty"),
     "memory by resize": (RUN + "x.resize_(3)\n", "resize_"),
     "memory by Tensor": (RUN + "torch.Tensor(3)\n", "Tensor"),
@@ -136,7 +136,7 @@ def texts():
     starter = {path.stem: json.loads(path.read_text())["reference"] for path in sorted((TOP / "definitions").glob("*/*.json"))}
     own = {name: isolation.needs_own(text, False) for name, text in starter.items()}
     others = {name: why for name, why in own.items() if why is not None and "'empty" not in why}
-    tell(len(own) > 50 and not others, "starter references need a runner of their own only for memory without values", others)
+    tell(len(own) > 50 and not others, "starter references need a runner of their own only for uninitialised memory", others)
     own = {name: why for name, why in ((name, isolation.needs_own(text, True)) for name, text in starter.items()) if why is not None}
     tell(not own, "starter references share runners that erase memory", own)
 
@@ -196,7 +196,7 @@ def attributes():
     tell(not any(name.startswith("_") for name in isolation.ATTRIBUTES), "no attribute is private")
     made = [name for name in ("empty", "empty_like", "new_empty", "empty_strided", "new", "resize_", "set_", "Tensor", "data", "storage")
             if name in isolation.ATTRIBUTES]
-    tell(not made, "no attribute makes memory without values", made)
+    tell(not made, "no attribute makes uninitialised memory", made)
 
 
 def state():
@@ -337,7 +337,7 @@ def memory_without_values():
     calls = [call.strip() for line in NOTHING_TO_COMPUTE.splitlines() for call in line.split(" | ") if call.strip()]
     bad = [call for call in calls if shows_freed_memory(eval("lambda: " + call, names))]
     tell(len(calls) > 50 and not bad, "functions with nothing to compute show no freed memory", bad)
-    tell(shows_freed_memory(lambda: torch.empty(64)), "memory without values is found")
+    tell(shows_freed_memory(lambda: torch.empty(64)), "uninitialised memory is found")
 
 
 def rehearsal():

@@ -1,5 +1,5 @@
 #!/bin/sh
-# References that use torch.empty share a runner on a GPU. Such memory, of the GPU and of the host, holds nothing that an
+# References that use torch.empty share a runner on a GPU. Uninitialised memory, of the GPU and of the host, holds nothing that an
 # earlier reference left there. The wrong reference returns right values only if it finds something: if memory were not
 # erased, it would pass.
 . "$(dirname "$0")/../e2e/harness.sh"
