@@ -11,12 +11,13 @@
 #include "base/buf.h"
 
 struct meaning {
-	/* sorted by key: "axes.N", "inputs.q", "outputs.C", "constraints.0", "reference" */
+	/* the fields, sorted by key; keys are for example "axes.N", "inputs.q", "outputs.C", "constraints.0" and
+	 * "reference" */
 	struct meaning_field {
 		const char *key, *value;
 	} *fields;
 	int count;
-	const char *reference; /* the text of the reference as it is written; "": there is no reference */
+	const char *reference; /* the text of the reference, unchanged; "" if there is no reference */
 };
 
 /* Computes the meaning of a parsed definition. The order of inputs and outputs matters; the order of axes and
@@ -26,12 +27,12 @@ struct meaning meaning_of(const cJSON *definition, struct arena *arena);
 
 bool meaning_equal(const struct meaning *a, const struct meaning *b);
 
-/* Returns whether two definitions differ only in their references and constraints, so that both references take the
- * same inputs. */
+/* Returns whether two definitions differ only in their references and constraints. If so, both references take the same
+ * inputs. */
 bool meaning_same_interface(const struct meaning *a, const struct meaning *b);
 
-/* Appends each field in which two meanings differ, as a JSON object {"field", "ours", "theirs"}. References appear as
- * they are written. Absent fields are null. */
+/* Appends each field in which two meanings differ, as a JSON object {"field", "ours", "theirs"}. A reference is written
+ * as its unchanged text, and a field that one meaning lacks as null. */
 void meaning_write_differences(const struct meaning *ours, const struct meaning *theirs, struct buf *out);
 
 #endif

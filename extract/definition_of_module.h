@@ -14,7 +14,7 @@ struct draft {
 
 enum draft_answer {
 	DRAFT_MADE,
-	DRAFT_LEFT_OUT, /* the model needs no such definition; `why` is the reason */
+	DRAFT_LEFT_OUT, /* the model needs no such definition; `why` says why not */
 	DRAFT_ERROR     /* the configuration or a degree is wrong; `why` is the error message */
 };
 

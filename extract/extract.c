@@ -19,7 +19,7 @@ struct known {
 	const char *op_type, *name, *path, *text;
 	cJSON *json;
 	struct meaning meaning;
-	const char *new_text; /* the text to write; NULL: the file stays unchanged */
+	const char *new_text; /* the new text of the file; NULL: the file stays unchanged */
 	bool created;
 };
 
@@ -52,7 +52,8 @@ static struct known *add_known(struct extraction *e)
 	return &e->known[e->known_count++];
 }
 
-/* Reads one definition of the dataset. A file that is not a JSON object is ignored, but its name counts as taken. */
+/* Reads one definition of the dataset. If the file is not a JSON object, it is ignored, but no new definition gets its
+ * name. */
 static void read_known(struct extraction *e, const char *op_type, const char *file)
 {
 	struct buf bytes = {0};
@@ -129,8 +130,8 @@ static bool has_tag(const cJSON *json, const char *tag)
 	return false;
 }
 
-/* Returns the byte after the last `model:` tag of a text or, if the text has no such tag, after the last tag of any
- * kind. Sets `first` to the first byte of the chosen tag. */
+/* Returns the byte after the last tag of a text that begins with `model:`. If there is no such tag, returns the byte
+ * after the last tag of any kind. Sets `first` to the first byte of the chosen tag. */
 static const char *behind_tag(const struct known *k, const char **first)
 {
 	const cJSON *tags = json_member(k->json, "tags"), *item;
@@ -152,7 +153,7 @@ static const char *behind_tag(const struct known *k, const char **first)
 	for (; line > 1 && at != NULL; line--)
 		at = strchr(at, '\n') != NULL ? strchr(at, '\n') + 1 : NULL;
 	for (; at != NULL && column > 1 && *at != '\0'; at++)
-		column -= (at[1] & 0xC0) != 0x80; /* columns count characters */
+		column -= (at[1] & 0xC0) != 0x80; /* the column counts characters, not the bytes of UTF-8 */
 	if (at == NULL || *at != '"')
 		return NULL;
 	*first = at;
@@ -217,7 +218,7 @@ static void note_conflict(struct extraction *e, const struct draft *draft, const
 	buf_free(&text);
 }
 
-/* Finds a name that the dataset does not have: NAME, or NAME_v2, … */
+/* Finds a name that the dataset does not have: NAME, else NAME_v2, NAME_v3, … */
 static const char *free_name(struct extraction *e, const struct draft *draft)
 {
 	const char *name = draft->name;
@@ -339,7 +340,7 @@ static int check_required(struct extraction *e)
 	return 0;
 }
 
-/* Each degree of expert parallelism must divide the number of experts, if the model has experts. */
+/* Checks that each degree of expert parallelism divides the number of experts, if the model has experts. */
 static int check_expert_degrees(struct extraction *e)
 {
 	for (int i = 0; i < e->request->ep.count; i++) {
@@ -359,7 +360,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Lists the definitions that several models have. Sorts them, because the system lists the files of a folder in no
+/* Lists the definitions that several models share. Sorts them, because the system lists the files of a folder in no
  * fixed order. */
 static void note_shared(struct extraction *e)
 {
@@ -411,7 +412,8 @@ static const struct extract_file *file_named(const struct extraction *e, const c
 	return NULL;
 }
 
-/* Returns the file to which `path` leads through symbolic links, so that this file is written and the links stay. */
+/* Follows the symbolic links of `path` and returns the file at the end, so that this file is written and the links
+ * stay. */
 static const char *behind_links(struct extraction *e, const char *path)
 {
 	char *real = realpath(path, NULL);
@@ -421,7 +423,7 @@ static const char *behind_links(struct extraction *e, const char *path)
 	return copy;
 }
 
-/* Lists the files that are to be written. */
+/* Lists the files to write. */
 static void list_files(struct extraction *e)
 {
 	struct extract_result *r = e->result;
@@ -432,7 +434,10 @@ static void list_files(struct extraction *e)
 
 		if (k->new_text != NULL)
 			r->files[r->file_count++] =
-			    (struct extract_file){.op_type = arena_string(e->arena, k->op_type), /* outlives the architecture */
+			    (struct extract_file){.op_type = arena_string(e->arena, k->op_type), /* a copy, because the
+												  * file list lives
+												  * longer than the
+												  * architecture */
 						  .name = k->name,
 						  .path = k->created ? k->path : behind_links(e, k->path),
 						  .below = k->path + strlen(e->request->root) + 1,
@@ -487,7 +492,7 @@ static const char *folder_of(const char *path, struct arena *arena)
 	return arena_copy(arena, path, (size_t)(strrchr(path, '/') - path));
 }
 
-/* After a failed write, restores what was written, and removes the folders that were made for it. */
+/* Undoes the writes after a failed write: restores the old files, and removes the folders that were made. */
 static void roll_back(const struct extract_result *result, int count, struct arena *arena)
 {
 	struct err ignored;

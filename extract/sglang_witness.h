@@ -4,9 +4,9 @@
  *
  * The comparison searches the text of the model file, and of the files that the model file imports from
  * sglang.srt.models. It runs no code. A layer is an assignment to `self.NAME`. A layer belongs to a module if NAME
- * begins with the last part of the module's path: SGLang's `attn_mqa` belongs to `attn`. Under "sglang", an
- * architecture in architectures.json lists the layers to which SGLang gives other names, and the classes in other files
- * that contain layers of the model. */
+ * begins with the last part of the module's path: for example, SGLang's `attn_mqa` belongs to `attn`. SGLang gives some
+ * layers other names, and defines some layers of a model in classes of other files. architectures.json lists these
+ * names and classes under "sglang". */
 #ifndef REFTEST_EXTRACT_SGLANG_WITNESS_H
 #define REFTEST_EXTRACT_SGLANG_WITNESS_H
 
@@ -16,12 +16,12 @@ struct architecture;
 struct model;
 
 struct sglang_witness {
-	const char *file; /* path below the checkout; NULL: no file has the architecture */
-	struct string_list disagreements; /* sentences */
+	const char *file; /* path of the model file below the checkout; NULL: no file contains the architecture */
+	struct string_list disagreements; /* sentences about the disagreements */
 };
 
 /* Compares the rules that have a template with the linear layers and norms in the model file. `checkout` is the folder
- * of SGLang's checkout; NULL: there is no checkout. A source file of SGLang that cannot be read is left out. */
+ * of SGLang's checkout, or NULL if there is none. Source files of SGLang that cannot be read are ignored. */
 void sglang_witness_ask(const char *checkout, const struct model *model, const struct architecture *architecture,
 			struct sglang_witness *out, struct arena *arena);
 

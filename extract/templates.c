@@ -25,8 +25,6 @@ static const struct {
 #undef TEMPLATE
 };
 
-/* Writes template number `index` (from 0, in the order of their families' names). Returns false if there is no template
- * with this number. */
 bool template_at(int index, struct template_text *out)
 {
 	if ((size_t)index >= sizeof places / sizeof *places)

@@ -1,4 +1,5 @@
-/* answer - writes and reads the lines that `reftest work` prints: one about itself, and one for each request.
+/* answer - writes and reads the lines that `reftest work` prints: one line about the worker, and one line for each
+ * request.
  *
  *   {"event": "worker", "checker": "HEX", "device": "cuda:0", "device_class": "sm_90", "torch": "2.8.0",
  *    "cuda": "12.8", "requests": 8, "signature": "ed25519"}
@@ -23,15 +24,15 @@
 #include "remote/signing_key.h"
 
 enum {
-	ANSWER_LINE_MAX = 64 << 20,    /* the most bytes of a line */
-	ANSWER_VERDICTS_MAX = 1 << 17, /* the most verdicts of an answer */
+	ANSWER_LINE_MAX = 64 << 20,    /* the maximum length of a line, in bytes */
+	ANSWER_VERDICTS_MAX = 1 << 17, /* the maximum number of verdicts in an answer */
 };
 
 /* What a worker says about itself. */
 struct worker_facts {
 	const struct program *program;
 	const struct machine_policy *machine;
-	int requests;                     /* how many requests the worker takes at a time */
+	int requests;                     /* how many requests the worker takes at the same time */
 	const struct signing_key *signer; /* NULL: the worker does not sign */
 };
 
@@ -43,9 +44,9 @@ void answer_write_error(struct buf *out, const char *id, const char *message);
 
 /* One line of a worker's output, with the fields that `cache merge` needs. */
 struct answer {
-	const char *id;              /* NULL: none */
+	const char *id;              /* the id of the request; NULL: none */
 	const char *checker;         /* the checker digest of the worker's build; NULL in a line about an error */
-	const char *const *verdicts; /* lines without LF */
+	const char *const *verdicts; /* the lines of the verdicts, without LF */
 	int verdict_count;
 };
 

@@ -32,7 +32,7 @@ int lines_fill(struct lines *lines, int fd)
 	return 0;
 }
 
-/* Returns the kind of the complete line at `at`, which has `length` bytes. */
+/* Takes the complete line at `at`, which has `length` bytes, and returns its kind. */
 static enum line_kind take(struct lines *lines, size_t length, const char **line, size_t *out)
 {
 	bool fits = !lines->skipping && length <= lines->most;

@@ -9,17 +9,17 @@
 #include "fleet/answer.h"
 #include "fleet/lines.h"
 
-/* One transaction stores the records of all lines that were read together, at most RECORDS_MOST records. */
+/* The maximum number of records that one transaction stores. */
 enum { RECORDS_MOST = 4096 };
 
 struct merging {
 	struct store *store;
 	const struct merge_rules *rules;
 	struct lines lines;
-	struct buf records; /* array of struct verdict_line */
-	struct buf replies; /* printed when the records are stored */
+	struct buf records; /* an array of struct verdict_line, which are not stored yet */
+	struct buf replies; /* the lines to print when the records are stored */
 	long refused;
-	struct arena arena; /* holds the records */
+	struct arena arena; /* the memory of the records */
 };
 
 static int check_checker(const char *theirs, const char *ours, struct err *err)
@@ -30,7 +30,7 @@ static int check_checker(const char *theirs, const char *ours, struct err *err)
 		       theirs != NULL ? err_show(theirs).text : "unknown", ours);
 }
 
-/* Returns the readable value of a field of the record, or NULL. */
+/* Returns a field of the record as text for a message, or NULL. */
 static const char *field_of(const struct verdict_line *record, const char *tag, struct arena *arena)
 {
 	struct fields fields = {0};
@@ -97,7 +97,7 @@ static void take_line(struct merging *m, const char *line, size_t length)
 	reply(m, answer.id, rc == 0 ? answer.verdict_count : 0, rc == 0 ? NULL : err.text);
 }
 
-/* Stores the records, and then prints the replies. */
+/* Stores the records that were taken, and then prints the replies. */
 static int store_taken(struct merging *m, struct err *err)
 {
 	struct store_merged merged = {0};
@@ -114,7 +114,7 @@ static int store_taken(struct merging *m, struct err *err)
 	return 0;
 }
 
-/* Handles all lines that were read. */
+/* Takes all lines that were read. */
 static int take_lines(struct merging *m, struct err *err)
 {
 	const char *line;

@@ -8,7 +8,6 @@
 #include "engine/expected_seconds.h"
 #include "engine/remembered_seconds.h"
 
-/* The context for reading one request. */
 struct reading {
 	struct json_text text;
 	struct arena *arena;
@@ -23,7 +22,7 @@ static int expected(const struct reading *r, const char *key, const cJSON *found
 	return json_expected(&r->text, &step, found, r->err, what);
 }
 
-/* Reads a text of 1 to `most` bytes. Returns NULL and sets the error if the member is not such a text. */
+/* Returns the text of a member. Returns NULL and sets the error if the member is not a text of 1 to `most` bytes. */
 static const char *read_text(const struct reading *r, const cJSON *value, const char *key, size_t most,
 			     const char *what)
 {
@@ -42,7 +41,7 @@ static bool is_known(const char *key, const char *const *known)
 	return *known != NULL;
 }
 
-/* Refuses unknown members: if a misspelt member were ignored, the wrong cases would be verified. */
+/* Refuses unknown members, because a misspelt member that is ignored could cause the wrong cases to be verified. */
 static int check_members(const struct reading *r, const cJSON *object, const struct json_step *at,
 			 const char *const *known)
 {
@@ -55,7 +54,7 @@ static int check_members(const struct reading *r, const cJSON *object, const str
 	return 0;
 }
 
-/* Returns whether a text is "op_type/name": two names, neither of them hidden. */
+/* Returns whether a text is "op_type/name". Neither part may begin with a '.'. */
 static bool is_definition(const char *text)
 {
 	const char *slash = strchr(text, '/');
@@ -167,7 +166,7 @@ int request_read(const char *line, size_t length, int64_t number, struct arena *
 
 /* ---- writing ---------------------------------------------------------------------------------------------------- */
 
-/* In a dry run, a case that would run has no verdict. */
+/* Returns whether the case would run. In a dry run, such a case has no verdict. */
 static bool would_run(const struct case_result *c)
 {
 	return c->verdict == NULL && c->test->job != NULL;

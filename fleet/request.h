@@ -1,12 +1,12 @@
-/* request - one request to `reftest work`: a line of JSON that names a definition and the content of its files.
+/* request - one request to `reftest work`: a line of JSON that names a definition, and has the digest of its files.
  *
  *   {"id": "7", "definition": "rmsnorm/rmsnorm_h128", "content": "HEX", "whole": false,
  *    "cases": [{"id": "small:batch_size=1", "seconds": 0.2}]}
  *
  * `verify --dry-run --format requests` writes one request, without "id", for each definition that has cases to run.
  * "id" is repeated in the answer. "content" is the digest of the definition's files. If "whole" is true, every case of
- * the definition is verified; otherwise only the cases under "cases" are. "seconds" is an estimate of the time of a
- * case, for the program that distributes the requests. */
+ * the definition is verified; otherwise, only the cases under "cases" are verified. "seconds" is an estimate of the
+ * time that a case takes. The program that distributes the requests may use it. */
 #ifndef REFTEST_FLEET_REQUEST_H
 #define REFTEST_FLEET_REQUEST_H
 
@@ -19,28 +19,28 @@
 #include "engine/run_state.h"
 
 enum {
-	REQUEST_LINE_MAX = 1 << 20,   /* the most bytes of a line */
-	REQUEST_ID_MAX = 128,         /* the most bytes of "id" */
-	REQUEST_NAME_MAX = 512,       /* the most bytes of "definition" */
-	REQUEST_CASES_MAX = 1 << 14,  /* the most cases of a request */
-	REQUEST_CASE_MAX = 4096,      /* the most bytes of the id of a case */
+	REQUEST_LINE_MAX = 1 << 20,   /* the maximum length of a line, in bytes */
+	REQUEST_ID_MAX = 128,         /* the maximum length of "id", in bytes */
+	REQUEST_NAME_MAX = 512,       /* the maximum length of "definition", in bytes */
+	REQUEST_CASES_MAX = 1 << 14,  /* the maximum number of cases in a request */
+	REQUEST_CASE_MAX = 4096,      /* the maximum length of the id of a case, in bytes */
 };
 
 struct work_request {
-	const char *id;           /* NULL: none */
+	const char *id;           /* the id of the request; NULL: none */
 	const char *definition;   /* "op_type/name" */
 	struct digest content;
-	const char *const *cases; /* the ids of the cases, with NULL after the last id; NULL: every case of the
-				   * definition */
+	const char *const *cases; /* the ids of the cases, followed by NULL; if `cases` itself is NULL, every case of
+				   * the definition is verified */
 };
 
-/* Reads line `number` of the requests. Returns 0, and the request in `arena`. If the line is not a request, returns -1
- * and sets `err`. If the id can be read, sets `out->id` even for such a line, so that the answer can name the
- * request. */
+/* Reads line `number` of the requests. Returns 0 and sets `out` to the request, which is in `arena`. Returns -1 and
+ * sets `err` if the line is not a valid request. Even then sets `out->id` if the id can be read, so that the answer can
+ * name the request. */
 int request_read(const char *line, size_t length, int64_t number, struct arena *arena, struct work_request *out,
 		 struct err *err);
 
-/* `result` is from a dry run. Appends a request for the cases of the result that would run. If no case would run,
+/* Appends a request for the cases of the result that would run. `result` is from a dry run. If no case would run,
  * appends nothing and returns false. */
 bool request_write(struct result *result, struct buf *out);
 

@@ -20,16 +20,17 @@
 #include "remote/signature.h"
 #include "workers/pool/pool.h"
 
-/* Waiting requests keep every lane busy while answers and requests are in transit. For each lane, one request runs and
- * one waits. A worker with few lanes takes REQUESTS_MORE requests in addition. A worker does not take more requests
- * than that, because another worker could run them. */
+/* A worker takes more requests than it runs, so that its lanes stay busy while answers and requests are in transit: one
+ * request runs and one waits for each lane. A worker with few lanes takes REQUESTS_MORE requests in addition. It takes
+ * no more, because another worker could run them. */
 enum { REQUESTS_OF_LANE = 2, REQUESTS_MORE = 2, REQUESTS_MOST = 64 };
 
 struct worker;
 
 /* A request that is being verified. */
 struct item {
-	struct run run; /* must be the first member, because on_result gets a pointer to it */
+	struct run run; /* must be the first member, because on_result converts a pointer to it into a pointer to the
+			 * item */
 	struct item *next;
 	struct worker *worker;
 	struct arena arena;
@@ -37,7 +38,7 @@ struct item {
 	struct run_options options;
 	struct dataset dataset;
 	struct outbox outbox;
-	struct result *result; /* NULL: not final yet */
+	struct result *result; /* NULL: the result is not final yet */
 };
 
 struct worker {
@@ -49,7 +50,7 @@ struct worker {
 	struct lines lines;
 	struct item *first;
 	int count, most;   /* the number of requests that are being verified, and its limit */
-	struct buf out;    /* an answer that is being written */
+	struct buf out;    /* the buffer for the answer that is being written */
 	bool reader_gone;
 	struct arena arena;
 };
@@ -141,8 +142,8 @@ static int open_run(struct item *item, struct err *err)
 	return run_begin(&item->run, err);
 }
 
-/* Checks that the files of the definition have the content that the request names. This happens before any case of the
- * run is executed. */
+/* Checks that the files of the definition have the digest that the request names. Fails before any case of the request
+ * runs. */
 static int check_content(struct item *item, struct err *err)
 {
 	const struct result *result = item->run.count > 0 ? item->run.results[0] : NULL;
@@ -193,7 +194,7 @@ static void take_request(struct worker *worker, const char *line, size_t length)
 	worker->count++;
 }
 
-/* Begins the requests that were read, as many as there is room for. Returns whether more bytes must be read. */
+/* Begins as many of the requests that were read as there is room for. Returns whether more bytes must be read. */
 static bool take_requests(struct worker *worker)
 {
 	const char *line;
@@ -241,7 +242,7 @@ static void finish_items(struct worker *worker)
 static bool wait_for_work(const struct worker *worker, bool wants_input, bool *readable)
 {
 	struct pollfd fds[] = {{.fd = worker->program->signals, .events = POLLIN},
-			       {.fd = STDOUT_FILENO}, /* POLLERR: nobody reads the answers */
+			       {.fd = STDOUT_FILENO}, /* poll sets POLLERR when nobody reads the answers any more */
 			       {.fd = pool_runner(worker->pool).calls->fd(worker->pool), .events = POLLIN},
 			       {.fd = wants_input && !worker->lines.ended ? STDIN_FILENO : -1, .events = POLLIN}};
 
@@ -275,7 +276,7 @@ static int work(struct worker *worker, struct err *err)
 		if (readable && lines_fill(&worker->lines, STDIN_FILENO) < 0)
 			return err_errno(err, "standard input cannot be read"), EXIT_INTERNAL;
 		if (dispatch(worker, err) < 0)
-			return EXIT_INTERNAL; /* the sender gives the open requests to another worker */
+			return EXIT_INTERNAL; /* then the sender gives the unanswered requests to another worker */
 	}
 }
 

@@ -15,7 +15,7 @@ int git_merge_base(const struct repository *repository, const char *name, struct
 {
 	const char *const words[] = {"merge-base", name, "HEAD", NULL};
 	struct buf text = {0};
-	/* git prints the name unescaped in its own message, so an unsafe name is not passed to git. */
+	/* git prints the name unescaped in its error message, so a name with unsafe characters is not passed to git. */
 	int rc = name[0] == '-' || !text_is_safe(name) ? -1 : git_output(repository, words, 256, &text, NULL);
 
 	if (rc == 0)

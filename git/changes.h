@@ -19,9 +19,9 @@ struct git_files {
 int git_merge_base(const struct repository *repository, const char *name, struct arena *arena, const char **commit,
 		   struct err *err);
 
-/* Lists the files below the dataset's directory that differ between the working tree and `commit`: changed, added and
- * deleted files, both names of a renamed file, and untracked files that git does not ignore. Returns 0, or -1 and sets
- * `err`. */
+/* Lists the files below the dataset's directory that differ between the working tree and `commit`. The list has
+ * changed, added and deleted files, both names of a renamed file, and untracked files that git does not ignore. Returns
+ * 0, or -1 and sets `err`. */
 int git_changed_files(const struct repository *repository, const char *commit, struct arena *arena, struct git_files *out,
 		      struct err *err);
 
@@ -32,7 +32,7 @@ struct git_file {
 };
 
 /* Lists the files of `commit` in the directory `below`, in the order of their paths. `below` is relative to the
- * dataset's directory. Returns the number of the files and sets `out`, or returns -1 and sets `err`. */
+ * dataset's directory. Sets `out` to the array of files and returns their number, or returns -1 and sets `err`. */
 int git_commit_files(const struct repository *repository, const char *commit, const char *below, struct arena *arena,
 		     const struct git_file **out, struct err *err);
 

@@ -16,15 +16,16 @@ extern char **environ;
 
 enum { WORDS_MOST = 64, PRINTED_MOST = 256 << 20 };
 
-/* Settings of every git command. Among other things, they turn off hooks, because a hook from the user's template could
- * run any program. They also turn off git's work in the background, because this work could go on after the release of
- * the lock that the command inherits. */
+/* Settings that every git command gets. Some turn off hooks, because a hook from the user's template could run any
+ * program. Others turn off git's background work, because that work could continue after the lock that the command
+ * inherits is released. */
 static const char *const settings[] = {
     "core.hooksPath=/dev/null", "gc.auto=0",		  "maintenance.auto=false",
     "submodule.recurse=false",  "advice.detachedHead=false", "protocol.ext.allow=never",
 };
 
-/* Returns whether the variable describes one repository, or changes the effect of reftest's git commands. */
+/* Returns whether the variable is removed from the environment of git, because it describes one repository or changes
+ * the effect of reftest's git commands. */
 static bool is_dropped(const char *variable)
 {
 	static const char *const kept[] = {"GIT_SSL_", "GIT_SSH", "GIT_HTTP_", "GIT_PROXY_", "GIT_CONFIG_GLOBAL=",
@@ -52,8 +53,8 @@ static char **make_environment(const struct git_command *git, struct arena *aren
 			all[kept++] = environ[i];
 	all[kept++] = arena_string(arena, "GIT_TERMINAL_PROMPT=0");
 	all[kept++] = arena_string(arena, "LC_ALL=C");
-	all[kept++] = arena_string(arena, "GIT_OPTIONAL_LOCKS=0"); /* otherwise, a killed `git status` would leave a
-								    * lock file */
+	all[kept++] = arena_string(arena, "GIT_OPTIONAL_LOCKS=0"); /* without this variable, a killed `git status` would
+								    * leave a lock file */
 	if (!git->lfs)
 		all[kept++] = arena_string(arena, "GIT_LFS_SKIP_SMUDGE=1");
 	if (git->index != NULL)

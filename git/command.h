@@ -1,8 +1,8 @@
 /* command - runs a git command that may change a repository or contact a server, and keeps its output.
  *
- * git runs as a child process, never through a shell. When this process ends, git gets the signal SIGKILL. The git
- * process runs no hooks, starts no work in the background and asks no questions. Variables of the environment that name
- * another repository are removed. */
+ * git runs as a child process, never through a shell. When reftest ends, git gets the signal SIGKILL. The git process
+ * runs no hooks, starts no work in the background and asks no questions. Environment variables that name another
+ * repository are not passed to git. */
 #ifndef REFTEST_GIT_COMMAND_H
 #define REFTEST_GIT_COMMAND_H
 
@@ -20,13 +20,13 @@ struct git_command {
 	struct buf said;    /* what git printed on standard error */
 };
 
-/* Runs `git WORDS…`; the last word is followed by NULL. Replaces `out` and `said`. Returns git's exit status, 128 + N
- * if the signal N killed it, or -1 and sets `err` if git cannot be started. */
+/* Runs `git WORDS…`; `words` ends with NULL. Replaces the contents of `out` and `said`. Returns git's exit status, or
+ * 128 + N if signal N killed git. Returns -1 and sets `err` if git cannot be started. */
 int git_run(struct git_command *git, const char *const *words, struct err *err);
 
 /* Returns the most informative line that git printed on standard error: the first line that begins with "fatal: " or
  * "error: ", else the last line. The word "fatal: " or "error: " and the end of the line are removed. The result points
- * into `said`; the function changes that text. Returns "" if git printed nothing on standard error. */
+ * into `said`, whose text the function changes. Returns "" if git printed nothing on standard error. */
 const char *git_said(struct git_command *git);
 
 void git_command_free(struct git_command *git);

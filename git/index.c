@@ -3,18 +3,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An entry consists of ten 32-bit stat fields (the seventh is the mode), the object id, 16 bits of flags, and the path.
- * Version 3 and later may have 16 more bits of flags before the path. Versions 2 and 3 pad an entry with NULs to a
- * multiple of 8 bytes. Version 4 compresses paths: a path is stored as the number of bytes to remove from the end of
- * the previous path, and the bytes to append. */
+/* An entry of the index consists of ten 32-bit stat fields (the seventh is the mode), the object id, 16 bits of flags,
+ * and the path. In version 3 and later, an entry may have 16 more bits of flags before the path. Versions 2 and 3 pad
+ * an entry with NULs to a multiple of 8 bytes. Version 4 compresses paths: a path is stored as the number of bytes to
+ * remove from the end of the previous path, and the bytes to append. */
 enum {
 	HEAD_BYTES = 12,
 	STAT_BYTES = 40,
 	MODE_AT = 24,
 	FLAG_EXTENDED = 0x4000,
 	FLAG_STAGE = 0x3000,
-	FLAG_INTENT = 0x2000, /* in the second flags */
-	FLAG_SKIPPED = 0x4000, /* in the second flags */
+	FLAG_INTENT = 0x2000, /* a bit of the second 16 flags */
+	FLAG_SKIPPED = 0x4000, /* a bit of the second 16 flags */
 	MODE_KIND = 0170000,
 	MODE_FILE = 0100000,
 	MODE_LINK = 0120000,
@@ -42,8 +42,8 @@ static size_t left(const struct cursor *from)
 	return (size_t)(from->end - from->at);
 }
 
-/* Reads a variable-length number. The decoder adds one for each byte after the first, as git's encoding requires. Every
- * number therefore has exactly one encoding. */
+/* Reads a variable-length number. In git's encoding, 1 is added for each byte after the first, so that every number has
+ * exactly one encoding. */
 static bool get_offset(struct cursor *from, size_t *out)
 {
 	size_t value = 0;
@@ -115,8 +115,8 @@ static bool kind_of(unsigned mode, enum entry_kind *kind)
 	return false;
 }
 
-/* Appends the entry. Adds an entry, but skips the second and third stage of a path with a merge conflict. Returns false
- * if the entries are not sorted by path, or if a path without conflict appears twice. */
+/* Appends the entry to the list. If a path has a merge conflict, skips its second and third stage. Returns false if the
+ * entries are not sorted by path, or if a path without a conflict appears twice. */
 static bool add_entry(struct index_entry *entries, int *count, const struct index_entry *entry)
 {
 	struct index_entry *last = *count > 0 ? &entries[*count - 1] : NULL;
@@ -153,7 +153,8 @@ static enum index_answer read_entry(struct cursor *from, unsigned version, int o
 	if (out.path == NULL)
 		return INDEX_BAD;
 	*before = out.path;
-	if ((mode & MODE_KIND) == MODE_FOLDER || out.path[0] == '\0') /* a split index has entries with empty paths */
+	if ((mode & MODE_KIND) == MODE_FOLDER || out.path[0] == '\0') /* an entry with an empty path is part of a split
+								       * index */
 		return INDEX_OTHER;
 	if (!kind_of(mode, &out.kind))
 		return INDEX_BAD;

@@ -1,8 +1,8 @@
 /* index - parses git's index file (gitformat-index(5), versions 2 to 4) with bounds checks.
  *
- * The checksum of the file is not verified, because git replaces the index file atomically, and because object ids
- * protect the contents. Some index files do not describe all entries: split indexes, sparse indexes, and indexes with
- * unknown mandatory extensions. For such index files, git/objects.h runs `git ls-files` instead. */
+ * The checksum of the file is not verified: git replaces the index file atomically, and a wrong content is noticed by
+ * its object id. Some index files do not describe all entries: split indexes, sparse indexes, and indexes with unknown
+ * mandatory extensions. For such index files, git/objects.h runs `git ls-files` instead. */
 #ifndef REFTEST_GIT_INDEX_H
 #define REFTEST_GIT_INDEX_H
 
@@ -26,14 +26,14 @@ struct index_entry {
 };
 
 struct index {
-	const struct index_entry *entries; /* sorted by path (bytewise), without duplicates */
+	const struct index_entry *entries; /* sorted by the bytes of their paths, without duplicates */
 	int count;
 };
 
 enum index_answer { INDEX_BAD = -1, INDEX_OK = 0, INDEX_OTHER = 1 };
 
-/* Parses an index file. `bytes` must outlive the entries, because their paths may point into it. `object_bytes`: the
- * length of an object id, 20 or 32. Entries without content (`git add --intent-to-add`) are skipped. Returns
+/* Parses an index file. `bytes` must outlive the entries, because their paths may point into it. `object_bytes` is the
+ * length of an object id, 20 or 32 bytes. Entries without content (`git add --intent-to-add`) are skipped. Returns
  * INDEX_OTHER for a format that this parser does not read. Returns INDEX_BAD and sets `err` if the file is invalid. */
 enum index_answer index_parse(const char *bytes, size_t length, int object_bytes, struct arena *arena,
 			      struct index *out, struct err *err);

@@ -19,8 +19,8 @@ enum { WORDS = 16, WORDS_OURS = 6, LISTING_BYTES = 1 << 30, INDEX_BYTES = 1 << 3
 
 /* ---- running git ------------------------------------------------------------------------------------------------ */
 
-/* Returns whether `git rev-parse --local-env-vars` lists the variable. The listed variables describe a single
- * repository. Such a variable must not be passed to a git process in another repository. */
+/* Returns whether `git rev-parse --local-env-vars` lists the variable. These variables describe a single repository, so
+ * they must not be passed to a git process in another repository. */
 static bool is_local(const char *variable)
 {
 	static const char *const names[] = {"GIT_ALTERNATE_OBJECT_DIRECTORIES",
@@ -93,8 +93,7 @@ static int spawn(struct git *git, const struct repository *repository, const cha
 		argv[count++] = arena_string(&arena, words[i]);
 	sigemptyset(&none);
 	sigemptyset(&pipe_signal);
-	sigaddset(&pipe_signal, SIGPIPE); /* git needs the default action of SIGPIPE; without this line, git would
-					   * ignore SIGPIPE as reftest does */
+	sigaddset(&pipe_signal, SIGPIPE); /* reset SIGPIPE, because git would inherit that reftest ignores the signal */
 	posix_spawn_file_actions_init(&actions);
 	posix_spawnattr_init(&attributes);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
@@ -103,7 +102,7 @@ static int spawn(struct git *git, const struct repository *repository, const cha
 	posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
 	if (repository->partial && strcmp(words[0], "cat-file") == 0) /* discard standard error, where git prints two
-								       * lines for each missing content */
+								       * lines for each missing object */
 		posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
 	rc = posix_spawnp(&git->process, "git", &actions, &attributes, argv, make_environment(repository, &arena));
 	posix_spawnattr_destroy(&attributes);
@@ -223,8 +222,8 @@ static bool read_line(int fd, char *line, size_t room)
 	return false;
 }
 
-/* Reads an answer of `git cat-file --batch`: the line "OBJECT blob SIZE" and the content, or the line "OBJECT missing".
- * Some versions of git exit if a partial clone does not have the content. */
+/* Reads an answer of `git cat-file --batch`. The answer is the line "OBJECT blob SIZE" and the content, or the line
+ * "OBJECT missing". In a partial clone, some versions of git exit if the content is missing. */
 static int read_answer(struct git *git, const char *name, bool partial, const char *path, size_t limit,
 		       struct buf *out, struct err *err)
 {
@@ -284,7 +283,7 @@ int git_object(struct git *git, const struct repository *repository, const unsig
 
 /* ---- the index --------------------------------------------------------------------------------------------------- */
 
-/* Removes the intent-to-add entries from the list, because `git ls-files` lists them as empty files. */
+/* Removes the entries of `git add --intent-to-add` from the list, because `git ls-files` lists them as empty files. */
 static int drop_announced(const struct repository *repository, struct arena *arena, struct index *index,
 			  struct err *err)
 {

@@ -1,6 +1,6 @@
 /* objects - runs git to read contents by object id, to list the entries of an index that git/index.h cannot parse, and
- * to get the output of other git commands. One process of `git cat-file --batch` reads all contents of a run; this
- * process starts with the first request. reftest does not let git fetch missing contents from a git remote. */
+ * to get the output of other git commands. A single process of `git cat-file --batch` reads all contents of a run. It
+ * is started at the first request. git is not allowed to fetch missing contents from a git remote. */
 #ifndef REFTEST_GIT_OBJECTS_H
 #define REFTEST_GIT_OBJECTS_H
 
@@ -30,15 +30,15 @@ int git_output(const struct repository *repository, const char *const *words, si
 	       struct err *err);
 
 /* Reads the content of an object from the process `git`, which is started if necessary. `path` is the file that has
- * this content, and is used in messages only. Returns 0 on success. Returns -1 and sets `err` on error, or if the
- * content has more than `limit` bytes. Returns 1 and sets `err` if the repository is a partial clone that does not have
- * the content. */
+ * this content; only messages use it. Returns 0 on success. Returns -1 and sets `err` on error, or if the content has
+ * more than `limit` bytes. Returns 1 and sets `err` if the repository is a partial clone that does not have the
+ * content. */
 int git_object(struct git *git, const struct repository *repository, const unsigned char *object, const char *path,
 	       size_t limit, struct buf *out, struct err *err);
 
-/* Reads the index of the repository from its file. If index_parse does not support the format, runs `git ls-files`. The
- * paths of the entries may point into `bytes`. A missing index file counts as an empty index. Returns 0, or -1 and sets
- * `err`. */
+/* Reads the index of the repository from the index file or, if index_parse does not support its format, from `git
+ * ls-files`. The paths of the entries may point into `bytes`. A missing index file counts as an empty index. Returns 0,
+ * or -1 and sets `err`. */
 int git_index(const struct repository *repository, struct buf *bytes, struct arena *arena, struct index *out,
 	      struct err *err);
 

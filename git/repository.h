@@ -1,8 +1,8 @@
 /* repository - finds the git repository that contains a directory, by git's rules and without running git.
  *
- * When git runs a hook, it sets environment variables with the paths of the repository and the index. The variables
- * matter because `git commit -a` and `git commit FILE` use a temporary index. If the dataset is in another repository,
- * for example in a submodule, the variables are ignored, and the nearest .git determines the repository. */
+ * When git runs a hook, it sets environment variables to the paths of the repository and of the index. These variables
+ * are used, because `git commit -a` and `git commit FILE` have a temporary index. If the dataset is in another
+ * repository, for example in a submodule, the variables are ignored, and the nearest .git is used. */
 #ifndef REFTEST_GIT_REPOSITORY_H
 #define REFTEST_GIT_REPOSITORY_H
 
@@ -12,17 +12,17 @@
 #include "base/err.h"
 
 struct repository {
-	char top[PATH_MAX];	  /* the top directory of the working tree; absolute, like the next three paths */
-	char directory[PATH_MAX]; /* the folder .git; in a worktree or a submodule, a folder below the .git of another
-				   * checkout */
+	char top[PATH_MAX];	  /* the top directory of the working tree; this path and the next three are absolute */
+	char directory[PATH_MAX]; /* the folder .git; a worktree or a submodule has a folder below the .git of another
+				   * checkout instead */
 	char common[PATH_MAX];	  /* the directory with objects, config and hooks, which all worktrees share */
 	char index[PATH_MAX];	  /* the index file: $GIT_INDEX_FILE if it belongs to this repository */
 	char prefix[PATH_MAX];	  /* the dataset's directory relative to `top`: "" or "data/set/" */
-	bool environment;	  /* the GIT_* variables of this process apply to this repository */
+	bool environment;	  /* whether the GIT_* variables of this process apply to this repository */
 	int object_bytes;	  /* the length of an object id: 20 bytes, or 32 with SHA-256 */
-	bool partial;		  /* the repository is a partial clone, which fetches missing contents from a git
-				   * remote */
-	bool sparse;		  /* sparse checkout is on: only a part of the index is checked out */
+	bool partial;		  /* whether the repository is a partial clone, which fetches missing contents from a
+				   * git remote */
+	bool sparse;		  /* whether the checkout is sparse: only a part of the index is checked out */
 	bool cone;		  /* true if the sparse checkout selects directories, false if it selects patterns */
 };
 

@@ -1,5 +1,5 @@
-/* activation on a GPU - computes the same operation as kernels/activation/activation.c, in float32 and in forms that do
- * not cancel. Each thread computes consecutive elements of the output. */
+/* activation on a GPU - computes the operation of kernels/activation/activation.c in float32, with formulas that do not
+ * cancel. Each thread computes consecutive elements of the output. */
 #include "kernels/core/elements_cuda.h"
 
 #include "kernels/activation/input_values.h"

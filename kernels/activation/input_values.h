@@ -1,26 +1,26 @@
-/* activation inputs - the positions of gate and factor in a row, and functions that compute every input element with
- * the same value on CPU and GPU.
+/* activation inputs - computes the elements of a row, which consists of gates and factors. The CPU and the GPU compute
+ * the same values.
  *
  * The first half of a row is the gate. Gates are uniform on [-s, s). Successive rows have s = 8, 4, 2 and 1 (in the
- * second set of values 16, 8, 4 and 1/2), because silu and gelu differ most at such small gates. Rows with row % 16 ==
- * 15 have s = 128 (in the second set 1024): a naive exponential overflows there, and every activation is saturated. The
- * second half of a row, the factor by which the activation is multiplied, is uniform on [-2, 2). In rows with row % 16
- * == 3 the factor is uniform on [-128, 128), in the second set on [-1024, 1024). Large gates and large factors reveal a
- * reference that clamps gates or factors.
+ * second set of values 16, 8, 4 and 1/2). The gates are small, because silu and gelu differ most there. Rows with row %
+ * 16 == 15 have s = 128 (in the second set 1024): the exponential of such a gate overflows, and every activation is
+ * saturated. The second half of a row, the factor by which the activation is multiplied, is uniform on [-2, 2). In rows
+ * with row % 16 == 3, the factor is uniform on [-128, 128), in the second set on [-1024, 1024). Large gates and large
+ * factors reveal a reference that clamps gates or factors.
  *
- * In rows with row % 16 == 7 both halves are large, and the product overflows float16. Gates have magnitudes from 256
- * to 512, and factors have magnitudes up to 1024. For float16 inputs, these magnitudes are 128 to 256 and up to
- * 128. In the second set of float16 values, gates are between -512 and -256, and factors have magnitudes up to 512: the
- * product of gate and factor overflows, but the correct result is 0. In rows with row % 16 == 11, the factors are large
- * and the gates are below 2^-15, where float16 is subnormal. These rows detect gates that are flushed to zero, and
- * gates or activations that are converted to float16 although the tensor has another dtype. If the input is float16,
- * gates below 2^-15 are multiples of 2^-23. The activation of such a gate is half the gate, which float16 represents
- * exactly; a reference may therefore compute this activation in float16.
+ * In rows with row % 16 == 7, both halves are large, and the product overflows float16. Gates have magnitudes from 256
+ * to 512, and factors have magnitudes up to 1024. If the input is float16, gates have magnitudes from 128 to 256, and
+ * factors up to 128. In the second set of float16 values, gates are between -512 and -256, and factors have magnitudes
+ * up to 512: the product of gate and factor overflows, but the correct result is 0. In rows with row % 16 == 11, the
+ * factors are large and the gates are below 2^-15, where float16 is subnormal. These rows show whether a reference
+ * flushes such gates to zero, or converts gates or activations to float16 although the tensor has another dtype. If the
+ * input is float16, gates below 2^-15 are multiples of 2^-23. The activation of such a gate is half the gate, which
+ * float16 represents exactly; a reference may therefore compute this activation in float16.
  *
- * Rows with row % 16 == 9 have, for silu, gates from -32 to -16 and factors up to 2^40. The small values of silu then
- * give large results, and a reference that takes the sigmoid of such a gate for 0 is wrong. If a tensor is float16, or
- * if the activation is gelu, rows with row % 16 == 9 are like ordinary rows: in float16 such small values of silu are
- * 0, and gelu cancels for gates from -32 to -16.
+ * With silu, rows with row % 16 == 9 have gates from -32 to -16 and factors up to 2^40. The small values of silu then
+ * give large results, and a reference whose sigmoid is 0 for such a gate has wrong results. If a tensor is float16, or
+ * if the activation is gelu, rows with row % 16 == 9 are like ordinary rows: in float16, such small values of silu are
+ * 0, and in gelu, 1 + erf cancels for such gates.
  *
  * Rows with row % 16 == 13 have gates from -256 to -128 and factors up to 2^126, unless a tensor is float16. The product
  * of gate and factor overflows float32, but the magnitude of the activation is below 2^-170, which is 0 in float32. The
@@ -36,16 +36,17 @@
 /* The variants that op.match returns. */
 enum { ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_GELU_TANH };
 
-/* The parameters of an input element's value, as plain data that is passed to the GPU by value. */
+/* The parameters from which an input element is computed. Kernels take this struct by value. */
 struct activation_fill {
 	uint64_t key;
 	int64_t half; /* columns of the output */
-	int second;   /* is this the second set of values? */
-	int gate, up; /* rows with large gates and factors: log2 of the smallest gate, and of the upper limit of factors */
-	int negative; /* are all gates of the rows with large gates negative? */
-	int fine;     /* the number of fraction bits of gates below 2^-15 */
-	int deep;     /* are there rows with negative gates and very large factors? */
-	int huge;     /* are there rows where the product of gate and factor overflows float32? */
+	int second;   /* whether this is the second set of values */
+	int gate, up; /* for rows with row % 16 == 7: log2 of the smallest |gate|, and log2 of the upper limit of
+		       * |factor| */
+	int negative; /* whether all gates of the rows with row % 16 == 7 are negative */
+	int fine;     /* the number of fraction bits of the gates below 2^-15 */
+	int deep;     /* whether rows with row % 16 == 9 have negative gates and very large factors */
+	int huge;     /* whether rows with row % 16 == 13 have products of gate and factor that overflow float32 */
 };
 
 enum { ACTIVATION_DEEP_ROW = 9, ACTIVATION_DEEP_UP = 40 };
@@ -70,7 +71,7 @@ static inline struct activation_fill activation_fill_of(const struct op_case *c)
 	return f;
 }
 
-/* Computes the element at a row and column from its random bits. The caller rounds the element to the input's dtype
+/* Computes the element at a row and column from its random bits. The caller converts the element to the input's dtype
  * with dtype_store_float. */
 HOST_DEVICE static inline float activation_at(const struct activation_fill *f, int64_t row, int64_t column,
                                               uint32_t random)
@@ -78,8 +79,8 @@ HOST_DEVICE static inline float activation_at(const struct activation_fill *f, i
 	float noise = uniform_signed(random, 20);
 	int gate = f->second ? 4 - (int)(row % 4) - (row % 4 == 3 ? 2 : 0) : 3 - (int)(row % 4), wide = f->second ? 10 : 7;
 
-	/* Rows with row % 16 == 7 have no gate where 1 + erf(x) cancels, because the large factor would magnify the
-	 * error. */
+	/* In rows with row % 16 == 7, |gate| is large enough that 1 + erf(x) does not cancel. The large factor would
+	 * magnify the error. */
 	if (row % 16 == 7 && column < f->half)
 		return (noise < 0 ? noise - 1 : f->negative ? -noise - 1 : noise + 1) * float_power(f->gate);
 	if (row % 16 == 7)

@@ -28,7 +28,7 @@ static __device__ __forceinline__ float s_of(const struct merging &m, int64_t to
 	return m.s[m.many ? 0 : state][place(m, token, head, state)];
 }
 
-/* An empty state has weight 0, even where all states are empty. */
+/* An empty state has weight 0, even if all states are empty. */
 static __device__ __forceinline__ float weight_of(float s, float most)
 {
 	return most == -INFINITY ? 0 : exp2f(s - most);

@@ -1,5 +1,5 @@
-/* cascade inputs - the role of each tensor, and functions that compute every input element with the same value on CPU
- * and GPU.
+/* cascade inputs - finds the role of each tensor, and computes the elements of the inputs. The CPU and the GPU compute
+ * the same values.
  *
  * Attention outputs v are uniform on [-2, 2), except in row 10 below. Noise is uniform on [-1, 1). One state of each token and head is
  * "chosen": the first, the last or one between. The log-sum-exps s (in base 2) depend on (token + head) % 16:
@@ -7,10 +7,10 @@
  *   0, 7    all states: 10 noise.
  *   1, 2    the chosen state is 50 above the others; only its v matters.
  *   3, 4    the chosen state is empty: -infinity, weight 0.
- *   5       all states: 3 + noise / 16, nearly the same weight.
+ *   5       all states: 3 + noise / 16, so that all weights are nearly equal.
  *   6       all states: 200 + 4 noise; powers of two overflow unless the maximum is subtracted first.
- *   8       the chosen state is -40960, the others are 512 j below it, j from 1 to 8; powers of two underflow, even
- *           if a maximum that is limited to -10000 is subtracted.
+ *   8       the chosen state is -40960, the others are 512 j below it, j from 1 to 8; powers of two underflow, also in
+ *           a reference that subtracts the maximum of -10000 and the s.
  *   9       all states: 24 noise; weights range from large to below the precision of float32.
  *   10      all states except the chosen one are empty. v is uniform on [-2^18, 2^18) ([-2^15, 2^15) if v is float16):
  *           the output is the chosen state's v, however large it is.
@@ -20,10 +20,10 @@
  *   14      every second state is empty, and the chosen state is 2 above the rest.
  *   15      the chosen state is 30 below the others.
  *
- * The second set of values uses (token + head + 8) % 16. Even a case of few tokens thus covers both halves of the
- * table. If the mask of a token is false, v and s of its second state are not read, and may hold anything: in every
- * second of these tokens, from token 16 on, they are NaN. No token has only empty states, because implementations differ
- * in the result (0 and -infinity, or NaN). */
+ * The second set of values uses (token + head + 8) % 16. Both sets together thus cover both halves of the table even if
+ * there are few tokens. If the mask of a token is false, v and s of its second state are not read. They are NaN if the
+ * index of the token is odd and above 16. No token has only empty states, because implementations differ in the result
+ * (0 and -infinity, or NaN). */
 #ifndef REFTEST_KERNELS_CASCADE_INPUT_VALUES_H
 #define REFTEST_KERNELS_CASCADE_INPUT_VALUES_H
 
@@ -39,12 +39,12 @@ enum { CASCADE_TWO, CASCADE_MANY };
 /* The index of each input and output by its role; -1 if the problem has no such tensor. */
 struct cascade_roles {
 	int v[2], s[2]; /* CASCADE_MANY uses only v[0] and s[0] */
-	int mask;       /* [tokens]: where the mask of a token is false, the output is the token's first state */
+	int mask;       /* [tokens]; if the mask of a token is false, the output is the token's first state */
 	int v_out, s_out;
 };
 
-/* Finds the roles by rank and dtype. Of two tensors with the same rank, the first belongs to the first state. If
- * op.match accepts the problem, no tensor of its variant is missing. Host only. */
+/* Finds the roles by rank and dtype. Of two tensors with the same rank, the first belongs to the first state. op.match
+ * must have accepted the problem. Host only. */
 static inline struct cascade_roles cascade_roles_of(const struct op_problem *problem)
 {
 	struct cascade_roles roles = {{-1, -1}, {-1, -1}, -1, -1, -1};
@@ -83,16 +83,16 @@ static inline struct cascade_extent cascade_extent_of(const struct op_case *c)
 	return e;
 }
 
-/* The parameters of an input element's value, as plain data that is passed to the GPU by value. */
+/* The parameters from which an input element is computed. Kernels take this struct by value. */
 struct cascade_fill {
 	uint64_t key;
 	int is_s;
 	int64_t states, heads, width;
-	int loud;     /* the exponent of the factor of v where one state alone is not empty */
-	int64_t turn; /* the row for token 0, head 0 in the table of log-sum-exps at the head of this file */
-	int state; /* the number of the state in a tensor that holds one state; -1: the tensor holds all states */
-	int masked; /* are elements NaN where the mask is false? */
-	int second; /* is this the second set of values? */
+	int loud;     /* exponent of the factor of v in row 10 of the table, where only one state is not empty */
+	int64_t turn; /* the row of the table at the head of this file that applies to head 0 of token 0 */
+	int state; /* the number of the state, if the tensor holds one state; -1: the tensor holds all states */
+	int masked; /* whether some elements are NaN where the mask is false */
+	int second; /* whether this is the second set of values */
 	uint64_t mask_key; /* the key of the mask */
 };
 
@@ -112,10 +112,9 @@ static inline struct cascade_fill cascade_fill_of(const struct op_case *c, int i
 	return f;
 }
 
-enum { CASCADE_LONE = 10 }; /* the row of the table at the head of this file in which one state alone is not empty */
+enum { CASCADE_LONE = 10 }; /* the row of the table at the head of this file in which only one state is not empty */
 
-/* Returns the log-sum-exp s of a state, from noise and from row `kind` of the table of log-sum-exps at the head of this
- * file. */
+/* Returns the log-sum-exp s of a state, from noise and from row `kind` of the table at the head of this file. */
 HOST_DEVICE static inline float cascade_s(int64_t kind, int chosen, int64_t state, int64_t states, float noise)
 {
 	float nothing = float_from_bits(0xff800000u); /* -infinity */
@@ -152,14 +151,14 @@ HOST_DEVICE static inline float cascade_s(int64_t kind, int chosen, int64_t stat
 	}
 }
 
-/* Returns the mask of a token: 1 if it is merged. The first token is merged only in the first set of values; of the
- * other tokens, three in four are merged. */
+/* Returns the mask of a token: 1 if the token's states are merged. The mask of token 0 is 1 only in the first set of
+ * values. Of the other tokens, three in four have the mask 1. */
 HOST_DEVICE static inline int cascade_mask(enum op_contents contents, int64_t token, uint32_t random)
 {
 	return token == 0 ? contents == CONTENTS_FIRST : random % 4 != 0;
 }
 
-/* Computes element `index` of v or s, which the operation reads, from its random bits. */
+/* Computes element `index` of v or s from its random bits, if the operation reads the element. */
 HOST_DEVICE static inline float cascade_read(const struct cascade_fill *f, int64_t index, uint32_t random)
 {
 	float noise = uniform_signed(random, 20);
@@ -176,15 +175,15 @@ HOST_DEVICE static inline float cascade_read(const struct cascade_fill *f, int64
 
 enum { CASCADE_HIDDEN_FROM = 16 };
 
-/* Returns 1 if all elements of a token in this input are NaN, because the token's second state is not read. The tokens
- * of small cases have numbers, so that the diagnosis of a small case can name a mistake about the mask. */
+/* Returns 1 if all elements of a token in this input are NaN, because the token's second state is not read. The first
+ * 16 tokens have no NaN, so that the diagnosis of a small case can recognise a mistake about the mask. */
 HOST_DEVICE static inline int cascade_hidden(const struct cascade_fill *f, int64_t token)
 {
 	return f->masked && token >= CASCADE_HIDDEN_FROM && token % 2 == 1 &&
 	       !cascade_mask(f->second ? CONTENTS_SECOND : CONTENTS_FIRST, token, philox_bits(f->mask_key, token));
 }
 
-/* Computes element `index` of v or s from its random bits. The caller rounds the element to the input's dtype with
+/* Computes element `index` of v or s from its random bits. The caller converts the element to the input's dtype with
  * dtype_store_float. */
 HOST_DEVICE static inline float cascade_element(const struct cascade_fill *f, int64_t index, uint32_t random)
 {

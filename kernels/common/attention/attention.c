@@ -82,8 +82,8 @@ static int check_range(const struct op_case *c, int input, const struct tensor *
 	return 0;
 }
 
-/* Checks that every last page has at least one key and at most as many keys as a page can have. For a sequence without
- * pages, any length is valid, because the length is not used. */
+/* Checks that every last page has at least one key, and not more keys than the page size. If a sequence has no pages,
+ * its last page length may have any value, because it is not used. */
 static int check_last(const struct op_case *c, int input, const struct attention_view *v, struct err *err)
 {
 	const char *name = name_of(c, input);
@@ -150,13 +150,13 @@ int attention_check(const struct op_case *c, const struct tensor *in, struct err
 
 /* --- the truth ---------------------------------------------------------------------------------------------------- */
 
-/* Several threads compute a sequence that needs at least this many multiplications. If a sequence needs fewer
- * multiplications, starting threads takes longer than the computation. */
+/* A sequence that needs at least this many multiplications is computed by several threads. For fewer multiplications,
+ * starting the threads takes longer than the computation. */
 enum { PARALLEL_FROM = 1 << 20 };
 
-/* Queries and heads that read the same keys and values are processed together. KEYS keys form a block, in which the
- * elements of one dimension are adjacent. The KEYS elements of one dimension form a vector, which is loaded once for
- * all pairs of a query and a head. Each lane of the vector holds the sum of its own key, so that no sum over lanes is
+/* Queries and heads that read the same keys and values are processed together. The keys are stored in blocks of KEYS
+ * keys. In a block, the KEYS elements of one dimension are adjacent; they form a vector, which is loaded once for
+ * TOGETHER pairs of a query and a head. Each lane of the sums belongs to one key, so that no sum over lanes is
  * needed. */
 enum { TOGETHER = 8, KEYS = 8, LANES = 8 };
 
@@ -165,8 +165,9 @@ typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned
 /* The keys and values of one sequence, copied to contiguous memory. */
 struct gathered {
 	int64_t count;
-	int64_t room;       /* number of keys that fit in the memory */
-	int64_t value_room; /* length of one value: value_dim, rounded up to LANES; the last ones may be unused */
+	int64_t room;       /* number of keys for which there is memory */
+	int64_t value_room; /* number of elements of one value, value_dim, rounded up to LANES; the last elements may be
+			     * unused */
 	double *key[ATTENTION_PARTS]; /* [blocks of KEYS keys][kv heads][dim][KEYS]; the last block may have unused places */
 	double *value;                /* [kv heads][value_room / LANES][room][LANES] */
 };
@@ -184,7 +185,8 @@ static inline double *value_block(const struct gathered *g, int64_t kv_head, int
 	return g->value + (kv_head * g->value_room + d) * g->room;
 }
 
-/* Copies row `row` of the values to `g`, as value number g->count. `numbers` is memory for the values of all heads. */
+/* Copies row `row` of the values to `g`, as value g->count. `numbers` is working memory for one row: the values of all
+ * heads. */
 static void gather_value(const struct attention_view *v, struct gathered *g, int64_t row, double *numbers)
 {
 	const struct attention_extent *e = &v->extent;
@@ -197,8 +199,8 @@ static void gather_value(const struct attention_view *v, struct gathered *g, int
 			       (size_t)(e->value_dim - d < LANES ? e->value_dim - d : LANES) * sizeof *numbers);
 }
 
-/* Copies row `row` of the keys and values to `g`, as key number g->count. `numbers` is memory for the keys or values of
- * all heads. */
+/* Copies row `row` of the keys and values to `g`, as key and value g->count. `numbers` is working memory for one row:
+ * the keys or values of all heads. */
 static void gather_row(const struct attention_view *v, struct gathered *g, int64_t row, double *numbers)
 {
 	const struct attention_extent *e = &v->extent;
@@ -248,11 +250,11 @@ static void let_go(struct gathered *g)
 /* The query of one pair of a token and a head: a row of q. */
 struct query_row {
 	int64_t place, seen; /* place: t * heads + h for query t and head h; seen: number of visible keys */
-	double largest, sum; /* largest scaled logit; sum of the weights before the division by this sum */
+	double largest, sum; /* the largest scaled logit; the sum of the weights before they are divided by it */
 };
 
 struct query_rows {
-	int64_t count, least, most; /* least, most: the smallest and the largest value of `seen` in the array `of` */
+	int64_t count, least, most; /* least, most: the smallest and the largest `seen` of the elements of `of` */
 	int64_t kv_head;
 	double *query;  /* [dim of both parts][TOGETHER] */
 	double *output; /* [TOGETHER][value_room] */
@@ -271,8 +273,8 @@ FUSED static inline void add_products(const double *query, const double *key, in
 	}
 }
 
-/* Writes the scaled logits of the keys of one block to query_rows->weight. Logits of keys that a query does not see
- * are not used. */
+/* Writes the scaled logits of the keys of one block to query_rows->weight. Also writes logits of keys that a query does
+ * not see; they are not used. */
 WIDE FUSED static void scale_logits(const struct attention_view *v, const struct gathered *g, int64_t block,
                                     struct query_rows *query_rows)
 {
@@ -292,7 +294,7 @@ static double to_bfloat16(double x)
 	return (double)float_from_bf16(bf16_from_float((float)x));
 }
 
-/* Replaces the correct weights of query row i by those that a reference with the mistake computes. */
+/* Replaces the correct weights of query row i by the weights that a reference with the mistake computes. */
 static void mistake_weights(int mistake, struct query_rows *query_rows, int64_t i)
 {
 	struct query_row *query_row = &query_rows->of[i];
@@ -319,7 +321,8 @@ static void mistake_weights(int mistake, struct query_rows *query_rows, int64_t 
 		query_row->sum = sum;
 }
 
-/* Divides the exponentials of the logits by their sum, in float32 and without subtracting the largest logit. */
+/* Computes the weights as the mistake ATTENTION_NO_MAXIMUM does: divides the exponentials of the logits by their sum,
+ * in float32 and without subtracting the largest logit. */
 static void divide_as_they_are(struct query_rows *query_rows, int64_t i)
 {
 	struct query_row *query_row = &query_rows->of[i];
@@ -332,7 +335,7 @@ static void divide_as_they_are(struct query_rows *query_rows, int64_t i)
 		weight[j * TOGETHER] = (double)(expf((float)(log(weight[j * TOGETHER] * query_row->sum) + query_row->largest)) / sum);
 }
 
-/* Replaces the log-sum-exp of query row i by the log-sum-exp of its unscaled logits. */
+/* Replaces `largest` and `sum` of query row i, so that they give the log-sum-exp of its unscaled logits. */
 static void unscale_sum(const struct attention_view *v, struct query_rows *query_rows, int64_t i)
 {
 	struct query_row *query_row = &query_rows->of[i];
@@ -351,7 +354,8 @@ static void find_weights(const struct attention_view *v, struct query_rows *quer
 	double largest = -INFINITY, sum = 0, *weight = query_rows->weight + i;
 
 	for (int64_t j = 0; j < query_row->seen; j++)
-		if (!(weight[j * TOGETHER] <= largest)) /* also true for a NaN logit, which makes `largest` NaN */
+		if (!(weight[j * TOGETHER] <= largest)) /* the condition is also true for a NaN logit, so that `largest`
+							 * becomes NaN */
 			largest = weight[j * TOGETHER];
 	for (int64_t j = 0; j < query_row->seen; j++) {
 		weight[j * TOGETHER] = exp(weight[j * TOGETHER] - largest);
@@ -369,7 +373,8 @@ static void find_weights(const struct attention_view *v, struct query_rows *quer
 		mistake_weights(v->mistake, query_rows, i);
 }
 
-/* Computes the elements d … d + LANES - 1 of the outputs of all query_rows, over the keys that all of them see. */
+/* Computes the elements d … d + LANES - 1 of the outputs of all query rows. Adds only the keys that all query rows
+ * see. */
 WIDE static void add_values(const struct gathered *g, const struct query_rows *query_rows, int64_t d)
 {
 	lanes sum[TOGETHER] = {{0}};
@@ -396,7 +401,7 @@ static inline void add_value(const struct gathered *g, const struct query_rows *
 }
 
 /* Computes the weighted sum of the values, the largest logit and the sum of the weights for each of `query_rows`. A
- * value that a query does not see does not change the query's output, even if the value is not finite. */
+ * value that a query does not see has no influence on its output, even if the value is not finite. */
 WIDE static void attend(const struct attention_view *v, const struct gathered *g, struct query_rows *query_rows)
 {
 	for (int64_t block = 0; block * KEYS < query_rows->most; block++)
@@ -410,7 +415,7 @@ WIDE static void attend(const struct attention_view *v, const struct gathered *g
 			add_value(g, query_rows, i, j);
 }
 
-/* Reads row i of the queries. `room` is memory for one query. */
+/* Reads row i of the queries. `room` is working memory for one query. */
 static void read_query(const struct attention_view *v, struct query_rows *query_rows, int64_t i, double *room)
 {
 	const struct attention_extent *e = &v->extent;
@@ -460,10 +465,10 @@ static int64_t seen_by(const struct attention_view *v, const struct attention_sp
 	}
 }
 
-/* Computes the outputs of up to TOGETHER pairs of a query and a head, starting with pair `first`. All heads of the
- * pairs read kv head query_rows->kv_head. The heads that read the same kv head form a group of `group` heads. Pair i is
- * query i / group with head i % group of the group. `room` is memory for one query. Rows of query_rows->query beyond
- * the last pair keep earlier contents, which are not used. */
+/* Computes the outputs of up to TOGETHER pairs of a query and a head, starting with pair `first`. The heads of the
+ * pairs are the `group` heads that read kv head query_rows->kv_head. Pair i consists of query i / group and of head i %
+ * group of these heads. `room` is working memory for one query. If there are fewer than TOGETHER pairs, the remaining
+ * rows of query_rows->query have old contents, which are not used. */
 static void attend_some(const struct attention_view *v, const struct attention_span *span, const struct gathered *g,
                         int64_t first, struct query_rows *query_rows, double *room)
 {
@@ -539,7 +544,7 @@ static void attend_sequence(const struct attention_view *v, int64_t b)
 	let_go(&g);
 }
 
-/* Writes 0 to all outputs and -infinity to all lse: the results of queries that see no key. */
+/* Writes 0 to all outputs and -infinity to all lse, which are the results of queries that see no key. */
 static void clear(const struct attention_view *v)
 {
 	memset(v->output.data, 0, (size_t)dtype_bytes(v->output.dtype, v->output.elements));
@@ -559,13 +564,13 @@ static bool has_mistake(const struct attention_view *v)
 		return v->causal;
 	case ATTENTION_MASK_PAGES:
 		return v->causal && v->extent.page_size > 1;
-	case ATTENTION_ONE_SHORT: /* with a causal mask, ATTENTION_MASK_EARLY has the same effect */
+	case ATTENTION_ONE_SHORT: /* with a causal mask, this mistake is the same as ATTENTION_MASK_EARLY */
 		return v->last_page_len.data != NULL && !v->causal;
 	case ATTENTION_LAST_PAGE:
 		return v->last_page_len.data != NULL;
 	case ATTENTION_MASKED:
 		return !v->causal && v->qo_indptr.data != NULL;
-	case ATTENTION_ANY_LAST_KEY: /* with pages, ATTENTION_ONE_SHORT has the same effect */
+	case ATTENTION_ANY_LAST_KEY: /* with pages, this mistake is the same as ATTENTION_ONE_SHORT */
 		return v->last_page_len.data == NULL;
 	case ATTENTION_UNSCALED_LSE:
 	case ATTENTION_LARGEST_LSE:

@@ -3,10 +3,9 @@
  *
  * A thread block computes one head of one query, in tiles of TILE keys. For each tile, the warps first compute the
  * logits of the keys. Then every thread adds the weighted values to its own columns of the output. The softmax is
- * online: weights are relative to the largest logit so far, and when a larger logit occurs, the accumulated values are
- * scaled down. All arithmetic is float32. The order of all operations depends only on the sizes, and the result
- * therefore has the same bits every time. The kernel checks every index: if an index is out of bounds, the output of
- * the query is NaN. */
+ * online: weights are relative to the largest logit so far, and when a larger logit occurs, the sums so far are scaled
+ * down. All arithmetic is float32. The order of the operations depends only on the sizes, so the result has the same
+ * bits in every run. The kernel checks every index. If an index is out of bounds, the output of the query is NaN. */
 #include "kernels/core/elements_cuda.h"
 
 #include "kernels/common/attention/attention_cuda.h"
@@ -22,14 +21,15 @@ enum {
 	COLUMNS = 8, /* the largest number of output columns that one thread computes */
 };
 
-/* Values of tile.row that are not row numbers. NO_ROW: the entry lists no key. WILD_ROW: the index is out of bounds. */
+/* Values of tile.row that are not row numbers. NO_ROW: the sparse entry lists no key. WILD_ROW: the index of the row is
+ * out of bounds. */
 enum { NO_ROW = -1, WILD_ROW = -2 };
 
-/* The keys that query t sees, which are the first `seen` keys of its sequence. */
+/* The keys that query t sees: the first `seen` keys of its sequence. */
 struct sight {
 	struct attention_span span;
 	int64_t seen;
-	bool wild; /* true: an offset or the length of the sequence is out of bounds */
+	bool wild; /* whether an offset or the length of the sequence is out of bounds */
 };
 
 /* Returns the last sequence that starts at query t or earlier, or -1 if there is none. */
@@ -123,8 +123,8 @@ struct progress {
 	float largest, sum, own[COLUMNS];
 };
 
-/* Writes the softmax weights of the keys first … first + count - 1 to `tile`. The weights are relative to the largest
- * logit so far. */
+/* Computes the softmax weights of the keys first … first + count - 1 and writes them to `tile`. The weights are
+ * relative to the largest logit so far. */
 template <enum dtype K>
 static __device__ __forceinline__ void weigh(const struct attention_view &v, struct tile &tile, const float *query,
                                              const struct sight &sight, int64_t first, int count, int64_t kv_head,
@@ -132,7 +132,7 @@ static __device__ __forceinline__ void weigh(const struct attention_view &v, str
 {
 	int mine = (int)threadIdx.x;
 
-	__syncthreads(); /* the query is loaded, and no thread still reads the previous tile */
+	__syncthreads(); /* after this, the query is loaded, and no thread reads the previous tile any more */
 	if (mine < count)
 		tile.row[mine] = safe_row(v, sight.span, first + mine);
 	__syncthreads();
@@ -178,7 +178,7 @@ static __device__ __forceinline__ void add(const struct attention_view &v, const
 }
 
 /* Stores the output and the lse of one head of a query. progress.sum is 0 if the query sees no key, and NaN if an index
- * is out of bounds. */
+ * was out of bounds. */
 static __device__ __forceinline__ void store(const struct attention_view &v, int64_t place,
                                              const struct progress &progress)
 {
@@ -268,8 +268,8 @@ static int launch_make(struct tensor *out, const struct attention_recipe *f, cud
 	return fill_elements<attention_element>(out, *f, stream, err);
 }
 
-/* Fills the tensor like launch_make, after copying the table of used rows to the device. The table is freed after the
- * kernel. */
+/* Copies the table of used rows to the device, and then fills the tensor as launch_make does. The copy is freed after
+ * the kernel. */
 static int make_used(struct tensor *out, struct attention_recipe *f, const uint8_t *used, int64_t rows,
                      cudaStream_t stream, struct err *err)
 {
@@ -286,7 +286,7 @@ static int make_used(struct tensor *out, struct attention_recipe *f, const uint8
 	return rc;
 }
 
-/* Fills floats on the GPU, and returns 1 for indices, which the caller fills on the host. */
+/* Fills tensors of floats on the GPU. Returns 1 for tensors of indices, which the caller fills on the host. */
 int attention_fill_cuda(const struct op_case *c, int input, struct tensor *out, void *stream, struct err *err)
 {
 	struct attention_roles roles = attention_roles_of(c->problem);

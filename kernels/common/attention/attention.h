@@ -4,10 +4,10 @@
  *   logit[j] = scale * (sum over parts of query[part][t][h] . key[part][row j][h / group])
  *   lse[t][h] = log2(sum over j of e^logit[j]);  output[t][h] = sum over j of e^(logit[j] - ln(2) lse) value[row j]
  *
- * Sequence b has the queries qo_indptr[b] … qo_indptr[b + 1] - 1; if there is no qo_indptr, sequence b has only query
- * b. The keys of a sequence are in its pages; the last page holds only last_page_len[b] keys. Causal masks are aligned
- * at the end: if a sequence has n queries, query i sees the keys 0 … keys - n + i. If a query sees no key or belongs to
- * no sequence, its output is 0 and its lse is -infinity.
+ * Sequence b has the queries qo_indptr[b] … qo_indptr[b + 1] - 1. If there is no qo_indptr, sequence b has only query
+ * b. The keys of a sequence are in its pages; its last page holds last_page_len[b] keys. Causal masks are aligned at
+ * the end: if a sequence has n queries and m keys, query i sees the keys 0 … m - n + i. If a query sees no key or
+ * belongs to no sequence, its output is 0 and its lse is -infinity.
  *
  * In sparse attention, query t sees the key rows whose numbers are in sparse[t]. An entry of -1 is ignored, and a key
  * row that is listed twice counts twice. */
@@ -25,11 +25,11 @@ struct attention_view {
 	struct tensor qo_indptr, kv_indptr, kv_indices, last_page_len, sparse, output, lse;
 	double scale;
 	int causal;
-	int mistake; /* op_case.mistake, one of enum attention_mistake; only the oracle uses mistakes */
+	int mistake; /* op_case.mistake, a value of enum attention_mistake; only the oracle uses it */
 	double mistake_by;
 };
 
-/* The mistakes of attention_mistakes that the oracle computes itself. */
+/* The mistakes in attention_mistakes that the oracle computes itself. */
 enum attention_mistake {
 	ATTENTION_NO_MISTAKE,
 	ATTENTION_MASK_LATE,
@@ -54,13 +54,15 @@ enum attention_mistake {
 	ATTENTION_NO_MAXIMUM,   /* exponentials in float32, without subtracting the maximum of the logits */
 	ATTENTION_UNSCALED_LSE, /* lse is computed from the unscaled logits */
 	ATTENTION_LARGEST_LSE,  /* lse is the largest logit */
-	ATTENTION_MISTAKES      /* families number their own mistakes from here on */
+	ATTENTION_MISTAKES      /* the first number for mistakes of a single family */
 };
 
-/* The range of queries and the range of keys of one sequence. In sparse attention, a sequence is a single query. */
+/* The range of queries and the range of keys of one sequence. In sparse attention, each query is a sequence of its
+ * own. */
 struct attention_span {
 	int64_t first_query, queries;
-	int64_t first_entry, keys; /* first_entry: index into kv_indices, or row of keys, or flat index into `sparse` */
+	int64_t first_entry, keys; /* first_entry: an index into kv_indices, a row of keys, or a flat index into
+				    * `sparse` */
 };
 
 HOST_DEVICE static inline int64_t attention_integer(const struct tensor *tensor, int64_t index)
@@ -118,8 +120,8 @@ struct attention_view attention_view_of(const struct op_case *c, const struct at
                                         const struct tensor *in, const struct tensor *out);
 
 /* Checks that the axes are consistent and that the index tensors are valid: no index is out of bounds, offsets never
- * decrease, and every last page length is between 1 and the page size. The tensors must be on the host; a tensor whose
- * `data` is NULL is not checked. The last offset may be below the number of rows; the remaining rows then belong to no
+ * decrease, and every last page length is between 1 and the page size. The tensors must be on the host. A tensor whose
+ * `data` is NULL is not checked. The last offset may be below the number of rows: the remaining rows then belong to no
  * sequence. Returns 0, or -1 with an error message in `err`. */
 int attention_check(const struct op_case *c, const struct tensor *in, struct err *err);
 

@@ -1,4 +1,4 @@
-/* attention_cuda - computes the truth of kernels/common/attention/attention.h and its inputs on a GPU. Only the .cu
+/* attention_cuda - computes the truth of kernels/common/attention/attention.h, and the inputs, on a GPU. Only the .cu
  * files of families include this header. */
 #ifndef REFTEST_KERNELS_COMMON_ATTENTION_ATTENTION_CUDA_H
 #define REFTEST_KERNELS_COMMON_ATTENTION_ATTENTION_CUDA_H
