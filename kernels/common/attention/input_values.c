@@ -4,20 +4,20 @@
  * therefore be computed separately, and the inputs are still consistent.
  *
  * Bounds. Values v are uniform on [-1, 1), with a standard deviation of 0.58. If a query sees n keys whose logits have
- * variance s^2, about min(n, n e^-s^2) of the keys have most of the weight. If n > e^(s^2), the standard deviation of
- * an output is therefore 0.58 sqrt(e^(s^2) / n).
+ * variance s^2, about n e^-s^2 of the keys have most of the weight, but at least one. If n > e^(s^2), the standard
+ * deviation of an output is therefore 0.58 sqrt(e^(s^2) / n).
  *
- *   output  atol is 2^-12. Where logits are small, float32 sums are within 1e-6 of the truth. Where queries are 32
- *           times as large, a logit of 500 may be off by 1e-4. An error of 1e-4 in a logit changes a weight w by 1e-4 w
- *           (1 - w) and the output by 5e-5. If a reference rounds weights to bfloat16, each weight is off by 1e-3 and
- *           the output by 2e-4 to 1e-3. Where values of opposite sign cancel, outputs are near 0, and the tolerance
- *           detects rounded weights. For long sequences, whose outputs are smaller, atol has a second limit: 2^-8
- *           (1/150 of the standard deviation) for n up to 2 e^(s^2). For larger n, each factor of 4 in n halves this
- *           limit. rtol is 1e-2 for bfloat16, because the final rounding may differ by an ulp (2^-7). For float16, rtol
- *           is 2^-9, two ulps; for float32, 1e-3.
- *   lse     atol is 2^-13 and rtol 1e-5. Where queries are large, float32 sums of 128 to 576 products have a magnitude
- *           of 500 and are off by 1e-4 (measured: 3e-5), and |lse| is 400. An error of 2 % in the scale changes lse by
- *           0.05 in most rows. */
+ *   output  atol is 2^-12. If logits are small, float32 sums have errors of up to 1e-6. If queries are 32 times as
+ *           large, a logit of 500 may have an error of 1e-4. This error changes a weight w by 1e-4 w (1 - w) and the
+ *           output by 5e-5. If a reference rounds weights to bfloat16, each weight has an error of 1e-3, and the output
+ *           has an error of 2e-4 to 1e-3. Outputs near 0, where values of opposite sign cancel, show rounded weights.
+ *           For long sequences, whose outputs are smaller, atol has a second limit: 2^-8 (1/150 of the standard
+ *           deviation) for n up to 2 e^(s^2). For larger n, each factor of 4 in n halves this limit. rtol is 1e-2 for
+ *           bfloat16, because the final rounding may differ by an ulp (2^-7). For float16, rtol is 2^-9, two ulps; for
+ *           float32, 1e-3.
+ *   lse     atol is 2^-13 and rtol 1e-5. If queries are large, float32 sums of 128 to 576 products have a magnitude of
+ *           500 and errors of up to 1e-4 (measured: 3e-5), and |lse| is 400. An error of 2 % in the scale changes lse
+ *           by 0.05 in most rows. */
 #include "kernels/common/attention/input_values.h"
 
 #include <math.h>
@@ -41,9 +41,9 @@ static uint64_t plan_key(const struct op_case *c, const struct attention_roles *
 
 enum kind { PLAIN, ONE_KEY, SQUARE, NO_KEYS, NO_QUERY, ONE_QUERY, NOTHING };
 
-enum { SHARE = -1 }; /* an entry of queries_of that means a random number of queries */
+enum { SHARE = -1 }; /* an element of queries_of that stands for a random number of queries */
 
-enum { PLANNED = 1 << 16 }; /* the largest number of sequences for which attention_rule computes a plan */
+enum { PLANNED = 1 << 16 }; /* attention_rule computes plans of at most this many sequences */
 
 static const enum kind prefill_kinds[8] = {PLAIN, ONE_KEY, SQUARE, NO_KEYS, PLAIN, NO_QUERY, ONE_QUERY, NOTHING};
 static const enum kind decode_kinds[8] = {PLAIN, ONE_KEY, PLAIN, NO_KEYS, PLAIN, PLAIN, PLAIN, PLAIN};
@@ -56,11 +56,12 @@ struct draft {
 	int64_t *queries, *entries, *weight;
 	uint64_t key;
 	bool lengths; /* whether a sequence's last page may have fewer keys than a page */
-	int64_t *keys; /* the number of keys of each sequence, from the case's list; -1: `entries` determines the number */
+	int64_t *keys; /* the number of keys of each sequence, from the list of the case; -1: `entries` determines the
+			* number */
 };
 
-/* Increases the elements of `share` until their sum is `total`, each in proportion to its weight. Returns false if
- * their sum is already greater than `total` on entry, or if all weights are 0. */
+/* Increases the elements of `share`, each in proportion to its weight, until their sum is `total`. Returns false if the
+ * sum is greater than `total` on entry, or if all weights are 0. */
 static bool distribute(int64_t total, int64_t count, const int64_t *weight, int64_t *share)
 {
 	int64_t rest = total, weights = 0, left;
@@ -117,8 +118,8 @@ static bool deal_entries(struct draft *d, int64_t total)
 	return distribute(total, d->batch, d->weight, d->entries);
 }
 
-/* Distributes queries and entries in proportion to random weights. Such a distribution fits all axes, and is used if no
- * other one fits, for example if there are more queries than keys. */
+/* Distributes queries and entries in proportion to random weights. This is possible for any axes, for example if there
+ * are more queries than keys. It is done if no other distribution fits. */
 static void deal_anyhow(struct draft *d, int64_t queries, int64_t entries, bool decode)
 {
 	for (int64_t b = 0; b < d->batch; b++) {
@@ -163,7 +164,8 @@ static bool deal_list(struct draft *d, const struct attention_extent *e, bool de
 		d->entries[b] = b == 0 ? left : (d->keys[b] + d->page_size - 1) / d->page_size;
 		left -= d->entries[b];
 	}
-	if (list != LIST_NONE && d->lengths) /* sequence 0's last page holds one key, or is full */
+	if (list != LIST_NONE && d->lengths) /* sequence 0's last page holds one key in the first set, and is full in
+					      * the second set */
 		d->keys[0] = contents == CONTENTS_FIRST ? (d->entries[0] - 1) * d->page_size + 1
 		                                        : d->entries[0] * d->page_size;
 	if (attention_list_ends_long(list, contents)) {
@@ -181,7 +183,7 @@ static int64_t last_of(const struct draft *d, int64_t b)
 	if (d->entries[b] == 0)
 		return 0;
 	least = least < 1 ? 1 : least > d->page_size ? d->page_size : least;
-	if (d->lengths && d->keys[b] >= 0) /* a list determines the number of keys */
+	if (d->lengths && d->keys[b] >= 0) /* the list of the case determines the number of keys */
 		return d->keys[b] - before > least ? d->keys[b] - before : least;
 	if (!d->lengths || b % 8 == 4)
 		return d->page_size;
@@ -263,8 +265,8 @@ static int64_t *shuffled(int64_t count, uint64_t key)
 	return order;
 }
 
-/* Returns the number of leading pages that sequence b shares with sequence 0. The last page of either sequence is never
- * shared. */
+/* Returns the number of pages that sequence b shares with sequence 0: they are the first pages of both. The last page
+ * of a sequence is never shared. */
 static int64_t shared_pages(const struct attention_plan *plan, int64_t b)
 {
 	int64_t own = plan->entries[b + 1] - plan->entries[b], first = plan->entries[1];
@@ -300,12 +302,13 @@ static int64_t *page_numbers(const struct op_case *c, const struct attention_rol
 
 /* --- sparse rows -------------------------------------------------------------------------------------------------- */
 
-/* The key rows that one query sees in sparse attention: every stride-th of the `reachable` rows, starting with row
- * `start`. */
+/* The key rows in one query's list in sparse attention. Entry j of the list is row (start + j stride) % reachable,
+ * counting only the `reachable` rows that queries may list. */
 struct rows_seen {
-	int64_t reachable, start, stride, most, width; /* most: the largest number of different rows that a list can have */
-	int64_t query, queries; /* the query's number, and the number of queries */
-	int64_t kind;           /* `query`, but 4 - query if queries 0 and 4 are exchanged (input_values.h) */
+	int64_t reachable, start, stride, most, width; /* most: the number of different rows that the list can have;
+							* width: the number of entries in the list */
+	int64_t query, queries; /* the index of the query, and the number of queries */
+	int64_t kind;           /* `query`, or 4 - query if queries 0 and 4 are exchanged (input_values.h) */
 	uint64_t key;
 };
 
@@ -345,9 +348,9 @@ static struct rows_seen rows_seen_by(const struct attention_extent *e, enum op_c
 	return r;
 }
 
-/* Returns the number of rows that a query with number 8 or more sees; the other entries of its list are -1. Queries 8
- * to 22 see numbers of rows around powers of 2. Of the later queries, only the last one and those next to a power of
- * two see rows. A reference that loops over queries takes time for each query that sees a row. */
+/* Returns the number of rows that query 8 or a later one sees; the other entries of its list are -1. Queries 8 to 22
+ * see numbers of rows around powers of 2. Of the later queries, only the last one and those next to a power of two see
+ * rows, because a reference that loops over queries takes time for each query that sees a row. */
 static int64_t few_rows(const struct rows_seen *r)
 {
 	if (r->query < 8 + 15)
@@ -377,9 +380,10 @@ static bool is_seen(const struct rows_seen *r, int64_t j)
 	}
 }
 
-enum { SPARE = 7 }; /* the row that query 1 alone lists */
+enum { SPARE = 7 }; /* the row that only query 1 lists */
 
-/* Returns the row at entry j of the query's list, or -1 if the entry lists no row. No query lists rows 15, 23, …. */
+/* Returns the row at entry j of the query's list, or -1 if the entry lists no row. No query lists the rows 15, 23, 31,
+ * …. */
 static int64_t row_at(const struct rows_seen *r, int64_t j)
 {
 	if (!is_seen(r, j))
@@ -404,7 +408,7 @@ bool attention_is_structure(const struct op_case *c, int input)
 	return attention_is_integer(&c->problem->inputs[input]);
 }
 
-/* Returns true if the workload provides an input that determines which rows are read. */
+/* Returns true if the workload provides any input that determines which rows are read. */
 static bool structure_is_given(const struct op_case *c, const struct attention_roles *roles)
 {
 	for (int i = 0; i < c->problem->input_count; i++)
@@ -460,7 +464,7 @@ static int mark_pages(const struct op_case *c, const struct attention_roles *rol
 	return numbers == NULL ? -1 : 0;
 }
 
-/* Marks all keys of sequences without pages. */
+/* Marks all keys in a problem without pages as used, and lone keys as lone. */
 static void mark_keys(const struct op_case *c, const struct attention_roles *roles, uint8_t *used)
 {
 	struct attention_plan plan = attention_plan_of(c, roles);
@@ -495,20 +499,20 @@ int attention_used(const struct op_case *c, const struct attention_roles *roles,
 	return rc;
 }
 
-enum { PARALLEL_FROM = 1 << 18 }; /* with fewer elements, one thread is faster than several */
+enum { PARALLEL_FROM = 1 << 18 }; /* if the tensor has fewer elements, one thread is faster than several */
 
 enum { SMALL_CASES = 2 }; /* the number of cases in every small preset of attention */
 static const double LARGEST_SCALE = 1.25;
 
-/* Returns the scale that models use: 1 / sqrt(head dim). For latent heads, the scale is 1 / sqrt(128 + r) for any size
- * of the latent, because DeepSeek's models have this scale: 128 is their head dim without the rotary part, and latents
- * have 512 elements. */
+/* Returns the scale that models use, 1 / sqrt(head dim). For latent heads, the scale is 1 / sqrt(128 + r), whatever the
+ * size of the latent: DeepSeek's models have a head dim of 128 without the rotary part r, and latents of 512
+ * elements. */
 static double canonical_scale(const struct attention_roles *roles, const struct attention_extent *e)
 {
 	return 1 / sqrt((double)(roles->query[1] < 0 ? e->dim[0] : 128 + e->dim[1]));
 }
 
-/* Returns the number of the case in the small preset, or -1. */
+/* Returns the index of the case in the small preset, or -1 if it belongs to another preset. */
 static int small_number(const struct op_case *c, attention_sizes_of *sizes)
 {
 	int64_t count = c->problem->axis_count, *rows = take(SMALL_CASES * count, sizeof *rows);
@@ -543,7 +547,8 @@ double attention_scalar(const struct op_case *c, int input)
 
 /* --- values ------------------------------------------------------------------------------------------------------- */
 
-/* Returns the variance of a logit for queries uniform on [-2^exponent, 2^exponent) and keys uniform on [-1, 1). */
+/* Returns the variance of a logit if queries are uniform on [-2^exponent, 2^exponent) and keys are uniform on [-1,
+ * 1). */
 static double logit_variance(const struct op_case *c, const struct attention_roles *roles, int exponent)
 {
 	struct attention_extent e = attention_extent_of(c, roles);
@@ -563,8 +568,9 @@ static int query_exponent(const struct op_case *c, const struct attention_roles 
 	return exponent;
 }
 
-/* Returns the least exponent of the first element of a deep query (input_values.h) for which all logits of the query
- * are below -65536. If there is none, returns ATTENTION_NO_DEEP. The first elements of keys are at least 1/2. */
+/* Returns the exponent of the first element of a deep query (input_values.h). It is the least exponent for which all
+ * logits of the query are below -65536; the first elements of keys are at least 1/2. Returns ATTENTION_NO_DEEP if the
+ * case has no deep queries. */
 static int deep_exponent(const struct op_case *c, const struct attention_roles *roles)
 {
 	enum dtype dtype = c->problem->inputs[roles->query[0]].dtype;
@@ -582,8 +588,8 @@ static bool is_wide(enum dtype dtype)
 	return dtype == DTYPE_BFLOAT16 || dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT64;
 }
 
-/* The factors of lone keys and their values, as exponents: for dtypes with a greater range than float16, and for float16,
- * in which the sum of a value of 2^14 and others is finite. */
+/* The exponents of the factors by which lone keys and their values are multiplied. LOUD is for dtypes with a greater
+ * range than float16. The others are for float16, where sums of other values and a value of 2^14 must be finite. */
 enum { LOUD = 18, LOUD_HALF = 14, LOUD_HALF_KEY = 10 };
 
 static int loud_exponent(enum dtype dtype, int half)
@@ -596,8 +602,9 @@ static int least(int a, int b)
 	return a < b ? a : b;
 }
 
-/* Returns the exponent of the factor of lone keys or of their values. A reference may convert keys and values to the
- * queries' dtype, and must convert values to the output's. */
+/* Returns the exponent of the factor of lone keys or of their values. The dtype of the queries limits the exponent,
+ * because a reference may convert keys and values to this dtype. The dtype of the output limits the exponent of
+ * values. */
 static int loud_of(const struct op_case *c, const struct attention_roles *roles, int input)
 {
 	bool value = input == roles->value, first = input == roles->key[0], second = input == roles->key[1];
@@ -649,8 +656,8 @@ static void fill_sparse(const struct op_case *c, const struct attention_roles *r
 	}
 }
 
-/* Writes the lengths of the last pages. If the workload provides the sequences, any of them may have a page, even if it
- * has none in the plan; therefore every length is then at least 1. */
+/* Writes the lengths of the last pages. If the workload provides the sequences, a sequence may have a page even if it
+ * has none in the plan, so every length is at least 1. */
 static void fill_last(const struct op_case *c, const struct attention_roles *roles, const struct attention_plan *plan,
                       struct tensor *out)
 {
@@ -687,7 +694,7 @@ static int fill_structure(const struct op_case *c, const struct attention_roles 
 	return rc;
 }
 
-/* Computes consecutive elements of one head; `at` is the number of the head: row * heads + head. */
+/* Computes consecutive elements of one head. `at` is row * heads + head. */
 WIDE static void make_head(const void *recipe, int64_t at, int64_t column, int64_t count, const uint32_t *random,
                            float *values)
 {
@@ -698,7 +705,7 @@ WIDE static void make_head(const void *recipe, int64_t at, int64_t column, int64
 		values[i] = attention_value(f, row, head, column + i, random[i]);
 }
 
-/* Fills a tensor of keys or values. No random numbers are computed for the rows that are not used. */
+/* Fills a tensor of keys or values. Computes no random numbers for rows that are not used. */
 static void fill_rows(const struct attention_recipe *f, struct tensor *out)
 {
 	int64_t rows = f->row > 0 ? out->elements / f->row : 0, size = dtype_bytes(out->dtype, f->row);
@@ -738,10 +745,10 @@ int attention_fill(const struct op_case *c, int input, struct tensor *out, struc
 
 /* --- bounds ------------------------------------------------------------------------------------------------------- */
 
-/* Returns the number of keys of the longest sequence, or an upper bound: the number of all keys. If the workload
- * provides the lengths, returns the upper bound, because the lengths may not be loaded yet. If there are more than
- * PLANNED sequences, also returns the upper bound, because the plan may not fit in memory: tolerances are computed
- * before the check of the case's size. */
+/* Returns the number of keys of the longest sequence or, as an upper bound, the number of all keys. Returns the upper
+ * bound if the workload provides the lengths, because they may not be loaded yet. Also returns the upper bound if there
+ * are more than PLANNED sequences: tolerances are computed before the size of the case is checked, so the plan may not
+ * fit in memory. */
 static double longest_of(const struct op_case *c, const struct attention_roles *roles)
 {
 	struct attention_extent e = attention_extent_of(c, roles);
@@ -780,8 +787,9 @@ struct rule attention_rule(const struct op_case *c, int output)
 
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
-/* One case of a size preset: the total numbers of sequences, of queries (decode: one per sequence) and of keys. If the
- * preset has a list, and no const axis fixes the number of sequences, the list determines these totals. */
+/* One case of a size preset: the total numbers of sequences, queries and keys. In decode, there is one query per
+ * sequence. If the preset has a list, the list determines these totals, unless a const axis fixes the number of
+ * sequences. */
 struct attention_preset {
 	int64_t batch, queries, keys;
 	enum attention_list list;
@@ -806,8 +814,8 @@ static int64_t fixed_batch(const struct op_problem *problem, const struct attent
 	return roles->qo_indptr < 0 && !queries->var ? queries->value : -1;
 }
 
-/* Writes the axis values of a case with these totals. An axis that no tensor has, such as a batch_size that only a
- * constraint mentions, gets the number of sequences. There are more pages than the sequences use. */
+/* Writes the axis values of a case with these totals. An axis that no tensor has gets the number of sequences; an
+ * example is a batch_size that only a constraint mentions. The caches get more pages than the sequences use. */
 static void set_totals(const struct op_problem *problem, const struct attention_roles *roles,
                        const struct attention_totals *totals, int64_t *row)
 {
@@ -821,7 +829,7 @@ static void set_totals(const struct op_problem *problem, const struct attention_
 	set_axis(problem, row, roles->key[0], 0, roles->kv_indices >= 0 ? entries + entries / 4 + 3 : entries);
 }
 
-/* Returns the number of elements in a query's output over all heads. */
+/* Returns the number of output elements of one query, over all heads. */
 static int64_t row_of(const struct op_problem *problem, const struct attention_roles *roles)
 {
 	const struct op_arg *output = &problem->outputs[roles->output];
@@ -829,13 +837,13 @@ static int64_t row_of(const struct op_problem *problem, const struct attention_r
 	return problem->axes[output->axis[1]].value * problem->axes[output->axis[2]].value;
 }
 
-/* The numbers of pages to which enlarge_pool enlarges a cache, with the largest number of elements that the cache may
- * then have. Page numbers then need more than 15, 12 or 8 bits. */
+/* The numbers of pages to which enlarge_pool enlarges a cache. Page numbers then need more than 15, 12 or 8 bits.
+ * `elements` is the largest number of elements that the enlarged cache may have. */
 static const struct {
 	int64_t pages, elements;
 } pools[] = {{36928, 1 << 25}, {6145, 1 << 23}, {ATTENTION_POOL, 1 << 25}};
 
-/* Returns the number of elements of a page; INT64_MAX: a page is too large for every pool. */
+/* Returns the number of elements of a page, or INT64_MAX if a page is too large for all of `pools`. */
 static int64_t page_elements(const struct op_arg *cache, const int64_t *row)
 {
 	int64_t page = 1;
@@ -850,7 +858,7 @@ static int64_t page_elements(const struct op_arg *cache, const int64_t *row)
 	return page;
 }
 
-/* Enlarges the caches to the first of `pools` that is not too expensive. */
+/* Enlarges the caches to the first of `pools` in which they do not have too many elements. */
 static void enlarge_pool(const struct op_problem *problem, const struct attention_roles *roles, int64_t *row)
 {
 	const struct op_arg *cache = &problem->inputs[roles->key[0]];
@@ -900,8 +908,8 @@ static int write_presets(const struct op_problem *problem, const struct attentio
 
 enum { MOST_PRESETS = 2 };
 
-/* The presets of prefill. With latent heads, the medium preset has no CHUNK list, because a pair of query and key costs
- * ten times as much. */
+/* The presets of prefill. With latent heads, the medium preset has no CHUNK list, because a pair of a query and a key
+ * takes ten times as much time. */
 static const struct attention_preset prefill_sizes[SIZE_COUNT][MOST_PRESETS] = {
     [SIZE_SMALL] = {{1, 16, 33, LIST_SINGLE_PREFILL}, {4, 16, 44, LIST_NONE}},
     [SIZE_MEDIUM] = {{8, 160, 640, LIST_BLOCKS_PREFILL}, {2, 520, 536, LIST_CHUNK_FULL}},
@@ -914,7 +922,7 @@ static const struct attention_preset decode_sizes[SIZE_COUNT][MOST_PRESETS] = {
     [SIZE_LARGE] = {{64, 0, 131072, LIST_NONE}},
 };
 
-/* Writes the presets of a size, at most MOST_PRESETS, and returns their number. */
+/* Writes the presets of a size to `presets`, and returns their number, at most MOST_PRESETS. */
 static int presets_of(const struct op_problem *problem, const struct attention_roles *roles, enum op_size size,
                       struct attention_preset *presets)
 {
@@ -946,8 +954,8 @@ int attention_sizes(const struct op_problem *problem, int variant, enum op_size 
 
 /* --- ranges that default cases cover ------------------------------------------------------------------------------ */
 
-/* Writes the range of an input's values. Returns false for offsets, page numbers and row numbers, which have no
- * meaningful range. */
+/* Writes the range of an input's values. Returns false for offsets, page numbers and row numbers, because a range says
+ * nothing about them. */
 bool attention_range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	const struct attention_roles found = attention_roles_of(problem), *roles = &found;
@@ -975,7 +983,7 @@ static bool is_axis(const struct op_problem *problem, int input, int dimension, 
 	return input >= 0 && problem->inputs[input].axis[dimension] == axis;
 }
 
-/* Returns the largest total number of queries in the cases of the medium preset. */
+/* Returns the largest total number of queries in a case of the medium preset. */
 static int64_t most_queries(const struct op_problem *problem, const struct attention_roles *roles)
 {
 	struct attention_preset presets[MOST_PRESETS];
@@ -989,7 +997,7 @@ static int64_t most_queries(const struct op_problem *problem, const struct atten
 	return most;
 }
 
-/* Returns the largest length of `axis` in the cases of the medium preset. For the axis of pages, returns 0, because its
+/* Returns the largest length of `axis` in the cases of the medium preset. Returns 0 for the axis of pages, because its
  * length follows from the page numbers. */
 int64_t attention_reach(const struct op_problem *problem, int variant, int axis)
 {
@@ -1007,7 +1015,7 @@ int64_t attention_reach(const struct op_problem *problem, int variant, int axis)
 		return batch + 1;
 	if (!paged && roles->sparse < 0 && is_axis(problem, roles->key[0], 0, axis))
 		return LIST_LONGEST;
-	if (is_axis(problem, roles->kv_indices, 0, axis)) /* the longest sequence alone */
+	if (is_axis(problem, roles->kv_indices, 0, axis)) /* the pages of the longest sequence alone */
 		return longest / problem->axes[problem->inputs[roles->key[0]].axis[1]].value + 1;
 	return 0;
 }
@@ -1024,11 +1032,11 @@ static bool is_var(const struct op_problem *problem, int input, int dimension)
 	return input < 0 || problem->axes[problem->inputs[input].axis[dimension]].var;
 }
 
-/* The largest number of elements that the keys and values of the edge case many_keys have. */
+/* The maximum number of elements of the keys and values in the edge case many_keys. */
 enum { MANY_KEYS_ELEMENTS = 13 << 22 };
 
-/* Returns the number of keys of the edge case many_keys: a quarter more than a power of two, so that a reference that
- * leaves out the keys after this power gives a wrong output. */
+/* Returns the number of keys of the edge case many_keys. This is a quarter more than a power of two, so that a
+ * reference that omits the keys beyond the power of two gives a wrong output. */
 static int64_t many_keys(const struct op_problem *problem, const struct attention_roles *roles)
 {
 	const int tensors[] = {roles->key[0], roles->key[1], roles->value == roles->key[0] ? -1 : roles->value};
@@ -1104,7 +1112,7 @@ bool attention_edge_axes(const struct op_problem *problem, int variant, int edge
 	case EDGE_NO_KEYS:
 		set_edge(problem, roles, decode ? 3 : 2, decode ? 3 : 5, 0, axis);
 		return true;
-	case EDGE_BLIND_QUERIES: /* more queries than keys: some queries see no key */
+	case EDGE_BLIND_QUERIES: /* there are more queries than keys, so some queries see no key */
 		set_edge(problem, roles, 1, page_size + 4, page_size > 1 ? 1 : 2, axis);
 		return !decode && attention_is_causal(problem, roles);
 	case EDGE_MANY_KEYS:

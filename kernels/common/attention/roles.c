@@ -1,12 +1,12 @@
-/* roles - finds the roles of attention inputs by shapes and names. If a definition does not match, the message says
- * what was expected. */
+/* roles - finds the roles of attention inputs by shapes and names. If a definition does not match, the error message
+ * says what was expected. */
 #include "kernels/common/attention/roles.h"
 
 #include <string.h>
 
 #include "kernels/core/shape_match.h"
 
-/* The roles that exist in attention with whole heads and in attention with latent heads. */
+/* The roles that both forms have: attention with whole heads, and attention with latent heads. */
 #define COMMON_ROLES                                                                                                      \
 	OP_ROLE("q", struct attention_roles, query[0]), OP_ROLE("q_pe", struct attention_roles, query[1]),                \
 	    OP_ROLE("k", struct attention_roles, key[0]), OP_ROLE("k_pe", struct attention_roles, key[1]),                \
@@ -62,7 +62,7 @@ bool attention_same_axes(const struct op_problem *problem, const struct op_arg *
 	return match_same_axes(problem, a, from, b, from, to - from);
 }
 
-/* Returns the member of `roles` for an index vector of this name, or NULL if the name implies no role. */
+/* Returns the member of `roles` to which an index vector of this name belongs, or NULL if the name implies no role. */
 static int *place_of(struct attention_roles *roles, const char *name)
 {
 	bool of_queries = name[0] == 'q' || name[0] == 'Q' || match_contains(name, "qo_") || match_contains(name, "_q");
@@ -156,14 +156,14 @@ static int validate_queries(const struct op_problem *problem, const struct atten
 	return 0;
 }
 
-/* Returns the number of axes before the head axis in keys and values. */
+/* Returns the number of axes before the head axis in the keys and values. */
 static int leading(const struct attention_roles *roles)
 {
 	return in_pages(roles) ? 2 : 1;
 }
 
-/* Checks the shape of one part of the keys, or of the values. All axes except the last must equal those of key[0]; the
- * last axis must equal the last axis of `last`. */
+/* Checks the shape of one part of the keys, or of the values. Its last axis must equal the last axis of `last`, and all
+ * other axes must equal those of key[0]. */
 static int validate_rows(const struct op_problem *problem, const struct attention_roles *roles, int input,
                          const struct op_arg *last, struct err *why)
 {
@@ -277,7 +277,7 @@ int attention_validate(const struct op_problem *problem, const struct attention_
 
 /* --- causal or not ------------------------------------------------------------------------------------------------ */
 
-/* Returns 1 if the text says causal, 0 if it says not causal, -1 if it says neither. */
+/* Returns 1 if the text says "causal", 0 if it says "not causal", and -1 if it says neither. */
 static int causal_in(const char *text)
 {
 	static const char *const not_causal[] = {"noncausal",        "non_causal",   "non-causal",
@@ -295,7 +295,7 @@ bool attention_is_causal(const struct op_problem *problem, const struct attentio
 	int said = causal_in(problem->name);
 
 	if (roles->qo_indptr < 0)
-		return false; /* decode: a causal mask hides no key */
+		return false; /* decode, where a causal mask hides no key */
 	for (int i = 0; said < 0 && i < problem->tag_count; i++)
 		said = causal_in(problem->tags[i]);
 	if (said < 0)

@@ -2,10 +2,10 @@
  *
  * The attention families (gqa_paged, gqa_ragged, mla_paged, mla_ragged, dsa_paged) compute the same operation: for each
  * query and head, softmax(scale * q . k) over the keys that the query sees, times the values of these keys. The
- * families differ in how the keys are stored. A family finds the roles of its inputs (by shape, and by name where
- * shapes are ambiguous) and passes them to attention_validate, which checks every shape against every other. The code
- * that computes inputs, bounds and truth (input_values.h, attention.h, attention_cuda.h in the same folder) then uses
- * only roles and no names.
+ * families differ in how the keys are stored. A family finds the roles of its inputs (by shape, or by name if shapes
+ * are ambiguous) and passes them to attention_validate, which checks that all shapes are consistent. The code that
+ * computes inputs, bounds and truth (input_values.h, attention.h, attention_cuda.h in the same folder) then uses only
+ * roles and no names.
  *
  *   query[0]   [queries, heads, dim]                        query[1], key[1]: a second part; its dot product is added
  *   key[0]     [rows, kv heads, dim], or in pages           (the rotary part of MLA), or -1
@@ -23,23 +23,24 @@
 extern "C" {
 #endif
 
-/* ATTENTION_PAGE: the largest page size. Tensors have at most 2^48 bytes; if pages are not larger than ATTENTION_PAGE,
- * the number of keys therefore fits in 64 bits. */
+/* ATTENTION_PAGE is the maximum page size. It limits the number of keys to what fits in 64 bits, because tensors have
+ * at most 2^48 bytes. */
 enum { ATTENTION_PARTS = 2, ATTENTION_PAGE = 65536 };
 
-/* The variants that op.match of every attention family can return; dsa_paged has a third variant. */
+/* The variants that op.match of every attention family can return. dsa_paged has a third variant. */
 enum { ATTENTION_FULL = 0, ATTENTION_CAUSAL = 1 };
 
 /* For each role, the index of the problem's input with this role. `output` and `lse` are indices of outputs. -1: no
  * input or output has the role. */
 struct attention_roles {
 	int query[ATTENTION_PARTS], key[ATTENTION_PARTS], value;
-	int scale;         /* Python scalar */
+	int scale;         /* a Python scalar */
 	int qo_indptr;     /* offsets of each sequence's queries; -1: each sequence has one query */
 	int kv_indptr;     /* offsets of each sequence's entries in kv_indices; without pages, offsets of key rows */
 	int kv_indices;    /* page numbers; -1: the keys of a sequence are in consecutive rows */
 	int last_page_len; /* number of keys in each sequence's last page; -1: every page is full */
-	int sparse;        /* [queries, most keys] key row numbers, -1: no row; with `sparse`, there are no sequences */
+	int sparse;        /* [queries, most keys] key row numbers, -1: no row; if a problem has `sparse`, it has no
+			    * sequences */
 	int output, lse;
 };
 
@@ -47,7 +48,7 @@ struct attention_roles {
 extern const struct op_role attention_role_names[], attention_latent_role_names[];
 extern const struct op_mode attention_mode_names[];
 
-/* Rows of op.coverage. */
+/* Rows of op.coverage, as the families need them. */
 #define ATTENTION_COVERAGE_QUERIES                                                                                        \
 	COVERAGE_OPTION("queries", "qo_indptr", "prefill", "has several queries in a sequence (prefill)", "decode",       \
 			"has one query in each sequence (decode)")
@@ -71,7 +72,7 @@ extern const struct op_mode attention_mode_names[];
 	{"D", coverage_length, .role = "q", .axis = -1,                                                                   \
 	 .values = {{"64", 64, 64, "has heads of size 64"}, {"128", 128, 128, "has heads of size 128"},                   \
 		    {"256", 256, 256, "has heads of size 256"}, {"other", 1, 0x1p62, NULL}}}
-/* `kv_heads` is the axis of heads in the keys. */
+/* A row of op.coverage: the ratio of query heads to kv heads. `kv_heads` is the index of the head axis in the keys. */
 #define ATTENTION_COVERAGE_HEADS(kv_heads)                                                                                \
 	{"heads", coverage_ratio, .role = "q", .axis = 1, .other = "k", .other_axis = kv_heads,                           \
 	 .values = {{"as many keys", 1, 1, "has as many heads of keys as of queries (MHA)"},                              \
@@ -88,9 +89,9 @@ int attention_find_indices(const struct op_problem *problem, struct attention_ro
  * in `why`. */
 int attention_validate(const struct op_problem *problem, const struct attention_roles *roles, struct err *why);
 
-/* Returns true if a causal mask hides the keys after a query's own position. The first of the definition's name, tags
- * and description that says "causal" or "not causal" determines the result. If none of them says either, there is no
- * mask. Returns false for decode, where a causal mask hides no key. */
+/* Returns true if a causal mask hides the keys after a query's own position. The definition's name, tags and
+ * description are searched in this order, and the first that says "causal" or "not causal" decides. If none does, there
+ * is no mask. Returns false for decode, where a causal mask hides no key. */
 bool attention_is_causal(const struct op_problem *problem, const struct attention_roles *roles);
 
 /* Returns true if the axes `from` … `to` - 1 of both tensors are equal: the same axis, or const axes of equal
@@ -106,8 +107,8 @@ struct attention_extent {
 	int64_t queries, heads, kv_heads;
 	int64_t dim[ATTENTION_PARTS];     /* dim[1] is 0 if there is no second part */
 	int64_t value_dim;
-	int64_t pages, page_size, rows; /* without pages, each row counts as a page */
-	int64_t batch;                  /* number of sequences; sparse: 0 */
+	int64_t pages, page_size, rows; /* without pages, every row counts as a page */
+	int64_t batch;                  /* number of sequences; 0 in sparse attention */
 	/* The length of kv_indices; without pages, the number of rows; in sparse attention, the length of each query's
 	 * list. */
 	int64_t entries;

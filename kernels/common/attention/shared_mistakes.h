@@ -8,18 +8,19 @@
 
 #define ATTENTION_LN_2 0.69314718055994530942
 
-/* The scale is 1 / sqrt(n), where n is the length of a whole key: both parts together. */
+/* The scale is 1 / sqrt(n), where n is the length of both parts of a key together. */
 bool attention_scale_of_both_parts(struct op_variation *v, const struct op_mistake *mistake);
-/* The scale is 1 / sqrt(by); 1 / sqrt(head dim) if `by` is 0. */
+/* The scale is 1 / sqrt(by), or 1 / sqrt(head dim) if `by` is 0. */
 bool attention_scale_of_dim(struct op_variation *v, const struct op_mistake *mistake);
-/* A scale of 1 is. */
+/* A scale of 1 counts as a scale that is not given, and is replaced by 1 / sqrt(by), or by 1 / sqrt(head dim) if `by`
+ * is 0. */
 bool attention_scale_of_one(struct op_variation *v, const struct op_mistake *mistake);
-/* Replaces every query with the first query, in both parts. */
+/* Every query is replaced by the first query, in both parts. */
 bool attention_first_query(struct op_variation *v, const struct op_mistake *mistake);
 /* Products of the rotary parts are not scaled. */
 bool attention_unscaled_rotary(struct op_variation *v, const struct op_mistake *mistake);
-/* For definitions in which q and k are longer than v, because q and k end with a rotary part. attention_no_tail sets
- * this part of q to 0. attention_keys_for_values uses k without this part as v. */
+/* Mistakes in definitions in which q and k are longer than v, because they end with a rotary part. attention_no_tail
+ * sets this part of q to 0. attention_keys_for_values uses k without this part as v. */
 bool attention_no_tail(struct op_variation *v, const struct op_mistake *mistake);
 bool attention_keys_for_values(struct op_variation *v, const struct op_mistake *mistake);
 
