@@ -1,18 +1,17 @@
-/* gdn inputs - computes every input element of a gated delta net, with the same value on CPU and GPU.
+/* gdn inputs - computes the inputs of a gated delta net. The CPU and the GPU compute the same values.
  *
- * kernels/common/linear_attention/input_values.h describes both sets of values; there, a is called g (before softplus),
- * and b is called beta (before a sigmoid). This file describes only two inputs:
+ * kernels/common/linear_attention/input_values.h describes both sets of values. There, a is called g (before softplus),
+ * and b is called beta (before a sigmoid). Only two inputs are described here:
  *
- *   state      Every slot has a state, even if no sequence uses the slot, because all slots are in the output. States
+ *   state      Every slot has a state, even if no sequence uses the slot, because the output contains all slots. States
  *              are huge only if every sequence has one token and there are no slots.
- *   buffer     A reference writes the buffer of intermediate states and does not read the buffer. The initial elements
- *              of the buffer have magnitudes of 64 to 128 and both signs. An element is therefore wrong by far if the
- *              reference did not write it, or added the new value to it. No element is NaN, because the whole buffer is
- *              compared.
+ *   buffer     A reference writes to the buffer of intermediate states and does not read it. Its initial elements have
+ *              magnitudes of 64 to 128 and both signs. An element therefore has a large error if the reference does not
+ *              write it, or adds the new value to it. No element is NaN, because the whole buffer is compared.
  *
- * recurrence_fill_offsets divides the tokens of a packed batch into sequences. Slots are distinct and in random order
- * (recurrence_shuffle_slots). If sequences only read their slots, two sequences share each slot in the second set of
- * values. */
+ * recurrence_fill_offsets divides the tokens of a packed batch into sequences. The slots of sequences are different and
+ * in random order (recurrence_shuffle_slots). But if sequences only read their slots, two sequences share each slot in
+ * the second set of values. */
 #ifndef REFTEST_KERNELS_GDN_INPUT_VALUES_H
 #define REFTEST_KERNELS_GDN_INPUT_VALUES_H
 
@@ -24,22 +23,22 @@
 
 enum gdn_part { GDN_Q, GDN_K, GDN_V, GDN_STATE, GDN_A_LOG, GDN_A, GDN_DT_BIAS, GDN_B, GDN_BUFFER };
 
-/* The parameters of an input element's value, as plain data that is passed to the GPU by value. */
+/* The parameters from which an input element is computed. Kernels take this struct by value. */
 struct gdn_fill {
-	uint64_t key, k_key; /* k_key: the random key of input k, for rows of q in the direction of k */
-	int part;            /* enum gdn_part */
+	uint64_t key, k_key; /* k_key: the Philox key of input k, for rows of q that have the direction of k */
+	int part;            /* a value of enum gdn_part */
 	int follows, l2norm;
-	bool second; /* is this the second set of values? */
-	bool doubtful; /* are the logits of beta in [0, 1)? */
+	bool second; /* whether this is the second set of values */
+	bool doubtful; /* whether the logits of beta are in [0, 1) */
 	int64_t heads, dim; /* lengths of the axes after the tokens; dim is 1 for a and b */
 	int eighths;        /* the elements of k are uniform on [-1, 1) * eighths / 8 * 2^exponent */
 	int exponent;
-	bool has_alike;  /* do the first tokens have alike keys? */
-	int64_t sharing; /* how many heads of this input share one head of k */
+	bool has_alike;  /* whether the first tokens have alike keys */
+	int64_t sharing; /* number of heads of this input that use one head of k */
 	struct recurrence_alike alike;
-	bool single;     /* does every sequence have one token? If so, sequence n has state n */
-	bool for_gradients; /* is this a case of gradients? Such a case has no short rows of q and no huge values */
-	int short_query; /* a short row of q is multiplied by 2^short_query if it is normalised */
+	bool single;     /* whether every sequence has one token; the state of sequence n is then state n */
+	bool for_gradients; /* whether this is a case of gradients, which has no short rows of q and no huge values */
+	int short_query; /* if q is normalised, a short row of q is multiplied by 2^short_query */
 };
 
 #ifdef __cplusplus
@@ -48,7 +47,7 @@ extern "C" {
 
 /* Host only. */
 struct gdn_fill gdn_fill_of(const struct op_case *c, int input);
-/* Fills an input of a gradient case, like recurrence_fill_for_gradients. */
+/* Fills an input of a gradient case, as recurrence_fill_for_gradients does. */
 int gdn_fill_for_gradients(const struct op_case *c, int input, struct tensor *out, struct err *err);
 
 #ifdef __cplusplus
@@ -66,8 +65,8 @@ HOST_DEVICE static inline bool gdn_has_huge(const struct gdn_fill *f, int64_t he
 	return !f->for_gradients && recurrence_has_huge(RECURRENCE_ERASES_BY_SOFTPLUS, f->second, head);
 }
 
-/* Returns the factor of all elements of a state. `row` is the index of one head's state, counted through the states of
- * all sequences or slots. */
+/* Returns the factor by which all elements of a state are multiplied. `row` is the index of one head's state among the
+ * states of all sequences or slots. */
 HOST_DEVICE static inline float gdn_state_size(const struct gdn_fill *f, int64_t row)
 {
 	bool huge = f->single && recurrence_erases_huge(row / f->heads) && gdn_has_huge(f, row % f->heads);
@@ -97,8 +96,8 @@ HOST_DEVICE static inline float gdn_query(const struct gdn_fill *f, int64_t inde
 	                               : recurrence_longer(f->second, f->for_gradients, turn + 1));
 }
 
-/* Computes element `index` of an input from its random bits. `row` is the row of f->dim elements that contains the
- * element. The caller rounds the element to the input's dtype with dtype_store_float. */
+/* Computes element `index` of an input from its random bits. `row` is the index of the element's row, where rows have
+ * f->dim elements. The caller converts the element to the input's dtype with dtype_store_float. */
 HOST_DEVICE static inline float gdn_at(const struct gdn_fill *f, int64_t row, int64_t index, uint32_t random)
 {
 	float value = uniform_signed(random, 20), larger = f->second ? RECURRENCE_LARGER : 1;

@@ -1,38 +1,38 @@
-/* layernorm inputs - the role of each tensor, and a function for every input element that gives the same value on CPU
- * and GPU.
+/* layernorm inputs - finds the role of each tensor, and computes the inputs. The CPU and the GPU compute the same
+ * values.
  *
- * Each row of the activations tests one property. Rows 0 to 7 have values on which real implementations have failed.
+ * Each row of the activations tests one property. Rows 0 to 7 have values with which real implementations have failed.
  * Noise is uniform on [-1, 1).
  *
  *   row 0, 7  Tiny: the variance is about epsilon (row 0) or a 64th of epsilon (row 7). A wrong or missing epsilon
- *             changes the output of these rows. Row 0 is tiny so that even a batch of one row reveals a wrong epsilon.
- *   row 1     Constant: every element is 4. The variance is 0: only epsilon keeps the quotient finite, and the output
- *             is the bias.
+ *             changes the output of these rows. Because row 0 is tiny, even a batch of one row shows a wrong epsilon.
+ *   row 1     Constant: every element is 4. The variance is 0, so only epsilon keeps the quotient finite, and the
+ *             output is the bias.
  *   row 2     Shifted: 1 + noise / 4. The mean is seven times the standard deviation.
  *   row 3     Huge: noise on [-2^20, 2^20), which overflows float16. If a tensor is float16, noise on [-2^14, 2^14), whose
  *             squares overflow float16.
  *   row 4, 5  Noise and one outlier, in the first column (row 4) or in the last column (row 5).
  *   row 6     Plain noise.
  *   row r>=8  Every eighth row, starting with row 11, is shifted like row 2 in the first set of values. In the second
- *             set, such a row has integers close to a large M. There, a variance that is computed as the mean of
- *             squares minus the square of the mean loses many digits. Columns come in pairs of M + d and M - d, so the
- *             mean is exactly M, and every sum is exact in float32 in any order (up to 2^16 columns). If the output is
- *             float32, M is at most 250 and d is from 1 to 4: the mean is 91 times the standard deviation. If the
- *             output is float16 or bfloat16, M is at most 254, and d is 1 in one of 32 pairs, else 0: the mean is about
- *             1400 times the standard deviation. In two of four rows of integers, all elements are multiplied by 2^7:
- *             the mean is about 32000. From row 8 on, all other rows have noise and 32 consecutive spikes of equal
- *             magnitude and alternating sign. In the k-th row with spikes, the spikes start at column 32 k, modulo the
- *             number of columns. The spikes give 3/4 or more of the variance: if a reference leaves out a column with a
- *             spike, the whole row changes.
+ *             set, such a row has integers close to a large M. If a reference computes the variance as the mean of
+ *             squares minus the square of the mean, it loses many digits in such a row. Columns come in pairs of M + d
+ *             and M - d, so the mean is exactly M. With up to 2^16 columns, every sum is exact in float32, in any
+ *             order. If the output is float32, M is at most 250 and d is from 1 to 4, so the mean is 91 times the
+ *             standard deviation. If the output is float16 or bfloat16, M is at most 254, and d is 1 in one of 32 pairs
+ *             and 0 in the others, so the mean is about 1400 times the standard deviation. In two of four such rows,
+ *             all elements are multiplied by 2^7, so the mean is about 32000. All other rows from row 8 on have noise
+ *             and 32 consecutive spikes (large elements) of equal magnitude and alternating sign. In the k-th row with
+ *             spikes, the spikes start at column 32 k, modulo the number of columns. At least 3/4 of the variance is
+ *             due to the spikes, so if a reference leaves out a column with a spike, the whole row changes.
  *
- * The second set of a case with one row is even: each pair of columns has 20 and -12 in some order, and the last element
- * is 4 if the number of columns is odd. The mean is then exactly 4, and (x - mean) / sqrt(variance) is 1, -1 or 0. In such
- * a case, one weight in 16 is 2^8 times as large. In other rows, the rounding error of the mean, times such a weight,
- * would exceed the bound.
+ * If a case has one row, this row is "even" in the second set: each pair of columns has 20 and -12 in some order, and
+ * the last element is 4 if the number of columns is odd. The mean is then exactly 4, and (x - mean) / sqrt(variance) is
+ * 1, -1 or 0. In such a case, one weight in 16 is 2^8 times as large. In other cases, the rounding error of the mean,
+ * times such a weight, would exceed the bound.
  *
  * Weights have both signs and a magnitude in [1/4, 2), or in [1/8, 8) in the second set. Biases are noise times 2^3 …
- * 2^-2. In the second set, constants, means and outliers have the opposite sign, and rows 0, 3 and 7 are scaled by a
- * quarter. Large weights and rows of integers close to M make float32 results less accurate (layernorm.c), so only the
+ * 2^-2. In the second set, constants, means and outliers have the opposite sign, and rows 0, 3 and 7 are a quarter as
+ * large. Large weights and rows of integers close to M make float32 results less accurate (layernorm.c), so only the
  * second set has them. */
 #ifndef REFTEST_KERNELS_LAYERNORM_INPUT_VALUES_H
 #define REFTEST_KERNELS_LAYERNORM_INPUT_VALUES_H
@@ -45,14 +45,14 @@
 
 enum { LAYERNORM_SPIKES = 32, LAYERNORM_SPIKE_ROW = 8, LAYERNORM_FAR = 8, LAYERNORM_FAR_ROW = 3, LAYERNORM_FARTHER = 7, LAYERNORM_LOUD = 8 };
 
-/* The index of each input, and of the only output, by its role; -1 if the problem has no such tensor. */
+/* The index of each input, and of the only output, by its role. -1: the problem has no such tensor. */
 struct layernorm_roles {
 	int x, weight, bias, eps; /* eps: a Python scalar */
 	int output;
 };
 
 /* Finds the roles by shape. Of two tensors with one axis, the bias is the one whose name contains "bias", otherwise the
- * second. If op.match accepts the problem, every tensor has a role. Host only. */
+ * second. In a problem that op.match accepts, every tensor has a role. Host only. */
 static inline struct layernorm_roles layernorm_roles_of(const struct op_problem *problem)
 {
 	struct layernorm_roles roles = {-1, -1, -1, -1, 0};
@@ -73,7 +73,7 @@ static inline struct layernorm_roles layernorm_roles_of(const struct op_problem 
 	return roles;
 }
 
-/* Returns the epsilon of a case, or NaN if no source states it (only in a probe case). Host only. */
+/* Returns the epsilon of a case, or NaN if no source states it, which happens only in a probe case. Host only. */
 static inline double layernorm_eps(const struct op_case *c)
 {
 	int scalar = layernorm_roles_of(c->problem).eps;
@@ -85,15 +85,15 @@ static inline double layernorm_eps(const struct op_case *c)
 
 enum layernorm_part { LAYERNORM_X, LAYERNORM_WEIGHT, LAYERNORM_BIAS };
 
-/* The parameters of an input element's value, as plain data that is passed to the GPU by value. */
+/* The parameters from which an input element is computed. Kernels take this struct by value. */
 struct layernorm_fill {
 	uint64_t key;
 	int64_t columns;
-	int part;        /* enum layernorm_part */
-	int probe;       /* is this a probe case? The rows of a probe case reveal only epsilon */
-	int second;      /* is this the second set of values? */
-	int even;        /* is the only row even? */
-	int narrow;      /* is the output float16 or bfloat16? */
+	int part;        /* a value of enum layernorm_part */
+	int probe;       /* whether this is a probe case, from whose rows epsilon is recovered */
+	int second;      /* whether this is the second set of values */
+	int even;        /* whether the only row is even */
+	int narrow;      /* whether the output is float16 or bfloat16 */
 	int huge;        /* the huge row is noise times 2^huge */
 	int tiny;        /* a tiny row is noise times 2^tiny */
 	int least;       /* the smallest exponent at which the dtype has full precision */
@@ -154,8 +154,8 @@ HOST_DEVICE static inline float layernorm_weight(const struct layernorm_fill *f,
 	return random & 0x100 ? magnitude : -magnitude;
 }
 
-/* Computes an element of a probe case. |x| is 2^least times a number in [1, 2), signs alternate, and the bias is 0. x^2
- * is so far below any epsilon that the output is (x - mean) w / sqrt(eps). */
+/* Computes an element of a probe case. |x| is 2^least times a number in [1, 2), the signs of x alternate, and the bias
+ * is 0. x^2 is so far below any epsilon that the output is (x - mean) w / sqrt(eps). */
 HOST_DEVICE static inline float layernorm_probe(const struct layernorm_fill *f, int64_t index, uint32_t random)
 {
 	float magnitude = (float)(128 + (random >> 25)) * float_power(f->least - 7);
@@ -181,7 +181,7 @@ HOST_DEVICE static inline float layernorm_hurtful(const struct layernorm_fill *f
 	case 1:
 		return side * 4;
 	case 2:
-		return noise * 0.25f + side; /* exact: 23 bits */
+		return noise * 0.25f + side; /* exact, because 23 bits are enough */
 	case 3:
 		return noise * float_power(f->second ? f->huge - 2 : f->huge);
 	case 4:
@@ -200,8 +200,8 @@ HOST_DEVICE static inline bool layernorm_is_far(int64_t row)
 	return row >= LAYERNORM_SPIKE_ROW && row % LAYERNORM_FAR == LAYERNORM_FAR_ROW;
 }
 
-/* Computes an element of a row of integers close to M. Columns 2 i and 2 i + 1 are M + d and M - d, where the random
- * bits of column 2 i determine d. If the number of columns is odd, the last element is M. */
+/* Computes an element of a row of integers close to M. Columns 2 i and 2 i + 1 have M + d and M - d, in some order. The
+ * random bits of column 2 i determine d and the order. If the number of columns is odd, the last element is M. */
 HOST_DEVICE static inline float layernorm_far(const struct layernorm_fill *f, int64_t row, int64_t column)
 {
 	uint32_t random = philox_bits(f->key, row * f->columns + column / 2 * 2);
@@ -225,7 +225,7 @@ HOST_DEVICE static inline float layernorm_even(const struct layernorm_fill *f, i
 	return order == (uint32_t)(column % 2) ? 20.0f : -12.0f;
 }
 
-/* Computes element `index` of an input from its random bits. The caller rounds the element to the input's dtype with
+/* Computes element `index` of an input from its random bits. The caller converts the element to the input's dtype with
  * dtype_store_float. */
 HOST_DEVICE static inline float layernorm_element(const struct layernorm_fill *f, int64_t index, uint32_t random)
 {

@@ -1,28 +1,27 @@
-/* mamba_ssu - selective state update: processes one token of each sequence of a Mamba-2 layer.
+/* mamba_ssu - computes the selective state update of a Mamba-2 layer, for one token of each sequence.
  *
  *   d     = softplus(dt + dt_bias), for each sequence, head h and element i
  *   state <- state exp(A d) + d x B, for each of the S states n of element i
- *   y     = sum over n of state C + D x;  with z: times silu(z)
+ *   y     = sum over n of state C + D x;  if there is z, times silu(z)
  *
- * Head h uses B and C of group h / (heads / groups). y is computed from the new state before the state is rounded to
- * its dtype. A sequence whose slot is pad_slot_id (-1 if there is no such scalar) is padding: its output is 0, and no
- * slot changes. The state output contains all slots, most of which are unchanged. dt, A, D and dt_bias may have one
+ * Head h uses B and C of group h / (heads / groups). y is computed from the new state before this state is rounded to
+ * its dtype. A sequence whose slot is pad_slot_id (-1 if there is no such scalar) is padding: its output is 0, and it
+ * changes no slot. The state output contains all slots, most of which are unchanged. dt, A, D and dt_bias may have one
  * value per head.
  *
- * The reference may write to the input state if the definition says so (op_in_place_as_said). If the state is an
- * output, the returned state is compared. If the state is not an output, the reference may write to the input state.
- * If, moreover, the description of the state says "in place", the reference must write to the input state
- * (SSU_IN_PLACE).
+ * The reference may write to the input state if the definition says so (op_in_place_as_said). If there is a state
+ * output, it is compared. If there is none, the reference may write to the input state, and must do so if the
+ * description of the state says "in place" (SSU_IN_PLACE).
  *
- * Tolerances. A float32 sum of S products of magnitude 1 is off by 1e-6. Where dt is 96, the products have a magnitude
- * of a hundred, and their sum is off by 1e-4. The gate multiplies y by at most 16. The atol of y is 2^-12 sqrt(S), a
- * thousandth of the typical magnitude of y; for S = 128 it is 3e-3. A new state is the sum of only two products. Even
- * if the two products have a magnitude of a hundred, an atol of 2^-16 suffices. rtol is one ulp of the dtype. In the
- * second set of values x and the states are four times as large, and so is each atol, because all outputs are linear in
- * x and the states together.
+ * Tolerances. A float32 sum of S products of magnitude 1 has an error of 1e-6. If dt is 96, the products have a
+ * magnitude of a hundred, and the error of their sum is 1e-4. The gate multiplies y by at most 16. The atol of y is
+ * 2^-12 sqrt(S), a thousandth of the typical magnitude of y. If S is 128, atol is 3e-3. A new state is the sum of only
+ * two products. Even if the two products have a magnitude of a hundred, an atol of 2^-16 suffices. rtol is one ulp of
+ * the dtype. In the second set of values, x and the states are four times as large, and so is each atol, because all
+ * outputs are linear in x and the states together.
  *
  * A workload in which two sequences share a slot is invalid, because no kernel defines the result of two updates of one
- * slot. This family does not match other operations: chunks of several tokens, quantised states, and states without
+ * slot. This family does not match operations on chunks of several tokens, on quantised states, or on states without
  * heads ([slots, dim, S]). */
 #include "kernels/mamba_ssu/input_values.h"
 
@@ -40,8 +39,8 @@
 
 /* --- matching ----------------------------------------------------------------------------------------------------- */
 
-/* Returns the role of an input. Scalars, indices and the state are recognised by rank and kind of dtype, all other
- * float inputs by name. */
+/* Returns the member of `roles` to which an input belongs. Scalars, indices and the state are recognised by rank and
+ * kind of dtype, and all other float inputs by name. */
 static int *place_of(struct ssu_roles *roles, const struct op_arg *input)
 {
 	const struct {
@@ -67,7 +66,7 @@ static int *place_of(struct ssu_roles *roles, const struct op_arg *input)
 }
 
 /* Returns true if this input may be absent. The scalar pad_slot_id may not be absent, because the slot number that
- * marks padding would be unknown. */
+ * marks padding would not be known. */
 static bool may_be_absent(const struct ssu_roles *roles, int input)
 {
 	return input == roles->z || input == roles->d || input == roles->dt_bias || input == roles->indices ||
@@ -109,8 +108,8 @@ static int find_outputs(const struct op_problem *problem, struct ssu_roles *role
 	return roles->output >= 0 ? 0 : err_set(why, "the definition needs an output with the shape of x");
 }
 
-/* Returns true if `arg` has the axes that `parts` lists, one letter per axis. In `parts`, S is the slots axis of the
- * state, H its heads, D its dim and N its last axis; b is the batch axis of x; g is any const axis. */
+/* Returns true if `arg` has the axes that `parts` lists, one letter per axis. In `parts`, S, H, D and N are the axes of
+ * the state (slots, heads, dim, and the last axis). b is the batch axis of x, and g is any const axis. */
 static bool is_shape(const struct op_problem *problem, const struct ssu_roles *roles, const struct op_arg *arg,
                      const char *parts)
 {
@@ -164,7 +163,8 @@ static int match_shapes(const struct op_problem *problem, const struct ssu_roles
 }
 
 /* The bits of the variant that op.match returns. */
-enum { SSU_IN_PLACE = 1 }; /* the new states are only in the input state: a reference must write to it */
+enum { SSU_IN_PLACE = 1 }; /* the definition has no state output, and the reference must write the new states to the
+			    * input state */
 
 static bool says_in_place(const struct op_arg *state)
 {
@@ -236,8 +236,8 @@ static const struct preset {
 	int64_t batch, slots;
 } presets[SIZE_COUNT][2] = {{{1, 3}, {5, 8}}, {{SSU_ACTIVE, 41}}, {{256, 512}}};
 
-/* If sequences have slots, and a slot has at most MORE_ELEMENTS elements, the medium case has MORE sequences, most of
- * the last ones padding. The edge case many_sequences has MANY. */
+/* The medium case has MORE sequences if sequences have slots and a slot has at most MORE_ELEMENTS elements. Most of the
+ * last sequences are then padding. The edge case many_sequences has MANY sequences. */
 enum { MORE = 65, MANY = 129, MORE_ELEMENTS = 1 << 18 };
 
 /* Returns the number of elements of a slot. */
@@ -327,9 +327,9 @@ static struct op_in_place in_place(const struct op_case *c, int input)
 }
 
 /* Returns the value of a Python scalar. pad_slot_id is -1, as in models, or another negative number. If there are slot
- * indices, pad_slot_id may also be the number of a slot, in some cases slot 0. In a batch of one, pad_slot_id is -1 in
- * both sets of values. No case omits pad_slot_id. dt_softplus is true in one set and false in the other, and an omitted
- * dt_softplus is false. */
+ * indices, it may also be the number of a slot, in some cases 0. In a batch of one sequence, it is the same negative
+ * number in both sets of values. No case omits pad_slot_id. dt_softplus is true in one set and false in the other; an
+ * omitted dt_softplus is false. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
@@ -348,8 +348,8 @@ static double scalar(const struct op_case *c, int input)
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
 
-/* Returns true if elements of padding are NaN in an input. If a workload provides the slots, any sequence may be read.
- * z must be finite (check_floats). */
+/* Returns true if the elements of padding are NaN in this input. They are not NaN if a workload provides the slots,
+ * because any sequence may then be read, and never in z, because z must be finite (check_floats). */
 static bool is_padded(const struct op_case *c, const struct ssu_roles *roles, enum ssu_part part)
 {
 	return (part == SSU_X || part == SSU_DT || part == SSU_B || part == SSU_C) && roles->indices >= 0 &&
@@ -367,7 +367,7 @@ static bool has_half(const struct op_problem *problem)
 	return half;
 }
 
-/* Says which elements of an input are large (input_values.h). */
+/* Sets the members that say which elements of an input are large (input_values.h). */
 static void set_loud(struct ssu_fill *f)
 {
 	static const struct {
@@ -418,8 +418,8 @@ struct ssu_fill ssu_fill_of(const struct op_case *c, int input)
 	return f;
 }
 
-/* Writes a slot for each sequence: distinct slots in random order. When no slot is left, the remaining sequences are
- * padding. */
+/* Writes the slot of each sequence. The slots are different and in random order. When no slot is left, the remaining
+ * sequences are padding. */
 static void fill_indices(const struct op_case *c, const struct ssu_roles *roles, uint64_t key, struct tensor *out)
 {
 	int64_t slots = ssu_extent_of(c, roles).slots, *order = take(slots, sizeof *order), next = 0;
@@ -464,7 +464,8 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 static int check_indices(const char *name, const struct ssu_extent *e, int64_t pad, const struct tensor *indices,
                          struct err *err)
 {
-	int64_t *owner = take(e->slots, sizeof *owner); /* for each slot, 1 + the sequence that has it, or 0 */
+	int64_t *owner = take(e->slots, sizeof *owner); /* for each slot, 1 + the sequence that has the slot, or 0 if no
+							 * sequence has it */
 	int rc = 0;
 
 	for (int64_t b = 0; b < indices->elements && rc == 0; b++) {
@@ -487,7 +488,7 @@ static int check_indices(const char *name, const struct ssu_extent *e, int64_t p
 	return rc;
 }
 
-/* Without slot indices, each sequence needs its own state. */
+/* Checks that there is a state for each sequence if there are no slot indices. */
 static int check_states(const struct ssu_extent *e, struct err *err)
 {
 	if (e->slots >= e->batch)
@@ -496,7 +497,8 @@ static int check_states(const struct ssu_extent *e, struct err *err)
 	               (long long)e->batch);
 }
 
-/* Checks that an input has no NaN. Padding sequences may have NaN, because the operation does not use them. */
+/* Checks that an input has no NaN. The elements of padding sequences may be NaN, because the operation does not use
+ * them. */
 static int check_tokens(const struct op_case *c, const struct ssu_roles *roles, const struct ssu_extent *e, int input,
                         const struct tensor *in, struct err *err)
 {
@@ -526,8 +528,8 @@ static int check_floats(const struct op_case *c, const struct ssu_roles *roles, 
 	for (size_t i = 0; i < sizeof by_sequence / sizeof *by_sequence; i++)
 		if (check_tokens(c, roles, e, by_sequence[i], in, err) != 0)
 			return -1;
-	/* z must also be finite in padding sequences, because some references multiply their output, 0, by the gate
-	 * silu(z). */
+	/* z must be finite also in padding sequences, because some references multiply their output, which is 0, by the
+	 * gate silu(z). */
 	return check_numbers(c, in, roles->z, true, "padding would have the output 0 * silu(z), which would not be 0", err);
 }
 
@@ -553,7 +555,7 @@ struct computation {
 	struct ssu_roles roles;
 	struct ssu_extent e;
 	const struct tensor *in;
-	struct tensor *out, *new_state; /* new_state.data is NULL if the case does not request the new state */
+	struct tensor *out, *new_state; /* `new_state` has no data if the new state is not requested */
 	bool softplus;
 	int64_t pad;
 	int mistake;
@@ -568,8 +570,8 @@ enum mistake {
 	STEP_MAGNITUDE, LAST_STATE, NO_STATE, READ_DECAYED, GATE_TWICE
 };
 
-/* Turns some sequences into padding. If op_mistake.by is 0, a sequence with slot 0 becomes padding; if op_mistake.by is
- * 1, all sequences after the first padding sequence become padding. */
+/* Turns some sequences into padding. If op_mistake.by is 0, these are the sequences with slot 0. If op_mistake.by is 1,
+ * these are all sequences after the first padding sequence. */
 static bool change_slots(struct op_variation *v, const struct op_mistake *mistake)
 {
 	struct ssu_roles roles = ssu_roles_of(v->c.problem);
@@ -647,8 +649,8 @@ static double value_of(const struct computation *w, int input, int64_t index)
 	return input < 0 || w->in[input].data == NULL ? 0 : dtype_load(w->in[input].data, w->in[input].dtype, index);
 }
 
-/* Returns an element of an input that has either one value per head, or one value per head and element. `row` is the
- * index of the head, counted over all sequences if the input has a batch axis. */
+/* Returns an element of an input that has one value per head or, if its rank is `by_element`, one value per head and
+ * element. `row` is the index of the head, counted over all sequences if the input has a batch axis. */
 static double weight_of(const struct computation *w, int input, int by_element, int64_t row, int64_t i)
 {
 	if (input >= 0 && w->in[input].rank == by_element)
@@ -694,7 +696,7 @@ static double gate_of(const struct computation *w, double z)
 	}
 }
 
-/* Returns the step of element i, dt with its bias and softplus. */
+/* Returns the step size d of element i: dt with its bias, and after softplus. */
 static double step_of(const struct computation *w, int64_t n, int64_t h, int64_t i)
 {
 	int64_t at = w->mistake == FIRST_STEP ? 0 : i;
@@ -727,7 +729,7 @@ static double enters_of(const struct computation *w, int64_t n, int64_t h, int64
 }
 
 /* Updates the S states of element i of sequence n and head h in `state`, and returns y before the gate. `a`, `b` and
- * `c` hold S elements. */
+ * `c` have S elements each. */
 static double update(const struct computation *w, int64_t n, int64_t h, int64_t i, double z, double *state,
 		     const double *a, const double *b, const double *c)
 {
@@ -759,8 +761,8 @@ static void read_decays(const struct computation *w, int64_t h, int64_t i, doubl
 		out[j] = dtype_load(a->data, a->dtype, h);
 }
 
-/* Returns the group of B or C that head h reads. A mistake changes the group that is read of both B and C, or of only
- * one of them. */
+/* Returns the group of B or C that head h reads. A mistake may change this group for both B and C, or for only one of
+ * them. */
 static int64_t group_of(const struct computation *w, int64_t h, enum mistake tiled, enum mistake first)
 {
 	if (w->mistake == TILED || w->mistake == (int)tiled)

@@ -1,6 +1,6 @@
-/* mamba_ssu on a GPU - computes the state update of kernels/mamba_ssu/mamba_ssu.c in float32. First all slots are
- * copied to the output. Then each warp updates the S states of one element of one head. Each lane sums its states in
- * order, and a butterfly sum adds up the lanes. The result has the same bits in every run. */
+/* mamba_ssu on a GPU - computes the state update of kernels/mamba_ssu/mamba_ssu.c in float32. First, all slots are
+ * copied to the output. Then each warp updates the S states of one element of one head. Each lane sums its terms in
+ * order, and a butterfly reduction adds up the sums of the lanes. Every run gives the same bits. */
 #include "kernels/core/elements_cuda.h"
 
 #include "kernels/core/dtype_convert.h"
@@ -8,7 +8,8 @@
 
 enum { THREADS = 256, LANES = 32, WARPS = THREADS / LANES };
 
-/* The tensors and numbers of one launch. A tensor's data is NULL if the problem or the case has no such tensor. */
+/* The tensors and numbers of one launch. The `data` of a tensor is NULL if the problem or the case has no such
+ * tensor. */
 struct layer {
 	struct tensor state, x, z, dt, a, b, c, d, dt_bias, indices, output, new_state;
 	struct ssu_extent e;
@@ -16,7 +17,8 @@ struct layer {
 	bool softplus;
 };
 
-/* Returns an element of a tensor with one value per head, or one per head and element; 0 if the tensor is absent. */
+/* Returns an element of a tensor that has one value per head or, if its rank is `by_element`, one value per head and
+ * element. Returns 0 if the tensor is absent. */
 static __device__ __forceinline__ float load_weight(const struct tensor &tensor, int by_element, int64_t row,
                                                     int64_t dim, int64_t i)
 {
