@@ -1,14 +1,14 @@
-/* experts - computes the experts of this device in double. Expert l computes, for each token that is routed to it with
- * weight w:
+/* experts - computes the experts of this device in double. For each token t that is routed to expert l with weight w,
+ * the expert computes:
  *
  *   x[h]   = hidden[t][h] * its scale (* w, if weights are applied to the input)
  *   up[i]  = sum over h of x[h] * W1[l][i][h] * its scale, times the expert's factor for "up"
- *   gate[i]= the same for row I + i of W1, times the factor of the gate
+ *   gate[i]= the same for row I + i of W1, times the expert's factor for the gate
  *   c[i]   = up[i] * gate[i] / (1 + exp(-gate[i]))
  *   out[t][h] += w * factor for "down" * (sum over i of c[i] * W2[l][h][i] * its scale)
  *
  * Experts are processed one after the other, and the rows of an expert's weights are divided among threads. A row of
- * weights is read once for all tokens of its expert; only this row is converted to doubles. */
+ * weights is read and converted to doubles once for all tokens of its expert. */
 #include "kernels/moe/experts.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@
 #include "kernels/core/simd.h"
 #include "kernels/core/take.h"
 
-/* A token that is routed to an expert, and its weight. */
+/* A visit: a token that is routed to an expert, with its weight. */
 struct visit {
 	int64_t token;
 	double weight;
@@ -31,11 +31,12 @@ struct computation {
 	const struct moe_roles *roles;
 	const struct tensor *in;
 	struct moe_extent e;
-	int mistake; /* op_case.mistake: one of enum moe_mistake */
+	int mistake; /* op_case.mistake: a value of enum moe_mistake */
 	double by;   /* op_case.mistake_by */
-	int64_t *start; /* local expert l has the visits start[l] … start[l + 1] - 1 */
+	int64_t *start; /* the visits of local expert l are start[l] … start[l + 1] - 1 */
 	struct visit *visit;
-	double *x, *act, *out; /* x [visits of one expert][hidden], act [visits][intermediate], out [tokens][hidden] */
+	double *x, *act, *out; /* x [visits of one expert][hidden], act [visits of one expert][intermediate], out
+				* [tokens][hidden] */
 };
 
 /* --- visits ------------------------------------------------------------------------------------------------------- */
@@ -45,7 +46,7 @@ static bool is_here(const struct moe_extent *e, int64_t expert)
 	return expert >= e->offset && expert < e->offset + e->local;
 }
 
-/* Returns true if a reference with the mistake of the case computes expert k of a token's list. */
+/* Returns true if a reference with the mistake of the case computes the expert at index k in a token's list. */
 static bool counts(const struct computation *w, const int64_t *expert, int64_t k, int64_t picks)
 {
 	for (int64_t i = 0; i < picks; i++) {
@@ -58,7 +59,7 @@ static bool counts(const struct computation *w, const int64_t *expert, int64_t k
 	return w->mistake != MOE_LAST_EXPERT || expert[k] != w->e.offset + w->e.local - 1;
 }
 
-/* Removes the visits that a reference with the mistake of the case does not compute: sets their experts to -1. */
+/* Sets the experts of the visits that a reference with the mistake of the case does not compute to -1. */
 static void leave_out_visits(const struct computation *w, int64_t picks, int64_t *expert)
 {
 	bool *kept = take(picks, sizeof *kept);
@@ -72,7 +73,7 @@ static void leave_out_visits(const struct computation *w, int64_t picks, int64_t
 	free(kept);
 }
 
-/* Returns the number of an expert's visits that a reference with the mistake of the case computes. */
+/* Returns how many of an expert's visits a reference with the mistake of the case computes. */
 static int64_t visits_read(const struct computation *w, int64_t visits)
 {
 	if (w->mistake == MOE_TILE && visits > (int64_t)w->by)
@@ -80,7 +81,7 @@ static int64_t visits_read(const struct computation *w, int64_t visits)
 	return w->mistake == MOE_LAST_OF_MULTIPLE && visits > 0 && visits % (int64_t)w->by == 0 ? visits - 1 : visits;
 }
 
-/* Lists the visits in the order of their experts; visits of one expert are in the order of their tokens. */
+/* Lists the visits in the order of their experts, and the visits of one expert in the order of their tokens. */
 static void make_visits(struct computation *w, const struct routing *r)
 {
 	int64_t *expert = take(w->e.tokens * r->picks, sizeof *expert), *next = take(w->e.local, sizeof *next);
@@ -119,14 +120,14 @@ static int64_t most_visits(const struct computation *w)
 
 /* --- numbers ------------------------------------------------------------------------------------------------------ */
 
-/* Returns element `index` of an input, or 1 if there is no such input. */
+/* Returns element `index` of an input, or 1 if the problem has no such input. */
 static double value(const struct computation *w, int input, int64_t index)
 {
 	return input < 0 ? 1 : dtype_load(w->in[input].data, w->in[input].dtype, index);
 }
 
-/* Reads the row of weights whose index is `row`; the index runs through the rows of all experts. A row has `columns`
- * columns. Multiplies the row by row `scale_row` of the scales; each scale applies to `block` columns. */
+/* Reads row `row` of the weights, counted over all experts. A row has `columns` columns. Multiplies it by row
+ * `scale_row` of the scales, where each scale applies to `block` columns. */
 static void read_row(const struct computation *w, int input, int64_t row, int64_t columns, int scales,
                      int64_t scale_row, int64_t block, double *out)
 {
@@ -181,9 +182,9 @@ enum { TOGETHER = 4 };
 #define ADD_PRODUCTS(s, a) s##0 += (a)[i] * b0[i], s##1 += (a)[i] * b1[i], s##2 += (a)[i] * b2[i], s##3 += (a)[i] * b3[i]
 #define WRITE_SUMS(sums, s) (sums)[0] = s##0, (sums)[1] = s##1, (sums)[2] = s##2, (sums)[3] = s##3
 
-/* Computes the products of two rows a0 and a1 with TOGETHER rows of b. Each sum has the bits that dot() returns. An
- * addition to a sum must wait for the previous addition to that sum. Therefore eight sums, which do not wait for each
- * other, are computed at a time. In this way each number that is loaded is also used for several products. */
+/* Computes the dot products of two rows a0 and a1 with TOGETHER rows of b. Each result has the same bits as that of
+ * dot(). An addition to a sum must wait for the previous addition to that sum. Therefore eight sums, which do not wait
+ * for each other, are computed at the same time. Each number that is loaded is also used for several products. */
 WIDE static void dot_together(const double *a0, const double *a1, const double *b, int64_t count, double *sums0,
                               double *sums1)
 {
@@ -216,8 +217,8 @@ static void dots(const double *a0, const double *a1, const double *b, int64_t co
 /* --- an expert ---------------------------------------------------------------------------------------------------- */
 
 /* Returns true if the product of an expert with `visits` visits is large enough to be divided among threads. Starting
- * threads takes some microseconds, or much more if other processes use the processors, and a small case has hundreds of
- * products. */
+ * threads takes some microseconds, or much longer if other processes use the processors, and a small case has hundreds
+ * of products. */
 static bool is_large(const struct moe_extent *e, int64_t visits)
 {
 	return e->hidden * e->intermediate >= (1 << 18) / (visits + 1);
@@ -233,7 +234,8 @@ static double silu(double gate)
 	return gate / (1 + exp(-gate));
 }
 
-/* Returns up * silu(gate), or what the mistake computes instead. `factor` is the factor of the gate. */
+/* Returns up * silu(gate), or what a reference with the mistake computes instead. `factor` is the expert's factor for
+ * the gate. */
 static double mistaken_activation(const struct computation *w, double up, double gate, double factor)
 {
 	switch (w->mistake) {
@@ -262,7 +264,7 @@ static double mistaken_activation(const struct computation *w, double up, double
 	}
 }
 
-/* Computes act[v][i] for all visits of local expert l. */
+/* Computes act[v][i] for all visits v of local expert l. */
 static void first_product(struct computation *w, int64_t l)
 {
 	const struct moe_extent *e = &w->e;
@@ -306,8 +308,8 @@ static void read_second(const struct computation *w, int64_t l, int64_t h, doubl
 		 l * (e->hidden / e->rows2) + h / e->rows2, e->columns2, out);
 }
 
-/* Adds column h of the second product of local expert l, which is `sums`, to out[token][h] for all visits of the
- * expert. */
+/* Adds one column of the second product of local expert l to the output. For each visit of the expert, adds an element
+ * of `sums` to out[token][h]. */
 static void add_column(const struct computation *w, int64_t l, int64_t h, const double *sums)
 {
 	const struct visit *visit = w->visit + w->start[l];

@@ -1,4 +1,5 @@
-/* experts - the CPU oracle: computes the outputs of this device's experts for the tokens that are routed to them. */
+/* experts - the CPU oracle for experts: computes the outputs of this device's experts for the tokens that are routed to
+ * them. */
 #ifndef REFTEST_KERNELS_MOE_EXPERTS_H
 #define REFTEST_KERNELS_MOE_EXPERTS_H
 

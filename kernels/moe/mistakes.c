@@ -61,7 +61,7 @@ static bool both_to_powers_of_two(struct op_variation *v, const struct op_mistak
 	return change_both(v, mistake, to_powers_of_two);
 }
 
-/* The matrix [rows, columns] of each expert is read as if it were stored as [columns, rows]. */
+/* Each expert's matrix [rows, columns] is read as if it were stored as [columns, rows]. */
 static bool turn(struct op_variation *v, const struct op_mistake *mistake)
 {
 	struct tensor *scales = variation_change(v, variation_input(v, mistake->role));
@@ -86,7 +86,7 @@ static bool turn_both(struct op_variation *v, const struct op_mistake *mistake)
 	return change_both(v, mistake, turn);
 }
 
-/* Rounds the number of this device's first expert down to a multiple of the number of experts on this device. */
+/* Rounds the number of the first expert of this device down to a multiple of the number of experts on this device. */
 static bool round_offset_down(struct op_variation *v, const struct op_mistake *mistake)
 {
 	int offset = variation_input(v, mistake->role), weights = variation_input(v, mistake->other);

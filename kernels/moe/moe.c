@@ -1,33 +1,35 @@
-/* moe - a mixture of experts: each token is routed to K of E experts, and each expert is a gated two-layer network.
+/* moe - computes a mixture of experts: each token is routed to K of E experts, and each expert is a gated two-layer
+ * network.
  *
  *   out[t] = sum of w(t, l) * W2[l] (up * silu(gate)) over the experts l to which token t is routed and which are on
  *   this device, where (up, gate) = W1[l] hidden[t]. "up" is the first half of W1's rows; in the activation family the
  *   gate is first.
  *
- * routing.h defines w. Experts of other devices can be selected, and their scores count in the sum by which weights are
+ * routing.h defines w. Experts of other devices can be selected. Their scores are part of the sum by which weights are
  * divided, but these experts add nothing to the output. Hidden states and weights are floats of 8, 16 or 32 bits.
  * Hidden states and weights may have scales per block, or an expert's products may have factors. The oracle does not
- * quantise intermediate values, even if the kernel that the definition names quantises them. A kernel that quantises is
- * a different operation: the root mean square error is 2.6 % with 8-bit intermediate values, and 11 % with MXFP4
- * weights.
+ * quantise intermediate values, even if the kernel that the definition names quantises them. A kernel that quantises
+ * computes a different operation: its root mean square error is 2.6 % with 8-bit intermediate values, and 11 % with
+ * MXFP4 weights.
  *
- * Tolerance. Let s be the standard deviation of an output. With this family's inputs s is between 0.1 and 1, times the
+ * Tolerance. Let s be the standard deviation of an output. With this family's inputs, s is between 0.1 and 1, times the
  * routing's factor; if routing weights are inputs, s may be 2. A reference sums H products in float32, and then I
- * products. The error of a sequential sum of n terms is the sum's standard deviation times 0.43 2^-24 sqrt(n / 2),
- * which is a factor of 1.5e-6 for H = 7168. The second sum averages the errors of the first. One element in 10^7 has an
- * error 5.5 times as large, 2^-17 s. Therefore atol is 2^-14. If the routing's factor is above 1, atol is multiplied by
- * the factor. rtol is one ulp of the output's dtype, because two roundings of nearly the same number differ by one ulp.
- * A float32 output is not rounded again, and its rtol is 2^-14, like atol. The error that torch has in float32 on a
- * CPU, measured for H = 7168 and factor 2.5, is 5e-6, a thirtieth of atol.
+ * products. The error of a sum of n terms that are added one after the other is 0.43 2^-24 sqrt(n / 2) times the sum's
+ * standard deviation, which is 1.5e-6 times for H = 7168. The second sum averages the errors of the first. One element
+ * in 10^7 has an error that is 5.5 times as large, 2^-17 s. Therefore atol is 2^-14. If the routing's factor is above
+ * 1, atol is multiplied by the factor. rtol is one ulp of the output's dtype, because two roundings of nearly the same
+ * number differ by one ulp. A float32 output is not rounded again, and its rtol is 2^-14, like atol. The measured error
+ * of torch in float32 on a CPU, for H = 7168 and a factor of 2.5, is 5e-6, a thirtieth of atol.
  *
- * With 8-bit operands every element must be within the tolerance (hit ratio 1), because 8-bit operands are exact in
- * float32, and nothing is rounded to 8 bits again. If all scales are 2 % off, nearly every element is wrong; if the
- * scale of one block in 56 is off, every second element is wrong. If a workload provides hidden states, weights or
- * scales, s is unknown and only rtol applies. The error of float32 sums exceeds rtol only in elements with |out| <
- * 2^-13 s, which are 1e-4 of all elements. Therefore a hit ratio of 0.999 suffices. If a workload provides logits, ties
- * occur: 16-bit logits of real routers tie for one token in 14 to 20, and float32 sigmoids for one token in 10^4. A
- * reference may select any of the tied experts. Therefore one token in 8 may differ if logits have 16 bits, and one
- * token in 256 if logits are float32. In a case with fewer tokens than 8 or 256, respectively, no token may differ.
+ * Even if operands have 8 bits, every element must be within the tolerance (hit ratio 1), because such operands are
+ * exact in float32, and nothing is rounded to 8 bits again. If all scales have an error of 2 %, nearly every element is
+ * wrong. If the scale of one block in 56 has such an error, every second element is wrong. If a workload provides
+ * hidden states, weights or scales, s is not known, and only rtol applies. The error of float32 sums exceeds rtol only
+ * in elements with |out| < 2^-13 s, which are 1e-4 of all elements. Therefore the hit ratio is 0.999. If a workload
+ * provides logits, there are ties: 16-bit logits of real routers tie for one token in 14 to 20, and float32 sigmoids
+ * for one token in 10^4. A reference may select any of the tied experts. Therefore one token in 8 may differ if logits
+ * have 16 bits, and one token in 256 if logits are float32. In a case with fewer than 8 or 256 tokens, respectively, no
+ * token may differ.
  *
  * With this family's own inputs, the selection of experts has no ties or near ties, except between experts with equal
  * weights. The family does not match renormalised routing with a bias, weights packed as 4 bits, or an activation other
@@ -62,7 +64,7 @@ static int64_t if_var(const struct op_problem *problem, int axis, int64_t value)
 	return problem->axes[axis].var ? value : problem->axes[axis].value;
 }
 
-/* Writes the axes of a case with `tokens` tokens; other var axes have small sizes. */
+/* Writes the axes of a case with `tokens` tokens. Other var axes get small lengths. */
 static void set_axes(const struct op_problem *problem, const struct moe_roles *roles, int64_t tokens, int64_t *axis)
 {
 	const struct op_arg *w2 = &problem->inputs[roles->weights2];
@@ -79,7 +81,7 @@ static void set_axes(const struct op_problem *problem, const struct moe_roles *r
 	op_set_axis(problem, problem->outputs[0].axis[0], tokens, axis);
 }
 
-/* Checks that the numbers of a routing are consistent, if all of them are known. */
+/* Checks that the parameters of the routing are consistent with each other, if all of them are known. */
 static int match_numbers(const struct op_problem *problem, const struct moe_roles *roles, int variant, struct err *why)
 {
 	int64_t axis[OP_ARGS * OP_RANK];
@@ -122,8 +124,8 @@ static bool heavy(const struct op_problem *problem, const struct moe_roles *role
 	return count > 0x1p30;
 }
 
-/* Returns true if a case of many tokens costs little more than a case of few tokens: if most tokens are routed to other
- * devices (traffic.h), or if a token's experts are small. */
+/* Returns true if a case of many tokens takes little longer than a case of few tokens. This is so if most tokens are
+ * routed to other devices (traffic.h), or if the experts of a token are small. */
 static bool many_are_cheap(const struct op_problem *problem, const struct moe_roles *roles, int variant)
 {
 	struct op_constant constants[OP_CONSTANTS];
@@ -138,16 +140,17 @@ static bool many_are_cheap(const struct op_problem *problem, const struct moe_ro
 	if (roles->ids >= 0)
 		picks = (double)if_var(problem, problem->inputs[roles->ids].axis[1], 4);
 	else if (routing_constants(problem, variant, constants) > 0)
-		picks = constants[0].value; /* NaN if the number of selected experts is unknown */
+		picks = constants[0].value; /* NaN if the number of selected experts is not known */
 	for (int d = 1; d < w2->rank; d++)
 		weights *= (double)if_var(problem, w2->axis[d], 256);
 	return picks * weights <= 0x1p22;
 }
 
-/* A small case has 16 tokens, which select few experts, because a reference reads every weight of the selected experts.
- * A medium case has 321 tokens, one more than a multiple of 16, 32 and 64, or 48 if many tokens are expensive; with 321
- * tokens, the experts have the numbers of tokens that traffic.h describes. If the experts have more than 2^30 weights,
- * there is no case of one token, because a reference would take half a minute for this case on two cores. */
+/* Writes the cases of a size preset. A small case has 16 tokens, which select few experts, because a reference reads
+ * all weights of the selected experts. The medium case has 321 tokens, one more than a multiple of 16, 32 and 64, or 48
+ * tokens if many tokens would take too long. With 321 tokens, some experts have the numbers of tokens that traffic.h
+ * describes. If the experts have more than 2^30 weights, there is no case of one token, because a reference would take
+ * half a minute for it on two cores. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	static const int64_t tokens[SIZE_COUNT][2] = {{1, 16}, {321, 0}, {1024, 0}};
@@ -160,8 +163,8 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count;
 }
 
-/* The cases that --edge adds. Tokens that are routed only to other devices need no edge case, because the ordinary
- * cases already have them. */
+/* The cases that --edge adds. Tokens that are routed only to other devices need no edge case, because the default cases
+ * have such tokens. */
 static const struct op_edge edges[] = {
     {"no_tokens", "if the input has no tokens, the output has no tokens"},
     {"one_token", "with one token, only the experts to which the token is routed have work"},
@@ -192,8 +195,8 @@ static bool numbers_given(const struct op_case *c, const struct moe_roles *roles
 	return roles->id_weights < 0 && is_given(c, roles->ids);
 }
 
-/* Returns the fraction of tokens whose output may differ because two experts nearly tie in the selection of the token's
- * experts. */
+/* Returns the fraction of tokens whose output may differ, because two experts nearly tie when the experts of the token
+ * are selected. */
 static double undecided(const struct op_case *c, const struct moe_roles *roles)
 {
 	int64_t tokens = c->axis[c->problem->outputs[0].axis[0]], one_in = 256;
@@ -234,13 +237,13 @@ static int64_t offset_of(const struct moe_extent *e, bool second)
 }
 
 /* Returns the value of a Python scalar. If only scalars determine the routing, 2 of 4 groups are kept in the first set
- * of values, and other numbers of groups in the second set. A reference may cache a result with one of the scalars as
- * its key. Therefore, cases of up to 16 tokens have the same factor (that of DeepSeek-V3) in both sets, and cases of
- * more tokens have the same first expert in both sets. Usually, the first expert is that of the device in the middle of
- * all devices. In the second set, however, cases of up to 16 tokens have a first expert whose number is not a multiple
- * of the number of local experts, or is 0 if there is one token. In cases of more than 16 tokens, the factor is below 1
- * in the first set and exactly 1 in the second. A reference may take a factor of 1, or an offset of 0, for an absent
- * scalar. The family knows only one default: the factor 1. */
+ * of values, and other numbers of groups in the second set. A reference may cache a result and use only one of the
+ * scalars as the key, so in each case one scalar is the same in both sets. In cases of up to 16 tokens, this is the
+ * factor, which is that of DeepSeek-V3. In cases of more tokens, it is the offset, the number of this device's first
+ * expert. Usually, the offset is that of the device in the middle of all devices. In the second set of cases of up to
+ * 16 tokens, it is not a multiple of the number of local experts; with one token, it is 0. In cases of more than 16
+ * tokens, the factor is below 1 in the first set and exactly 1 in the second. A reference may take a factor of 1, or an
+ * offset of 0, for an absent scalar. The factor is the only scalar with a default, which is 1. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct moe_roles roles = moe_roles_of(c->problem);
@@ -284,14 +287,14 @@ static bool is_narrow(const struct op_case *c, int input)
 	return dtype_bits(c->problem->inputs[input].dtype) == 8;
 }
 
-/* Returns the root mean square of an input. For uniform numbers without scales this root mean square is 0.58. If the
- * input has scales, the root mean square is multiplied by 1.32, that of a scale. */
+/* Returns the root mean square of an input. It is 0.58 for uniform numbers without scales. With scales, it is
+ * multiplied by 1.32, the root mean square of a scale. */
 static double size_of(int scale)
 {
 	return 0.58 * (scale >= 0 ? 1.32 : 1);
 }
 
-/* Returns the input that is scaled so that a product is scaled by a power of two: the factor if there is one, else the
+/* Returns the input to which a power of two that scales a product is applied: the factor if there is one, else the
  * scale, else the weights. */
 static int carrier(int factor, int scale, int weights)
 {
@@ -299,16 +302,17 @@ static int carrier(int factor, int scale, int weights)
 }
 
 struct exponents {
-	int hidden, hidden_scale, weights1, weights2; /* exponents of uniform numbers, or CODES for quantised numbers */
+	int hidden, hidden_scale, weights1, weights2; /* exponents of numbers that are uniform; CODES for numbers that
+						       * resemble quantised data */
 	int first, second; /* the exponents of the factors of "up" and gate, and of the second product */
-	int up;            /* how much the exponent of the factor of "up" exceeds that of the gate */
+	int up;            /* the exponent of the factor of "up" minus that of the gate */
 };
 
-/* Numbers of magnitudes up to 448 resemble quantised data; CODES is their exponent. These numbers are 7/8
+/* CODES is the exponent of numbers with magnitudes up to 448, which resemble quantised data. They are 7/8
  * 2^CODES_LARGER times as large as the numbers below 1 of the other set. */
 enum { CODES = 6, CODES_LARGER = 9, SUBNORMAL = -5, STEEPER = 3, STEEPEST = 6, LOUDER = 3, WEIGHTY = 4, LOUD = 10 };
 
-/* Moves a power of two from the product's scale or factor (exponent `product`) to its weights (exponent `weights`). */
+/* Moves a power of two from a product's scale or factor (exponent `product`) to its weights (exponent `weights`). */
 static void share(bool quantiser, int *weights, int *product)
 {
 	*weights = quantiser ? CODES : *product > 0 ? 0 : *product < SUBNORMAL ? SUBNORMAL : *product;
@@ -322,9 +326,9 @@ static bool is_wide(const struct op_case *c, int input)
 	                      c->problem->inputs[input].dtype == DTYPE_BFLOAT16);
 }
 
-/* Makes some scales and factors of the second set of values large, and others as much smaller, so that products stay as
- * they are. In a case of one token, the scales of the hidden states and the factors of "up" are large. In other cases,
- * the scales or factors of the first product, and the factors of the second one, are large. */
+/* Makes some scales and factors of the second set of values large, and others smaller by the same factor, so that
+ * products do not change. In a case of one token, the scales of the hidden states and the factors of "up" are large. In
+ * other cases, the scales or factors of the first product and the factors of the second product are large. */
 static void make_loud(const struct op_case *c, const struct moe_roles *roles, struct exponents *x)
 {
 	int loud = c->axis[c->problem->outputs[0].axis[0]] == 1 ? LOUD : -LOUD;
@@ -350,7 +354,7 @@ static struct exponents exponents_of(const struct op_case *c, const struct moe_r
 
 	x.first = exponent_for(first, 2);
 	first = ldexp(first, x.first);
-	/* 0.6 first^2 is about the root mean square of up * silu(gate) */
+	/* the root mean square of up * silu(gate) is about 0.6 first^2 */
 	x.second = exponent_for(second * 0.6 * first * first, 1);
 	if (carried && is_narrow(c, roles->weights1))
 		share(quantiser, &x.weights1, &x.first);
@@ -372,8 +376,9 @@ static struct exponents exponents_of(const struct op_case *c, const struct moe_r
 }
 
 /* Makes every other expert steep. `parts` is the number of elements per expert in the input that is scaled. If `gate`
- * is set, the gate is scaled up. The gate is the second half of an expert's elements if `halves` is set, else all of
- * them. If `gate` is not set, the input belongs to the second product and is scaled down. */
+ * is true, the input belongs to the gate, which is scaled up; the gate is the second half of an expert's elements if
+ * `halves` is true, else all of them. If `gate` is false, the input belongs to the second product, and is scaled
+ * down. */
 static void make_steep(const struct op_case *c, struct moe_fill *f, int64_t parts, bool gate, bool halves)
 {
 	int64_t expert = c->contents == CONTENTS_FIRST ? parts : 0;
@@ -385,8 +390,8 @@ static void make_steep(const struct op_case *c, struct moe_fill *f, int64_t part
 	f->extra = gate ? f->extra : -f->extra;
 }
 
-/* Returns true if the gates of some experts can be scaled by another power of two than those of the other experts.
- * 8-bit weights without a scale cannot represent the scaled gates. */
+/* Returns true if the gates of some experts can be scaled by a power of two. This is not possible for 8-bit weights
+ * without a scale, which cannot represent the scaled values. */
 static bool can_be_steep(const struct op_case *c, const struct moe_roles *roles)
 {
 	if (roles->factor_gate >= 0)
@@ -435,7 +440,7 @@ struct moe_fill moe_fill_of(const struct op_case *c, const struct moe_roles *rol
 	return f;
 }
 
-/* The bits of every possible element of kind MOE_UNIFORM, indexed by the random byte from which the element is
+/* The bits of all possible elements of kind MOE_UNIFORM. The index is the random byte from which the element is
  * computed. */
 struct codes {
 	uint32_t bits[256];
@@ -481,7 +486,7 @@ static void store_bytes(const struct codes *codes, const uint32_t *random, int64
 		STORE(uint32_t)
 }
 
-/* Computes elements of kind MOE_FINE as moe_element does, two for each random word. The multiplication by 2^extra is
+/* Computes elements of kind MOE_FINE as moe_element does, two from each random word. The multiplication by 2^extra is
  * exact. */
 WIDE static void make_fine(const struct moe_fill *f, int64_t start, const uint32_t *random, int64_t count, float *values)
 {
@@ -493,7 +498,8 @@ WIDE static void make_fine(const struct moe_fill *f, int64_t start, const uint32
 	}
 	if (f->period == 0)
 		return;
-	for (int64_t at = -(start % f->period); at < count; at += f->period) { /* the periods that reach into `values` */
+	for (int64_t at = -(start % f->period); at < count; at += f->period) { /* each period that overlaps with
+										* `values` */
 		int64_t from = at + f->from > 0 ? at + f->from : 0, until = at + f->until < count ? at + f->until : count;
 
 		for (int64_t i = from; i < until; i++)
@@ -640,8 +646,8 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 	return many_are_cheap(problem, &roles, variant) ? 321 : 48;
 }
 
-/* Widens the range of values that the default cases must cover. The cases must have uniform numbers that reach nine
- * tenths of their limits, and scales and factors on both sides of 1.2 times their power of two. */
+/* Widens `out`, the range of values that the default cases must cover, by the values that `f` gives. Uniform numbers
+ * must reach nine tenths of their limits. Scales and factors must be on both sides of 1.2 times their power of two. */
 static void widen(const struct moe_fill *f, struct op_range *out)
 {
 	int low = f->exponent + (f->extra < 0 ? f->extra : 0), high = f->exponent + (f->extra > 0 ? f->extra : 0);
@@ -652,10 +658,10 @@ static void widen(const struct moe_fill *f, struct op_range *out)
 	out->most = fmax(out->most, most);
 }
 
-/* Logits range from values where sigmoids and softmaxes saturate to values where they vanish, and biases have both
- * signs. A scaling factor is above 1 in one set of values and below 1 in the other. Hidden states, weights and scales
- * resemble quantised data in one set; in the other, numbers are below 1 and scales around 1. Given experts have no
- * range: any numbers of existing experts will do. */
+/* Returns the range of an input. Logits range from values for which sigmoids and softmaxes saturate to values for which
+ * they vanish, and biases have both signs. The scaling factor is above 1 in some cases and below 1 in others. Hidden
+ * states, weights and scales resemble quantised data in one set; in the other, numbers are below 1 and scales are
+ * around 1. Given experts have no range, because any number of an existing expert is valid. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	struct moe_roles roles = moe_roles_of(problem);

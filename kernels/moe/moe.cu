@@ -1,5 +1,6 @@
 /* moe on a GPU - computes a mixture of experts in float32. A visit is a pair of a token and an expert that the token
- * selects. Visits are processed in tiles, and then the results of each token are summed. The kernels run in this order:
+ * selects. Visits are processed in tiles, and then the results of each token are added up. The kernels run in this
+ * order:
  *
  *   choose   One thread per token computes the routing: K experts and weights per token.
  *   visits, plan, visits   The first pass counts the visits of each local expert, plan divides the list of visits into
@@ -12,8 +13,8 @@
  *
  * Each block reads weights, converts them to float, multiplies them by their scale and stores them in shared memory.
  * The scratch memory holds I + H floats for each visit; there are at most T K visits. Products are accumulated in
- * float32: sums of PART terms are computed and then added. There are no atomic additions, so the result has the same
- * bits in every run. */
+ * float32: sums of PART terms are computed and then added up. There are no atomic additions, so every run gives the
+ * same bits. */
 #include "kernels/core/cuda_check.h"
 
 #include <math.h>
@@ -42,13 +43,13 @@ struct problem {
 	int on_input;
 	void *out;
 	enum dtype out_dtype;
-	/* scratch */
+	/* scratch memory */
 	int *pick;     /* [tokens][picks]: the local expert, or -1 for an expert of another device */
 	float *weight; /* [tokens][picks] */
 	int *start;    /* [local + 1] */
-	int *tiles;    /* the number of tiles, one int */
+	int *tiles;    /* one int: the number of tiles */
 	struct tile *tile;
-	int *visit;   /* the list of visits by expert; a visit is token * picks + k */
+	int *visit;   /* the visits in the order of their experts; a visit is token * picks + k */
 	int *place;   /* [tokens][picks]: the index of the visit in `visit` */
 	float *inner; /* [visits][intermediate] */
 	float *outer; /* [visits][hidden] */
@@ -76,7 +77,7 @@ static __device__ __forceinline__ float load(const struct view &v, int64_t index
 
 /* --- selection ---------------------------------------------------------------------------------------------------- */
 
-/* The best candidates so far, in descending order; of two equal candidates, the earlier is first. */
+/* The best candidates so far, in descending order; of two equal candidates, the earlier one is first. */
 struct best {
 	int index[MOE_PICKS_MOST];
 	float value[MOE_PICKS_MOST];
@@ -151,7 +152,7 @@ static __device__ void choose_token(const struct problem &p, int64_t token, stru
 		weight[k] = weight[k] / (sum + 1e-20f) * (float)p.r.factor;
 }
 
-/* Reads a given expert and its weight. */
+/* Reads one of the given experts and its weight. */
 static __device__ void take_given(const struct problem &p, int64_t index, int64_t *expert, float *weight)
 {
 	int64_t id =
@@ -186,8 +187,8 @@ static __global__ void __launch_bounds__(THREADS) choose(const struct problem p)
 
 /* --- visits ------------------------------------------------------------------------------------------------------- */
 
-/* Counts the threads of the block whose `mine` is true: returns how many of them precede this thread, and stores how
- * many there are in `total`. */
+/* Returns the number of threads of the block before this one whose `mine` is true. Stores the number of all such
+ * threads in `total`. */
 static __device__ int rank_in_block(bool mine, int *warps, int *total)
 {
 	unsigned ballot = __ballot_sync(0xffffffffu, mine);
@@ -205,8 +206,8 @@ static __device__ int rank_in_block(bool mine, int *warps, int *total)
 	return before + __popc(ballot & ((1u << lane) - 1));
 }
 
-/* One block processes one expert. If `placing` is false, the block stores the expert's number of visits in start[expert
- * + 1]; if `placing` is true, the block writes the list of the expert's visits. */
+/* One block processes one expert. If `placing` is false, the block stores the number of the expert's visits in
+ * start[expert + 1]. If `placing` is true, it writes the list of these visits. */
 static __global__ void __launch_bounds__(THREADS) visits(const struct problem p, bool placing)
 {
 	__shared__ int warps[THREADS / 32];
@@ -228,7 +229,7 @@ static __global__ void __launch_bounds__(THREADS) visits(const struct problem p,
 		p.start[blockIdx.x + 1] = at;
 }
 
-/* One thread computes the prefix sums of the visits and the tiles of all experts. */
+/* Computes the prefix sums of the numbers of visits, and the tiles of all experts. One thread calls this kernel. */
 static __global__ void plan(const struct problem p)
 {
 	int tiles = 0;
@@ -247,8 +248,8 @@ static __global__ void plan(const struct problem p)
 /* Tiles in shared memory are stored as [k][visit or column]. */
 typedef float shared_tile[STEP][TILE + 1];
 
-/* One layer's weights of one expert, [rows][columns], and their scales. The function `launch` checks that the extents
- * are below 2^31. */
+/* One layer's weights of one expert, [rows][columns], and their scales. `launch` checks that all extents are below
+ * 2^31. */
 struct matrix {
 	struct view weights, scales;
 	int64_t first, first_scale;				   /* indices of the expert's first weight and scale */
@@ -273,7 +274,7 @@ static __device__ __forceinline__ struct matrix matrix_of(const struct view &wei
 	return m;
 }
 
-/* Loads the weights in rows row0 … row_end - 1 and in the columns from k0 on, times their scales. Elements outside the
+/* Loads weights, times their scales: the rows row0 … row_end - 1, and the columns from k0 on. Elements outside the
  * matrix become zeros. */
 static __device__ __forceinline__ void load_weights(shared_tile &to, const struct matrix &m, unsigned row0,
 						    unsigned row_end, unsigned k0)
@@ -324,7 +325,7 @@ static __device__ __forceinline__ void load_inner(shared_tile &to, const struct 
 	}
 }
 
-/* A thread's piece of a tile: the rows (visits) row … row + 3 and the columns column … column + 3. */
+/* The piece of a tile that one thread computes: the rows (visits) row … row + 3 and the columns column … column + 3. */
 struct piece {
 	float part[PIECE][PIECE], total[PIECE][PIECE];
 };
@@ -347,7 +348,7 @@ static __device__ __forceinline__ void multiply(struct piece &piece, const share
 				piece.part[i][j] = fmaf(a[k][row + i], b[k][column + j], piece.part[i][j]);
 }
 
-/* Adds the part to the total once the part is complete. */
+/* Adds the sums of the part to the totals when the part is complete. */
 static __device__ __forceinline__ void close_part(struct piece &piece, int64_t k_end, int64_t columns)
 {
 	if (k_end % PART != 0 && k_end < columns)
@@ -456,7 +457,7 @@ static int64_t tiles_most(const struct moe_extent *e, int64_t picks)
 	return e->local + e->tokens * picks / TILE;
 }
 
-/* Takes `bytes` bytes from the scratch at `*at`, aligned to 256 bytes. */
+/* Returns `bytes` bytes of the scratch memory at `*at`, aligned to 256 bytes, and moves `*at` behind them. */
 static char *cut(char **at, int64_t bytes)
 {
 	char *memory = *at;
@@ -465,7 +466,7 @@ static char *cut(char **at, int64_t bytes)
 	return memory;
 }
 
-/* Divides the scratch that starts at `at` among the arrays of `p`. Returns the end of the scratch. */
+/* Divides the scratch memory that starts at `at` into the arrays of `p`. Returns the end of the arrays. */
 static char *lay_out(struct problem *p, char *at)
 {
 	int64_t visits = p->e.tokens * p->r.picks;
@@ -489,7 +490,7 @@ static int64_t scratch_bytes(const struct op_case *c)
 
 	p.e = moe_extent_of(c, &roles);
 	if (routing_of(c, &roles, &p.r, NULL) != 0)
-		return 0; /* `launch` then reports why the case has no ground truth */
+		return 0; /* `launch` then says why the case has no ground truth */
 	return (int64_t)(lay_out(&p, NULL) - (char *)NULL);
 }
 

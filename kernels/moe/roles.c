@@ -1,4 +1,4 @@
-/* roles - finds the role of each input by its axes, and checks that the roles match a mixture of experts. */
+/* roles - finds the role of each input by its axes, and checks that the inputs are those of a mixture of experts. */
 #include "kernels/moe/roles.h"
 
 #include <stdbool.h>
@@ -83,9 +83,8 @@ static int *place_of(struct moe_roles *roles, const struct op_arg *arg, const st
 	}
 }
 
-/* Assigns the two tensors of scales to the two tensors of weights. The axis of the blocks of H shows which scales
- * belong to which weights: this axis is the last one in the scales of the first weights, and axis 1 in the scales of
- * the second weights. */
+/* Assigns the two tensors of scales to the two tensors of weights. The place of the axis with the blocks of H decides:
+ * it is the last axis in the scales of the first weights, and axis 1 in the scales of the second weights. */
 static void order_scales(const struct op_problem *problem, struct moe_roles *roles)
 {
 	const struct op_arg *first, *second;
@@ -101,8 +100,8 @@ static void order_scales(const struct op_problem *problem, struct moe_roles *rol
 	}
 }
 
-/* Finds the role of every input. Sets `stray` to the first input that has no role or has the same role as another
- * input, or to -1 if there is no such input. */
+/* Finds the role of every input. Sets `stray` to the first input without a role, or with the role of another input, or
+ * to -1 if there is no such input. */
 static struct moe_roles find(const struct op_problem *problem, int *stray)
 {
 	struct moe_roles roles;
@@ -166,7 +165,7 @@ bool moe_blocks_first(const struct op_problem *problem, const struct moe_roles *
 
 /* --- matching ----------------------------------------------------------------------------------------------------- */
 
-/* Returns true if dimension `dimension` of input `input` is the axis `axis`, or if `input` is -1. */
+/* Returns true if dimension `dimension` of the input has the axis `axis`, or if `input` is -1. */
 static bool has_axis(const struct op_problem *problem, int input, int dimension, int axis)
 {
 	return input < 0 || problem->inputs[input].axis[dimension] == axis;
@@ -319,8 +318,8 @@ static int64_t block_of(const struct op_case *c, int64_t whole, int input, int d
 	return blocks > 0 && whole > blocks ? whole / blocks : 1;
 }
 
-/* Returns the number of experts on all devices. If the selected experts are an input, the number of experts is known
- * only if there is an axis named "num_experts". */
+/* Returns the number of experts on all devices. If the selected experts are an input, this number is known only if
+ * there is an axis with the name "num_experts". */
 static int64_t experts_of(const struct op_case *c, const struct moe_roles *roles, int64_t local)
 {
 	int axis = op_axis_index(c->problem, "num_experts");
@@ -330,7 +329,8 @@ static int64_t experts_of(const struct op_case *c, const struct moe_roles *roles
 	return axis >= 0 && c->axis[axis] > local ? c->axis[axis] : local;
 }
 
-/* Converts a Python scalar to an integer. A workload may give the scalar any value, even NaN. */
+/* Converts a Python scalar to an integer. The scalar may have any value, even NaN, because a workload may provide
+ * it. */
 static int64_t whole(double value)
 {
 	return value > -1e12 && value < 1e12 ? (int64_t)value : INT64_C(1) << 40;

@@ -21,8 +21,8 @@ static bool says(const struct op_problem *problem, const char *words)
 	return match_mentions(problem, words) || match_contains(problem->description, words);
 }
 
-/* Returns the first method of `table` that the definition's name, description or tags mention, or -1 if they mention
- * none. The methods have the numbers that FlashInfer uses. */
+/* Returns the first method in `table` that the definition's name, description or tags mention, or -1 if they mention
+ * none of them. The methods have the numbers that FlashInfer uses. */
 static int method_said(const struct op_problem *problem)
 {
 	static const struct {
@@ -73,7 +73,7 @@ int routing_variant(const struct op_problem *problem, const struct moe_roles *ro
 
 enum number { TOP_K, GROUPS, KEPT_GROUPS, NUMBERS };
 
-/* Where a parameter comes from: a const axis, the definition's name ("topk8", "ng8", "kg4"), or a model's
+/* The sources of each parameter: a const axis, the definition's name ("topk8", "ng8", "kg4"), or a model's
  * configuration. */
 static const struct {
 	const char *name, *axes[2], *word, *field;
@@ -128,7 +128,7 @@ static struct op_constant find_constant(const struct op_problem *problem, enum n
 	return constant;
 }
 
-/* Returns the input that holds the parameter, or -1 if the parameter is a constant. */
+/* Returns the input that gives the parameter, or -1 if the parameter is a constant. */
 static int input_of(const struct moe_roles *roles, enum number n)
 {
 	return n == TOP_K ? roles->top_k : n == GROUPS ? roles->groups : roles->kept_groups;
@@ -146,8 +146,8 @@ int routing_constants(const struct op_problem *problem, int variant, struct op_c
 	return count;
 }
 
-/* Returns the value of a parameter. Returns `otherwise` if the method does not use the parameter, and 0 if the value is
- * unknown. */
+/* Returns the value of a parameter. Returns `otherwise` if the method does not use the parameter, and 0 if its value is
+ * not known. */
 static int64_t number_of(const struct op_case *c, const struct moe_roles *roles, enum number n, int64_t otherwise)
 {
 	int input = input_of(roles, n);
@@ -207,7 +207,7 @@ struct best {
 	int64_t index[MOE_PICKS_MOST];
 	double value[MOE_PICKS_MOST];
 	int64_t count, room;
-	double left; /* -infinity if no candidate was left out */
+	double left; /* the value of the best candidate that was left out, or -infinity */
 };
 
 static void offer(struct best *best, int64_t index, double value)
@@ -240,7 +240,8 @@ static double biased(const double *score, const double *bias, int64_t expert)
 	return score[expert] + (bias == NULL ? 0 : bias[expert]);
 }
 
-/* Returns the number by which experts are ranked: the biased score, or the number that a mistake computes instead. */
+/* Returns the number by which experts are ranked: the biased score, or what a reference with the mistake uses
+ * instead. */
 static double rank_of(const struct routing *r, const double *score, const double *bias, int64_t expert)
 {
 	double rank = biased(score, bias, expert);
@@ -283,8 +284,8 @@ static bool is_kept(const struct best *groups, int64_t group)
 	return false;
 }
 
-/* Selects the K experts with the largest scores of all experts, or of the experts in the groups that are kept. Returns
- * the margin of the closest decision between a selected expert or group and one that was left out. */
+/* Selects the K experts with the largest scores, from all experts or from the groups that are kept. Returns the
+ * smallest margin between a selected expert or group and one that was left out. */
 static double choose_experts(const struct routing *r, const double *score, const double *bias, struct best *best)
 {
 	struct best groups = {.room = r->kept, .left = -INFINITY};
@@ -304,8 +305,8 @@ static double choose_experts(const struct routing *r, const double *score, const
 	return fmin(margin, margin_of(best));
 }
 
-/* Returns the sum of the scores of all experts. If the method is MOE_RENORMALISE, the terms are the exponentials of
- * score - largest. */
+/* Returns the sum of the scores of all experts. For MOE_RENORMALISE, returns the sum of the exponentials of score -
+ * largest instead. */
 static double sum_of_all(const struct routing *r, const double *score, double largest)
 {
 	double sum = 0;
@@ -320,8 +321,7 @@ static double sigmoid(double x)
 	return 1 / (1 + exp(-x));
 }
 
-/* Returns the weight of an expert before weights are divided by their sum. `first` is the expert that is the token's
- * first choice. */
+/* Returns the weight of an expert before the weights are divided by their sum. `first` is the token's first choice. */
 static double raw_weight(const struct routing *r, const double *score, const double *bias, int64_t expert, int64_t first)
 {
 	double most = r->mistake == MOE_LOGIT_LIMIT ? r->by : INFINITY;
@@ -333,7 +333,7 @@ static double raw_weight(const struct routing *r, const double *score, const dou
 	return r->mistake == MOE_BIASED ? biased(score, bias, expert) : score[expert];
 }
 
-/* Returns the number by which the weights of the chosen experts are divided. */
+/* Returns the number by which the weights of the selected experts are divided. */
 static double divisor_of(const struct routing *r, const double *score, const int64_t *expert, const double *weight)
 {
 	double sum = 0;
@@ -348,7 +348,7 @@ static double divisor_of(const struct routing *r, const double *score, const int
 	return sum + (r->mistake == MOE_DIVIDED_BY_LOCAL ? 1e-9 : 1e-20);
 }
 
-/* If the mistake changes the list of a token's experts and weights, changes the list. */
+/* Changes the list of a token's experts and weights if the mistake changes it. */
 static void mistake_list(const struct routing *r, int64_t *expert, double *weight)
 {
 	for (int64_t k = 0; k < r->picks; k++) {
@@ -418,7 +418,7 @@ bool routing_has_mistake(const struct routing *r)
 	case MOE_PICK_LESS:
 	case MOE_SMALLEST:
 		return r->method != MOE_GIVEN;
-	case MOE_EVEN: /* with a single choice, MOE_EVEN would have the effect of MOE_WEIGHT_1 */
+	case MOE_EVEN: /* with a single choice, this is the mistake MOE_WEIGHT_1 */
 	case MOE_FIRST_PICK:
 	case MOE_REVERSED_WEIGHTS:
 		return r->picks > 1;
@@ -433,8 +433,8 @@ bool routing_has_mistake(const struct routing *r)
 	}
 }
 
-/* Reads a given expert and its weight. If one int32 holds both, the expert is its high half. The high half is signed,
- * because a negative number means no expert. */
+/* Reads a given expert and its weight. Reads one of the given experts and its weight. If one int32 holds both, the
+ * expert is in its high half. The high half is signed: a negative number means no expert. */
 static void take_given(const struct moe_roles *roles, int mistake, const struct tensor *in, int64_t index, int64_t *expert,
 		       double *weight)
 {
@@ -466,7 +466,7 @@ static void take_all_given(const struct moe_roles *roles, const struct routing *
 	mistake_list(r, expert, weight);
 }
 
-/* Replaces the logits of a token by its scores. */
+/* Replaces the logits of a token by its scores, which are the sigmoids of the logits. */
 static void score_logits(const struct routing *r, const double *bias, double *score)
 {
 	double sum = 0;

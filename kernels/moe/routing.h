@@ -1,16 +1,17 @@
 /* routing - selects the experts of a token and computes the weights of these experts, by one of four methods:
  *
- *   DeepSeek     s = sigmoid(logit). Experts form groups of equal size. The score of a group is the sum of its two
+ *   DeepSeek     s = sigmoid(logit). The experts form groups of equal size. The score of a group is the sum of its two
  *                largest s + bias, and the groups with the highest scores are kept. Of the experts in these groups, the
  *                K with the largest s + bias are selected. The weight of an expert is s, without the bias, divided by
  *                the sum of s over all selected experts (including those on other devices), times a factor.
  *   renormalise  Selects the experts with the K largest logits. The weights are the softmax of these logits.
  *   Llama 4      Selects the K (usually 1) experts with the largest s = sigmoid(logit). The weight is s. A routing bias
  *                is ignored.
- *   given        Experts and weights are inputs: two tensors, or one int32 tensor with the expert in the high half and
- *                the weight, a bfloat16, in the low half. An expert that is listed twice counts twice.
+ *   given        Experts and weights are inputs. They are two tensors, or one int32 tensor whose elements have the
+ *                expert in the high half and the weight, a bfloat16, in the low half. An expert that is listed twice
+ *                counts twice.
  *
- * The weight multiplies an expert's output; with Llama 4 routing it multiplies the expert's input. */
+ * The weight multiplies an expert's output or, with Llama 4 routing, its input. */
 #ifndef REFTEST_KERNELS_MOE_ROUTING_H
 #define REFTEST_KERNELS_MOE_ROUTING_H
 
@@ -23,40 +24,40 @@ extern "C" {
 
 enum { MOE_PICKS_MOST = 64 };
 
-/* The parameters of a routing, as plain data that is passed to the GPU by value. */
+/* The parameters of a routing. Kernels take this struct by value. */
 struct routing {
 	enum moe_method method;
 	int64_t experts, picks;
-	int64_t groups, kept; /* with a method other than MOE_DEEPSEEK, groups and kept are 1 */
+	int64_t groups, kept; /* 1 unless the method is MOE_DEEPSEEK */
 	double factor;
-	int mistake; /* op_case.mistake: one of enum moe_mistake */
+	int mistake; /* op_case.mistake: a value of enum moe_mistake */
 	double by;   /* op_case.mistake_by */
-	int64_t offset, local; /* the experts of this device; only mistakes use them */
+	int64_t offset, local; /* the experts of this device: the number of the first one, and how many there are; only
+				* mistakes use them */
 };
 
 /* Returns true if r->mistake can change this routing. */
 bool routing_has_mistake(const struct routing *r);
 
-/* Finds the routing method of a problem from its roles, name, tags and description. Returns the variant, or -1 with the
- * sentence that says why the problem does not match. */
+/* Finds the routing method of a problem from its roles, name, tags and description. Returns the variant, or -1 with a
+ * message in `why`. */
 int routing_variant(const struct op_problem *problem, const struct moe_roles *roles, struct err *why);
 
-/* Implements op.constants: writes the numbers of experts to select, of groups, and of groups to keep. Omits numbers
- * that are inputs. */
+/* Implements op.constants. Writes the number of experts to select, the number of groups, and the number of groups to
+ * keep, but not those that are inputs. */
 int routing_constants(const struct op_problem *problem, int variant, struct op_constant *out);
 
-/* Computes the parameters of the routing of a case. Returns 0, or -1 with the reason why the case is invalid. */
+/* Computes the parameters of the routing of a case. Returns 0, or -1 with a message if the case is invalid. */
 int routing_of(const struct op_case *c, const struct moe_roles *roles, struct routing *out, struct err *err);
 
 /* Selects experts for one token by its scores, which are logits if the method is MOE_RENORMALISE, else sigmoids. `bias`
- * is NULL if there is none. Writes the selected experts in descending order, and their weights. Returns the margin of
- * the closest decision between a selected expert or group and one that was left out, or infinity if no expert was left
- * out. */
+ * is NULL if there is none. Writes the selected experts in descending order, and their weights. Returns the smallest
+ * margin between a selected expert or group and one that was left out, or infinity if no expert was left out. */
 double routing_choose(const struct routing *r, const double *score, const double *bias, int64_t *expert,
 		      double *weight);
 
-/* Reads the scores and the bias of token `token` from a case's inputs in host memory, and selects experts with
- * routing_choose. */
+/* Reads the scores and the bias of token `token` from the inputs of a case, which are in host memory, and selects
+ * experts with routing_choose. */
 void routing_pick(const struct moe_roles *roles, const struct routing *r, const struct tensor *in, int64_t token,
 		  int64_t *expert, double *weight);
 

@@ -1,5 +1,5 @@
 /* traffic - draws rows of logits at random, and selects experts from them as the oracle does. If the margin of a
- * selection is too small, or if a token is routed to other experts than intended, the row is drawn again. */
+ * selection is too small, or if the token is routed to other experts than intended, the row is drawn again. */
 #include "kernels/moe/traffic.h"
 
 #include <math.h>
@@ -13,23 +13,23 @@
 #include "kernels/core/take.h"
 
 /* Logits are multiples of a step, 1 / STEPS. The slope of a row determines the differences between its SPREAD largest
- * logits, or between all selected logits if there are more. The other logits are one step apart. */
+ * logits (or more, if more experts are selected). The other logits are one step apart. */
 enum { STEPS = 32, SPREAD = 16, TRIES = 64, NEAR_TRIES = 16, LONELY = 8, REGULAR_ROWS = 16 };
 /* The height of a row is its largest logit. A case has HEIGHTS different heights, and FAR_HEIGHTS more if the routing
- * computes softmaxes. SPECIALS is the number of "special" experts, which have a fixed number of tokens. */
+ * computes softmaxes. SPECIALS is the number of "special" experts, each of which has a fixed number of tokens. */
 enum { HEIGHTS = 4, FAR_HEIGHTS = 2, SPECIALS = 4, SPECIAL_ROWS = 256, TIED_ROWS = 16 };
 /* One token in STEEP_ROWS has steeply falling logits. */
 enum { STEEP_ROWS = 8 };
-/* SHUNNED is the number of steps by which logits are lowered for experts that a token must avoid. RIVAL is the number
- * of steps by which logits are lowered for experts in groups other than the group of the token's favourite. */
+/* A logit is lowered by SHUNNED steps if the token must not be routed to the expert. In a row with a favourite expert,
+ * the logits of experts in other groups are lowered by RIVAL steps. */
 enum { SHUNNED = 8 * STEPS, RIVAL = 6 * STEPS };
 
 static const double clear = 0x1p-13;
 
 enum slope { SLOPE_QUARTER, SLOPE_NEAR, SLOPE_FAR, SLOPE_TIED, SLOPES, SLOPE_STEEP = SLOPES };
 
-/* A token must be routed to the experts that the kind of its row allows: to any experts, to some of this device, to the
- * favourite expert, or to none of this device. */
+/* A row's kind says to which experts its token must be routed: to any experts, to some of this device, to the favourite
+ * expert, or to none of this device. */
 enum row_kind { ROW_ANYWHERE, ROW_SOME_HERE, ROW_FAVOURITE, ROW_ELSEWHERE };
 
 /* Data that the rows of one case share. */
@@ -37,20 +37,21 @@ struct traffic {
 	const struct routing *r;
 	struct moe_extent e;
 	uint64_t key;
-	bool second;	 /* is this the second set of values? */
-	bool own;	 /* true: a workload provides no input */
-	int64_t *expert; /* all experts: first special ones, then those without tokens, then others */
+	bool second;	 /* whether this is the second set of values */
+	bool own;	 /* whether no input comes from a workload */
+	int64_t *expert; /* all experts: first the special ones, then those without tokens, then the others */
 	int64_t specials, unused;
 	int64_t special_tokens[SPECIALS];
 	double *bias;	 /* NULL if the routing has no bias, or if a workload provides the bias */
-	double *sigmoid; /* sigmoid[g] is the sigmoid of the highest logit minus g / STEPS */
+	double *sigmoid; /* sigmoid[g] is the sigmoid of (the largest height - g / STEPS) */
 	int heights;
 	int64_t height[HEIGHTS + FAR_HEIGHTS]; /* in steps */
 };
 
 /* A row of logits that is being drawn. */
 struct row {
-	int64_t *order, *best; /* the experts by falling logit in this draw, and in the best draw so far */
+	int64_t *order, *best; /* the experts in the order of falling logits: in this draw, and in the best draw so
+				* far */
 	int64_t *steps;	       /* the logit of each expert, in steps */
 	double *score;
 	int64_t expert[MOE_PICKS_MOST];
@@ -65,8 +66,8 @@ static void swap(int64_t *order, int64_t a, int64_t b)
 	order[b] = kept;
 }
 
-/* Returns an expert's bias: a multiple of 1/256. In the first set of values it is in [-1, 0), in the second set it is
- * in [-1/2, 1/2). bfloat16 represents these numbers exactly. */
+/* Returns an expert's bias, which is a multiple of 1/256. It is in [-1, 0) in the first set of values, and in [-1/2,
+ * 1/2) in the second. bfloat16 represents it exactly. */
 static double bias_of(uint64_t key, int64_t expert, bool second)
 {
 	return ((double)uniform_signed(philox_bits(key, expert), 7) - (second ? 0 : 1)) / 2;
@@ -85,8 +86,8 @@ static bool is_here(const struct moe_extent *e, int64_t expert)
 	return expert >= e->offset && expert < e->offset + e->local;
 }
 
-/* Sets the numbers of special experts and of experts without tokens. Both numbers are 0 if the routing is DeepSeek's,
- * or if other devices have experts. */
+/* Sets the numbers of special experts and of experts without tokens. Both numbers are 0 if the method is DeepSeek's, or
+ * if other devices have experts. */
 static void set_numbers(struct traffic *t)
 {
 	static const int64_t tokens[CONTENTS_COUNT][SPECIALS] = {{16, 33, 64, 129}, {17, 32, 65, 128}};
@@ -118,7 +119,7 @@ static enum row_kind kind_of(const struct traffic *t, int64_t token)
 	if (t->e.experts == t->e.local)
 		return ROW_ANYWHERE;
 	if (token == 0)
-		return ROW_FAVOURITE; /* token 0 may be the only token, and its output must not be empty */
+		return ROW_FAVOURITE; /* token 0 may be the only token, and some expert of this device must be used */
 	if (token % LONELY == 3)
 		return ROW_ELSEWHERE;
 	return token < REGULAR_ROWS ? ROW_SOME_HERE : token % 2 == 0 ? ROW_FAVOURITE : ROW_ELSEWHERE;
@@ -131,14 +132,15 @@ static bool same_group(const struct traffic *t, int64_t a, int64_t b)
 	return t->r->groups > 1 && a / size == b / size;
 }
 
-/* Returns the number of experts that any row may select: the first entries of `order` in draw_order. */
+/* Returns the number of experts that are neither special nor without tokens. Any row may select them; draw_any_order
+ * puts them first. */
 static int64_t ordinary(const struct traffic *t)
 {
 	return t->e.experts - t->specials - t->unused;
 }
 
 /* Returns true if the case has twins: two experts with equal weights that, for some tokens, tie for the last place in
- * the selection. There are no twins if a workload provides an input, or if a row can select only few experts. */
+ * the selection. There are no twins if a workload provides an input, or if too few experts can be selected. */
 static bool has_twins(const struct traffic *t)
 {
 	return t->own && t->r->method == MOE_RENORMALISE && t->e.experts == t->e.local && ordinary(t) >= t->r->picks + 3;
@@ -149,7 +151,7 @@ static bool is_tied(const struct traffic *t, int64_t token)
 	return has_twins(t) && token % TIED_ROWS == 5 && (t->r->picks > 1 || special_of(t, token) < 0);
 }
 
-/* Moves an expert to the rank `rank` of `order`. */
+/* Moves an expert to rank `rank` of `order`. */
 static void to_rank(int64_t *order, int64_t count, int64_t expert, int64_t rank)
 {
 	for (int64_t i = 0; i < count; i++)
@@ -159,15 +161,15 @@ static void to_rank(int64_t *order, int64_t count, int64_t expert, int64_t rank)
 		}
 }
 
-/* Gives the twins the last rank that is selected and the rank after it. */
+/* Moves one twin to the last rank that is selected, and the other twin to the next rank. */
 static void place_twins(const struct traffic *t, int64_t *order)
 {
 	to_rank(order, t->e.experts, t->expert[t->e.experts - 1], t->r->picks - 1);
 	to_rank(order, t->e.experts, t->expert[t->e.experts - 2], t->r->picks);
 }
 
-/* Moves another local expert of the first expert's group to rank 1. This group is then kept, because a group's score is
- * the sum of the scores of its two best experts. */
+/* Moves another local expert of the first expert's group to rank 1. Then this group is kept, because the score of a
+ * group is the sum of the scores of its two best experts. */
 static void second_of_group(const struct traffic *t, int64_t *order)
 {
 	for (int64_t i = 1; i < t->e.experts; i++)
@@ -177,15 +179,16 @@ static void second_of_group(const struct traffic *t, int64_t *order)
 		}
 }
 
-/* Draws the ranks of all experts at random, without regard to twins; rank 0 has the largest logit. If the row's token
- * must be routed to other devices, the experts of other devices have the first ranks. In other rows rank 0 is the
- * favourite expert of many tokens, or a random expert. */
+/* Draws the ranks of all experts at random, where rank 0 has the largest logit. Does not place twins. If the token must
+ * be routed to other devices, the experts of other devices have the first ranks. In other rows, rank 0 is a special
+ * expert, a favourite expert of many tokens, or a random expert. */
 static void draw_any_order(const struct traffic *t, int64_t token, int64_t attempt, int64_t *order)
 {
 	int64_t experts = t->e.experts, base = (token * TRIES + attempt) * (experts + 2), from = t->specials + t->unused;
 	int64_t others = experts - from, special = special_of(t, token), elsewhere = 0;
 	enum row_kind kind = kind_of(t, token);
-	int64_t every = token < REGULAR_ROWS ? 4 : 2; /* half of 321 tokens fill more than a tile of 128 */
+	int64_t every = token < REGULAR_ROWS ? 4 : 2; /* if one expert is the favourite of half of 321 tokens, it has
+						       * more than a tile of 128 */
 	bool shared = (kind == ROW_FAVOURITE && token > 0) || (token % every == 1 && t->specials == 0);
 	uint32_t whom = shared ? philox_bits(~t->key, 0) : philox_bits(t->key, base + experts);
 
@@ -214,10 +217,9 @@ static void draw_order(const struct traffic *t, int64_t token, int64_t attempt, 
 		place_twins(t, order);
 }
 
-/* Returns the number of steps by which the logit of the expert at `rank` is lowered. The logit of an expert of this
- * device is lowered if the token must not be routed to the expert. Another expert of the favourite's group may be
- * selected, however. The logit of an expert of another group is lowered so that this group does not outweigh the
- * favourite's group. */
+/* Returns the number of steps by which the logit of the expert at `rank` is lowered. The logits of the experts of this
+ * device are lowered if the token must not be routed to them, except in the favourite's group, from which another
+ * expert may be selected. The logits of experts in other groups are lowered so that the favourite's group is kept. */
 static int64_t shunned(const struct traffic *t, enum row_kind kind, const int64_t *order, int64_t rank)
 {
 	int64_t rival = kind == ROW_FAVOURITE && t->r->groups > 1 && rank > 1 ? RIVAL : 0;
@@ -231,9 +233,8 @@ static int64_t shunned(const struct traffic *t, enum row_kind kind, const int64_
 
 /* --- logits ------------------------------------------------------------------------------------------------------- */
 
-/* Returns true for rows of the kinds ROW_FAVOURITE and ROW_ELSEWHERE. In a row of these kinds, the largest logit must
- * be the largest height, and the logits must fall slowly. If they did not, a bias could route the token to other
- * experts than intended. */
+/* Returns true for rows of the kinds ROW_FAVOURITE and ROW_ELSEWHERE. In such a row, the largest logit is the largest
+ * height, and the logits fall slowly. Otherwise, a bias could route the token to other experts than intended. */
 static bool is_led(const struct traffic *t, int64_t token)
 {
 	return kind_of(t, token) == ROW_FAVOURITE || kind_of(t, token) == ROW_ELSEWHERE;
@@ -245,13 +246,14 @@ static enum slope slope_of(const struct traffic *t, int64_t token)
 
 	if (t->r->method == MOE_RENORMALISE && token % STEEP_ROWS == 2 && !is_led(t, token))
 		return SLOPE_STEEP;
-	if (slope == SLOPE_TIED && is_tied(t, token)) /* with ties and twins, more than two experts could tie */
+	if (slope == SLOPE_TIED && is_tied(t, token)) /* otherwise, more than two experts could tie: those that the
+						       * slope ties, and the twins */
 		return SLOPE_QUARTER;
 	return slope == SLOPE_FAR && is_led(t, token) ? SLOPE_QUARTER : slope;
 }
 
-/* Returns the height of a row: its largest logit. If there is no bias, the height does not change which experts are
- * selected. */
+/* Returns the height of a row, which is its largest logit. Without a bias, the selection of experts does not depend on
+ * the height. */
 static int64_t height_of(const struct traffic *t, int64_t token)
 {
 	bool highest = is_led(t, token) && t->r->method != MOE_RENORMALISE;
@@ -259,8 +261,8 @@ static int64_t height_of(const struct traffic *t, int64_t token)
 	return t->height[highest ? 0 : philox_bits(t->key ^ 1, token) % (uint32_t)t->heights];
 }
 
-/* Returns the number of steps by which the logit of the expert at `rank` is below the largest logit. bfloat16
- * represents only multiples of 1/8 from 8 to 16, and of 1/2 from 64 to 128. */
+/* Returns how many steps the logit of the expert at `rank` is below the largest logit. The distances are large enough
+ * for bfloat16, which represents only multiples of 1/8 from 16 to 32, and of 1/2 from 64 to 128. */
 static int64_t depth_of(const struct traffic *t, int64_t rank, enum slope slope, int64_t height)
 {
 	int64_t picks = t->r->picks, spread = picks >= SPREAD ? picks + 2 : SPREAD, apart = STEPS / 4;
@@ -285,8 +287,8 @@ static int64_t lowest_of(const struct traffic *t)
 	return height - depth_of(t, t->e.experts, SLOPE_FAR, height) - SHUNNED - RIVAL;
 }
 
-/* Returns the table of sigmoids, from the highest logit downwards. The function computes powers of e^(1/STEPS) by
- * multiplication, which gives the same result on every machine. */
+/* Returns a table of sigmoids, from the highest logit downwards. Computes powers of e^(1/STEPS) by multiplication,
+ * which gives the same result on every machine. */
 static double *make_sigmoids(int64_t highest, int64_t count)
 {
 	const double root = 1.0317434074991028;			   /* e^(1/32) */
@@ -328,9 +330,9 @@ static bool goes_there(const struct traffic *t, int64_t token, const struct row 
 	return kind == ROW_ANYWHERE || (here > 0) == (kind != ROW_ELSEWHERE);
 }
 
-/* Draws the row until every selection has a margin of at least `clear` and the token is routed to the wanted experts. A
- * row of SLOPE_NEAR is drawn several times, and the draw with the smallest margin of at least `clear` is kept. If no
- * draw satisfies both conditions (the margin and the intended experts), the best draw is kept. */
+/* Draws the row until every selection has a margin of at least `clear` and the token is routed to the experts that its
+ * kind requires. A row of SLOPE_NEAR is drawn several times, and the draw with the smallest margin that is at least
+ * `clear` is kept. If no draw meets both conditions, the best draw is kept. */
 static void draw_row(const struct traffic *t, int64_t token, struct row *row)
 {
 	bool near = slope_of(t, token) == SLOPE_NEAR && t->r->method == MOE_DEEPSEEK;
@@ -395,9 +397,9 @@ static struct traffic open_traffic(const struct op_case *c, const struct moe_rol
 static void make_logits(const struct op_case *c, const struct moe_roles *roles, const struct routing *r,
 			struct tensor *out)
 {
-	/* In each row of this table, the first height must be the highest: element 0 of `sigmoid` is the sigmoid of the
-	 * first height. Heights for sigmoids are never very low, because sigmoids are not divided by their sum, and the
-	 * outputs would vanish. */
+	/* In each row of this table, the first height must be the largest, because element 0 of `sigmoid` is the
+	 * sigmoid of the first height. If the method uses sigmoids that are not divided by their sum, heights are not
+	 * very low, because the outputs would vanish. */
 	static const int64_t heights[][HEIGHTS] = {
 	    [MOE_DEEPSEEK] = {4, 1, -2, -5}, [MOE_RENORMALISE] = {20, 4, 0, -12}, [MOE_LLAMA4] = {4, 1, -1, -4}};
 	static const int64_t far[FAR_HEIGHTS] = {100, -106};
@@ -421,9 +423,8 @@ static void make_logits(const struct op_case *c, const struct moe_roles *roles, 
 
 /* --- given experts ------------------------------------------------------------------------------------------------ */
 
-/* Returns a given routing weight. Its magnitude is between 1/128 and 1, or between 1/64 and 2 in the second set of
- * values; one weight in eight is divided by 16. bfloat16 represents these numbers exactly. One weight in four is
- * negative. */
+/* Returns a given routing weight. Its magnitude is from 1/128 to 1, or from 1/64 to 2 in the second set of values. One
+ * weight in eight is divided by 16, and one in four is negative. bfloat16 represents all weights exactly. */
 static float weight_of(uint64_t key, int64_t index, bool second)
 {
 	uint32_t random = philox_bits(~key, index);
@@ -432,17 +433,17 @@ static float weight_of(uint64_t key, int64_t index, bool second)
 	return random >> 30 == 0 ? -weight : weight;
 }
 
-/* Makes the token list an expert twice, at two ranks that the special or favourite expert does not have. Both entries
- * count. */
+/* Makes the token list an expert twice, at ranks 1 and 2, because rank 0 may have a special or favourite expert. Both
+ * entries count. */
 static void list_twice(const struct traffic *t, int64_t *order)
 {
 	if (t->r->picks > 2 && t->e.experts > 2)
 		order[2] = order[1];
 }
 
-/* Fills the given experts. A token lists an expert twice if there are fewer experts than it must list. Otherwise, one
- * token in 16 lists an expert twice, but only if weights apply to outputs: two weights on inputs cannot be combined
- * into one. */
+/* Fills the given experts. If there are fewer experts than a token must list, the token lists experts repeatedly.
+ * Otherwise, one token in 16 lists an expert twice, but only if weights apply to outputs, because two weights of inputs
+ * cannot be combined into one. */
 static void make_ids(const struct op_case *c, const struct moe_roles *roles, const struct routing *r,
 		     struct tensor *out)
 {
@@ -453,7 +454,8 @@ static void make_ids(const struct op_case *c, const struct moe_roles *roles, con
 		draw_order(&t, token, 0, order);
 		if (token % 16 == 9 && (c->variant & MOE_WEIGHT_ON_INPUT) == 0)
 			list_twice(&t, order);
-		if (r->picks > 1 && r->picks <= t.e.experts) /* moves the special or favourite expert to another position */
+		if (r->picks > 1 && r->picks <= t.e.experts) /* moves the special or favourite expert from rank 0 to
+							      * another rank */
 			swap(order, 0, token % r->picks);
 		for (int64_t k = 0; k < r->picks; k++) {
 			int64_t index = token * r->picks + k, id = order[k % t.e.experts];

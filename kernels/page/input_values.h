@@ -1,11 +1,11 @@
-/* page inputs - the role of each tensor, the layout of a cache, and functions that compute every element of the
- * appended tensors and the caches, with the same value on CPU and GPU. The page tables are computed on the host
+/* page inputs - finds the role of each tensor and the layout of a cache, and computes the elements of the appended
+ * tensors and of the caches. The CPU and the GPU compute the same values. The page tables are computed on the host
  * (page.c).
  *
  * Every element is random and not zero. Elements have both signs, and their magnitudes cover most of the dtype's range.
- * Therefore, a reference that writes a vector to a wrong slot, or does not write it, returns other bits in the cache.
- * If a reference converts a vector to another dtype, the vector loses digits or overflows (for example, bfloat16 values
- * overflow in float16). No element is NaN, because whole caches are compared, and NaN does not equal itself. */
+ * Therefore, if a reference writes a vector to a wrong slot, or does not write it, the cache has other bits. If a
+ * reference converts a vector to another dtype, the vector loses digits or overflows; for example, bfloat16 values
+ * overflow in float16. No element is NaN, because whole caches are compared, and NaN does not equal itself. */
 #ifndef REFTEST_KERNELS_PAGE_INPUT_VALUES_H
 #define REFTEST_KERNELS_PAGE_INPUT_VALUES_H
 
@@ -15,16 +15,17 @@
 #include "kernels/core/op.h"
 #include "kernels/core/random_inputs.h"
 
-/* The bits of the variant that op.match returns. PAGE_HND: heads precede the slots of a page. PAGE_COMBINED: keys and
- * values are in one cache [pages, 2, …]. PAGE_PADDED: the definition's description mentions padding. PAGE_LATENT: the
- * appended tensors have no head axis. */
+/* The bits of the variant that op.match returns. PAGE_HND: the axis of heads precedes the axis of slots. PAGE_COMBINED:
+ * keys and values are in one cache [pages, 2, …]. PAGE_PADDED: the definition's description mentions padding.
+ * PAGE_LATENT: the appended tensors have no head axis. */
 enum { PAGE_HND = 1, PAGE_COMBINED = 2, PAGE_PADDED = 4, PAGE_LATENT = 8 };
 
 enum { PAGE_PARTS = 2 };
 
-/* The index of each input and output by its role; -1 if the problem has no such tensor. */
+/* The index of each input and output by its role. -1: the problem has no such tensor. */
 struct page_roles {
-	int append[PAGE_PARTS], cache[PAGE_PARTS], output[PAGE_PARTS]; /* PAGE_COMBINED: only cache[0] and output[0] */
+	int append[PAGE_PARTS], cache[PAGE_PARTS], output[PAGE_PARTS]; /* with PAGE_COMBINED, only cache[0] and
+									* output[0] are used */
 	int parts, caches; /* the number of appended tensors, and the number of caches */
 	int batch_indices, positions, indptr, indices, last_page_len;
 };
@@ -46,7 +47,8 @@ static inline void page_table_role(const struct op_problem *problem, int i, stru
 		roles->indices = i;
 }
 
-/* Returns the output of a cache: the output with the cache's name, else the output at the cache's position. */
+/* Returns the output that belongs to a cache: the output with the cache's name, or else the output at the cache's
+ * position. */
 static inline int page_output(const struct op_problem *problem, int cache, int order)
 {
 	for (int i = 0; i < problem->output_count; i++)
@@ -55,7 +57,7 @@ static inline int page_output(const struct op_problem *problem, int cache, int o
 	return order < problem->output_count ? order : -1;
 }
 
-/* Finds all roles if op.match accepts the problem. Float tensors with a token axis are appended, and the other float
+/* Finds the roles in a problem that op.match accepts. Float tensors with the token axis are appended, and other float
  * tensors are caches. Host only. */
 static inline struct page_roles page_roles_of(const struct op_problem *problem)
 {
@@ -84,8 +86,8 @@ static inline struct page_roles page_roles_of(const struct op_problem *problem)
 
 /* The layout of a cache and of the tensor that is appended to it. */
 struct page_extent {
-	int64_t pages, page_size, heads, width; /* heads: 1 if there is no head axis */
-	int64_t halves;                         /* the number of appended tensors that one cache holds, 1 or 2 */
+	int64_t pages, page_size, heads, width; /* heads: the number of heads, or 1 if there is no head axis */
+	int64_t halves;                         /* number of appended tensors that one cache holds: 1 or 2 */
 	int hnd;
 };
 
@@ -108,7 +110,7 @@ static inline struct page_extent page_extent_of(const struct op_case *c, int par
 	return e;
 }
 
-/* Returns the index of the first element of one head's vector, in slot `place` of a page. */
+/* Returns the index in the cache of the first element of one head's vector, in slot `place` of a page. */
 HOST_DEVICE static inline int64_t page_offset(const struct page_extent *e, int64_t page, int64_t half, int64_t place,
                                               int64_t head)
 {
@@ -135,7 +137,7 @@ static inline int page_reach(enum dtype dtype)
 	}
 }
 
-/* Computes an element from its random bits. The caller rounds the element to the input's dtype with
+/* Computes an element from its random bits. The caller converts the element to the input's dtype with
  * dtype_store_float. */
 HOST_DEVICE static inline float page_element(uint32_t random, int reach)
 {

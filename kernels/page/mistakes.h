@@ -1,5 +1,5 @@
-/* mistakes - the mistakes that people make in references of appending to paged caches. The table below lists all of
- * these mistakes; the enum has a number for each mistake that the oracle computes itself. */
+/* mistakes - the mistakes that people make in references of appending to paged caches. The table has all mistakes. The
+ * enum has a number for each mistake that the oracle computes itself. */
 #ifndef REFTEST_KERNELS_PAGE_MISTAKES_H
 #define REFTEST_KERNELS_PAGE_MISTAKES_H
 
@@ -30,7 +30,7 @@ enum page_mistake {
 	PAGE_REST_ZEROED_KEYS
 };
 
-/* the table, ended by a row without `says` */
+/* the table ends with a row whose `says` is NULL */
 extern const struct op_mistake page_mistakes[];
 
 #endif

@@ -3,10 +3,10 @@
  *   page = kv_indices[kv_indptr[b] + position / page size], slot = position mod page size, for a token of sequence b
  *
  * append_key, append_value [tokens, heads, D] are copied to k_cache, v_cache [pages, page size, heads, D]. Other
- * variants have only keys or only values, have the heads axis before the page size, or have keys and values in one
- * cache [pages, 2, …]. In multi-head latent attention the tensors are ckv and kpe [tokens, width] with caches [pages,
- * page size, width]. The tables are int32 or int64: batch_indices and positions [tokens], kv_indptr [sequences + 1],
- * kv_indices, and kv_last_page_len [sequences] (which is not needed). The outputs are the caches; the reference may
+ * variants have only keys or only values, have the head axis before the page size, or have keys and values in one cache
+ * [pages, 2, …]. In multi-head latent attention, the tensors are ckv and kpe [tokens, width], with caches [pages, page
+ * size, width]. The tables are int32 or int64: batch_indices and positions [tokens], kv_indptr [sequences + 1],
+ * kv_indices, and kv_last_page_len [sequences] (which is not needed). The outputs are the new caches. The reference may
  * write to the cache inputs if the definition says so (op_in_place_as_said). FlashInfer calls these operations
  * page.append_paged_kv_cache and append_paged_mla_kv_cache.
  *
@@ -14,18 +14,18 @@
  * appended.
  *
  * Page tables. Sequences have different lengths, and the appended tokens are at the ends of the sequences. Some
- * sequences have no token to append, and one sequence has one token. If there are more sequences than pages, most
- * sequences are empty. The last page of a sequence is full, holds one token, or holds a few tokens. The length of a
- * sequence is thus a multiple of the page size, one more than a multiple, or another number. In the second set of
- * values the first sequence has one token in its last page, and tokens are also appended to the page before the last
- * one. Pages are in random order, and some are unused. No two tokens have the same slot. Some tokens are written to the
- * last page of the cache. If kv_indices has more entries than the cache has pages, the first sequence starts with a
- * long prefix in pages that other sequences also use, as in a prefix cache. The appended tokens of this sequence then
- * have positions beyond 131072, although the cache has few pages. The tokens are not in the order of their sequences.
- * In the second set of values the order of the tokens is reversed, and other sequences have full pages.
+ * sequences have no token to append, and one sequence has one token to append. If there are more sequences than pages,
+ * most sequences are empty. The last page of a sequence is full, holds one token, or holds a few tokens. The length of
+ * a sequence is thus a multiple of the page size, one more than a multiple, or another number. In the second set of
+ * values, the first sequence has one token in its last page, and tokens are also appended to the page before that.
+ * Pages are in random order, and some are unused. No two tokens have the same slot. Some tokens are written to the last
+ * page of the cache. If kv_indices has more entries than the cache has pages, the first sequence starts with a long
+ * prefix in pages that other sequences also use, as in a prefix cache. The tokens that are appended to it then have
+ * positions beyond 131072, although the cache has few pages. The tokens are not in the order of their sequences. In the
+ * second set of values, the order of the tokens is reversed, and other sequences have full last pages.
  *
  * A token of sequence -1 is padding and is not written. If a definition's description mentions padding, the token in
- * the middle of the batch is padding; otherwise only cases of --edge have padding. A workload is invalid if a token's
+ * the middle of the batch is padding. Otherwise, only cases of --edge have padding. A workload is invalid if a token's
  * slot is outside the pages of its sequence, or if two tokens have the same slot, because the order of two writes to a
  * slot is not defined. */
 #include "kernels/page/mistakes.h"
@@ -42,14 +42,13 @@
 #include "kernels/core/take.h"
 
 /* The medium case has MOST_SEQUENCES sequences and MOST_TOKENS tokens. In this case, the prefix of the first sequence
- * has at least PREFIX tokens and at least PREFIX_PAGES pages, so that offsets in kv_indptr need more than 15 bits. */
+ * has at least PREFIX tokens and PREFIX_PAGES pages, so that offsets in kv_indptr need more than 15 bits. */
 enum { MOST_SEQUENCES = 321, MOST_TOKENS = 333, PREFIX = 1 << 17, PREFIX_PAGES = 1 << 15 };
 
-/* The medium case has at least POOL pages, and its page numbers need more than 8 bits. If 2 POOL pages have more than
- * POOL_PLACES slots, the case has more than POOL_PLACES slots, so that slot numbers need more than 15 bits (as with 513
- * pages of 64 slots). If the cache would then have more than POOL_ELEMENTS elements, the case has fewer pages. If
- * LARGE_POOL pages have at most LARGE_POOL_ELEMENTS elements, the case has LARGE_POOL pages, and page numbers need more
- * than 12 bits. */
+/* The medium case has at least POOL pages, so that page numbers need more than 8 bits. It has more than POOL_PLACES
+ * slots if this takes at most 2 POOL pages (as with 513 pages of 64 slots); slot numbers then need more than 15 bits.
+ * The number of pages is not enlarged if the cache would have more than POOL_ELEMENTS elements. If LARGE_POOL pages
+ * have at most LARGE_POOL_ELEMENTS elements, the case has LARGE_POOL pages, and page numbers need more than 12 bits. */
 enum { POOL = 321, POOL_ELEMENTS = 1 << 25, POOL_PLACES = 1 << 15 };
 enum { LARGE_POOL = 6145, LARGE_POOL_ELEMENTS = 1 << 23 };
 
@@ -85,9 +84,9 @@ static int match_tables(const struct op_problem *problem, const struct page_role
 	return 0;
 }
 
-/* Returns the layout of `cache`. From axis `at` on, the cache must have the axis of the page size, and the axes of
- * `append` except the token axis. Returns 0 if the page size comes first, PAGE_HND if the heads come first, and -1 for
- * all other axes. */
+/* Returns the layout of `cache`. From axis `at` on, the cache must have the axis of the page size and, except for the
+ * token axis, the axes of `append`. Returns 0 if the page size comes first, PAGE_HND if the heads come first, and -1 if
+ * the axes are others. */
 static int layout_of(const struct op_arg *append, const struct op_arg *cache, int at)
 {
 	int heads = append->rank == 3 ? append->axis[1] : -1, width = append->axis[append->rank - 1];
@@ -166,14 +165,14 @@ static int match(const struct op_problem *problem, struct err *why)
 	return layout < 0 ? layout : layout | (padded ? PAGE_PADDED : 0) | (is_latent(problem, &roles) ? PAGE_LATENT : 0);
 }
 
-/* Returns how many of `pages` pages belong to only one sequence, in a case with more page indices than pages. */
+/* Returns how many of `pages` pages belong to only one sequence, if there are more page indices than pages. */
 static int64_t own_pages(int64_t pages)
 {
 	return pages - pages / 3 > 1 ? pages - pages / 3 : 1;
 }
 
-/* Returns the number of pages of the case: `pages`, or a larger number to reach POOL or LARGE_POOL pages or more than
- * POOL_PLACES slots (see POOL). */
+/* Returns the number of pages of the medium case: `pages`, or more to reach the numbers that the comment at POOL
+ * describes. */
 static int64_t pool_of(const struct op_arg *cache, int64_t pages, int64_t page_size, const int64_t *axis)
 {
 	int64_t page = 1, all = POOL_PLACES / (page_size > 0 ? page_size : 1) + 1;
@@ -190,9 +189,9 @@ static int64_t pool_of(const struct op_arg *cache, int64_t pages, int64_t page_s
 	return pages > most ? pages : most;
 }
 
-/* Writes the axes of a case. The pages are enough for 1.5 times `tokens` tokens, for every distribution of these tokens
- * over at most `filled` sequences. At least a third of all pages is unused. If `prefix` is not 0, there are at least
- * POOL pages, and kv_indices also lists the pages before position `prefix` (and PREFIX_PAGES pages at least). */
+/* Writes the axes of a case. There are enough pages for 1.5 times `tokens` tokens, however these tokens are distributed
+ * over at most `filled` sequences. At least a third of all pages is unused. If `prefix` is not 0, there may be more
+ * pages (pool_of), and kv_indices also lists the pages before position `prefix`, and at least PREFIX_PAGES of them. */
 static void set_axes(const struct op_problem *problem, int variant, int64_t sequences, int64_t filled, int64_t tokens,
                      int64_t prefix, int64_t *axis)
 {
@@ -258,7 +257,7 @@ static struct rule rule(const struct op_case *c, int output)
 	return (struct rule){0, 0, 1};
 }
 
-/* If the definition says so, the reference may append to the caches in place. */
+/* The reference may append to the caches in place if the definition says so. */
 static struct op_in_place in_place(const struct op_case *c, int input)
 {
 	struct page_roles roles = page_roles_of(c->problem);
@@ -269,14 +268,14 @@ static struct op_in_place in_place(const struct op_case *c, int input)
 	return (struct op_in_place){OP_KEPT, true};
 }
 
-/* The page table of a case. If the first sequence has a prefix, the member `indices` and the three arrays do not
- * include the prefix. */
+/* The page table of a case. The member `indices` and the three arrays do not include the prefix of the first
+ * sequence. */
 struct table {
 	int64_t sequences, tokens, indices, pages, page_size;
-	int64_t prefix;    /* the number of pages of the prefix, which other sequences may also use */
-	int64_t *indptr;   /* for each sequence: the number of pages of all preceding sequences */
-	int64_t *length;   /* for each sequence: the number of tokens */
-	int64_t *appended; /* for each sequence: the number of appended tokens */
+	int64_t prefix;    /* number of pages in the prefix, which other sequences may also use */
+	int64_t *indptr;   /* indptr[b]: the number of pages of all sequences before sequence b */
+	int64_t *length;   /* length[b]: the number of tokens of sequence b */
+	int64_t *appended; /* appended[b]: the number of tokens that are appended to sequence b */
 	enum op_contents contents;
 };
 
@@ -288,21 +287,21 @@ static void table_close(struct table *table)
 }
 
 /* Returns the number of non-empty sequences. If there are at least as many page indices as sequences, no sequence is
- * empty. If there are fewer page indices, the number of non-empty sequences is a quarter of the number of page
- * indices. */
+ * empty. Otherwise, there is one non-empty sequence for every four page indices. */
 static int64_t filled_sequences(const struct table *table)
 {
 	return table->indices >= table->sequences ? table->sequences : (table->indices + 3) / 4;
 }
 
-/* Returns true if sequence `b` is non-empty. Non-empty sequences are spread evenly, and include the first sequence. */
+/* Returns true if sequence `b` is non-empty. Non-empty sequences are evenly spaced, and the first sequence is one of
+ * them. */
 static bool is_filled(const struct table *table, int64_t b, int64_t filled)
 {
 	return filled > 0 && (b == 0 || b * filled / table->sequences != (b - 1) * filled / table->sequences);
 }
 
-/* Returns the number of tokens in the last page of sequence `b`. Depending on b, the page is full, holds one token, or
- * holds a random number of tokens. */
+/* Returns the number of tokens in the last page of sequence `b`. Depending on b, the page is full, or has one token, or
+ * has a random number of tokens. */
 static int64_t last_page(const struct table *table, int64_t b, uint32_t random)
 {
 	switch ((b + (table->contents == CONTENTS_SECOND ? 2 : 0)) % 5) {
@@ -315,8 +314,8 @@ static int64_t last_page(const struct table *table, int64_t b, uint32_t random)
 	}
 }
 
-/* Assigns one page to each non-empty sequence, and distributes the other pages over the non-empty sequences at random.
- * The first sequence gets at least one of the other pages. */
+/* Assigns one page to each non-empty sequence, and distributes the other pages to these sequences at random. The first
+ * sequence gets at least one of the other pages. */
 static void share_pages(struct table *table, uint64_t key)
 {
 	int64_t filled = filled_sequences(table), left = table->indices - filled, before = 0;
@@ -339,7 +338,7 @@ static void share_pages(struct table *table, uint64_t key)
 	}
 }
 
-/* Returns the shortest of the non-empty sequences. */
+/* Returns the index of the shortest sequence that is not empty. */
 static int64_t shortest(const struct table *table)
 {
 	int64_t found = 0;
@@ -350,8 +349,8 @@ static int64_t shortest(const struct table *table)
 	return found;
 }
 
-/* Returns how many tokens must be appended to the first sequence so that one of these tokens is in the page before its
- * last page. Returns 0 if the first sequence has only one page. */
+/* Returns how many tokens must be appended to the first sequence so that one of them is in the page before the last
+ * one. Returns 0 if the first sequence has only one page. */
 static int64_t across_pages(const struct table *table)
 {
 	int64_t before = (table->length[0] - 1) / table->page_size * table->page_size;
@@ -359,10 +358,10 @@ static int64_t across_pages(const struct table *table)
 	return before > 0 ? table->length[0] - before + 1 : 0;
 }
 
-/* Distributes the appended tokens over the sequences in proportion to their lengths. If half of all appended tokens are
- * enough for it, tokens are appended to the last two pages of the first sequence. If there are enough tokens, all
- * tokens of the shortest sequence are appended, from position 0 on. If the other sequences have room, the second
- * sequence has no token to append and the third has one. */
+/* Distributes the appended tokens to the sequences in proportion to their lengths, with these exceptions. Tokens are
+ * appended to the last two pages of the first sequence, if this takes at most half of all appended tokens. If there are
+ * enough tokens, all tokens of the shortest sequence are appended, from position 0 on. If the other sequences have
+ * room, no token is appended to the second sequence, and one to the third. */
 static void share_tokens(struct table *table)
 {
 	int64_t room = 0, left = table->tokens, whole = shortest(table), across = across_pages(table);
@@ -379,7 +378,7 @@ static void share_tokens(struct table *table)
 		table->appended[b] = share;
 		left -= share;
 	}
-	for (int pass = 0; pass < 2; pass++) /* the second pass also adds tokens to the second and third sequence */
+	for (int pass = 0; pass < 2; pass++) /* only the second pass adds tokens to the second and third sequence */
 		for (int64_t b = 0; b < table->sequences; b++) {
 			int64_t more = table->length[b] - table->appended[b];
 
@@ -391,7 +390,7 @@ static void share_tokens(struct table *table)
 		}
 }
 
-/* Computes the page table of a case. Returns -1 if no table with the axes of the case is valid. */
+/* Computes the page table of a case. Returns -1 if the axes of the case allow no valid table. */
 static int table_open(const struct op_case *c, struct table *table, struct err *err)
 {
 	const struct op_problem *problem = c->problem;
@@ -428,7 +427,8 @@ static int table_open(const struct op_case *c, struct table *table, struct err *
 	               (long long)table->indices, (long long)table->page_size, (long long)table->tokens);
 }
 
-/* Assigns the last page of the cache to tokens in the middle of the sequence with the most appended tokens. */
+/* Exchanges pages so that the last page of the cache gets tokens from the middle of the tokens that are appended to one
+ * sequence. This is the sequence with the most appended tokens. */
 static void place_last_page(const struct table *table, int64_t *pages)
 {
 	int64_t b = 0, at, other = 0;
@@ -444,8 +444,8 @@ static void place_last_page(const struct table *table, int64_t *pages)
 	pages[at] = table->pages - 1;
 }
 
-/* Fills the page indices: any pages for the prefix, then randomly selected distinct pages. The last page of the cache
- * is among the pages to which tokens are written. */
+/* Fills the page indices: random pages for the prefix, which may repeat, and then different pages in random order. The
+ * last page of the cache is among the pages to which tokens are written. */
 static void fill_indices(const struct op_case *c, int input, const struct table *table, struct tensor *out)
 {
 	uint64_t key = input_key(c, input);
@@ -469,9 +469,8 @@ static void fill_indices(const struct op_case *c, int input, const struct table 
 	free(pages);
 }
 
-/* Returns the index of a token in the batch. `token` is the number of the token if tokens are counted sequence by
- * sequence. In the batch, the order of the tokens is rotated by a third of their number, and reversed in the second set
- * of values. */
+/* Returns the index of a token in the batch. `token` is the index of the token in the order of the sequences. In the
+ * batch, this order is rotated by a third of the number of tokens, and reversed in the second set of values. */
 static int64_t place_in_batch(const struct table *table, int64_t token)
 {
 	int64_t at = (token + table->tokens / 3) % table->tokens;
@@ -479,7 +478,7 @@ static int64_t place_in_batch(const struct table *table, int64_t token)
 	return table->contents == CONTENTS_SECOND ? table->tokens - 1 - at : at;
 }
 
-/* Which tokens are padding: none; one token in the middle; every third token, starting with the first. */
+/* Which tokens are padding: none, one in the middle, or every third one, starting with the first. */
 enum padding { PADDING_NONE, PADDING_MIDDLE, PADDING_THIRD };
 
 static enum padding padding_of(const struct op_case *c)
@@ -489,7 +488,7 @@ static enum padding padding_of(const struct op_case *c)
 	return (c->variant & PAGE_PADDED) != 0 ? PADDING_MIDDLE : PADDING_NONE;
 }
 
-/* Fills the sequence or the position of every token; both are -1 for padding. */
+/* Fills the sequences or, if `positions` is true, the positions of the tokens. Both are -1 for padding. */
 static void fill_tokens(const struct table *table, bool positions, enum padding padding, struct tensor *out)
 {
 	int64_t token = 0;
@@ -527,7 +526,7 @@ static int fill_table(const struct op_case *c, int input, struct tensor *out, st
 }
 
 /* In the default cases, sequence numbers and positions must reach the ends of their ranges. The other tables have no
- * range, because any valid entries will do. */
+ * range, because any valid entry is allowed. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	struct page_roles roles = page_roles_of(problem);
@@ -576,8 +575,8 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return 0;
 }
 
-/* Changes the page and the place of a token to those to which a reference with the mistake writes the token. Returns
- * false if a reference with the mistake does not write the token. */
+/* Replaces the page and the place of a token by those to which a reference with the mistake writes it. Returns false if
+ * such a reference does not write the token. */
 static bool mistaken_place(const struct op_case *c, const struct tensor *in, int64_t token, const struct page_extent *e,
 			   int64_t *page, int64_t *place)
 {
@@ -618,7 +617,7 @@ static bool mistaken_place(const struct op_case *c, const struct tensor *in, int
 	return *page >= 0 && *page < e->pages && *place >= 0 && *place < e->page_size;
 }
 
-/* Finds the page and the slot of a token. Returns false if the token has no slot. */
+/* Finds the page and the slot of a token. Returns false if the token has no slot, because it is padding. */
 static bool find_place(const struct op_case *c, const struct tensor *in, int64_t token, const struct page_extent *e,
                        int64_t *page, int64_t *place)
 {
@@ -639,8 +638,8 @@ static bool find_place(const struct op_case *c, const struct tensor *in, int64_t
 	return *page >= 0 && *page < e->pages;
 }
 
-/* Copies elements, and converts them if the dtypes differ. If `adds` is set, adds the elements of `from` to the
- * elements of `to`. */
+/* Copies elements, and converts them if the dtypes differ. If `adds` is true, adds the elements of `from` to those of
+ * `to`. */
 static void copy_elements(const struct tensor *from, int64_t from_at, struct tensor *to, int64_t to_at, int64_t count,
 			  bool adds)
 {
@@ -686,7 +685,7 @@ static void append_part(const struct op_case *c, const struct tensor *in, int pa
 }
 
 /* Checks that the offsets kv_indptr do not decrease and do not exceed the number of page indices, that every page index
- * is the number of a page, and that kv_last_page_len is between 1 and page_size. */
+ * is below the number of pages, and that kv_last_page_len is between 1 and page_size. */
 static int check_table(const struct op_case *c, const struct tensor *in, int64_t pages, int64_t page_size,
                        struct err *err)
 {
@@ -727,8 +726,8 @@ static int check_table(const struct op_case *c, const struct tensor *in, int64_t
 	return 0;
 }
 
-/* Returns the index of a token's slot; the index runs through the slots of all pages. Returns -1 if the token is
- * padding, and -2 with a message if the token has no slot. The caller has checked the table. */
+/* Returns the index of a token's slot, counted over the slots of all pages. Returns -1 if the token is padding, and -2
+ * with a message if it has no slot. The caller has checked the table. */
 static int64_t check_token(const struct op_case *c, const struct tensor *in, int64_t token, const struct page_extent *e,
 			   struct err *err)
 {
@@ -763,7 +762,8 @@ static int check_tokens(const struct op_case *c, const struct tensor *in, struct
 	struct page_roles roles = page_roles_of(c->problem);
 	struct page_extent e = page_extent_of(c, 0);
 	int64_t tokens = in[roles.positions].elements, places = e.pages * e.page_size;
-	int64_t *owner = take(places, sizeof *owner); /* for each slot, 1 + the token that has it, or 0 */
+	int64_t *owner = take(places, sizeof *owner); /* for each slot, 1 + the token that has the slot, or 0 if no
+						       * token has it */
 	int rc = 0;
 
 	for (int64_t token = 0; rc == 0 && token < tokens; token++) {
@@ -792,8 +792,8 @@ static bool tables_at_hand(const struct op_case *c, const struct tensor *in)
 	return true;
 }
 
-/* Checks that this family can compute tables with the axes of the case. Returns 0 if it can. Also returns 0 if a
- * workload provides a table, because the axes of the tables may then be different. */
+/* Checks that this family can compute tables with the axes of the case. Returns 0 if it can, or if a workload provides
+ * a table, because the axes of provided tables need not meet the same conditions. */
 static int check_axes(const struct op_case *c, struct err *err)
 {
 	struct table table;
@@ -807,8 +807,8 @@ static int check_axes(const struct op_case *c, struct err *err)
 	return 0;
 }
 
-/* Checks all tables together, because a table that a workload provides may be inconsistent with the family's own
- * tables. */
+/* Checks all tables together, because a table that a workload provides may be inconsistent with the tables that this
+ * family computes. */
 static int check(const struct op_case *c, const struct tensor *in, struct err *err)
 {
 	struct page_extent e = page_extent_of(c, 0);

@@ -1,5 +1,5 @@
-/* page on a GPU - copies all elements of the caches to the outputs; then one block per token copies the token's vectors
- * to their slot. Nothing is computed. */
+/* page on a GPU - copies all elements of the caches to the outputs. Then one block per token copies the token's vectors
+ * to their slot. */
 #include "kernels/core/elements_cuda.h"
 
 #include "kernels/page/input_values.h"
@@ -8,7 +8,7 @@ enum { THREADS = 128 };
 
 struct appending {
 	struct page_extent extent;
-	int64_t half, bytes; /* bytes: the size of an element */
+	int64_t half, bytes; /* bytes: the size of an element in bytes */
 	const char *append;
 	char *cache;
 	const void *batch_indices, *positions, *indptr, *indices;
@@ -16,7 +16,7 @@ struct appending {
 	int64_t sequences, index_count;
 };
 
-/* Finds the page and the slot of a token, like find_place in page.c. */
+/* Finds the page and the slot of a token, as find_place in page.c does. */
 static __device__ bool find_place(const struct appending &a, int64_t token, int64_t *page, int64_t *place)
 {
 	int64_t sequence = load_integer(a.batch_indices, a.batch_dtype, token);

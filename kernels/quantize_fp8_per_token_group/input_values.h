@@ -1,19 +1,19 @@
-/* quantize_fp8_per_token_group inputs - the role of each tensor, and a function for every input element that gives the
- * same value on CPU and GPU.
+/* quantize_fp8_per_token_group inputs - finds the role of each tensor, and computes the inputs. The CPU and the GPU
+ * compute the same values.
  *
- * Every group of channels has one kind, and each kind tests one property. Neighbouring groups, of the same row or of
+ * Every group of channels has one kind, and each kind tests one property. Neighbouring groups, in the same row or in
  * the next row, have different kinds: the kind is (group + 5 row) modulo 13, or one more in the second set of values.
- * Therefore, a reference that includes elements of a different group in a group's maximum computes a different scale.
- * Noise is uniform on [-1, 1). The peak of a group is its element of largest magnitude. The peak is the first element,
- * the last, or any other, and has either sign. The magnitude of the peak is 2^p m with p = -8 … 8 and m in [1, 2). m
- * uses all digits of the dtype of x (of float32, only 20 bits after the point), so that the scale is not exact in
- * float32.
+ * Therefore, if a reference includes elements of another group in the maximum of a group, the scale changes. Noise is
+ * uniform on [-1, 1). The peak of a group is its element of largest magnitude. The peak is the first element, the last,
+ * or any other, and has either sign. The magnitude of the peak is 2^p m with p = -8 … 8 and m in [1, 2). m uses all
+ * digits of the dtype of x (of float32, only 20 bits after the point), so that the scale is not exact in float32.
  *
  *   PLAIN      2^p noise, and a peak.
  *   TIES       a peak of 448 2^k (k = -4 … 4), whose scale is exactly 2^k; the other quotients are halfway between two
  *              e4m3 numbers, some of them subnormal.
- *   BESIDE     like TIES, but each quotient differs from a tie by one step of the input's dtype (float32: 2^-20).
- *   NOUGHT     zeros, whose scale comes from the floor.
+ *   BESIDE     like TIES, but each quotient differs from a tie by one step of the input's dtype (in float32, by a
+ *     relative 2^-20).
+ *   NOUGHT     zeros, so that the floor determines the scale.
  *   BELOW      noise of at most half the floor.
  *   HUGE       noise and a peak of 1e30 (65504 in float16, its largest number); in the second set, a quarter of
  *              this noise and of this peak.
@@ -25,9 +25,9 @@
  *   QUIET      2^-12 noise, and a peak of 2^-12 m.
  *   ABOVE      a peak of 2 to 8 times the floor, and noise of up to 4 times the floor.
  *
- * The floor is `eps`. If the floor is unknown (in a probe case) or 0, the values are computed as for a floor of 1e-10.
- * If the floor is 0, a group of zeros has no defined quotients, so the groups of kind NOUGHT are like those of kind
- * BELOW. In a probe case even groups are zeros and odd groups are 2^-40 noise. */
+ * The floor is `eps`. If the floor is 0, or is not known (in a probe case), the values are computed as for a floor of
+ * 1e-10. If the floor is 0, the quotients of a group of zeros are not defined, so groups of kind NOUGHT are like those
+ * of kind BELOW. In a probe case, even groups are zeros and odd groups are 2^-40 noise. */
 #ifndef REFTEST_KERNELS_QUANTIZE_FP8_PER_TOKEN_GROUP_INPUT_VALUES_H
 #define REFTEST_KERNELS_QUANTIZE_FP8_PER_TOKEN_GROUP_INPUT_VALUES_H
 
@@ -53,13 +53,13 @@ enum quantize_kind {
 	QUANTIZE_KINDS,
 };
 
-/* The index of each input and output by its role; -1 if the problem has no such tensor. */
+/* The index of each input and output by its role. -1: the problem has no such tensor. */
 struct quantize_roles {
 	int x, eps; /* eps: a Python scalar */
 	int quantized, scale;
 };
 
-/* Finds the roles by rank and dtype. All roles are found if op.match accepts the problem. Host only. */
+/* Finds the roles by rank and dtype. op.match must have accepted the problem. Host only. */
 static inline struct quantize_roles quantize_roles_of(const struct op_problem *problem)
 {
 	struct quantize_roles roles = {-1, -1, -1, -1};
@@ -77,7 +77,7 @@ static inline struct quantize_roles quantize_roles_of(const struct op_problem *p
 	return roles;
 }
 
-/* Returns the floor of a case, or NaN if no source states it (only in a probe case). Host only. */
+/* Returns the floor of a case, or NaN if no source states it, which happens only in a probe case. Host only. */
 static inline double quantize_eps(const struct op_case *c)
 {
 	int scalar = quantize_roles_of(c->problem).eps;
@@ -87,7 +87,7 @@ static inline double quantize_eps(const struct op_case *c)
 	return c->constant_count > 0 ? c->constants[0].value : (double)float_from_bits(0x7fc00000u);
 }
 
-/* How many channels a row and a group have, and how many groups a row has. No number is 0. */
+/* The number of channels of a row and of a group, and the number of groups of a row. All are above 0. */
 struct quantize_extent {
 	int64_t columns, group, groups;
 };
@@ -103,13 +103,14 @@ static inline struct quantize_extent quantize_extent_of(const struct op_problem 
 	return (struct quantize_extent){columns, columns / groups, groups};
 }
 
-/* The parameters of an input element's value, as plain data that is passed to the GPU by value. */
+/* The parameters from which an input element is computed. Kernels take this struct by value. */
 struct quantize_fill {
 	uint64_t key;
 	int64_t group, groups;
-	int probe, second, floored; /* floored: is the floor above 0? */
+	int probe, second, floored; /* floored: whether the floor is above 0 */
 	int tiny;                   /* 2^tiny is at most half the floor */
-	int bits; /* the fraction bits of a peak; an element of kind BESIDE differs from a tie by 2^-bits of the tie */
+	int bits; /* number of fraction bits of a peak; elements of kind BESIDE differ from a tie by 2^-bits of the
+		   * tie */
 	float huge;
 };
 
@@ -136,7 +137,7 @@ static inline struct quantize_fill quantize_fill_of(const struct op_case *c)
 	return f;
 }
 
-/* Returns the kind of group `number`. Groups are numbered consecutively through all rows. */
+/* Returns the kind of group `number`, counted over all rows. */
 HOST_DEVICE static inline int quantize_kind(const struct quantize_fill *f, int64_t number)
 {
 	int64_t row = number / f->groups, kind = (number % f->groups + 5 * row + f->second) % QUANTIZE_KINDS;
@@ -144,10 +145,10 @@ HOST_DEVICE static inline int quantize_kind(const struct quantize_fill *f, int64
 	return kind == QUANTIZE_NOUGHT && !f->floored ? QUANTIZE_BELOW : (int)kind;
 }
 
-/* Returns the number halfway between two neighbouring e4m3 numbers, which the random bits select. */
+/* Returns the number halfway between two neighbouring e4m3 numbers. The random bits select the two numbers. */
 HOST_DEVICE static inline float quantize_tie(uint32_t random)
 {
-	uint32_t code = (random >> 8) % 126; /* the largest code is 126, which is 448 */
+	uint32_t code = (random >> 8) % 126; /* the code of 448, the largest number, is 126 */
 	float tie = (narrow_value(code, 3, 7) + narrow_value(code + 1, 3, 7)) * 0.5f;
 
 	return random & 1 ? tie : -tie;
@@ -185,7 +186,7 @@ HOST_DEVICE static inline struct quantize_group quantize_group_of(const struct q
 	return g;
 }
 
-/* Computes an element that is not the peak, from its random bits. */
+/* Computes an element that is not the peak of its group from its random bits. */
 HOST_DEVICE static inline float quantize_other(const struct quantize_fill *f, const struct quantize_group *g,
                                                uint32_t random)
 {
@@ -214,7 +215,7 @@ HOST_DEVICE static inline float quantize_other(const struct quantize_fill *f, co
 	}
 }
 
-/* Computes element `column` of a group from its random bits. The caller rounds the element to the input's dtype with
+/* Computes element `column` of a group from its random bits. The caller converts the element to the input's dtype with
  * dtype_store_float. */
 HOST_DEVICE static inline float quantize_at(const struct quantize_fill *f, int64_t number,
                                             const struct quantize_group *g, int64_t column, uint32_t random)
@@ -224,7 +225,7 @@ HOST_DEVICE static inline float quantize_at(const struct quantize_fill *f, int64
 	return column == g->place && g->kind != QUANTIZE_NOUGHT ? g->peak : quantize_other(f, g, random);
 }
 
-/* Computes element `index` of the input, like quantize_at. */
+/* Computes element `index` of the input, as quantize_at does. */
 HOST_DEVICE static inline float quantize_element(const struct quantize_fill *f, int64_t index, uint32_t random)
 {
 	int64_t number = index / f->group;

@@ -7,23 +7,23 @@
  *
  * The floor `eps` is a Python scalar, or a hidden constant (kernels/core/norm_epsilon.h), such as "eps is 1e-10" in the
  * description. SGLang, vLLM and FlashInfer use the floor 1e-10, and DeepGEMM uses 1e-4. If no source states the floor,
- * reftest finds it by running the reference: the scale s of a group of zeros is floor / 448. If the floor is 0, the
- * elements of a group of zeros have no defined quotient.
+ * reftest finds it by running the reference: the scale of a group of zeros is floor / 448. If the floor is 0, the
+ * quotients of a group of zeros are not defined.
  *
  * Tolerance. Implementations compute in float32, in one of several ways. Each rounding has a relative error of at most
  * 2^-24; the number of roundings is in parentheses:
  *
  *   s: amax / 448 (1); amax * (1 / 448) (2); or a division that is only accurate to 2 units in the last place (2^-22)
- *   q: x / s (2, with s); x * (448 / amax) (2); x * (1 / s) (3); x / (amax * (1 / 448)) (3). With an inaccurate
- *      division, the error is up to 2^-22 + 2 2^-24. eps is also a rounded number.
+ *   q: x / s (2, including the one of s); x * (448 / amax) (2); x * (1 / s) (3); x / (amax * (1 / 448)) (3). With an
+ *      inaccurate division, the error is up to 2^-22 + 2 2^-24. eps is also rounded.
  *
- * SLACK = 2^-21 exceeds the error of each way, and is the rtol of s. A correct implementation thus computes a quotient
+ * SLACK = 2^-21 exceeds the error of each way, and is the rtol of s. The quotient of a correct implementation is thus
  * in an interval of relative width SLACK around the true quotient, and q is the rounding of a number in this interval.
- * The steps of e4m3 are 2^-4 to 2^-3 of a number, so nearly every interval rounds to one e4m3 number; an interval that
- * contains a tie rounds to two neighbouring numbers. Only a q to which a number in the interval rounds is accepted. If
- * amax is exactly 448 times a power of two, s and 1 / s are also powers of two, and each of the computations above is
- * exact. (amax * (1 / 448) is exact because 7 * fl(1 / 7) rounds to 1 in float32.) For such an amax, the interval is a
- * single number, and ties must round to even. */
+ * Only such a q is accepted. The steps of e4m3 are 2^-4 to 2^-3 of a number, so the numbers of nearly every interval
+ * round to the same e4m3 number. If an interval contains a tie, they round to two neighbouring numbers. If amax is
+ * exactly 448 times a power of two, s and 1 / s are also powers of two, and each of the computations above is exact.
+ * (amax * (1 / 448) is exact because 7 * fl(1 / 7) rounds to 1 in float32.) For such an amax, the interval is a single
+ * number, and ties must be rounded to even. */
 #include "kernels/quantize_fp8_per_token_group/mistakes.h"
 #include "kernels/quantize_fp8_per_token_group/input_values.h"
 
@@ -39,12 +39,13 @@
 #include "kernels/core/shape_match.h"
 #include "kernels/core/take.h"
 
-enum { PARALLEL_FROM = 1 << 18, PROBE_ROWS = 16 }; /* PARALLEL_FROM: for fewer elements, one thread is fastest */
+enum { PARALLEL_FROM = 1 << 18, PROBE_ROWS = 16 }; /* PARALLEL_FROM: if there are fewer elements, one thread is faster
+						    * than several */
 
 static const double LARGEST = 448, SLACK = 0x1p-21;
 
-/* Returns true if the problem says that its scales are powers of two. A problem with such scales has the same shapes,
- * but this family does not match it. */
+/* Returns true if the problem says that its scales are powers of two. This family does not match such a problem,
+ * although it has the same shapes. */
 static bool has_other_scales(const struct op_problem *problem)
 {
 	static const char *const words[] = {"ue8m0", "e8m0", "mxfp8", "power of two", "powers of two", "pow2"};
@@ -116,15 +117,15 @@ static int match(const struct op_problem *problem, struct err *why)
 	return 0;
 }
 
-enum { MEDIUM_ELEMENTS = 5 << 19 }; /* the largest number of elements in the medium case */
+enum { MEDIUM_ELEMENTS = 5 << 19 }; /* the maximum number of elements in the medium case */
 
 static void set_axes(const struct op_problem *problem, int64_t rows, int64_t *axis)
 {
 	rows_set(problem, &problem->inputs[quantize_roles_of(problem).x], rows, 2, axis);
 }
 
-/* The cases have one row, a multiple of the number of rows that kernels process as a block, and one row more than such
- * a multiple (row_counts.h). */
+/* The numbers of rows of the default cases: 1, a multiple of the number of rows that kernels process as a block, and
+ * one row more than such a multiple (row_counts.h). */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	int64_t columns = quantize_extent_of(problem).columns;
@@ -138,7 +139,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count < room ? count : room;
 }
 
-/* If the floor is an input, cases use values that no reference hard-codes. */
+/* Returns the floor if it is an input: a value that no reference hard-codes. */
 static double scalar(const struct op_case *c, int input)
 {
 	if (c->absent >> input & 1)
@@ -177,7 +178,7 @@ static struct rule rule(const struct op_case *c, int output)
 {
 	if (output == quantize_roles_of(c->problem).scale)
 		return (struct rule){0, SLACK, 1};
-	return (struct rule){0, 0x1p-3, 1}; /* never used, because op.judge compares q */
+	return (struct rule){0, 0x1p-3, 1}; /* not used, because op.judge judges q */
 }
 
 static void make_group(const void *recipe, int64_t number, int64_t column, int64_t count, const uint32_t *random,
@@ -200,7 +201,7 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return 0;
 }
 
-/* Reads group `number` of x and returns its largest magnitude, or the floor if the floor is larger. */
+/* Reads group `number` of x. Returns its largest magnitude or, if that is larger, the floor. */
 static double read_group(const struct tensor *x, int64_t number, int64_t group, double eps, double *values)
 {
 	double most = eps;
@@ -219,7 +220,7 @@ static double as(double x, enum dtype dtype)
 	return dtype_load(bytes, dtype, 0);
 }
 
-/* Returns the largest magnitude of a group without the floor, or the number that a mistake uses instead. */
+/* Returns the largest magnitude of a group, without the floor, or what a reference with the mistake uses instead. */
 static double magnitude(const struct tensor *x, int64_t number, int64_t group, int mistake)
 {
 	int64_t first = number * group + (mistake == QUANTIZE_FIRST_LEFT_OUT || mistake == QUANTIZE_ONE_CHANNEL_LATER);
@@ -236,7 +237,7 @@ static double magnitude(const struct tensor *x, int64_t number, int64_t group, i
 	return most;
 }
 
-/* Gives the groups first, first + step, and so on below `end` the largest of their magnitudes. */
+/* Sets the magnitudes of the groups first, first + step, … below `end` to the largest of them. */
 static void share(double *most, int64_t first, int64_t end, int64_t step)
 {
 	double all = 0;
@@ -247,7 +248,8 @@ static void share(double *most, int64_t first, int64_t end, int64_t step)
 		most[g] = all;
 }
 
-/* Returns the largest magnitude of each group, at least the floor; the caller frees the array. */
+/* Returns an array with the largest magnitude of each group, or the floor if that is larger. The caller frees the
+ * array. */
 static double *magnitudes(const struct op_case *c, const struct tensor *x)
 {
 	struct quantize_extent e = quantize_extent_of(c->problem);
@@ -279,7 +281,8 @@ static double *magnitudes(const struct op_case *c, const struct tensor *x)
 	return most;
 }
 
-/* Returns the scale that the reference returns for a group with the largest magnitude `most`. */
+/* Returns the scale for a group whose largest magnitude is `most`, or what a reference with the mistake computes
+ * instead. */
 static double scale_of(int mistake, double most)
 {
 	double scale = most / (mistake == QUANTIZE_FOR_240 ? 240 : LARGEST);
@@ -296,7 +299,7 @@ static double scale_of(int mistake, double most)
 	}
 }
 
-/* Returns the number by which elements of group g are multiplied. */
+/* Returns the factor by which the elements of group g are multiplied. */
 static double factor_of(const struct op_case *c, const double *most, int64_t g)
 {
 	int64_t across = quantize_extent_of(c->problem).columns / quantize_extent_of(c->problem).group, row = g / across * across;
@@ -320,8 +323,8 @@ static double factor_of(const struct op_case *c, const double *most, int64_t g)
 	}
 }
 
-/* Rounds a quotient to an e4m3 number. If `away` is false, rounds towards zero. If `away` is true, rounds to the
- * nearest number, and ties away from zero. */
+/* Rounds a quotient to an e4m3 number. If `away` is true, rounds to the nearest number, with ties away from zero. If
+ * `away` is false, rounds towards zero. */
 static double in_steps(double quotient, bool away)
 {
 	double step = exp2(floor(log2(fmax(fabs(quotient), 0x1p-6))) - 3);
@@ -329,7 +332,7 @@ static double in_steps(double quotient, bool away)
 	return copysign((away ? floor(fabs(quotient) / step + 0.5) : floor(fabs(quotient) / step)) * step, quotient);
 }
 
-/* Returns the e4m3 number to which a quotient rounds, as a double. */
+/* Returns the e4m3 number to which a quotient is rounded, or what a reference with the mistake rounds it to. */
 static double rounded(int mistake, double quotient)
 {
 	double limit = mistake == QUANTIZE_LIMIT_416 ? 416 : mistake == QUANTIZE_FOR_240 ? 240 : LARGEST;
@@ -418,13 +421,14 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 }
 
 /* Writes the correct e4m3 numbers of a group to `expected`. If two numbers are correct for an element and the reference
- * has one of the two, writes the reference's number. */
+ * has one of them, writes that one. */
 static void expect_group(const struct op_case *c, const struct tensor *x, const double *most, const struct tensor *reference,
 			 int64_t number, double *values, double *expected)
 {
 	int64_t group = quantize_extent_of(c->problem).group;
 	int exponent;
-	bool plain = c->mistake == QUANTIZE_NO_MISTAKE || c->mistake >= QUANTIZE_TO_E5M2; /* the scale is correct */
+	bool plain = c->mistake == QUANTIZE_NO_MISTAKE || c->mistake >= QUANTIZE_TO_E5M2; /* whether the scale is
+											   * correct */
 	double slack = frexp(most[number] / LARGEST, &exponent) == 0.5 && plain ? 0 : SLACK;
 	double factor = factor_of(c, most, number);
 
@@ -504,7 +508,7 @@ static void probe_axes(const struct op_problem *problem, int variant, int64_t *a
 	set_axes(problem, PROBE_ROWS, axis);
 }
 
-/* Returns the floor that follows from the scales of groups of zeros, or 0 if no floor follows from them. */
+/* Returns the floor that the scales of groups of zeros imply, or 0 if they imply none. */
 static double floor_of_zeros(const struct tensor *s)
 {
 	double *shown = take(s->elements, sizeof *shown), middle;

@@ -1,8 +1,8 @@
-/* quantize_fp8_per_token_group on a GPU - computes the operation of quantize_fp8_per_token_group.c. One block computes
- * one group, and reads the group twice: for the largest magnitude, and for the quotients. The magnitude and the
- * quotients are computed in double. A quotient is rounded to float before it is rounded to e4m3. If the scale is a
- * power of two, the rounding to float changes nothing, because the quotient is exact in float. With another scale, the
- * rounding to float may turn the quotient into a tie, and op.judge then accepts both neighbours of the tie. */
+/* quantize_fp8_per_token_group on a GPU - computes the operation of quantize_fp8_per_token_group.c. Each block of
+ * threads computes one group. It reads the group twice: for the largest magnitude, and for the quotients. The magnitude
+ * and the quotients are computed in double. A quotient is rounded to float before it is rounded to e4m3. If the scale
+ * is a power of two, rounding to float changes nothing, because the quotient is exact in float. If it is not, rounding
+ * to float may turn the quotient into a tie, but then op.judge accepts both neighbours of the tie. */
 #include "kernels/core/elements_cuda.h"
 
 #include "kernels/quantize_fp8_per_token_group/input_values.h"
@@ -18,12 +18,12 @@ struct groups {
 	double eps;
 };
 
-/* Returns the largest `value` of all threads, in every thread. */
+/* Returns the largest of all threads' values, in every thread. */
 static __device__ float largest(float value)
 {
 	__shared__ float part[THREADS];
 
-	__syncthreads(); /* other threads may still read the previous result */
+	__syncthreads(); /* other threads may still read the result of the previous call */
 	part[threadIdx.x] = value;
 	for (unsigned half = THREADS / 2; half > 0; half /= 2) {
 		__syncthreads();
@@ -65,7 +65,8 @@ static int launch(const struct op_case *c, const struct tensor *in, struct tenso
 	struct quantize_roles roles = quantize_roles_of(c->problem);
 	const struct tensor *x = &in[roles.x];
 	struct groups groups = {};
-	int64_t most = 1 << 20; /* the largest number of blocks; if there are more groups, blocks compute several groups */
+	int64_t most = 1 << 20; /* the maximum number of blocks; if there are more groups, each block computes several
+				 * groups */
 
 	groups.x = x->data;
 	groups.quantized = out[roles.quantized].data;

@@ -2,7 +2,7 @@
  * and norm.fused_add_rmsnorm. kernels/common/norm/rms.h describes the norm, its inputs and its tolerances.
  *
  * Epsilon is a hidden constant (kernels/core/norm_epsilon.h), or a Python scalar among the inputs. If no source states
- * epsilon, reftest computes epsilon from the reference's output for tiny inputs. */
+ * epsilon, reftest computes it from the reference's output for tiny inputs. */
 #include "kernels/core/op.h"
 
 #include <math.h>
@@ -50,7 +50,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 }
 
 /* Estimates epsilon from every element of the output: y = x w / sqrt(m + eps), so eps = (x w / y)^2 - m, where m is the
- * mean square of the row. Returns the number of estimates, and the largest mean square in `largest`. */
+ * mean square of the row. Returns the number of estimates, and stores the largest mean square in `largest`. */
 static int64_t estimate(const struct rms_parts *parts, const struct tensor *answer, double *estimates, double *largest)
 {
 	double *x = take(parts->columns, sizeof *x), *y = take(parts->columns, sizeof *y);
@@ -84,7 +84,7 @@ static int64_t estimate(const struct rms_parts *parts, const struct tensor *answ
 	return count;
 }
 
-/* If the estimates agree, sets epsilon to their median. The estimates disagree if the output is not a norm of the
+/* Sets epsilon to the median of the estimates if they agree. They disagree if the output is not a norm of the
  * inputs. */
 static int settle(double *estimates, int64_t count, int64_t elements, double square, double *eps, struct err *err)
 {

@@ -1,23 +1,23 @@
-/* rope inputs - the role of each tensor, and a function for every input element that gives the same value on CPU and
- * GPU.
+/* rope inputs - finds the role of each tensor, and computes the inputs. The CPU and the GPU compute the same values.
  *
- * The rotated tensors are uniform on [-2, 2). The entries of a cos/sin cache are independent and uniform on [-1, 1),
- * not cosines and sines. A reference that reads a neighbouring row, a neighbouring column or swapped halves thus gives
- * a completely different result. True cosines of slow pairs, in contrast, hardly differ from row to row.
+ * The rotated tensors are uniform on [-2, 2). The entries of a cos/sin cache are not cosines and sines, but independent
+ * numbers that are uniform on [-1, 1). If a reference reads a neighbouring row, a neighbouring column or swapped
+ * halves, the result is thus completely different. True cosines of slow pairs hardly differ from row to row.
  *
  * In the second set of values of a case with a cache, the rotated tensors are uniform on [-128, 128). In such a case,
  * the rotated tensors and the cache have 7 fraction bits relative to their magnitude, so that products and their sums
  * are exact in float32 in any order. If (token * heads + head) % 4 is 1 or 3, all elements of the head are multiplied
- * by a large or a small power of two, which keeps products and sums exact. A reference that converts these elements to
- * float16 overflows, or loses most of their digits. In the second set of a case without a cache, the rotated tensors
+ * by a large or a small power of two, which keeps products and sums exact. If a reference converts these elements to
+ * float16, they overflow or lose most of their digits. In the second set of a case without a cache, the rotated tensors
  * are uniform on [-2^17, 2^17), or on [-2^14, 2^14) if they are float16. 2^17 is also beyond float16's range.
  *
  * The elements of a head that are not rotated are copied. In both sets of values, two of four copied elements are
- * multiplied by a large or a small power of two. float16 can represent the results only if it is the tensor's dtype.
+ * multiplied by a large or a small power of two. The results are beyond the range of float16, unless the tensor is
+ * float16.
  *
- * The first four positions are the largest one, then 0, then 1, then the largest one again; all
- * others are random. With a cache every position is a row of the cache. Without a cache positions are below 4096, and
- * below 131072 in the second set (rope.c describes the effect on the tolerance). */
+ * The first four positions are the largest position, 0, 1, and the largest position again. All others are random. If
+ * there is a cache, every position is a row of the cache. Without a cache, positions are below 4096 in the first set,
+ * and below 131072 in the second set (rope.c describes the effect on the tolerance). */
 #ifndef REFTEST_KERNELS_ROPE_INPUT_VALUES_H
 #define REFTEST_KERNELS_ROPE_INPUT_VALUES_H
 
@@ -27,16 +27,16 @@
 #include "kernels/core/op.h"
 #include "kernels/core/random_inputs.h"
 
-/* The bits of the variant that op.match returns. ROPE_INTERLEAVED: elements 2i and 2i + 1 rotate together, and no
- * Python scalar can change this. */
+/* The bits of the variant that op.match returns. ROPE_INTERLEAVED: elements 2i and 2i + 1 form a pair, and no Python
+ * scalar can change this. */
 enum { ROPE_CACHE = 1, ROPE_INTERLEAVED = 2, ROPE_LLAMA31 = 4 };
 
 enum { ROPE_ROTATED = 2, ROPE_POSITIONS = 4096, ROPE_FAR_POSITIONS = 131072, ROPE_EXACT_BITS = 7 };
 
-/* The parameters of the angles if there is no cache, in the order of the hidden constants. */
+/* The parameters from which the angles are computed if there is no cache, in the order of the hidden constants. */
 enum rope_number { ROPE_THETA, ROPE_SCALE, ROPE_LOW, ROPE_HIGH, ROPE_OLD_CONTEXT, ROPE_NUMBERS };
 
-/* The index of each input and output by its role; -1 if the problem has no such tensor. */
+/* The index of each input and output by its role. -1: the problem has no such tensor. */
 struct rope_roles {
 	int rotated[ROPE_ROTATED], output[ROPE_ROTATED]; /* q and k, or only q */
 	int count;
@@ -48,7 +48,7 @@ struct rope_roles {
 	int number[ROPE_NUMBERS];
 };
 
-/* Finds the role of tensor `i` by its shape and dtype. `token` is the axis of the positions. */
+/* Finds the role of tensor `i` by its shape and dtype. `token` is the axis that the positions have. */
 static inline void rope_tensor_role(const struct op_problem *problem, int token, int i, struct rope_roles *roles)
 {
 	const struct op_arg *input = &problem->inputs[i];
@@ -84,7 +84,7 @@ static inline void rope_scalar_role(const struct op_problem *problem, int i, str
 	}
 }
 
-/* Finds all roles if op.match accepts the problem. Host only. */
+/* Finds all roles. op.match must have accepted the problem. Host only. */
 static inline struct rope_roles rope_roles_of(const struct op_problem *problem)
 {
 	struct rope_roles roles = {{-1, -1}, {-1, -1}, 0, -1, -1, -1, -1, -1, -1, {-1, -1, -1, -1, -1}};
@@ -110,7 +110,8 @@ struct rope_extent {
 };
 
 /* Returns the size of a head. For a tensor [tokens, heads, size], this is the last axis. For a flat tensor [tokens,
- * heads * size], the size is that of the const axis head_size or head_dim, or 0 if there is no such axis. Host only. */
+ * heads * size], this is the length of the const axis head_size or head_dim, or 0 if there is no such axis. Host
+ * only. */
 static inline int64_t rope_head_size(const struct op_problem *problem, const int64_t *axis)
 {
 	const struct op_arg *q = &problem->inputs[rope_roles_of(problem).rotated[0]];
@@ -125,7 +126,8 @@ static inline int64_t rope_head_size(const struct op_problem *problem, const int
 }
 
 /* Returns the number of rotated elements of a head. This is the first of the following numbers that the problem has:
- * the width of the cache, the argument rotary_dim, the axis rotary_dim, the size of the head. Host only. */
+ * the width of the cache, the Python scalar rotary_dim, the length of the axis rotary_dim, the size of a head. Host
+ * only. */
 static inline int64_t rope_rotary_dim(const struct op_case *c, const struct rope_roles *roles, int64_t head_size)
 {
 	const struct op_problem *problem = c->problem;
@@ -160,8 +162,8 @@ static inline struct rope_extent rope_extent_of(const struct op_case *c)
 	return e;
 }
 
-/* Returns 1 if neighbouring elements rotate together, and 0 if the elements of a pair are half the rotary dimension
- * apart. Host only. */
+/* Returns 1 if neighbouring elements form a pair, and 0 if the elements of a pair are half the rotary dimension apart.
+ * Host only. */
 static inline int rope_interleaved(const struct op_case *c)
 {
 	struct rope_roles roles = rope_roles_of(c->problem);
@@ -173,29 +175,29 @@ static inline int rope_interleaved(const struct op_case *c)
 	return (c->variant & ROPE_INTERLEAVED) != 0;
 }
 
-/* Returns 1 if the rotated tensors and the cache have values whose products and sums are exact in float32. Host
- * only. */
+/* Returns 1 if the values of the rotated tensors and the cache are such that products and sums are exact in float32.
+ * Host only. */
 static inline int rope_is_exact(const struct op_case *c)
 {
 	return c->contents == CONTENTS_SECOND && (c->variant & ROPE_CACHE) != 0;
 }
 
-/* The parameters of an input element's value, as plain data that is passed to the GPU by value. */
+/* The parameters from which an input element is computed. Kernels take this struct by value. */
 struct rope_fill {
 	uint64_t key;
 	int is_cache;
-	int probe; /* is this a probe case? If so, the first element of every pair is 1, and the second is 0 */
+	int probe; /* whether this is a probe case, in which the first element of every pair is 1 and the second is 0 */
 	int interleaved;
-	int bits;  /* the number of fraction bits */
+	int bits;  /* number of fraction bits of an element */
 	int scale; /* rotated tensors are uniform on 2^scale [-1, 1) */
-	/* A large or small head, and a large or small element that is copied, is multiplied by 2^exponent. If all heads
-	 * have values of the same magnitude, large_head and small_head are 0. */
+	/* The exponents of the powers of two by which large and small elements are multiplied: all elements of a large
+	 * or small head (0 if there is none), and copied elements. */
 	int large_head, small_head, large_rest, small_rest;
 	int64_t head_size, rotary_dim;
 };
 
-/* Returns the exponent of the scale of a rotated tensor. If there is no cache and the tensor's dtype is not float16,
- * the numbers of the second set of values are so large that most of them overflow float16. Host only. */
+/* Returns the exponent of the scale of a rotated tensor. If there is no cache and the tensor is not float16, the values
+ * of the second set are so large that most of them overflow float16. Host only. */
 static inline int rope_scale_exponent(const struct op_case *c, int input)
 {
 	if (rope_is_exact(c))
@@ -239,7 +241,7 @@ HOST_DEVICE static inline int rope_power(const struct rope_fill *f, int64_t head
 	return 0;
 }
 
-/* Computes element `index` from its random bits. The caller rounds the element to the input's dtype with
+/* Computes element `index` from its random bits. The caller converts the element to the input's dtype with
  * dtype_store_float. */
 HOST_DEVICE static inline float rope_element(const struct rope_fill *f, int64_t index, uint32_t random)
 {

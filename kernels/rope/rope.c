@@ -1,9 +1,9 @@
-/* rope - rotary position embedding of q and k (or of one tensor).
+/* rope - computes the rotary position embedding of q and k (or of one tensor).
  *
- *   (a, b) of one pair -> (a cos - b sin, b cos + a sin), with the angle of the token's position and the pair i
+ *   (a, b) of one pair -> (a cos - b sin, b cos + a sin), with the angle for the token's position and the pair i
  *
- * Pairs are elements i and i + R/2 of a head (halves, "neox"), or elements 2i and 2i + 1 (interleaved), among its first
- * R elements. R is the rotary dimension; the other elements are copied. q and k are [tokens, heads, D] or flat,
+ * Only the first R elements of a head form pairs: elements i and i + R/2 (halves, "neox"), or elements 2i and 2i + 1
+ * (interleaved). R is the rotary dimension; the other elements are copied. q and k are [tokens, heads, D] or flat,
  * [tokens, heads * D]; positions are [tokens]. The angle comes from one of two sources:
  *
  *   a cache [rows, R]  Row p is for position p: the cosines are in columns 0 … R/2 - 1, and the sines in the other
@@ -16,32 +16,32 @@
  * FlashInfer's rope.apply_rope_with_cos_sin_cache, apply_rope_pos_ids and apply_llama31_rope_pos_ids are operations of
  * this family.
  *
- * A Python scalar (`interleave` or `is_neox`) selects the pairs. Without such a scalar, pairs are interleaved if the
- * definition's name says so ("interleave", "gptj"); otherwise pairs are halves, FlashInfer's default. The formula is
- * Llama 3.1's if the name or the fi_api tag says so, or if there is an input `low_freq_factor`. The hidden constants
- * are theta and, for Llama 3.1, also scale, low, high and old. Each constant comes from a Python scalar, a const axis,
- * the name ("theta500000"), the model or the description. A constant of Llama 3.1 that no source states has the
- * published value. If no source states theta, reftest finds theta by running the reference: at position 1, the pair (1,
- * 0) becomes the cosine and sine of the pair's frequency.
+ * A Python scalar (`interleave` or `is_neox`) selects the pairs. If there is no such scalar, pairs are interleaved if
+ * the definition's name says so ("interleave", "gptj"); otherwise, they are halves, as is FlashInfer's default. The
+ * formula is Llama 3.1's if the name or the fi_api tag says so, or if there is an input `low_freq_factor`. The hidden
+ * constants are theta and, for Llama 3.1, also scale, low, high and old. Each constant comes from a Python scalar, a
+ * const axis, the name ("theta500000"), the model or the description. If no source states a constant of Llama 3.1, it
+ * has the published value. If no source states theta, reftest finds theta by running the reference: at position 1, the
+ * pair (1, 0) becomes the cosine and sine of the pair's frequency.
  *
- * Tolerance with a cache. An output is a sum of two products with magnitudes below 4. A float32 reference is off by 4
- * 2^-24 before it rounds the output, so atol is 1e-6 and rtol is one ulp of the dtype. In the second set of values
- * every product and sum is exact, and the tolerance is zero unless a workload provides some of the inputs.
+ * Tolerance with a cache. An output is a sum of two products with magnitudes below 4. A float32 reference has an error
+ * of 4 2^-24 before it rounds the output, so atol is 1e-6 and rtol is one ulp of the dtype. In the second set of
+ * values, every product and sum is exact, and the tolerance is zero, unless a workload provides some of the inputs.
  *
  * Tolerance without a cache. The frequency has a relative error of 1.5 2^-24 (roundings of the exponent, the power and
  * the quotient). The angle is the product of frequency and position, which adds a relative error of 2^-25. An angle of
- * 4096 radians is thus off by 5e-4. A pair has a length of up to 2.83, so an element is off by up to 1.4e-3. An atol of
- * 2.5e-3 leaves a margin, and is 0.2 % of an element's magnitude. The drawback of this atol is that a reference could
- * copy pairs that rotate by less than 1e-3 in 4096 positions (the last few of Llama 3.1) without being noticed. In the
- * second set of values, positions go up to 131072, and with a scale of 0.75, angles go up to 174763. These angles are
- * 43 times as large as those of the first set, and so are the rounding errors: a float32 reference is off by up to
- * 0.044 in a pair of length 2.83. For elements of magnitude 2, atol is 0.08, which is 4 % of the magnitude; atol grows
- * with the magnitude that input_values.h gives. At positions up to 131072, even slow pairs rotate far enough to be
- * noticed. The positions of a workload are not known when the tolerance is computed. Therefore workloads have the
- * tolerance of the first set, which suits positions below 4096.
+ * 4096 radians thus has an error of 5e-4. A pair has a length of up to 2.83, so the error of an element is up to
+ * 1.4e-3. The atol of 2.5e-3 leaves a margin, and is 0.2 % of an element's magnitude. The drawback of this atol is that
+ * it does not detect a reference that copies pairs which rotate by less than 1e-3 in 4096 positions (the last few of
+ * Llama 3.1). In the second set of values, positions go up to 131072, and with a scale of 0.75, angles go up to 174763.
+ * These angles are 43 times as large as those of the first set, and so are the rounding errors: a float32 reference has
+ * an error of up to 0.044 in a pair of length 2.83. For elements of magnitude 2, atol is 0.08, which is 4 % of the
+ * magnitude; atol is proportional to the magnitude that input_values.h gives. With positions up to 131072, even slow
+ * pairs rotate far enough to detect such a reference. The positions of a workload are not known when the tolerance is
+ * computed. Therefore workloads have the tolerance of the first set, which is right for positions below 4096.
  *
- * A position outside the cache has no ground truth (NaN). Ragged forms (indptr and offsets) and fp8 outputs do not
- * match. */
+ * A position outside the cache has no ground truth (NaN). The family does not match ragged forms (indptr and offsets)
+ * and fp8 outputs. */
 #include "kernels/rope/input_values.h"
 
 #include <math.h>
@@ -56,7 +56,7 @@
 #include "kernels/core/simd.h"
 #include "kernels/core/take.h"
 
-enum { PARALLEL_FROM = 1 << 20 }; /* with fewer elements, one thread is faster than several */
+enum { PARALLEL_FROM = 1 << 20 }; /* if there are fewer elements, one thread is faster than several */
 
 static const char *const constant_names[ROPE_NUMBERS] = {"rope_theta", "rope_scale", "low_freq_factor",
                                                          "high_freq_factor", "old_context_len"};
@@ -74,7 +74,7 @@ static bool speaks_of(const struct op_problem *problem, const char *part)
 	return false;
 }
 
-/* Rejects a scalar input that has no known role. */
+/* Rejects a scalar input that does not have one of the known roles. */
 static int match_scalar(const struct op_problem *problem, const struct rope_roles *roles, int input, struct err *why)
 {
 	bool known = input == roles->rotary_dim || input == roles->head_size || input == roles->interleave ||
@@ -146,7 +146,7 @@ static int64_t fixed(const struct op_problem *problem, int axis)
 	return problem->axes[axis].var ? 0 : problem->axes[axis].value;
 }
 
-/* Checks the head size and the rotary dimension if const axes give them. */
+/* Checks the head size and the rotary dimension, if const axes state them. */
 static int match_widths(const struct op_problem *problem, const struct rope_roles *roles, struct err *why)
 {
 	const struct op_arg *q = &problem->inputs[roles->rotated[0]];
@@ -197,8 +197,8 @@ static int match(const struct op_problem *problem, struct err *why)
 	return variant;
 }
 
-/* Numbers of heads of q and k: just above 32 and 8, just above 64 and 32, below 8, or one each. Except in the last
- * pair, neither number is a multiple of the other. */
+/* Numbers of heads of q and k: just above 32 and 8, just above 64 and 32, below 8, and one each. In all pairs but the
+ * last, neither number is a multiple of the other. */
 static const int64_t head_counts[][ROPE_ROTATED] = {{37, 9}, {67, 34}, {5, 2}, {1, 1}};
 enum { SOME_HEADS, MANY_HEADS, FEW_HEADS, LEAST_HEADS };
 
@@ -225,12 +225,12 @@ static void set_axes(const struct op_problem *problem, int64_t tokens, int64_t r
 	op_set_axis(problem, q->axis[0], tokens, axis);
 }
 
-/* The number of tokens of the first medium case, and the number of rows of its cache, which exceeds the range of int16, as in
- * Qwen3. */
+/* The number of tokens of the first medium case, and the number of rows of its cache, which is beyond the range of
+ * int16, as in Qwen3. */
 enum { MOST_TOKENS = 321, MOST_ROWS = 40960 };
 
-/* A medium case of GRID_TOKENS tokens, more than the rows of many grids, is cheap if a token has at most GRID_ELEMENTS
- * elements. */
+/* If a token has at most GRID_ELEMENTS elements, there is a second medium case with GRID_TOKENS tokens, which is more
+ * than many grids have rows. */
 enum { GRID_TOKENS = 4097, GRID_ELEMENTS = 256 };
 
 /* Returns the number of elements of a token in all rotated tensors. */
@@ -248,8 +248,8 @@ static int64_t elements_of_token(const struct op_problem *problem, const int64_t
 	return elements;
 }
 
-/* Cases of few tokens have many heads, and cases of many tokens have few heads, so that no case is much larger than the
- * others. */
+/* Writes the cases of a size preset. Cases of few tokens have many heads, and cases of many tokens have few heads, so
+ * that no case is much larger than the others. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	static const int64_t tokens[SIZE_COUNT][2] = {{1, 16}, {MOST_TOKENS, GRID_TOKENS}, {65536, 0}},
@@ -347,7 +347,8 @@ static int constants(const struct op_problem *problem, int variant, struct op_co
 static struct rule rule(const struct op_case *c, int output)
 {
 	bool given = (c->given >> rope_roles_of(c->problem).positions & 1) != 0;
-	bool far = c->contents == CONTENTS_SECOND && !given; /* positions from a workload are the same in both sets */
+	bool far = c->contents == CONTENTS_SECOND && !given; /* positions from a workload are the same in both sets, so
+							      * atol must be, too */
 	double atol = c->variant & ROPE_CACHE ? 1e-6 : far ? 0.08 : 2.5e-3;
 	int rotated = rope_roles_of(c->problem).rotated[output];
 
@@ -373,7 +374,7 @@ static double number_left_out(int variant, int number)
 	return variant & ROPE_LLAMA31 ? llama31[number] : plain[number];
 }
 
-/* Returns the default of an absent parameter, from FlashInfer's signatures. */
+/* Returns the value of an absent parameter, which is the default in FlashInfer's signatures. */
 static double scalar_left_out(const struct op_case *c, const struct rope_roles *roles, int input)
 {
 	for (int n = 0; n < ROPE_NUMBERS; n++)
@@ -384,13 +385,12 @@ static double scalar_left_out(const struct op_case *c, const struct rope_roles *
 	return (double)rope_head_size(c->problem, c->axis);
 }
 
-/* Returns the value of a Python scalar: a value that no reference hard-codes. The two sets of values have different
- * numbers (theta, scale, …), different pairs and different rotary dimensions. The rotary dimension is half a head in
- * one set and three quarters of a head in the other. A reference may cache a table with one of its arguments as the
- * key, and ignore that another argument changed. To detect this, one argument is the same in both sets: the pairs if
- * there is one token, the scale if there are 2 to 31 tokens, theta if there are more. If there are several tokens, each
- * number that is not the same in both sets has its default in the second set: a reference may take a default, such as a
- * scale of 1, for an absent number. */
+/* Returns the value of a Python scalar, which no reference hard-codes. The two sets of values have different numbers
+ * (theta, scale, …), different pairs and different rotary dimensions: half a head in one set, and three quarters of a
+ * head in the other. A reference may cache a table, use only one of its arguments as the key, and ignore that another
+ * argument changes. To detect this, one argument is the same in both sets: the pairs if there is one token, the scale
+ * if there are 2 to 31 tokens, and theta if there are more. With several tokens, all other numbers have their defaults
+ * in the second set, because a reference may take a default, such as a scale of 1, for an absent number. */
 static double scalar(const struct op_case *c, int input)
 {
 	static const double values[CONTENTS_COUNT][ROPE_NUMBERS] = {{30000, 3, 2, 5, 6000}, {2e6, 0.75, 0.75, 3, 11000}},
@@ -418,7 +418,7 @@ static double scalar(const struct op_case *c, int input)
 	return (double)size;
 }
 
-/* Positions reach the end of their range in both sets of values. */
+/* In both sets of values, positions reach the end of their range. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	struct rope_roles roles = rope_roles_of(problem);
@@ -499,7 +499,8 @@ static double number_of(const struct op_case *c, enum rope_number n)
 	for (int i = 0; i < c->constant_count; i++)
 		if (strcmp(c->constants[i].name, constant_names[n]) == 0)
 			return c->constants[i].value;
-	return 1; /* only the plain formula's scale needs no source: it is 1 by default */
+	return 1; /* the scale of the plain formula is the only constant that needs no source, because it is 1 by
+		   * default */
 }
 
 /* The mistakes that the oracle computes. */
@@ -509,8 +510,7 @@ enum mistake {
 	SECOND_KEPT, LAST_ROTATED, REST_FIRST, REST_ZERO
 };
 
-/* Forms pairs in the other way: changes the scalar that selects the pairs or, if there is no such scalar, the
- * variant. */
+/* Forms the pairs in the other way, by changing the scalar that selects the pairs or, if there is none, the variant. */
 static bool other_pairs(struct op_variation *v, const struct op_mistake *mistake)
 {
 	struct rope_roles roles = rope_roles_of(v->c.problem);
@@ -540,7 +540,7 @@ static bool whole_head(struct op_variation *v, const struct op_mistake *mistake)
 	return true;
 }
 
-/* Increases every position by 1. If there is a cache, the position after the last row is 0. */
+/* Increases every position by 1. If there is a cache, the position after its last row becomes 0. */
 static bool next_position(struct op_variation *v, const struct op_mistake *mistake)
 {
 	struct tensor *positions = variation_change(v, variation_input(v, mistake->role));
@@ -552,7 +552,7 @@ static bool next_position(struct op_variation *v, const struct op_mistake *mista
 	return positions != NULL && rows > 0;
 }
 
-/* Converts positions to 16-bit integers; if there is a cache, takes them modulo its number of rows. */
+/* Converts positions to 16-bit integers. If there is a cache, takes the result modulo its number of rows. */
 static bool short_positions(struct op_variation *v, const struct op_mistake *mistake)
 {
 	struct tensor *positions = variation_change(v, variation_input(v, mistake->role));
@@ -698,7 +698,8 @@ static void rotate_head(double *x, double *y, const struct rope_extent *e, bool 
 		y[i] = x[i];
 }
 
-/* Rotates one head with a mistake in the positions of elements, or in the second elements of pairs. */
+/* Rotates one head as a reference with the mistake does. The mistake is in the positions of elements, or in the second
+ * elements of pairs. */
 static void mistaken_head(double *x, double *y, const struct rope_extent *e, bool interleaved, const double *cosine,
 			  const double *sine, int mistake)
 {
@@ -746,7 +747,7 @@ static int check_arguments(const struct op_case *c, const struct rope_roles *rol
 	return 0;
 }
 
-/* Checks that positions are rows of the cache. Without a cache, any integer is a position. */
+/* Checks that positions are rows of the cache. Without a cache, any integer is a valid position. */
 static int check(const struct op_case *c, const struct tensor *in, struct err *err)
 {
 	struct rope_roles roles = rope_roles_of(c->problem);
@@ -764,7 +765,7 @@ static int check(const struct op_case *c, const struct tensor *in, struct err *e
 	return check_all_finite(c, in, err);
 }
 
-/* Rotates all heads of one token. `scratch` has space for two heads. */
+/* Rotates all heads of one token. `scratch` is working memory for two heads. */
 static void rotate_token(const struct op_case *c, const struct rope_extent *e, const struct tensor *in,
                          struct tensor *out, int64_t token, const double *cosine, const double *sine, double *scratch)
 {
@@ -835,7 +836,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Returns a round number within 1 % of an estimate, or 0 if there is none. */
+/* Returns a round number that differs from the estimate by at most 1 %, or 0 if there is none. */
 static double round_theta(double estimate)
 {
 	static const double heads[] = {1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9};
@@ -847,8 +848,8 @@ static double round_theta(double estimate)
 	return 0;
 }
 
-/* Recovers theta: the pair (1, 0) at position 1 gives (cos f, sin f), with f = theta^(-2i/R) and theta = f^(-R/2i). The
- * slower half of the pairs determines theta with an error below 1 %. */
+/* Recovers theta. At position 1, the pair (1, 0) becomes (cos f, sin f), with f = theta^(-2i/R), so theta = f^(-R/2i).
+ * The slower half of the pairs determines theta with an error below 1 %. */
 static int probe(const struct op_case *c, const struct tensor *in, const struct tensor *out, struct op_constant *found,
                  struct err *err)
 {

@@ -1,13 +1,13 @@
-/* rope on a GPU - computes the rotation of kernels/rope/rope.c. One block computes one token: its threads compute the
- * cosine and sine of every pair of a head, and then rotate the pairs of all heads. Angles are double, so that a large
- * position loses no digits. Products and sums are float32. */
+/* rope on a GPU - computes the rotation of kernels/rope/rope.c. Each block of threads computes one token: the threads
+ * compute the cosine and sine of every pair of a head, and then rotate the pairs of all heads. Angles are double, so
+ * that they lose no digits at large positions. Products and sums are float32. */
 #include "kernels/core/elements_cuda.h"
 
 #include "kernels/rope/input_values.h"
 
 enum { THREADS = 256, SHARED_PAIRS = 4096 };
 
-/* q or k. */
+/* A rotated tensor: q or k. */
 struct rotated {
 	const void *x;
 	void *y;
@@ -18,7 +18,7 @@ struct rotated {
 struct rotation {
 	struct rotated part[ROPE_ROTATED];
 	int count;
-	const void *positions, *cache; /* cache NULL: computes angles from the parameters */
+	const void *positions, *cache; /* if `cache` is NULL, the angles are computed from the parameters */
 	enum dtype position_dtype, cache_dtype;
 	int64_t head_size, half, cache_rows;
 	bool interleaved, llama31;

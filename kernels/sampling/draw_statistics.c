@@ -6,7 +6,8 @@
 #include "kernels/core/dtype_convert.h"
 
 enum { BY = 3, TALLIES = DRAW_SHAPES * BY * DRAWS_WAYS, SPLITS = (1 << DRAWS_BUCKETS) / 2, STEPS = 32 };
-enum { HALVES_FROM = 4 }; /* suspects that draw half of the kept tokens need more kept tokens than this */
+enum { HALVES_FROM = 4 }; /* for suspects that draw half of the kept tokens: more than this number of tokens must be
+			   * kept */
 enum { QUESTIONS = 2 * (TALLIES + DRAWS_GRIDS) * (SPLITS - 1) };
 
 static const double false_alarm = 4e-10;    /* alpha: the probability of a false alarm for a set of draws */
@@ -31,9 +32,9 @@ static const char *const shape_names[DRAW_SHAPES] = {
 static const char *const by_names[BY] = {"", " and top-k decides which tokens are kept",
                                          " and top-p decides which tokens are kept"};
 
-/* Returns the first token from `at` on that is not skipped, or the size of the vocabulary if all tokens are skipped.
- * The function skips blocks of BLOCK tokens that contain neither `token` nor a kept token. This saves time, because
- * most rows keep few tokens. */
+/* Returns `at`, or a later token if it begins a block of BLOCK tokens with neither `token` nor a kept token. Such
+ * blocks are skipped, which saves time, because most rows keep few tokens. Returns the size of the vocabulary if there
+ * is no later token. */
 static int64_t next_place(const struct filter *filter, const struct filter_kept *kept, int64_t at, int64_t token)
 {
 	enum { BLOCK = 128 };
@@ -53,8 +54,8 @@ static int bucket_at(int64_t index)
 	return index < DRAWS_BUCKETS - 1 ? (int)index : DRAWS_BUCKETS - 1;
 }
 
-/* Adds a drawn token to the counts by its rank. If `step` is 1, rank 0 is the most likely token; if `step` is -1, rank
- * 0 is the last kept token. */
+/* Counts the draw in the bucket of the token's rank. If `step` is 1, rank 0 is the most likely token. If `step` is -1,
+ * rank 0 is the last kept token. */
 static void count_ranks(struct draw *draw, int way, const struct filter *filter, const struct filter_kept *kept,
                         int64_t from, int step, int64_t token)
 {
@@ -72,9 +73,8 @@ static void count_ranks(struct draw *draw, int way, const struct filter *filter,
 	draw->share[way][DRAWS_BUCKETS - 1] = kept->count < DRAWS_BUCKETS || rest < 0 ? 0 : rest;
 }
 
-/* Adds a drawn token to the counts by its position. If usual implementations drop the token, and only an implementation
- * that keeps more tokens could draw it, the token is counted at the position where it would be among the kept
- * tokens. */
+/* Counts the draw in the bucket of the token's position. Only implementations that keep more tokens than usual can draw
+ * a token that is not kept here; such a token counts at the position that it would have among the kept tokens. */
 static void count_places(struct draw *draw, int way, const struct filter *filter, const struct filter_kept *kept,
                          int64_t token)
 {
@@ -98,8 +98,8 @@ static void count_places(struct draw *draw, int way, const struct filter *filter
 	}
 }
 
-/* Adds a drawn token to the counts by its depth. If usual implementations drop the token, and only an implementation
- * that keeps more tokens could draw it, the token is counted in the last bucket. */
+/* Counts the draw in the bucket of the token's depth. Only implementations that keep more tokens than usual can draw a
+ * token that is not kept here; such a token counts in the last bucket. */
 static void count_depths(struct draw *draw, int way, const struct filter *filter, const struct filter_kept *kept,
                          int64_t token)
 {
@@ -114,8 +114,8 @@ static void count_depths(struct draw *draw, int way, const struct filter *filter
 	}
 }
 
-/* Counts the draw by its position within a cell. There are 2^bits cells: a sampler whose random number has `bits` bits
- * draws only tokens next to the ends of the cells. */
+/* Counts the draw in the bucket of the token's position in a cell. There are 2^bits cells. A sampler whose random
+ * number has `bits` bits draws only tokens next to the ends of cells. */
 static void count_cells(struct draw *draw, int grid, int bits, const struct filter *filter,
                         const struct filter_kept *kept, int64_t token)
 {
@@ -137,8 +137,8 @@ static void count_cells(struct draw *draw, int grid, int bits, const struct filt
 	}
 }
 
-/* If many tokens are equally likely, counts the draw by its position within a cell, for cells of two tokens and for
- * cells of four. */
+/* If many tokens are equally likely, counts the draw by its position in a cell, both for cells of two tokens and for
+ * cells of four tokens. */
 static void count_grids(struct draw *draw, const struct filter *filter, const struct filter_kept *kept, int64_t token)
 {
 	double likeliest = filter->value[filter->order[0]];
@@ -150,9 +150,9 @@ static void count_grids(struct draw *draw, const struct filter *filter, const st
 		count_cells(draw, grid, ilogb(kept->mass / likeliest) - 1 - grid, filter, kept, token);
 }
 
-/* Returns the suspicion (a logarithm) that the draw of one row adds. A suspect draws a certain token with probability
- * `suspect`, and a correct sampler draws the same token with probability `right`. `drawn` says whether the drawn token
- * is this one. */
+/* Returns the suspicion that one draw adds, which is the logarithm of a likelihood ratio. A suspect draws a certain
+ * token with probability `suspect`, and a correct sampler draws it with probability `right`. `drawn` says whether the
+ * drawn token is this one. */
 static double suspicion_of(bool drawn, double suspect, double right)
 {
 	suspect = fmin(fmax(suspect, 0.01 * right), 1 - 0.01 * (1 - right)); /* assume that a suspect draws correctly in
@@ -160,8 +160,8 @@ static double suspicion_of(bool drawn, double suspect, double right)
 	return drawn ? log(suspect / right) : log((1 - suspect) / (1 - right));
 }
 
-/* Returns the probability that the most likely token has the largest quotient if the probability of each kept token is
- * divided by uniform noise. */
+/* Returns the probability that the most likely token wins if the probability of each kept token is divided by uniform
+ * noise, and the token with the largest quotient is drawn. */
 static double race_share(const struct filter *filter, const struct filter_kept *kept)
 {
 	int64_t some = kept->count < FILTER_ORDERED ? kept->count : FILTER_ORDERED;
@@ -179,7 +179,7 @@ static double race_share(const struct filter *filter, const struct filter_kept *
 }
 
 /* Adds the suspicion that the sampler never draws some of the tokens. The total probability of these tokens is `share`.
- * `drawn` says whether the drawn token is one of them. Adds nothing if `share` is 0 or the whole probability. */
+ * `drawn` says whether the drawn token is one of them. Adds nothing if `share` is 0 or 1. */
 static void ask(struct draw *draw, enum draw_suspect who, bool drawn, double share)
 {
 	if (share > 0 && share < 1)
@@ -205,7 +205,7 @@ static double rounded(enum dtype dtype, double value)
 }
 
 /* Adds the suspicions of two samplers that round the sums of the kept probabilities. Suspect `who` rounds to float16,
- * and the next suspect rounds to bfloat16. The probability with which such a sampler draws a token is the difference of
+ * and the next suspect rounds to bfloat16. Such a sampler draws a token with a probability that is the difference of
  * two rounded sums. `before` is the sum of the probabilities of the tokens before the drawn token, and `value` is the
  * probability of the drawn token. */
 static void suspect_sums(struct draw *draw, enum draw_suspect who, const struct filter_kept *kept, double before,
@@ -216,12 +216,13 @@ static void suspect_sums(struct draw *draw, enum draw_suspect who, const struct 
 	for (int i = 0; i < 2; i++) {
 		double suspect = rounded(dtypes[i], (before + value) / kept->mass) - rounded(dtypes[i], before / kept->mass);
 
-		/* assumes, as suspicion_of does, that a suspect draws correctly in 1 % of its draws */
+		/* as in suspicion_of, it is assumed that a suspect draws correctly in 1 % of its draws */
 		draw->suspicion[(int)who + i] = log(0.99 * suspect / (value / kept->mass) + 0.01);
 	}
 }
 
-/* Adds the suspicions of samplers that never draw certain ranks. The kept tokens, at least two, are sorted. */
+/* Adds the suspicions of samplers that never draw tokens of certain ranks. At least two tokens are kept, and they are
+ * sorted. */
 static void suspect_ranks(struct draw *draw, const struct filter *filter, const struct filter_kept *kept, int64_t token)
 {
 	int64_t last = kept->count - 1, half = (kept->count + 1) / 2, rank = 0;
@@ -243,9 +244,9 @@ static void suspect_ranks(struct draw *draw, const struct filter *filter, const 
 		    filter->value[filter->order[last]] / kept->mass);
 }
 
-/* Adds the suspicions of samplers that never draw the least likely kept tokens, if several kept tokens tie for the
- * least probability. `share` is the total probability of these tokens. If `share` is small, the draw is no evidence and
- * adds nothing. */
+/* Adds the suspicions of samplers that never draw the least likely kept tokens, if several kept tokens have the
+ * smallest probability. `share` is the total probability of these tokens. If `share` is small, the draw is no evidence
+ * and adds nothing. */
 static void suspect_least(struct draw *draw, const struct filter *filter, const struct filter_kept *kept, double share,
                           int64_t token)
 {
@@ -271,7 +272,7 @@ static void suspect_ends(struct draw *draw, const struct filter *filter, const s
 		ask(draw, DRAW_NO_LAST_TOKEN, token == filter->vocab - 1, last / kept->mass);
 }
 
-/* Adds the suspicions of samplers that never draw certain positions. */
+/* Adds the suspicions of samplers that never draw tokens at certain positions. */
 static void suspect_places(struct draw *draw, const struct filter *filter, const struct filter_kept *kept, int64_t token)
 {
 	double first = 0, last = 0, below_half = 0, through_half = 0, lower = 0, sum = 0, before = 0, least = 0;
@@ -307,7 +308,7 @@ static void suspect_places(struct draw *draw, const struct filter *filter, const
 	}
 }
 
-/* Adds the suspicions of samplers whose top-k or top-p is wrong at the last kept token. */
+/* Adds the suspicions of samplers whose top-k or top-p treats the last kept token wrongly. */
 static void suspect_last(struct draw *draw, const struct filter *filter, const struct filter_kept *kept, int64_t token)
 {
 	int64_t last = kept->count - 1;
@@ -351,7 +352,7 @@ struct draw draw_of(const struct filter *filter, const struct filter_kept *kept,
 	count_places(&draw, 1, filter, kept, token);
 	if (draw.shape == DRAW_WIDE)
 		count_depths(&draw, 2, filter, kept, token);
-	else if (kept->count <= FILTER_ORDERED) /* if more tokens are kept, the last one is hardly ever drawn */
+	else if (kept->count <= FILTER_ORDERED) /* if more tokens are kept, the last one is drawn too rarely */
 		count_ranks(&draw, 2, filter, kept, kept->count - 1, -1, token);
 	draw.ways = draw.shape == DRAW_WIDE || kept->count <= FILTER_ORDERED ? 3 : 2;
 	count_grids(&draw, filter, kept, token);
@@ -383,11 +384,12 @@ static double divergence(double x, double mean)
 	return term(x, mean) + term(1 - x, 1 - mean);
 }
 
-/* The worst split of all tallies. Bit b of `split` is set if bucket b is on the side whose draws are counted. */
+/* The split with the largest margin, from all tallies. Bit b of `split` is set if bucket b is on the side whose draws
+ * are counted. */
 struct worst_split {
 	double margin;
 	const struct tally *tally;
-	int shape, by, way, split; /* way: -1 for a tally by the position within a cell */
+	int shape, by, way, split; /* way: -1 for a tally by the position in a cell */
 	double observed, expected;
 };
 
@@ -400,14 +402,14 @@ static double side(const double buckets[DRAWS_BUCKETS], int split)
 	return sum;
 }
 
-/* Returns the margin of a split. Correct implementations may keep different tokens. Therefore, the expected fraction of
- * draws on one side, `expected`, is uncertain by `slack`. */
+/* Returns the margin of a split. `expected` is the expected fraction of draws on one side. Correct implementations may
+ * keep different tokens, so the true fraction may differ from `expected` by up to `slack`. */
 static double margin_of(double observed, double expected, double slack, double rows)
 {
 	double difference = fabs(observed - expected) - slack;
 	double mean = expected + (observed > expected ? slack : -slack);
 
-	if (difference <= 1e-9) /* the difference is within the rounding of the sums */
+	if (difference <= 1e-9) /* so small a difference may come from the rounding of the sums */
 		return 0;
 	return rows * divergence(observed, fmin(fmax(mean, 0), 1)) / log(QUESTIONS / false_alarm);
 }

@@ -1,7 +1,7 @@
 /* draw_statistics - tests whether samples follow the probabilities from which they should be drawn.
  *
- * Tallies. One row gives one draw, so the draws of all rows are counted together. Before the draw is known, each row
- * defines four buckets and the probability of each bucket, in three ways:
+ * Tallies. One row gives only one draw, so the draws of all rows are counted together. Each row defines four buckets,
+ * and the probability of each bucket, before the draw is known. This is done in three ways:
  *
  *   rank      The buckets are the most likely token, the second, the third, and all later tokens.
  *   position  The probabilities are summed in the order of the vocabulary, and the buckets are the quarters of the sum.
@@ -10,38 +10,38 @@
  *             than 64 tokens are kept, "depth" replaces "boundary": the probabilities are summed from the most likely
  *             token on, and the buckets are the quarters of the sum.
  *
- * A tally counts the draws in each bucket. Each way has separate tallies for three kinds of rows: rows that one token
- * dominates, rows with more than 64 kept tokens, none of which has a 32nd of the probability or more, and all other
- * rows. Each tally of a way and a kind of rows exists three times: for all rows, for rows in which top-k determines
- * which token is the last kept one, and for rows in which top-p does. Three ways, three kinds and these three sets of
- * rows make 27 tallies. For rows in which thousands of tokens are equally likely, there are two more tallies, by the
- * position within a cell. For these two tallies, the probabilities of a row are summed in the order of the vocabulary.
- * The sum is divided into 2^b cells, and the buckets are the quarters of a cell. If a sampler uses a random number of b
- * bits, this number falls on an end of a cell, so the sampler draws only tokens at these ends. One tally has cells of
- * two tokens, the other has cells of four tokens. The two tallies also detect samplers that use fewer bits. A split
- * divides the four buckets into two sides; there are 7 splits. Let x be the fraction of draws on one side, and m the
- * expected value of x. The total variation distance of a tally is the largest difference between x and m over all
- * splits.
+ * A tally counts the draws in each bucket. Each way has separate tallies for three kinds of rows. In the first kind,
+ * one token dominates. In the second kind, more than 64 tokens are kept, and each has less than 1/32 of the
+ * probability. The third kind are all other rows. Each tally of a way and a kind of rows exists three times: for all
+ * rows, for rows in which top-k determines which token is the last kept one, and for rows in which top-p does. Three
+ * ways, three kinds and these three sets of rows make 27 tallies. For rows in which thousands of tokens are equally
+ * likely, there are two more tallies, by the position in a cell. For these, the probabilities of a row are summed in
+ * the order of the vocabulary. The sum is divided into 2^b cells, and the buckets are the quarters of a cell. If a
+ * sampler uses a random number of b bits, this number is always at an end of a cell, so the sampler draws only tokens
+ * at these ends. One tally has cells of two tokens, and the other has cells of four tokens. Both also detect samplers
+ * that use fewer bits. A split divides the four buckets into two sides; there are 7 splits. Let x be the fraction of
+ * draws on one side, and m the expected value of x. The total variation distance of a tally is the largest difference
+ * between x and m over all splits.
  *
  * Threshold and false alarm rate. Draws of different rows are independent. Let a correct sampler draw for N rows. For
- * an x above m, the probability that the fraction of draws on one side is x or more is at most exp(-N KL(x || m)). For
- * an x below m, the probability that this fraction is x or less has the same bound. (Hoeffding 1963, theorem 1, which
- * does not require identical rows.) KL(x || m) = x ln(x / m) + (1 - x) ln((1 - x) / (1 - m)) grows with the distance of
- * x from m. For a given t, N KL(x || m) exceeds t only if x is below a limit that is less than m, or above a limit that
+ * any x above m, the fraction of draws on one side is x or more with a probability of at most exp(-N KL(x || m)). For
+ * any x below m, it is x or less with a probability of at most the same bound. (Hoeffding 1963, theorem 1, which does
+ * not require identical rows.) KL(x || m) = x ln(x / m) + (1 - x) ln((1 - x) / (1 - m)) grows with the distance of x
+ * from m. For a given t, N KL(x || m) exceeds t only if x is below a limit that is less than m, or above a limit that
  * is greater than m. The probability that x is beyond one of these limits is at most 2 exp(-t). A set of draws is
  * tested with 29 tallies and 7 splits. By the union bound, its false alarm probability is at most 406 exp(-t), which is
- * alpha for t = ln(406 / alpha). Another test is whether a filter may keep the drawn token. Which tokens a filter may
- * keep does not depend on chance, so this other test never raises a false alarm. For m = 0.3 and 100 rows, fractions x
- * from 0.03 to 0.65 pass. test_draw_statistics.c computes the exact probabilities.
+ * alpha for t = ln(406 / alpha). Another test is whether a filter may keep the drawn token. This other test never
+ * raises a false alarm, because it does not depend on chance which tokens a filter may keep. For m = 0.3 and 100 rows,
+ * fractions x from 0.03 to 0.65 pass. test_draw_statistics.c computes the exact probabilities.
  *
- * Suspects. A suspect is a specific wrong sampler that differs little from a correct one. The detection of a suspect
- * needs a specific test, and the draws of both sets of values. Each suspect is defined by the probability with which it
- * draws one token of a row, or some of the kept tokens. Most suspects never draw the tokens of certain ranks or
- * positions. Each draw multiplies the likelihood ratio of a suspect by the probability that the suspect draws this
- * token, divided by the correct probability. For a correct sampler the product of these factors has mean 1 for any
- * number of rows with any values. The product is checked after the first set of values and after both sets. The
- * probability that the product exceeds T in one of the two checks is at most 1 / T (Ville 1939). There are 24 suspects,
- * so T is set to 24 / beta.
+ * Suspects. A suspect is a specific wrong sampler that differs little from a correct one. To detect it, a specific test
+ * and the draws of both sets of values are needed. Each suspect is defined by the probability with which it draws one
+ * token of a row, or some of the kept tokens. Most suspects never draw the tokens of certain ranks or positions. Each
+ * draw multiplies the likelihood ratio of a suspect by the probability that the suspect draws this token, divided by
+ * the correct probability. For a correct sampler, the product of these factors has mean 1, for any number of rows with
+ * any values. The product is checked after the first set of values and after both sets. The probability that the
+ * product exceeds T in one of the two checks is at most 1 / T (Ville 1939). There are 24 suspects, so T is set to 24 /
+ * beta.
  *
  * The false alarm rates are alpha = 4e-10 for the tallies of each set of values, beta = 1e-9 for the suspects of a
  * case, and 1e-10 for the test that draws differ under another seed (sampling.c). These rates add up to less than 2e-9
@@ -61,41 +61,41 @@ enum { DRAW_LIKELIEST_TOKENS = 1024 };
 
 enum { DRAWS_BUCKETS = 4, DRAWS_WAYS = 3, DRAWS_GRIDS = 2 };
 
-/* The kinds of rows with separate tallies. DRAW_STEEP: one token has 0.55 or more of the kept probability. DRAW_WIDE:
- * more than FILTER_ORDERED tokens are kept, all of them sorted, and none has a 32nd of the probability. */
+/* The kinds of rows with separate tallies. DRAW_STEEP: one token has at least 0.55 of the kept probability. DRAW_WIDE:
+ * more than FILTER_ORDERED tokens are kept, all of them are sorted, and each has less than 1/32 of the probability. */
 enum draw_shape { DRAW_FLAT, DRAW_STEEP, DRAW_WIDE, DRAW_SHAPES };
 
 /* Wrong samplers for which there is a specific test, because they differ little from a correct one. */
 enum draw_suspect {
 	DRAW_RACE,      /* divides probabilities by uniform instead of exponential noise */
-	DRAW_SHORT,     /* takes the rest of p as the probability of the last token that top-p keeps */
+	DRAW_SHORT,     /* draws the last token that top-p keeps with the rest of p as its probability */
 	DRAW_NO_LAST_K, /* never draws the last token that top-k keeps */
 	DRAW_NO_LAST_P, /* never draws the last token that top-p keeps */
-	/* The other suspects apply to the kept tokens of any filter. */
+	/* The suspects from here on apply to the kept tokens of any filter. */
 	DRAW_NO_LAST_OF_MANY, /* never draws the least likely of three or more tokens */
 	DRAW_LIKELY_HALF,     /* draws only the more likely half of 5 to FILTER_DEEP kept tokens */
 	DRAW_FIRST_HALF,      /* draws only the half of 5 to FILTER_DEEP kept tokens that is first in the vocabulary */
 	DRAW_SECOND_HALF,     /* draws only the half of 5 to FILTER_DEEP kept tokens that is last in the vocabulary */
-	/* The next three suspects are like the three above, but differ from a correct sampler only in rows with more
-	 * than FILTER_ORDERED kept tokens. */
+	/* The next three suspects are like the three above, but draw as a correct sampler does in rows with at most
+	 * FILTER_ORDERED kept tokens. */
 	DRAW_LIKELY_HALF_OF_MANY,
 	DRAW_FIRST_HALF_OF_MANY,
 	DRAW_SECOND_HALF_OF_MANY,
-	DRAW_NO_FIRST_PLACE,  /* never draws the first token in the order of the vocabulary */
-	DRAW_NO_LAST_PLACE,   /* never draws the last token in the order of the vocabulary */
-	DRAW_LOWER_TOKENS,    /* draws only tokens of the vocabulary's first half, if some of them are kept */
-	DRAW_UPPER_TOKENS,    /* draws only tokens of the vocabulary's second half, if some of them are kept */
+	DRAW_NO_FIRST_PLACE,  /* never draws the first kept token in the order of the vocabulary */
+	DRAW_NO_LAST_PLACE,   /* never draws the last kept token in the order of the vocabulary */
+	DRAW_LOWER_TOKENS,    /* draws only tokens of the first half of the vocabulary, if some of them are kept */
+	DRAW_UPPER_TOKENS,    /* draws only tokens of the second half of the vocabulary, if some of them are kept */
 	DRAW_LIKELIEST,       /* draws only from the DRAW_LIKELIEST_TOKENS most likely tokens */
-	DRAW_NO_TIED,         /* never draws the least likely kept tokens, if several tie and 64 or fewer are kept */
+	DRAW_NO_TIED,         /* never draws the least likely kept tokens, if several tie and at most 64 are kept */
 	DRAW_NO_TAIL,         /* never draws the least likely kept tokens, if thousands are kept */
-	DRAW_NO_FIRST_TOKEN,  /* never draws the vocabulary's first token */
-	DRAW_NO_LAST_TOKEN,   /* never draws the vocabulary's last token */
+	DRAW_NO_FIRST_TOKEN,  /* never draws the first token of the vocabulary */
+	DRAW_NO_LAST_TOKEN,   /* never draws the last token of the vocabulary */
 	/* The last suspects look up a random number in cumulative sums of probabilities, and round these sums to 16
 	 * bits. */
-	DRAW_HALF_SUMS,          /* sums in float16, in the order of the vocabulary */
-	DRAW_BFLOAT_SUMS,        /* sums in bfloat16, in the order of the vocabulary */
-	DRAW_SORTED_HALF_SUMS,   /* sums in float16, most likely tokens first */
-	DRAW_SORTED_BFLOAT_SUMS, /* sums in bfloat16, most likely tokens first */
+	DRAW_HALF_SUMS,          /* the sums are float16, in the order of the vocabulary */
+	DRAW_BFLOAT_SUMS,        /* the sums are bfloat16, in the order of the vocabulary */
+	DRAW_SORTED_HALF_SUMS,   /* the sums are float16, with the most likely tokens first */
+	DRAW_SORTED_BFLOAT_SUMS, /* the sums are bfloat16, with the most likely tokens first */
 	DRAW_SUSPECTS
 };
 
@@ -108,10 +108,11 @@ struct draw {
 	int ways;               /* the number of ways in which the draw is counted */
 	int bucket[DRAWS_WAYS]; /* the bucket of the draw */
 	double share[DRAWS_WAYS][DRAWS_BUCKETS];
-	bool gridded;           /* is the draw counted by its position within a cell? */
+	bool gridded;           /* whether the draw is counted by its position in a cell */
 	int cell[DRAWS_GRIDS];
 	double cell_share[DRAWS_GRIDS][DRAWS_BUCKETS];
-	/* For each suspect: log(the probability that the suspect draws this token / the correct probability). */
+	/* For each suspect, log(probability that the suspect draws this token / probability that a correct sampler
+	 * draws it). */
 	double suspicion[DRAW_SUSPECTS];
 };
 
@@ -120,16 +121,16 @@ struct draw {
 struct draw draw_of(const struct filter *filter, const struct filter_kept *kept, int64_t token);
 
 struct draws_verdict {
-	double margin;   /* the largest N KL(x || m) / ln(406 / alpha); above 1, the sampler is not correct */
+	double margin;   /* the largest N KL(x || m) / ln(406 / alpha); if it is above 1, the sampler is not correct */
 	double distance; /* the largest total variation distance of a tally */
-	double suspicion[DRAW_SUSPECTS]; /* sums over the draws */
+	double suspicion[DRAW_SUSPECTS]; /* for each suspect, the sum of the suspicions of all draws */
 };
-/* Tests a set of draws by their tallies. If the returned margin exceeds 1, writes a message to `why` (which may be
- * NULL). */
+/* Tests a set of draws by their tallies. If the returned margin is above 1, writes a message to `why`, which may be
+ * NULL. */
 struct draws_verdict draws_judge(const struct draw *draws, int64_t count, struct err *why);
 
-/* Returns the largest suspicion divided by ln(24 / beta). If the returned value exceeds 1, writes a sentence to `why`
- * (which may be NULL). */
+/* Returns the largest suspicion divided by ln(24 / beta). If the returned value is above 1, writes a sentence to `why`,
+ * which may be NULL. */
 double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why);
 
 #endif

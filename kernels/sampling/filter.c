@@ -1,6 +1,5 @@
-/* filter - applies top-k, top-p and min-p to one row. Takes as many tokens as the filter needs from a heap, by
- * decreasing probability. If a row has few likely tokens, as usual, the filter needs only one pass over the
- * vocabulary. */
+/* filter - applies top-k, top-p and min-p to one row. It takes tokens from a heap, by decreasing probability, until it
+ * has as many as the filter needs. Most rows have few likely tokens, so that one pass over the vocabulary is enough. */
 #include "kernels/sampling/filter.h"
 
 #include <math.h>
@@ -8,8 +7,8 @@
 
 #include "kernels/core/simd.h"
 
-/* sum_error is the error that a float32 sum over a whole vocabulary may have; product_error is the relative error that
- * a float32 product may have. */
+/* sum_error is the error of a float32 sum over a whole vocabulary. product_error is the relative error of a float32
+ * product. */
 static const double sum_error = 1e-4, product_error = 1e-6;
 
 int filter_open(struct filter *filter, int64_t vocab, struct err *err)
@@ -111,7 +110,7 @@ static bool gather(struct filter *filter)
 	return filter->left > 0;
 }
 
-/* Moves the next token from the heap to the order. */
+/* Moves the most likely token of the heap to the end of `order`. */
 static void take(struct filter *filter)
 {
 	int64_t at = filter->ordered++, token = filter->heap[0];
@@ -123,7 +122,7 @@ static void take(struct filter *filter)
 		sink(filter, 0);
 }
 
-/* Returns the probability of the token of `rank`, or 0 past the last token. Sorts as many tokens as needed. */
+/* Returns the probability of the token at rank `rank`, or 0 if there is none. Sorts more tokens if necessary. */
 static double nth(struct filter *filter, int64_t rank)
 {
 	while (filter->ordered <= rank && filter->left > 0)
@@ -131,8 +130,8 @@ static double nth(struct filter *filter, int64_t rank)
 	return rank < filter->ordered ? filter->value[filter->order[rank]] : 0;
 }
 
-/* Returns how many tokens are more likely than the token at `rank`; if `equal` is true, also counts the tokens that are
- * as likely. */
+/* Returns how many tokens are more likely than the token at `rank`. If `equal` is true, also counts the tokens that are
+ * equally likely. */
 static int64_t through(struct filter *filter, int64_t rank, bool equal)
 {
 	double value = nth(filter, rank);
@@ -144,7 +143,7 @@ static int64_t through(struct filter *filter, int64_t rank, bool equal)
 	return rank + 1;
 }
 
-/* Returns the sum of the `count` largest probabilities. */
+/* Returns the sum of the `count` largest probabilities of the row. */
 static double sum_of(struct filter *filter, int64_t count)
 {
 	double last = count == 0 ? 0 : nth(filter, count - 1); /* nth sorts the first `count` tokens */
@@ -152,7 +151,7 @@ static double sum_of(struct filter *filter, int64_t count)
 	return count == 0 ? 0 : filter->before[count - 1] + last;
 }
 
-/* How many tokens three correct implementations of the filter keep: the implementation that keeps the fewest tokens,
+/* The numbers of tokens that three correct implementations of the filter keep: the one that keeps the fewest tokens,
  * the usual one, and the one that keeps the most. The kept tokens are the most likely ones. */
 struct counts {
 	int64_t strict, kept, generous;
@@ -176,7 +175,7 @@ static struct counts top_k(struct filter *filter, int64_t k)
 	return counts;
 }
 
-/* Of the `room` most likely tokens, counts each token for which the probabilities of the tokens before it sum to at
+/* Counts those of the `room` most likely tokens for which the sum of the probabilities of all tokens before them is at
  * most `limit`. Also counts the tokens that tie with a counted token. */
 static int64_t reach(struct filter *filter, int64_t room, double limit)
 {
@@ -189,7 +188,7 @@ static int64_t reach(struct filter *filter, int64_t room, double limit)
 	return count;
 }
 
-/* Applies top-p to the tokens that top-k kept. `whole` says that top-k dropped no token. */
+/* Applies top-p to the tokens that top-k kept. `whole` is true if top-k dropped no token. */
 static struct counts top_p(struct filter *filter, struct counts from, int64_t k, bool whole, double p)
 {
 	double most = whole ? 1 : sum_of(filter, from.generous);
@@ -227,7 +226,7 @@ static struct counts min_p(struct filter *filter, double ratio)
 		return counts;
 	while (nth(filter, rank) > 0 && nth(filter, rank) >= sure)
 		rank++;
-	counts.strict = rank > 0 ? rank : 1; /* the most likely token is kept, however sums are rounded */
+	counts.strict = rank > 0 ? rank : 1; /* the most likely token is kept, however the limit is rounded */
 	while (nth(filter, rank) > 0 && nth(filter, rank) >= limit)
 		rank++;
 	counts.kept = rank;
@@ -245,7 +244,7 @@ struct filter_kept filter_row(struct filter *filter, const struct filter_bounds 
 		return kept;
 	int64_t drawable = filter->left;
 	struct counts counts = all_of(filter);
-	double from = 1; /* the sum of probabilities that is multiplied by top_p */
+	double from = 1; /* the sum of the probabilities over which top-p is taken */
 
 	bool whole = !bounds->has_top_k || bounds->top_k <= 0 || bounds->top_k >= filter->vocab;
 

@@ -3,15 +3,15 @@
  *   top-k   keeps the k most likely tokens; if k <= 0 or k >= vocabulary, it keeps all tokens.
  *   top-p   keeps a token if the tokens before it, by decreasing probability, sum to at most p. If p <= 0, it keeps
  *           only the most likely token; if p >= 1, it keeps all tokens. If top-k has dropped tokens, the probabilities
- *           are first renormalised over the tokens that top-k kept.
+ *           of the remaining tokens are first renormalised.
  *   min-p   keeps a token if its probability is at least min_p times the largest probability; if min_p >= 1, it keeps
- *           only the most likely token. If the product of min_p and the largest probability is exact in float32, min-p
- *           must keep a token whose probability equals the product.
+ *           only the most likely token. If the product of min_p and the largest probability is exact in float32, a
+ *           token whose probability equals the product must be kept.
  *
- * Tokens of probability 0 are never drawn, so they count as dropped. All ties at the boundary are kept. In some rows,
- * the tokens that an implementation keeps depend on float32 rounding or on the order of ties. In struct filter_kept,
- * `least` is the smallest probability that any correct implementation keeps, and `slack` is the total variation
- * distance between the implementations that keep the most and the fewest tokens. */
+ * Tokens of probability 0 are never drawn, so they count as dropped. If tokens tie at the boundary, all of them are
+ * kept. In some rows, it depends on float32 rounding, or on the order of tied tokens, which tokens an implementation
+ * keeps. In struct filter_kept, `least` is the smallest probability that any correct implementation keeps, and `slack`
+ * is the total variation distance between the implementations that keep the most and the fewest tokens. */
 #ifndef REFTEST_KERNELS_SAMPLING_FILTER_H
 #define REFTEST_KERNELS_SAMPLING_FILTER_H
 
@@ -24,14 +24,14 @@
  * tokens are sorted. */
 enum { FILTER_ORDERED = 64, FILTER_DEEP = 4096 };
 
-/* Working memory for one row, which is reused for the next row. */
+/* Working memory for one row. It is used again for the next row. */
 struct filter {
 	int64_t vocab;
-	double *value; /* the probability of each token; the caller fills it before filter_row */
+	double *value; /* the probability of each token, which the caller writes before it calls filter_row */
 	int64_t *heap; /* the tokens that are not sorted yet */
 	int64_t left;
 	int64_t *order; /* the `ordered` most likely tokens, by decreasing probability and then by number */
-	double *before; /* for each token of `order`, the sum of the probabilities of the tokens before it */
+	double *before; /* before[i]: the sum of the probabilities of the tokens before order[i] */
 	int64_t ordered;
 	double sum, least; /* the sum of all probabilities, and the smallest probability above 0 */
 };
@@ -42,18 +42,19 @@ struct filter_bounds {
 	double top_p, min_p;
 };
 
-/* The filter that determines which token is the last kept one: of all dropped tokens, this filter dropped the most
- * likely one. */
+/* The filter that determines which token is the last kept one. This is the filter that dropped the most likely of all
+ * dropped tokens. */
 enum filter_by { FILTER_BY_NONE, FILTER_BY_TOP_K, FILTER_BY_TOP_P };
 
 struct filter_kept {
 	/* False if a probability is NaN, infinite or negative, or if all probabilities are 0. If `defined` is false, no
 	 * other member is set. */
 	bool defined;
-	int64_t count; /* the number of kept tokens; if at most FILTER_DEEP, filter.order starts with the kept tokens */
+	int64_t count; /* number of kept tokens; if it is at most FILTER_DEEP, filter.order starts with the kept
+			* tokens */
 	double threshold; /* the smallest kept probability */
 	double mass;      /* the sum of the kept probabilities */
-	double limit;     /* the sum of probabilities at which top-p stops; equal to mass if top-p dropped nothing */
+	double limit;     /* the sum of probabilities at which top-p stops, or `mass` if top-p dropped no token */
 	enum filter_by by;
 	double least, slack;
 };
@@ -64,11 +65,11 @@ void filter_close(struct filter *filter);
 
 struct filter_kept filter_row(struct filter *filter, const struct filter_bounds *bounds);
 
-/* Returns the token that filter_row puts first, without sorting the row: the most likely token, or the first of them if
- * several are equally likely. Returns 0 if filter_row would set `defined` to false. */
+/* Returns the token that filter_row puts first, without sorting the row: the most likely token or, if several are
+ * equally likely, the first of these. Returns 0 if filter_row would set `defined` to false. */
 int64_t filter_most_likely(const struct filter *filter);
 
-/* Returns whether one of the tokens from `first` to end - 1 has at least the probability `least`. */
+/* Returns whether any of the tokens first … end - 1 has a probability of at least `least`. */
 bool filter_reaches(const struct filter *filter, int64_t first, int64_t end, double least);
 
 #endif

@@ -1,75 +1,76 @@
-/* sampling inputs - computes rows of probabilities, with the same values on CPU and GPU. A few draws from these rows
- * reveal a mistake.
+/* sampling inputs - computes rows of probabilities. The CPU and the GPU compute the same values. A few draws from these
+ * rows are enough to show a mistake.
  *
  * A row has 8 heavy tokens at random positions, one in each eighth of the vocabulary, in shuffled order. All other
  * tokens have probability 0 or, in every other block of 8 rows, 2^-24 (the tail). The filter keeps 2 to 4 of the heavy
- * tokens. The last token that the filter keeps (the boundary token) and the first token that it drops are about as
+ * tokens. The last token that the filter keeps (the boundary token) and the first token that it drops are nearly as
  * likely as the most likely token. If a reference keeps one token too many, about every fourth draw is the token that
  * should be dropped. If a reference drops the boundary token, it never draws a token that should be every third draw.
- * The kind of a row depends on row % 8. In the table, weights are in 256ths, and a bar separates the kept from the
- * dropped tokens:
+ * The kind of a row depends on row % 8. In the table, weights are multiples of 1/256, and a bar separates the kept
+ * tokens from the dropped ones:
  *
  *   0, 3     flat, 2 kept: 76 68 | 52 24 16 10 6 4.
  *   2        flat, 3 kept: 56 52 48 | 40 26 18 10 6.
  *   6        flat, 4 kept: 46 43 40 38 | 36 28 16 9.
- *   1, 4     steep, 2 kept: 192 13 | 12 10 9 8 7 5; reveals a reference that draws uniformly from the kept tokens. If
+ *   1, 4     steep, 2 kept: 192 13 | 12 10 9 8 7 5; shows whether a reference draws uniformly from the kept tokens. If
  *            top-p is the only filter, it keeps 6 or 7 tokens, with a p above 0.95.
  *   5        stairs: 64 tokens with probabilities from 96/4128 down to 33/4128, of which 5 to 54 are kept.
  *   7        wide: 4096 tokens with probabilities from 18431/2^26 down to 14336/2^26 (the first has 2048/2^26 more), of
- *            which 1025 to 4095 are kept: a reference may look only at the 1024 most likely tokens. There is no tail.
- *            The probability of each token is more than twice the error that a float32 sum may have (filter.c). If the
- *            vocabulary is smaller than 8192, there are only 2048 tokens, with probabilities from 3071/4193280 down to
- *            1024/4193280, of which 65 to 1088 are kept. A wide row needs a vocabulary of 4096, a dtype that represents
- *            the steps (float32), and its own parameters; otherwise the row is flat, 2 kept.
+ *            which 1025 to 4095 are kept, because a reference may look only at the 1024 most likely tokens. There is no
+ *            tail. The probability of each token is more than twice the error that a float32 sum may have (filter.c).
+ *            If the vocabulary is smaller than 8192, there are only 2048 tokens, with probabilities from 3071/4193280
+ *            down to 1024/4193280, of which 65 to 1088 are kept. A wide row needs a vocabulary of at least 4096, a
+ *            dtype that represents the steps (float32), and its own parameters; otherwise, the row is flat, 2 kept.
  *
- * If there is no filter, or only min_p, most rows are peaks. In a peak one token has the probability 0.59, and 63
+ * If there is no filter, or only min_p, most rows are peaks. In a peak, one token has the probability 0.59, and 63
  * tokens share the rest, in proportions from 95/4032 down to 33/4032; 60 to 63 tokens are kept. A common sampler draws
- * the token with the largest probability / noise, where the noise must be exponential. With uniform noise it draws the
- * most likely token of a peak too often: in 0.71 instead of 0.59 of the draws. In all other rows the difference is
- * smaller. If most rows are peaks, the kinds of rows are:
+ * the token with the largest quotient of probability and noise, where the noise must be exponential. With uniform
+ * noise, it draws the most likely token of a peak in 0.71 instead of 0.59 of the draws. In all other rows, the
+ * difference is smaller. If most rows are peaks, the kinds of rows are:
  *
  *   0        flat, 2 kept; if there is no filter, flat, 3 kept in every other block. With min_p, the row is tied in
- *            blocks 1 and 4 of eight: 64 32 32 32 32 | 31 31 2, and min_p is 1/2, so that four tokens are exactly at
- *            the limit and must be kept. In blocks 2, 6 and 7, the row is long.
- *   3        flat, 3 or 4 kept; without a filter a peak, wide in every fourth block, and long in every other block.
- *   7        a peak, and wide in every fourth block. Without a filter the row is even: 16384 equally likely tokens and
- *            no tail. A sampler whose random number has few bits draws only some of these tokens. An even row needs a
- *            vocabulary of 16384 in float32; without them, the row is flat.
+ *            blocks 1 and 4 of every eight blocks: 64 32 32 32 32 | 31 31 2, and min_p is 1/2, so that four tokens are
+ *            exactly at the limit and must be kept. In blocks 2, 6 and 7, the row is long.
+ *   3        flat, 3 or 4 kept. Without a filter, a peak; but wide in every fourth block, and long in every other
+ *     block.
+ *   7        a peak, but wide in every fourth block. Without a filter, the row is even: it has 16384 equally likely
+ *            tokens and no tail. A sampler whose random number has few bits draws only some of these tokens. An even
+ *            row needs a vocabulary of at least 16384 in float32; otherwise, the row is flat.
  *   others   peaks; steep if the vocabulary is smaller than 128.
  *
  * In a long row, 16384 tokens are kept. 64 of these tokens have more than half of the probability. The others share a
- * probability of 0.43, and each of these others has a probability of 440/2^24, which is below 3e-5: a reference may
- * take such a probability for 0. If min-p is a filter, min_p is below 1e-4 in a long row, and min-p keeps the tokens
- * with at least half of the probability 440/2^24. A long row needs the same vocabulary and dtype as an even row;
- * without them, the row is flat.
+ * probability of 0.43. Each of them has a probability of 440/2^24, which is below 3e-5, and a reference may take it for
+ * 0. If min-p is a filter, min_p is below 1e-4 in a long row, and min-p keeps the tokens whose probability is at least
+ * half of 440/2^24. A long row needs the same vocabulary and dtype as an even row; otherwise, the row is flat.
  *
  * In rows 11 and 40 of every 64 rows, one token has all of the probability: the last token of the vocabulary in row 11,
- * and the first token in row 40. But if a case may have wide rows, rows 11 and 40 are different after the first 64
- * rows: another token has the probability 2^-20, and the first or last token has the rest. A reference that never draws
- * the last token of the vocabulary thus draws the other token in each later row 11.
+ * and the first token in row 40. If a case may have wide rows, these rows are different after the first 64 rows:
+ * another token has the probability 2^-20, and the first or last token has the rest. If a reference never draws the
+ * last token of the vocabulary, it draws the other token in each of these rows 11.
  *
- * The rows of every eighth block of 8 rows are twins: both sets of values have the same rows, with the same parameters
- * (unless the parameters are Python scalars). The state of torch's generators differs between the two sets, so the
- * draws of twins differ.
+ * The rows of every eighth block of 8 rows are twins: they are the same in both sets of values, and have the same
+ * parameters (unless the parameters are Python scalars). The state of torch's generators differs between the two sets,
+ * so the draws of twins differ.
  *
- * In the second set of values, two of the kept tokens of a flat row tie, and two of its dropped tokens tie.
- * The probabilities of the second set are not multiples of 2^-8, and bfloat16 does not represent them exactly.
+ * In the second set of values, two kept tokens of a flat row tie, and two of its dropped tokens tie. The probabilities
+ * of the second set are not multiples of 2^-8, and bfloat16 does not represent them exactly.
  *
  * The tokens that a row must keep determine its top_k, top_p and min_p. All values of p between two successive sums of
  * probabilities keep the same tokens, and so do all values of min_p between two ratios of probabilities. The parameter
- * is inside such a range of values, so that float32 rounding does not decide which tokens are kept. A range narrower
- * than 2^-8 has the parameter in its middle. In a wider range, the parameter lies above the lower end by 1/16 of the
- * range in two rows of four, by 1/4 in one row, and by 15/16 in one row. If p lies above the lower end by 1/16 of the
- * range, the last token that top-p keeps has a probability far above what the tokens before it leave of p. In the
+ * is inside such a range of values, so that it does not depend on float32 rounding which tokens are kept. If a range is
+ * narrower than 2^-8, the parameter is in its middle. In a wider range, the parameter is above the lower end by 1/16 of
+ * the range in two of four rows, by 1/4 in one row, and by 15/16 in one row. If p is above the lower end by 1/16 of the
+ * range, the last token that top-p keeps has a far larger probability than the tokens before it leave of p. In the
  * second set, min_p is 1 in even rows that keep one token.
  *
  * With both top_k and top_p, block % 8 determines which of the two filters drops the last tokens. In blocks 0, 2 and 4,
- * top-p drops no token that top-k keeps. In blocks 1, 5 and 6, top-p drops some of these tokens; a reference that does
- * not renormalise the probabilities after top-k keeps one token more. In block 3, p is 1 and only top-k drops tokens;
- * but in even rows of the second set, k is the size of the vocabulary and p is 2^-16. In block 7, k is the size of the
- * vocabulary and only top-p drops tokens. With any filters, rows of block 3 keep one token, except peaks, which keep as
- * many as in other blocks. With a single filter, rows of block 7 keep all tokens. If a parameter is a Python scalar,
- * all rows share it, and its value determines which tokens a row keeps; the second set has another value.
+ * top-p drops no token that top-k keeps. In blocks 1, 5 and 6, top-p drops some of these tokens, and a reference that
+ * does not renormalise the probabilities after top-k keeps one token more. In block 3, p is 1, and only top-k drops
+ * tokens; in even rows of the second set, however, k is the size of the vocabulary, and p is 2^-16. In block 7, k is
+ * the size of the vocabulary, and only top-p drops tokens. With any filters, rows of block 3 keep one token, except
+ * peaks, which keep as many as in other blocks. With a single filter, rows of block 7 keep all tokens. If a parameter
+ * is a Python scalar, all rows share it, and its value determines which tokens a row keeps; the second set has another
+ * value.
  *
  * Implementations differ if tokens tie at the boundary, if k or p is zero or less, if k exceeds the size of the
  * vocabulary, or if a row does not sum to 1. The size presets therefore have no such rows. */
@@ -87,7 +88,7 @@ enum { SAMPLING_TOP_K = 1, SAMPLING_TOP_P = 2, SAMPLING_MIN_P = 4, SAMPLING_RENO
 
 enum { SAMPLING_HEAVY = 8, SAMPLING_STAIRS = 64, SAMPLING_EVENLY = 16384, SAMPLING_BLOCK = 8, SAMPLING_SMALL_ROWS = 16 };
 
-/* The numbers of tokens of a wide row, which needs a vocabulary of twice as many tokens. */
+/* The numbers of tokens of a wide row. The vocabulary must be twice as large. */
 enum { SAMPLING_WIDTH = 2048, SAMPLING_WIDER = 4096 };
 
 #define SAMPLING_UNIT 0x1p-26 /* the unit of sampling_weight */
@@ -108,17 +109,17 @@ enum sampling_kind {
 	SAMPLING_LONG
 };
 
-/* The parts of a long row: the number of its heavy tokens, and the weight of the others, in units of 2^-24. */
+/* The number of heavy tokens in a long row, and the weight of its other tokens, in units of 2^-24. */
 enum { SAMPLING_LONG_HEAVY = 64, SAMPLING_LONG_WEIGHT = 440 };
 
-/* The index of each input, and of the only output, by its role; -1 if the problem has no such tensor. */
+/* The index of each input, and of the only output, by its role. -1: the problem has no such tensor. */
 struct sampling_roles {
 	int probs, top_k, top_p, min_p;
 	int output;
 };
 
-/* Returns the filter whose parameter the input is, or 0 if the input is not a parameter. Parameters are distinguished
- * by their names, because they have the same shape. Host only. */
+/* Returns the filter whose parameter the input is, or 0 if the input is not a parameter. The names of parameters are
+ * compared, because their shapes are the same. Host only. */
 static inline int sampling_filter_of(const struct op_arg *input)
 {
 	static const struct {
@@ -133,8 +134,7 @@ static inline int sampling_filter_of(const struct op_arg *input)
 	return 0;
 }
 
-/* Finds the roles: the first matrix holds the probabilities. All roles are found if op.match accepts the problem. Host
- * only. */
+/* Finds the roles. The first matrix is the probabilities. op.match must have accepted the problem. Host only. */
 static inline struct sampling_roles sampling_roles_of(const struct op_problem *problem)
 {
 	struct sampling_roles roles = {-1, -1, -1, -1, 0};
@@ -154,15 +154,15 @@ static inline struct sampling_roles sampling_roles_of(const struct op_problem *p
 	return roles;
 }
 
-/* The parameters of the values of a row, as plain data that is passed to the GPU by value. */
+/* The parameters from which the values of a row are computed. Kernels take this struct by value. */
 struct sampling_fill {
-	uint64_t key, first_key; /* the random keys of this set of values and of the first set */
+	uint64_t key, first_key; /* the Philox keys of this set of values and of the first set */
 	int64_t rows, vocab;
 	int64_t stride; /* every column whose index is a multiple of `stride` may be in the tail */
 	int filters;    /* the variant that op.match returned */
-	int shared;     /* is a parameter a Python scalar, which all rows share? */
+	int shared;     /* whether a parameter is a Python scalar, which all rows share */
 	int wide;       /* the number of tokens of a wide row; 0: there are no wide rows */
-	int second;     /* is this the second set of values? */
+	int second;     /* whether this is the second set of values */
 };
 
 /* Returns 1 if a parameter is a Python scalar. Host only. */
@@ -190,7 +190,8 @@ static inline struct sampling_fill sampling_fill_of(const struct op_case *c)
 	f.first_key = input_key(&first, roles.probs);
 	f.rows = c->axis[probs->axis[0]];
 	f.vocab = c->axis[probs->axis[1]];
-	f.stride = f.vocab / 65536 + 1; /* the tail has at most 65536 columns, with a probability of 2^-8 at most in all */
+	f.stride = f.vocab / 65536 + 1; /* so the tail has at most 65536 columns, with a total probability of at most
+					 * 2^-8 */
 	f.filters = c->variant;
 	f.shared = sampling_is_shared(problem);
 	if (!f.shared && (probs->dtype == DTYPE_FLOAT32 || probs->dtype == DTYPE_FLOAT64))
@@ -201,20 +202,20 @@ static inline struct sampling_fill sampling_fill_of(const struct op_case *c)
 	return f;
 }
 
-/* Returns 1 if the row is a twin: row and parameters are the same in both sets of values. */
+/* Returns 1 if the row is a twin, which has the same values and parameters in both sets of values. */
 HOST_DEVICE static inline int sampling_is_twin(const struct sampling_fill *f, int64_t row)
 {
 	return !f->shared && row / SAMPLING_BLOCK % 8 == 1;
 }
 
-/* Returns 1 if the row is computed like a row of the second set of values. */
+/* Returns 1 if the row is computed as in the second set of values. */
 HOST_DEVICE static inline int sampling_is_second(const struct sampling_fill *f, int64_t row)
 {
 	return f->second && !sampling_is_twin(f, row);
 }
 
-/* Returns 1 if most rows are peaks. References without a filter, or with only min_p, need no loop over rows, so that
- * there may be many rows. */
+/* Returns 1 if most rows are peaks. This is so without a filter, or with min_p alone: such references need no loop over
+ * rows, so that there may be many rows. */
 HOST_DEVICE static inline int sampling_is_peaked(int filters, int shared)
 {
 	return !shared && (filters == 0 || filters == SAMPLING_MIN_P);
@@ -263,7 +264,7 @@ HOST_DEVICE static inline int sampling_kind_of(const struct sampling_fill *f, in
 	return kind;
 }
 
-/* Returns the number of tokens of a row, without the tail. */
+/* Returns the number of tokens of a row, not counting the tail. */
 HOST_DEVICE static inline int sampling_tokens(const struct sampling_fill *f, int64_t row)
 {
 	switch (sampling_kind_of(f, row)) {
@@ -298,9 +299,9 @@ HOST_DEVICE static inline int sampling_may_tie(int64_t row)
 	return row / SAMPLING_BLOCK % 8 == 5;
 }
 
-/* Returns how much a weight of a flat or steep row changes in the second set of values, in units of 2^-24. The changes
- * of a row sum to 0. In every eighth block, flat rows have two ties: the first two tokens, which are kept, tie with
- * each other, and two tokens that no filter keeps tie with each other (top-k keeps at most five tokens there). */
+/* Returns how much a weight of a flat or steep row changes in the second set of values, in units of 2^-24. The sum of
+ * the changes of a row is 0. In every eighth block, flat rows have two ties: the first two tokens, which are kept, tie,
+ * and two tokens that no filter keeps tie (top-k keeps at most five tokens there). */
 HOST_DEVICE static inline int32_t sampling_change(const int32_t *parts, int64_t row, int rank)
 {
 	int tied = sampling_may_tie(row);
@@ -314,7 +315,8 @@ HOST_DEVICE static inline int32_t sampling_change(const int32_t *parts, int64_t 
 	return tied ? 0 : rank == 0 ? 4099 : rank == 2 ? -1733 : rank == 3 ? -2366 : 0;
 }
 
-/* Returns the probability of a long row's token of `rank`, in units of 2^-24. 95 + 94 + … + 33 is 4032. */
+/* Returns the probability of the token at rank `rank` of a long row, in units of 2^-24. The sum 95 + 94 + … + 33 is
+ * 4032. */
 HOST_DEVICE static inline int32_t sampling_long_weight(int rank)
 {
 	if (rank >= SAMPLING_LONG_HEAVY)
@@ -323,8 +325,8 @@ HOST_DEVICE static inline int32_t sampling_long_weight(int rank)
 	                : 16777216 - 4032 * 1000 - (SAMPLING_EVENLY - SAMPLING_LONG_HEAVY) * SAMPLING_LONG_WEIGHT;
 }
 
-/* Returns the probability of the row's token of `rank`, except in the widest rows, in units of 2^-24. The probability
- * of a tail is subtracted from the last of 8 tokens, from all stairs evenly, or from the peak. */
+/* Returns the probability of the row's token at rank `rank`, in units of 2^-24, for all rows except the widest. The
+ * probability of a tail is subtracted from the last of 8 tokens, from all stairs evenly, or from the peak. */
 HOST_DEVICE static inline int32_t sampling_coarse_weight(const struct sampling_fill *f, int64_t row, int rank)
 {
 	const int32_t parts[4][SAMPLING_HEAVY] = {{76, 68, 52, 24, 16, 10, 6, 4},
@@ -358,7 +360,7 @@ HOST_DEVICE static inline int32_t sampling_coarse_weight(const struct sampling_f
 	return (96 - rank) * step + (rank == 0 ? (16777216 - tail) % 4128 : 0);
 }
 
-/* Returns the probability of the row's token of `rank` (0: the most likely), in units of 2^-26. */
+/* Returns the probability of the row's token at rank `rank`, in units of 2^-26. Rank 0 is the most likely token. */
 HOST_DEVICE static inline int32_t sampling_weight(const struct sampling_fill *f, int64_t row, int rank)
 {
 	if (f->wide == SAMPLING_WIDER && sampling_kind_of(f, row) == SAMPLING_WIDE)
@@ -366,13 +368,16 @@ HOST_DEVICE static inline int32_t sampling_weight(const struct sampling_fill *f,
 	return 4 * sampling_coarse_weight(f, row, rank);
 }
 
-/* Returns the column of the row's token of `rank`. A row of more than two tokens uses column 0 only if row % 4 is 1. */
+/* Returns the column of the row's token at rank `rank`. A row of more than two tokens uses column 0 only if row % 4 is
+ * 1. */
 HOST_DEVICE static inline int64_t sampling_place(const struct sampling_fill *f, int64_t row, int rank)
 {
 	int64_t tokens = sampling_tokens(f, row), first = row * 2 * SAMPLING_WIDTH;
 	uint64_t key = sampling_is_twin(f, row) ? f->first_key : f->key;
 	uint32_t shuffle = philox_bits(key, first + SAMPLING_WIDTH);
-	int64_t part = (rank * (int64_t)(shuffle >> 8 | 1) + (shuffle & 0xff)) & (tokens - 1); /* permutes the parts */
+	int64_t part = (rank * (int64_t)(shuffle >> 8 | 1) + (shuffle & 0xff)) & (tokens - 1); /* a permutation of the
+												* parts of the
+												* vocabulary */
 	int64_t begin = part * f->vocab / tokens, end = (part + 1) * f->vocab / tokens;
 
 	if (tokens <= 2 && rank == 0)
@@ -388,8 +393,8 @@ HOST_DEVICE static inline int64_t sampling_place(const struct sampling_fill *f, 
 	return begin + (int64_t)(philox_bits(key, first + rank) % (uint64_t)(end - begin));
 }
 
-/* Returns the number of tokens that a row must keep, or 0 for all tokens. If all rows share their parameters, the
- * number is not used. Host only. */
+/* Returns the number of tokens that a row must keep, or 0 if it must keep all. Not used if all rows share their
+ * parameters. Host only. */
 static inline int sampling_kept(const struct sampling_fill *f, int64_t row)
 {
 	const int kept[] = {2, 3, 4, 2};
@@ -425,19 +430,19 @@ static inline double sampling_sum(const struct sampling_fill *f, int64_t row, in
 	return (double)sum * SAMPLING_UNIT;
 }
 
-/* The parameters of a row's filters. The parameter of a filter that the problem does not have is not used. */
+/* The parameters of a row's filters. If the problem does not have a filter, its parameter is not used. */
 struct sampling_parameters {
 	int64_t top_k;
 	double top_p, min_p;
 };
 
 /* Returns parameters that all rows share. In the first set of values, k keeps two tokens of every kind of row. In every
- * kind of row, p is between two successive sums of probabilities, and in flat rows the token that crosses p is heavy
- * (if k = 4 comes first, p is 0.88). In every kind of row, min_p is between two successive ratios. In the second set, k
- * keeps three tokens, or five if there is also a p; a p alone and a min_p keep more tokens than in the first set. All
- * margins are at least 0.002. A p of 1 and a min_p of 0 keep all tokens; a reference may take these values for absent
- * parameters. To detect this, the second set has a p of 1 if there are many rows, because the draws of many rows show
- * which tokens are kept, and a min_p of 0 if there is one row. */
+ * kind of row, p is between two successive sums of probabilities, and min_p is between two successive ratios. In flat
+ * rows, the token that crosses p is heavy (if k = 4 comes first, p is 0.88). In the second set, k keeps three tokens,
+ * or five if there is also a p; a p alone, and a min_p, keep more tokens than in the first set. All margins are at
+ * least 0.002. A p of 1 and a min_p of 0 keep all tokens, and a reference may take these values for absent parameters.
+ * To detect this, the second set has a p of 1 if there are many rows, whose draws show which tokens are kept, and a
+ * min_p of 0 if there is one row. */
 static inline struct sampling_parameters sampling_shared(int filters, int second, int64_t rows)
 {
 	int both = (filters & SAMPLING_TOP_K) && (filters & SAMPLING_TOP_P);
@@ -451,8 +456,8 @@ static inline struct sampling_parameters sampling_shared(int filters, int second
 	return second ? other : first;
 }
 
-/* Returns a parameter between `lower` and `upper`, at the distance from `lower` that the comment at the head of this
- * file describes. */
+/* Returns a parameter between `lower` and `upper`. The comment at the top of this file describes its distance from
+ * `lower`. */
 static inline double sampling_between(const struct sampling_fill *f, int64_t row, double lower, double upper)
 {
 	const double parts[4] = {0.0625, 0.25, 0.0625, 0.9375};
@@ -462,8 +467,8 @@ static inline double sampling_between(const struct sampling_fill *f, int64_t row
 }
 
 /* Returns a p with which top-p keeps `kept` tokens of a row. If there is a top-k, `from` is the number of tokens that
- * top-k keeps. p applies to the renormalised probabilities of these tokens; without renormalisation, top-p would keep
- * one token more. If there is no top-k, `from` is 0. Host only. */
+ * top-k keeps. p is meant for the renormalised probabilities of these tokens; with the original probabilities, top-p
+ * would keep one token more. If there is no top-k, `from` is 0. Host only. */
 static inline double sampling_p(const struct sampling_fill *f, int64_t row, int kept, int from)
 {
 	double mass = from > 0 ? sampling_sum(f, row, from) : 1;
@@ -476,8 +481,8 @@ static inline double sampling_p(const struct sampling_fill *f, int64_t row, int 
 	return sampling_between(f, row, from > kept && above > below ? above : below, above / mass);
 }
 
-/* Returns a min_p with which a row keeps all of its tokens: 0, or half of the ratio of the smallest probability to the
- * largest. Host only. */
+/* Returns a min_p with which a row keeps all of its tokens: 0, or half of the quotient of the smallest and the largest
+ * probability. Host only. */
 static inline double sampling_low_min_p(const struct sampling_fill *f, int64_t row)
 {
 	int kind = sampling_kind_of(f, row), last = sampling_tokens(f, row) - 1;
@@ -490,7 +495,8 @@ static inline double sampling_low_min_p(const struct sampling_fill *f, int64_t r
 /* Returns the parameters of a row's filters. Host only. */
 static inline struct sampling_parameters sampling_parameters_of(const struct sampling_fill *f, int64_t row)
 {
-	const int more[8] = {0, 2, 0, 0, 0, 1, 2, 0}; /* for each block, the number of tokens that only top-p drops */
+	const int more[8] = {0, 2, 0, 0, 0, 1, 2, 0}; /* for each block, the number of tokens that top-k keeps and top-p
+						       * drops */
 	struct sampling_parameters parameters = {f->vocab, 1, 0};
 	int kept = sampling_kept(f, row), block = (int)(row / SAMPLING_BLOCK % 8);
 	int both = (f->filters & SAMPLING_TOP_K) && (f->filters & SAMPLING_TOP_P),

@@ -3,8 +3,8 @@
 #include "kernels/core/mistakes.h"
 #include "kernels/core/dtype_convert.h"
 
-/* Gives every row the largest top_k of the batch. If the largest top_k drops no token, this mistake is the same as to
- * ignore top_k. */
+/* Gives every row the largest top_k of the batch. If the largest top_k drops no token, top_k is ignored, which is
+ * another mistake in the table. */
 static bool largest_of_batch(struct op_variation *v, const struct op_mistake *mistake)
 {
 	struct tensor *values = variation_change(v, variation_input(v, mistake->role));
@@ -18,8 +18,8 @@ static bool largest_of_batch(struct op_variation *v, const struct op_mistake *mi
 	return values != NULL && probs >= 0 && most < (double)v->in[probs].shape[1];
 }
 
-/* If mistake A keeps all tokens that mistake B keeps, and more, then A comes after B and names B as narrower, because
- * all draws of B would also be possible with A. */
+/* If a mistake A keeps all tokens that a mistake B keeps, and more, then A comes after B and names B as narrower,
+ * because all draws of B are also possible with A. */
 const struct op_mistake sampling_mistakes[] = {
     {.says = "one token more than top_k was kept", .in_oracle = SAMPLING_K_MORE},
     {.says = "one token less than top_k was kept", .in_oracle = SAMPLING_K_LESS},

@@ -1,5 +1,5 @@
-/* mistakes - the mistakes that people make in references of samplers and of filters of probabilities. The table below
- * lists all of these mistakes; the enum has a number for each mistake that the oracle or the judge computes itself. */
+/* mistakes - the mistakes that people make in references of samplers and of filters of probabilities. The table has all
+ * mistakes. The enum has a number for each mistake that the oracle or the judge computes itself. */
 #ifndef REFTEST_KERNELS_SAMPLING_MISTAKES_H
 #define REFTEST_KERNELS_SAMPLING_MISTAKES_H
 
@@ -32,14 +32,14 @@ enum sampling_mistake {
 	SAMPLING_P_95,
 	SAMPLING_P_ONE_ALONE,
 	SAMPLING_K_OF_BATCH,
-	/* Mistakes of the filtered probabilities alone. */
+	/* The mistakes from here on are only in filtered probabilities. */
 	SAMPLING_CROSSING_DROPPED_ALONE,
 	SAMPLING_IN_ORDER,
 	SAMPLING_SUM_BFLOAT16,
 	SAMPLING_SUM_OF_BATCH
 };
 
-/* the table, ended by a row without `says` */
+/* the table ends with a row whose `says` is NULL */
 extern const struct op_mistake sampling_mistakes[];
 
 #endif

@@ -7,16 +7,16 @@
  * row (top_k int32, top_p and min_p float32) or is a Python scalar for all rows. The output is [rows] of integers
  * (samples), or has the shape of probs (filtered probabilities).
  *
- * Samples are random, so no other implementation returns the same samples. op.judge makes two tests: each sample must
- * be a token that the filter keeps, and all samples together must follow the filtered probabilities (draw_statistics.h
- * describes the statistics and the threshold). input_values.h describes rows for which a few samples reveal a mistake.
- * Reports show the most likely token as the ground truth of a sample. A row that is not a distribution (NaN, negative
+ * Samples are random, so other implementations return other samples. op.judge makes two tests: each sample must be a
+ * token that the filter keeps, and all samples together must follow the filtered probabilities (draw_statistics.h
+ * describes the statistics and the threshold). input_values.h describes rows for which a few samples show a mistake.
+ * Reports give the most likely token as the ground truth of a sample. A row that is not a distribution (NaN, negative
  * or infinite values, or all zeros) has no ground truth, and a workload with such a row is invalid.
  *
  * Implementations have different conventions for some cases, which occur only with --edge. If tokens tie at the
- * boundary, some implementations keep exactly k tokens; a sample may be any of the tied tokens. In this family, k <= 0
- * keeps all tokens, and p <= 0 or min_p > 1 keeps only the most likely token (all implementations agree on min_p =
- * 1). */
+ * boundary, some implementations keep exactly k tokens; therefore, a sample may be any of the tied tokens. In this
+ * family, k <= 0 keeps all tokens, and p <= 0 or min_p > 1 keeps only the most likely token (for min_p = 1, all
+ * implementations agree). */
 #include <math.h>
 #include <stdlib.h>
 
@@ -29,11 +29,11 @@
 
 _Static_assert((int)DRAW_SUSPECTS <= (int)METRICS_EVIDENCE, "metrics must have room for the suspicions of draws_judge");
 
-/* The reference fails if the draws of a case are the same under another seed. The exception is a case in which a
- * correct reference would draw the same tokens with a probability above 1e-10. */
+/* The reference fails if the draws of a case are the same under another seed, unless a correct reference would draw the
+ * same tokens with a probability above 1e-10. */
 static const double false_sameness = 1e-10;
 
-/* PARALLEL_FROM: with fewer elements, one thread is faster than several. */
+/* PARALLEL_FROM: if there are fewer elements, one thread is faster than several. */
 enum { VOCAB_LEAST = SAMPLING_HEAVY, PARALLEL_FROM = 1 << 20 };
 
 static bool is_probabilities(enum dtype dtype)
@@ -64,7 +64,7 @@ static int match_probs(const struct op_problem *problem, struct err *why)
 	return probs;
 }
 
-/* Returns the set of filters, or -1 with a sentence that says why the problem does not match. */
+/* Returns the set of filters, or -1 with a message in `why`. */
 static int match_filters(const struct op_problem *problem, int probs, struct err *why)
 {
 	int filters = 0;
@@ -116,11 +116,11 @@ static int match(const struct op_problem *problem, struct err *why)
 }
 
 /* Returns the number of rows of the medium case. A reference loops over rows and takes some milliseconds per row. In
- * 256 rows the boundary token is drawn about 60 times. There are fewer rows if the output is the filtered
- * probabilities, because filtered probabilities need each kind of row only once. There are also fewer rows if the
- * vocabulary is large, because rows of a large vocabulary are expensive. If most rows are peaks, it takes about a
- * thousand rows in both sets of values together to detect a sampler with uniform noise (input_values.h). If min-p is a
- * filter, more rows are needed, because other kinds of rows are needed as well. */
+ * 256 rows, the boundary token is drawn about 60 times. There are fewer rows if the output is the filtered
+ * probabilities, for which one row of each kind is enough. There are also fewer rows if the vocabulary is large,
+ * because such rows take longer. If most rows are peaks, it takes about a thousand rows in both sets of values together
+ * to detect a sampler with uniform noise (input_values.h). If min-p is a filter, there are more rows, because other
+ * kinds of rows are needed as well. */
 static int64_t medium_rows(const struct op_problem *problem, int variant)
 {
 	const struct op_axis *vocab = &problem->axes[problem->inputs[sampling_roles_of(problem).probs].axis[1]];
@@ -171,8 +171,7 @@ static bool edge_axes(const struct op_problem *problem, int variant, int edge, i
 	static const int needs[] = {[EDGE_OPEN_TOP_K] = SAMPLING_TOP_K,
 	                            [EDGE_OPEN_TOP_P] = SAMPLING_TOP_P,
 	                            [EDGE_OPEN_MIN_P] = SAMPLING_MIN_P};
-	/* If several tokens may be drawn, a case has enough rows to detect a reference that never draws half of
-	 * them. */
+	/* If several tokens may be drawn, there are enough rows to detect a reference that never draws half of them. */
 	static const int64_t edge_rows[] = {[EDGE_NO_ROWS] = 0, [EDGE_ONE_ROW] = 1, [EDGE_CERTAIN] = 8,
 	                                    [EDGE_TIES] = 192, [EDGE_OPEN_TOP_K] = 192, [EDGE_OPEN_TOP_P] = 192,
 	                                    [EDGE_OPEN_MIN_P] = 192};
@@ -186,7 +185,7 @@ static bool edge_axes(const struct op_problem *problem, int variant, int edge, i
 }
 
 /* Returns the parameters of a row's filters in a case of --edge. If the two most likely tokens tie, a top-p of 0 may
- * keep either of them. Therefore, rows in which the two most likely tokens may tie get a top-p of 1. */
+ * keep either of them. Therefore, rows in which they may tie get a top-p of 1. */
 static struct sampling_parameters edge_parameters(int edge, int64_t vocab, int64_t row,
                                                   struct sampling_parameters ordinary)
 {
@@ -202,10 +201,10 @@ static struct sampling_parameters edge_parameters(int edge, int64_t vocab, int64
 }
 
 /* The tolerance of filtered probabilities. A filtered probability is a probability divided by a sum of at most as many
- * terms as the vocabulary has tokens. In float32 this sum is accurate to 2^-24 log2(262144) if it is pairwise, or to a
- * few 2^-24 if it has a few heavy tokens. A float16 or bfloat16 output is rounded once more. Dropped tokens are exactly
- * 0, and the smallest kept probability is 2^-24. Therefore atol is tiny (for float16, a step of its subnormals).
- * Samples have no tolerance, because op.judge tests them. */
+ * terms as the vocabulary has tokens. In float32, the relative error of this sum is up to 2^-24 log2(262144) if it is
+ * pairwise, or a few times 2^-24 if it has a few heavy tokens. A float16 or bfloat16 output is rounded once more.
+ * Dropped tokens are exactly 0, and the smallest kept probability is 2^-24. Therefore atol is tiny; for float16, it is
+ * one step of its subnormals. Samples have no tolerance, because op.judge tests them. */
 static struct rule rule(const struct op_case *c, int output)
 {
 	if (!(c->variant & SAMPLING_RENORM))
@@ -220,7 +219,8 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
-/* Returns the value of a parameter that is a Python scalar. The default of each filter keeps all tokens. */
+/* Returns the value of a parameter that is a Python scalar. If the case omits it, this is the default, which keeps all
+ * tokens. */
 static double scalar(const struct op_case *c, int input)
 {
 	const struct op_arg *probs = &c->problem->inputs[sampling_roles_of(c->problem).probs];
@@ -240,7 +240,8 @@ static double scalar(const struct op_case *c, int input)
 	}
 }
 
-/* Fills a row of a case of --edge: the first heavy token has all of the weight, or all heavy tokens share it evenly. */
+/* Fills a row of a case of --edge. The first heavy token has all of the weight, or all heavy tokens have equal
+ * weights. */
 static void fill_edge_row(const struct sampling_fill *f, int edge, int64_t row, struct tensor *out)
 {
 	int64_t first = row * f->vocab;
@@ -299,7 +300,7 @@ static double parameter(const struct op_case *c, const struct tensor *in, int in
 }
 
 /* Converts the value of a top_k parameter to an integer. A k beyond the vocabulary becomes the size of the vocabulary,
- * and a k below 1 becomes 0; both keep all tokens. */
+ * and a k below 1 becomes 0. Both keep all tokens. */
 static int64_t top_k_of(double value, int64_t vocab)
 {
 	return value >= (double)vocab ? vocab : value >= 1 ? (int64_t)value : 0;
@@ -361,7 +362,7 @@ static struct filter_bounds mistaken_bounds(int mistake, const struct filter_bou
 	return b;
 }
 
-/* Keeps exactly the `count` most likely tokens, if at least `count` tokens are sorted. */
+/* Keeps exactly the `count` most likely tokens. Does nothing if fewer tokens are sorted. */
 static void keep_exactly(struct filter_kept *kept, const struct filter *filter, int64_t count)
 {
 	if (count < 1 || count > filter->ordered)
@@ -388,9 +389,10 @@ static struct filter_kept mistaken_row(int mistake, const struct filter_bounds *
 		return kept;
 	if ((mistake == SAMPLING_CROSSING_DROPPED || mistake == SAMPLING_CROSSING_MORE) && kept.by == FILTER_BY_TOP_P)
 		keep_exactly(&kept, filter, kept.count + (mistake == SAMPLING_CROSSING_MORE ? 1 : -1));
-	/* If top_p is below 1, the last kept token crosses it, even if the filter keeps every token. */
+	/* If top_p is below 1, the last kept token is the one that crosses top_p, even if the filter keeps every
+	 * token. */
 	if (mistake == SAMPLING_CROSSING_DROPPED_ALONE && bounds.has_top_p && bounds.top_p < 1) {
-		kept.defined = kept.count > 1; /* otherwise 0 is divided by 0 */
+		kept.defined = kept.count > 1; /* if no token remained, 0 would be divided by 0 */
 		keep_exactly(&kept, filter, kept.count - 1);
 	}
 	if (mistake != SAMPLING_DRAWN_EVENLY && mistake != SAMPLING_SOFTMAX)
@@ -426,7 +428,7 @@ static int by_decreasing_value(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* Adds up the kept probabilities of a row. Each probability is rounded to bfloat16, and so is the sum. */
+/* Returns the sum of the kept probabilities of a row, where each probability and the sum are rounded to bfloat16. */
 static double sum_of_bfloat16(const struct filter *filter, const struct filter_kept *kept)
 {
 	uint16_t rounded = 0;
@@ -440,7 +442,7 @@ static double sum_of_bfloat16(const struct filter *filter, const struct filter_k
 	return dtype_load(&rounded, DTYPE_BFLOAT16, 0);
 }
 
-/* Returns the sum of the kept probabilities of all rows. */
+/* Returns the sum of the kept probabilities over all rows. */
 static double sum_of_batch(const struct op_case *c, const struct tensor *in, struct filter *filter)
 {
 	const int64_t rows = in[sampling_roles_of(c->problem).probs].shape[0];
@@ -451,7 +453,7 @@ static double sum_of_batch(const struct op_case *c, const struct tensor *in, str
 	return sum;
 }
 
-/* `divisor`: what the kept probabilities are divided by; 0: their sum. */
+/* Writes one row of the output. The kept probabilities are divided by `divisor` or, if it is 0, by their sum. */
 static void write_row(const struct filter *filter, const struct filter_kept *kept, bool renorm, int mistake, double divisor,
 		      int64_t row, struct tensor *out)
 {
@@ -473,7 +475,7 @@ static void write_row(const struct filter *filter, const struct filter_kept *kep
 	}
 }
 
-/* Checks that rows are distributions (their sum is not checked) and that parameters are not NaN. */
+/* Checks that rows are distributions (but not that their sum is 1) and that parameters are not NaN. */
 static int check(const struct op_case *c, const struct tensor *in, struct err *err)
 {
 	struct sampling_roles roles = sampling_roles_of(c->problem);
@@ -504,7 +506,7 @@ static int check(const struct op_case *c, const struct tensor *in, struct err *e
 }
 
 /* Writes the ground truth of one row. The ground truth of a sampler is the row's most likely token, which every filter
- * keeps. `divisor` has the same meaning as in write_row. */
+ * keeps. For `divisor`, see write_row. */
 static void answer_row(const struct op_case *c, const struct tensor *in, int64_t row, struct filter *filter,
                        double divisor, struct tensor *out)
 {
@@ -545,12 +547,12 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	return status == 0 ? 0 : err_set(err, "no memory to sort %lld probabilities", (long long)probs->shape[1]);
 }
 
-/* The draw of one row, with the numbers that judging it needs. */
+/* The draw of one row, with what is needed to judge it. */
 struct seen {
 	bool allowed, zero_allowed;
 	int64_t token, kept;
-	double probability; /* the probability of the token */
-	double least;       /* the probability of the least likely token of the row that a filter may keep */
+	double probability; /* the probability of the drawn token */
+	double least;       /* the smallest probability in the row that a correct filter may keep */
 	struct draw draw;
 };
 
@@ -601,8 +603,8 @@ static int see_all(const struct op_case *c, const struct tensor *in, const struc
 	return status;
 }
 
-/* Tests that the sample of every row is a token that the filter keeps. Returns the number of rows with a dropped token,
- * and writes a message about the first such row to `why`. */
+/* Tests that the sample of every row is a token that the filter keeps. Returns the number of rows whose sample is a
+ * dropped token, and writes a message about the first such row to `why`. */
 static int64_t judge_tokens(const struct seen *seen, int64_t vocab, const struct tensor *truth, struct metrics *metrics,
                             struct err *why)
 {
@@ -641,8 +643,8 @@ static bool judges(const struct op_case *c, int output)
 	return (c->variant & SAMPLING_RENORM) == 0;
 }
 
-/* Judges samples. Metrics without meaning for draws (relative errors, cosine) are 0; max_abs and mean_abs are the total
- * variation distance. An output of zeros passes only if token 0 is allowed in every row. */
+/* Judges samples. The metrics that have no meaning for draws (relative errors, cosine) are 0, and max_abs and mean_abs
+ * are the total variation distance. An output of zeros passes only if token 0 is allowed in every row. */
 static int judge(const struct op_case *c, int output, const struct tensor *in, const struct tensor *reference,
                  const struct tensor *truth, struct metrics *metrics, struct err *why)
 {
@@ -680,8 +682,8 @@ static int judge(const struct op_case *c, int output, const struct tensor *in, c
 	return 1;
 }
 
-/* Returns the probability that two draws of a row are the same token. The row has this family's own values. The tail of
- * the row is too unlikely to matter, and is left out. */
+/* Returns the probability that two draws of a row are the same token, for a row with this family's own values. The tail
+ * of the row is left out, because it is too unlikely to matter. */
 static double chance_of_same(const struct sampling_fill *f, int64_t row)
 {
 	int kept = sampling_kept(f, row), tokens = sampling_tokens(f, row);
@@ -728,7 +730,8 @@ static int judge_both(const struct op_case *const *c, int output, const struct t
 		suspicion[s] = metrics[CONTENTS_FIRST]->evidence[s] + metrics[CONTENTS_SECOND]->evidence[s];
 	if (draws_suspect(suspicion, why) > 1)
 		return -1;
-	if (first->given != 0 || first->edge != 0) /* such a case may have no row that is the same in both sets */
+	if (first->given != 0 || first->edge != 0) /* a case with provided inputs, or an edge case, may have no row that
+						    * is the same in both sets */
 		return 0;
 	return judge_generator(first, samples[CONTENTS_FIRST], samples[CONTENTS_SECOND], why);
 }
@@ -767,7 +770,7 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 	return axis == probs->axis[0] ? medium_rows(problem, variant) : axis == probs->axis[1] ? 32000 : 0;
 }
 
-/* A definition that returns filtered probabilities draws no tokens. */
+/* Returns true if the definition draws tokens. A definition that returns filtered probabilities does not. */
 static bool samples(const struct op_case *c)
 {
 	return (c->variant & SAMPLING_RENORM) == 0;
@@ -802,7 +805,7 @@ static const struct op_mode modes[] = {
     {NULL, 0, 0},
 };
 
-/* Returns NaN (does not apply) for a problem without parameters. */
+/* Returns NaN for a problem without parameters. */
 static double parameters(const struct coverage_view *view, const struct op_coverage *row)
 {
 	(void)row;

@@ -1,10 +1,9 @@
 /* sampling on a GPU - fills the same rows as the CPU, and computes the most likely token of each row or the filtered
  * probabilities.
  *
- * One block processes one row. The smallest kept probability determines the kept tokens. The block finds this
- * probability by bisection over bit patterns, which have the same order as the non-negative doubles that they
- * represent. Each step of the bisection is one pass over the row. Sums are double and are added in an order that
- * depends only on the row. */
+ * Each block of threads processes one row. It finds the smallest kept probability, which determines the kept tokens, by
+ * bisection over the bit patterns of doubles; these have the same order as non-negative doubles. Each step of the
+ * bisection is one pass over the row. Sums are double, and are added in an order that depends only on the row. */
 #include "kernels/core/cuda_check.h"
 
 #include "kernels/sampling/input_values.h"
@@ -68,7 +67,7 @@ static int fill(const struct op_case *c, int input, struct tensor *out, void *st
 	return CUDA_CHECK(cudaGetLastError(), err);
 }
 
-/* A row, and the scratch memory of its block. */
+/* A row, and the working memory of its block. */
 struct row {
 	const void *probs;
 	enum dtype dtype;
@@ -104,7 +103,7 @@ static __device__ double block_max(double *sums, double value)
 }
 
 /* Selects the probabilities that are at least `least` and above `above`. Returns the sum of these probabilities if
- * `mass` is true, else their number. A negative `above` excludes no probability. */
+ * `mass` is true, else their number. If `above` is negative, it excludes no probability. */
 static __device__ double count_or_sum(const struct row *r, double least, double above, bool mass)
 {
 	double own = 0;
@@ -118,11 +117,12 @@ static __device__ double count_or_sum(const struct row *r, double least, double 
 	return block_sum(r->sums, own);
 }
 
-/* Returns the largest value such that at least k tokens have this probability or more, or 0 if fewer than k tokens have
- * a positive probability. */
+/* Returns the largest value such that at least k tokens have this probability or a higher one. Returns 0 if fewer than
+ * k tokens have a probability above 0. */
 static __device__ double top_k_threshold(const struct row *r, double largest, int64_t k)
 {
-	int64_t low = 0, high = __double_as_longlong(largest); /* at least k tokens always have `low` or more */
+	int64_t low = 0, high = __double_as_longlong(largest); /* in each step, at least k tokens have a probability of
+								* at least `low` */
 
 	while (low < high) {
 		int64_t middle = low + (high - low + 1) / 2;
@@ -135,7 +135,7 @@ static __device__ double top_k_threshold(const struct row *r, double largest, in
 	return __longlong_as_double(low);
 }
 
-/* Returns the smallest value, at least `least`, such that the probabilities above this value sum to at most `limit`. */
+/* Returns the smallest value, not below `least`, for which the sum of all higher probabilities is at most `limit`. */
 static __device__ double top_p_threshold(const struct row *r, double largest, double least, double limit)
 {
 	int64_t low = __double_as_longlong(least), high = __double_as_longlong(largest);
@@ -169,8 +169,8 @@ static __device__ double inspect(const struct row *r)
 	return wrong > 0 || largest == 0 ? -1 : largest;
 }
 
-/* The parameters of the filters. Each parameter has a tensor with one value per row or, if this tensor is NULL, one
- * number for all rows. */
+/* The parameters of the filters. Each parameter has a tensor with one value per row. If the tensor is NULL, one number
+ * applies to all rows. */
 struct parameters {
 	int filters;
 	const void *top_k, *top_p, *min_p;
@@ -221,8 +221,8 @@ static __global__ void renorm(const void *probs, enum dtype dtype, int64_t vocab
 	}
 }
 
-/* Writes the most likely token of each row, the first one if several are equally likely. For a row that is not a
- * distribution, writes 0. */
+/* Writes the most likely token of each row, the first one if several are equally likely. Writes 0 for a row that is not
+ * a distribution. */
 static __global__ void most_likely(const void *probs, enum dtype dtype, int64_t vocab, void *out, enum dtype out_dtype)
 {
 	__shared__ double sums[THREADS];
@@ -251,7 +251,7 @@ static struct parameters parameters_of(const struct op_case *c, const struct ten
 
 		parameters.top_k = in[roles.top_k].data;
 		parameters.top_k_dtype = in[roles.top_k].dtype;
-		/* A k of 0, or a k beyond any vocabulary, keeps all tokens. */
+		/* A k of 0, or one that is larger than any vocabulary, keeps all tokens. */
 		parameters.k = k >= 1 && k < 1e15 ? (int64_t)k : 0;
 	}
 	if (roles.top_p >= 0) {

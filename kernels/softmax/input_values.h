@@ -1,11 +1,10 @@
-/* softmax inputs - the role of each tensor, and functions that compute every input element with the same value on CPU
- * and GPU.
+/* softmax inputs - finds the role of each tensor, and computes the inputs. The CPU and the GPU compute the same values.
  *
  * The kind of a row depends on row % 8. Noise is uniform on [-1, 1):
  *
  *   0  8 noise.
  *   1  128 + 8 noise: exponentials overflow unless the maximum is subtracted first.
- *   2  4 noise, and one element at 40 that dominates. This element is in the last column, in the first one, or
+ *   2  4 noise, and one element of 40, which dominates. This element is in the last column, in the first column, or
  *      anywhere.
  *   3  4 noise, half of the elements masked with -infinity.
  *   4  3 everywhere: each result is exactly 1 / V.
@@ -14,19 +13,20 @@
  *   7  -200 + 8 noise: exponentials vanish unless the maximum is subtracted first.
  *
  * The second set of values has 200 instead of 128 in rows of kind 1, 128 instead of 40 in rows of kind 2, and -3
- * instead of 3 in rows of kind 4. The exponential of the 128 in a row of kind 2 overflows unless the reference
- * subtracts a maximum that includes the dominating column. In the second set, the mask in rows of kind 3 is finite:
- * -65504 in float16, else -2^127. In the second set, rows of kind 7 have one element at -32768, and -32768 - 512 j with
- * j from 1 to 8 elsewhere: below any number that people use as a mask or as an initial maximum. The result of the
- * element at -32768 is exactly 1, and all other results are 0, however a reference divides, scales and subtracts.
+ * instead of 3 in rows of kind 4. The exponential of 128 in a row of kind 2 overflows unless the reference subtracts a
+ * maximum that includes the column of this element. In the second set, the mask in rows of kind 3 is finite: it is
+ * -65504 in float16, else -2^127. In the second set, rows of kind 7 have one element of -32768; all others are -32768 -
+ * 512 j, with j from 1 to 8. All of these are below any number that people use as a mask or as an initial maximum. The
+ * result of the element of -32768 is exactly 1, and all other results are 0, in whatever way a reference divides,
+ * scales and subtracts.
  *
  * If there is one temperature per row, each temperature is one of twelve numbers between 13/256 (0.05) and 4, some
  * below 1 and some above. The temperature of row 0 is 13/256 or 4. In rows of kinds 1 and 7, whose logits are far from
- * zero, the temperature is 1/4 or more. A single temperature is one of six numbers, depending on the case: below 1 in
- * one set of values, and above 1 in the other. If a single temperature is below 1/4, the offsets 128 and -200 of rows
- * of kinds 1, 2 and 7 are divided by 8. A logit divided by its temperature is thus at most 832 in magnitude. The second
- * set has two exceptions: rows of kinds 2 and 7, in which only one result differs from 0, and the masked elements of
- * rows of kind 3. */
+ * zero, the temperature is 1/4 or more. A single temperature is one of six numbers, depending on the case. It is below
+ * 1 in one set of values, and above 1 in the other. If a single temperature is below 1/4, the offsets 128 and -200 of
+ * rows of kinds 1, 2 and 7 are divided by 8. A logit divided by its temperature is thus at most 832 in magnitude. In
+ * the second set, there are two exceptions: rows of kinds 2 and 7, in which only one result differs from 0, and the
+ * masked elements of rows of kind 3. */
 #ifndef REFTEST_KERNELS_SOFTMAX_INPUT_VALUES_H
 #define REFTEST_KERNELS_SOFTMAX_INPUT_VALUES_H
 
@@ -50,13 +50,13 @@ static inline int softmax_temperature(const struct op_problem *problem)
 	return problem->input_count > 1 ? 1 - softmax_logits(problem) : -1;
 }
 
-/* The parameters of an input element's value, as plain data that is passed to the GPU by value. */
+/* The parameters from which an input element is computed. Kernels take this struct by value. */
 struct softmax_fill {
 	uint64_t key;
 	int64_t columns;
-	int second; /* is this the second set of values? */
-	int near;   /* do all rows share one temperature below 1/4? Then offsets of logits are divided by 8 */
-	int narrow; /* are logits float16? */
+	int second; /* whether this is the second set of values */
+	int near;   /* whether all rows share one temperature below 1/4; offsets of logits are then divided by 8 */
+	int narrow; /* whether the logits are float16 */
 };
 
 /* Returns the parameters of the logits or of the temperature. Host only. */
@@ -73,9 +73,9 @@ static inline struct softmax_fill softmax_fill_of(const struct op_case *c, int i
 	return f;
 }
 
-/* Returns the column of a row that dominates (kinds 2 and 7) or that is never masked (kind 3). In every fourth row of
- * kind 2 the dominating column is the last one, and in another fourth of these rows it is the first one, because a
- * wrong loop over whole blocks misses some of the columns at an end. */
+/* Returns the column of a row that dominates (kinds 2 and 7) or that is never masked (kind 3). In a quarter of the rows
+ * of kind 2, the dominating column is the last one, and in another quarter, it is the first one, because a wrong loop
+ * over whole blocks omits columns at an end. */
 HOST_DEVICE static inline int64_t softmax_chosen(const struct softmax_fill *f, int64_t row)
 {
 	if (row % 16 == 2)
@@ -94,7 +94,7 @@ HOST_DEVICE static inline float softmax_mask(const struct softmax_fill *f)
 }
 
 /* Computes an element of row `row` from its random bits. `chosen` says whether the element is in the column
- * softmax_chosen. The caller rounds the element to the input's dtype with dtype_store_float. */
+ * softmax_chosen. The caller converts the element to the input's dtype with dtype_store_float. */
 HOST_DEVICE static inline float softmax_at(const struct softmax_fill *f, int64_t row, int chosen, uint32_t random)
 {
 	float noise = uniform_signed(random, 20);
@@ -121,7 +121,7 @@ HOST_DEVICE static inline float softmax_at(const struct softmax_fill *f, int64_t
 	}
 }
 
-/* Computes element `index` of the logits, like softmax_at. */
+/* Computes element `index` of the logits, as softmax_at does. */
 HOST_DEVICE static inline float softmax_element(const struct softmax_fill *f, int64_t index, uint32_t random)
 {
 	int64_t row = index / f->columns, column = index % f->columns;
@@ -132,7 +132,7 @@ HOST_DEVICE static inline float softmax_element(const struct softmax_fill *f, in
 	return softmax_at(f, row, has_chosen && column == softmax_chosen(f, row), random);
 }
 
-/* Returns the temperature of a row, from its random bits. Every temperature is exact in bfloat16. */
+/* Returns the temperature of a row, from its random bits. bfloat16 represents every temperature exactly. */
 static inline float softmax_temperature_of(const struct softmax_fill *f, int64_t row, uint32_t random)
 {
 	static const float temperatures[] = {13.0f / 256, 0.0625f, 0.125f, 0.1875f, 0.25f, 0.375f,

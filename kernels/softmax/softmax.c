@@ -1,17 +1,19 @@
-/* softmax - y[r][c] = e^(x[r][c] / T) / sum over c of e^(x[r][c] / T). T is a temperature for all rows, one temperature
- * per row, or 1 if there is none.
+/* softmax - computes y[r][c] = e^(x[r][c] / T) / sum over c of e^(x[r][c] / T). T is a temperature for all rows, one
+ * temperature per row, or 1 if there is none.
  *
  * Logits are [..., V] in float32, float16 or bfloat16, and the output has the same shape. The temperature is a Python
- * scalar or [rows], and its name contains "temperature". -infinity masks an element, whose result is 0. A row of only
- * -infinity has no ground truth (NaN). FlashInfer's sampling.softmax is this operation, with op_type sampling.
+ * scalar or [rows], and its name contains "temperature". An element of -infinity is masked, and its result is 0. A row
+ * that consists of -infinity has no ground truth (NaN). FlashInfer's sampling.softmax is this operation, with op_type
+ * sampling.
  *
- * Tolerance. The exponent x / T - max is the difference of two numbers of up to 832 (input_values.h), each accurate to
- * 2^-24. In float32 the exponent is thus off by 1e-4, and y by a relative 1e-4. If a reference also rounds 1 / T, both
- * numbers change by the same factor, and their difference changes by 2^-24 of itself. Wherever y is not 0 in float32,
- * the magnitude of this difference is below 104, so the change is below 1e-5. Therefore rtol is 2e-4, twice the total
- * error. The sum of positive numbers adds almost no error. Even a small probability such as 1 / V must be accurate, so
- * atol is only 1e-37, just above the smallest normal float32, or a step of float16's subnormals. bfloat16 and float16
- * outputs are rounded once more: their rtol is 2^-7 or 2^-10, plus 2e-4. */
+ * Tolerance. The exponent x / T - max is the difference of two numbers of up to 832 (input_values.h), each with a
+ * relative error of 2^-24. In float32, the exponent thus has an error of 1e-4, and y has a relative error of 1e-4. If a
+ * reference also rounds 1 / T, both numbers change by the same factor, and their difference has another relative error
+ * of 2^-24. If y is not 0 in float32, the magnitude of this difference is below 104, so this error is below 1e-5.
+ * Therefore rtol is 2e-4, twice the total error. The sum of positive numbers adds almost no error. Even a small
+ * probability such as 1 / V must be accurate, so atol is only 1e-37, just above the smallest normal float32, or a step
+ * of float16's subnormals. bfloat16 and float16 outputs are rounded once more: their rtol is 2^-7 or 2^-10, plus
+ * 2e-4. */
 #include "kernels/softmax/input_values.h"
 
 #include <math.h>
@@ -25,7 +27,7 @@
 #include "kernels/core/simd.h"
 #include "kernels/core/take.h"
 
-enum { PARALLEL_FROM = 1 << 20 }; /* with fewer elements, one thread is faster than several */
+enum { PARALLEL_FROM = 1 << 20 }; /* if there are fewer elements, one thread is faster than several */
 
 static bool is_softmax(const struct op_problem *problem)
 {
@@ -66,8 +68,8 @@ static int match(const struct op_problem *problem, struct err *why)
 }
 
 /* Returns the number of rows of a case: one, a multiple of the number of rows that kernels process as a block, or one
- * more than such a multiple (row_counts.h). Because vocabularies are wide, the rows have at most about 2^23
- * elements. */
+ * more than such a multiple (row_counts.h). All rows together have at most about 2^23 elements, because vocabularies
+ * are large. */
 static int64_t rows_of(enum op_size size, int which, int64_t columns)
 {
 	if (size == SIZE_LARGE)
@@ -119,10 +121,9 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
-/* Returns the temperature of all rows. The temperature is below 1 in one set of values and above 1 in the other. If
- * there are many rows, however, the temperature of the second set is exactly 1, which a reference may take for an
- * absent temperature. Cases of one row, of few rows and of many rows have different temperatures. An absent temperature
- * means 1. */
+/* Returns the temperature of all rows. It is below 1 in one set of values and above 1 in the other. If there are many
+ * rows, however, it is exactly 1 in the second set, because a reference may take a temperature of 1 for an absent one.
+ * Cases of one row, of few rows and of many rows have different temperatures. An absent temperature means 1. */
 static double scalar(const struct op_case *c, int input)
 {
 	static const double values[3][CONTENTS_COUNT] = {{0.3, 2.5}, {4, 0.05}, {0.15, 1}};
@@ -136,7 +137,8 @@ static double scalar(const struct op_case *c, int input)
 	return values[rows == 1 ? 0 : rows % 2 == 0 ? 1 : 2][c->contents];
 }
 
-/* Temperatures range from nearly greedy to nearly flat sampling. The range does not include the masks. */
+/* Returns the range of an input. Temperatures range from nearly greedy to nearly flat sampling. The range does not
+ * include the masks. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	(void)variant;
@@ -144,8 +146,8 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-/* The number of rows is above 300 in some default case. If the vocabulary has a hundred thousand tokens, the number of
- * rows is only 65, because kernels use several blocks for such a long row. */
+/* Returns a number of rows that some default case reaches. It is above 300, or only 65 if the vocabulary has a hundred
+ * thousand tokens, because kernels use several blocks for such a long row. */
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *y = &problem->outputs[0];
@@ -199,8 +201,7 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return 0;
 }
 
-/* The mistakes that the oracle computes. A reference with the mistake OVER_ROWS or COMMON_MAXIMUM does not normalise
- * rows separately. */
+/* The mistakes that the oracle computes. With OVER_ROWS and COMMON_MAXIMUM, rows are not normalised separately. */
 enum mistake {
 	NO_MISTAKE, LOGARITHM, BASE_2, NOT_DIVIDED, MEAN, SIGMOID, MULTIPLIED, NO_TEMPERATURE, OF_THE_OUTPUT, ROUNDED_LOGITS,
 	ROUNDED_EXPONENTIALS, ROUNDED_SUM, SATURATED_SUM, EPSILON, NO_MAXIMUM, LAST_LEFT_OUT, FINITE_MASK,
@@ -240,7 +241,7 @@ static double rounded(double x, enum dtype dtype)
 	return dtype_load(bytes, dtype, 0);
 }
 
-/* Returns the exponential of a scaled logit, with a mistake. */
+/* Returns the exponential of a scaled logit, or what a reference with the mistake computes instead. */
 static double exponential(enum mistake mistake, double scaled, double most)
 {
 	if (mistake == NO_MAXIMUM)
@@ -250,7 +251,7 @@ static double exponential(enum mistake mistake, double scaled, double most)
 	return exp(scaled - most);
 }
 
-/* Returns the sum by which exponentials are divided. */
+/* Returns the sum by which exponentials are divided, as a reference with the mistake computes it. */
 static double mistaken_sum(enum mistake mistake, double by, double sum)
 {
 	switch (mistake) {
@@ -267,7 +268,7 @@ static double mistaken_sum(enum mistake mistake, double by, double sum)
 	}
 }
 
-/* Gives the whole probability to the first of the largest logits. */
+/* Sets the first of the largest elements to 1, and all other elements to 0. */
 static void choose(double *row, int64_t columns)
 {
 	int64_t first = 0;
@@ -278,7 +279,7 @@ static void choose(double *row, int64_t columns)
 		row[i] = i == first ? 1 : 0;
 }
 
-/* Normalises a row with a mistake. */
+/* Normalises a row as a reference with the mistake does. */
 static void mistake_row(enum mistake mistake, double by, double *row, int64_t columns, double temperature)
 {
 	bool plain = mistake == NO_TEMPERATURE || mistake == OF_THE_OUTPUT;
@@ -326,7 +327,7 @@ static void normalise(double *row, int64_t columns, double temperature)
 		row[i] /= sum;
 }
 
-/* Rejects a row without ground truth: a row that has NaN or infinity, or a row that is completely masked. */
+/* Rejects a row without ground truth: one that has NaN or infinity, or is completely masked. */
 static int check_logits(const struct op_case *c, const struct tensor *in, int input, struct err *err)
 {
 	const struct tensor *x = &in[input];
@@ -374,7 +375,7 @@ struct work {
 	const struct op_case *c;
 	struct tensor logits, temperatures;
 	int64_t columns, rows;
-	double shared; /* the temperature of all rows, if rows do not have their own */
+	double shared; /* the temperature of all rows, if each row does not have its own */
 	struct tensor *out;
 };
 
@@ -388,7 +389,7 @@ static double scaled(const struct work *w, int64_t row, int64_t column)
 	return dtype_load(w->logits.data, w->logits.dtype, row * w->columns + column) / temperature_of(w, row);
 }
 
-/* Normalises each column. */
+/* Normalises each column instead of each row. */
 static void normalise_columns(const struct work *w)
 {
 	double *column = take(w->rows, sizeof *column);
