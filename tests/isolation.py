@@ -6,7 +6,9 @@ import gc
 import json
 import math
 import os
+import re
 import signal
+import subprocess
 import sys
 import threading
 import types
@@ -317,10 +319,10 @@ NOTHING_TO_COMPUTE = """
 """
 
 
-def shows_freed_memory(call):
+def shows_freed_memory(call, counts=(64, 128)):
     """Returns whether the result of a call contains values from memory that was freed before the call."""
     for _ in range(20):
-        for count in (64, 128):
+        for count in counts:
             freed = [torch.full((count,), 12345.0) for _ in range(16)]
             del freed
         if bool((call().double() == 12345).any()):
@@ -337,6 +339,32 @@ def memory_without_values():
     bad = [call for call in calls if shows_freed_memory(eval("lambda: " + call, names))]
     tell(len(calls) > 50 and not bad, "functions with nothing to compute show no freed memory", bad)
     tell(shows_freed_memory(lambda: torch.empty(64)), "uninitialised memory is found")
+
+
+OVERWRITTEN = [1, 3, 64, 1000, 1 << 16, 1 << 20]  # numbers of elements of freed tensors
+
+
+def overwritten_memory():
+    """Checks, in a process with the settings of runners, that uninitialised memory shows nothing after
+    overwrite_freed_memory()."""
+    text = (TOP / "workers/pool/environment.c").read_text()
+    environment = {**os.environ, "GLIBC_TUNABLES": re.search(r'"GLIBC_TUNABLES=([^"]*)"', text)[1]}
+    done = subprocess.run([sys.executable, __file__, "--overwritten"], env=environment, capture_output=True, text=True, check=False)
+    shown, after = json.loads(done.stdout or "[[], [-1]]")
+    tell(len(shown) > 2, "freed memory shows before malloc overwrites it", (shown, done.stderr))
+    tell(after == [], "freed memory that malloc overwrites shows nothing", (after, done.stderr))
+
+
+def print_overwritten():
+    """Prints which sizes show freed memory, before and after overwrite_freed_memory()."""
+    import runner
+
+    def shown():
+        return [count for count in OVERWRITTEN if shows_freed_memory(lambda: torch.empty(count), (count,))]
+
+    before = shown()
+    runner.overwrite_freed_memory()
+    print(json.dumps([before, shown()]))
 
 
 def rehearsal():
@@ -357,8 +385,12 @@ def rehearsal():
     tell(left is None and fds == fds_after, "a rehearsal leaves nothing in its process", (left, fds, fds_after))
 
 
+if sys.argv[1:] == ["--overwritten"]:
+    print_overwritten()
+    sys.exit()
 texts()
 stateless()
+overwritten_memory()
 rehearsal()
 memory_without_values()
 attributes()
