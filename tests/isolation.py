@@ -134,7 +134,7 @@ def texts():
     for path in sorted((TOP / "tests/hostile/references").glob("*.py")):
         for erases, harmless in ((False, HARMLESS), (True, HARMLESS_IF_ERASED)):
             why = isolation.needs_own(path.read_text(encoding="utf-8"), erases)
-            tell((why is None) <= (path.stem in harmless), f"hostile: {path.stem}, memory {"erased" if erases else "kept"}", "it is kept")
+            tell((why is None) <= (path.stem in harmless), f"hostile: {path.stem}{', memory is erased' if erases else ''}", "it is kept")
     starter = {path.stem: json.loads(path.read_text())["reference"] for path in sorted((TOP / "definitions").glob("*/*.json"))}
     own = {name: isolation.needs_own(text, False) for name, text in starter.items()}
     others = {name: why for name, why in own.items() if why is not None and "'empty" not in why}
