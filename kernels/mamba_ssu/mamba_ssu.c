@@ -237,8 +237,9 @@ static const struct preset {
 } presets[SIZE_COUNT][2] = {{{1, 3}, {5, 8}}, {{SSU_ACTIVE, 41}}, {{256, 512}}};
 
 /* If sequences have slots, and a slot has at most MORE_ELEMENTS elements, the medium case has MORE sequences, most of
- * the last ones padding. The edge case many_sequences has MANY. */
-enum { MORE = 65, MANY = 129, MORE_ELEMENTS = 1 << 18 };
+ * the last ones padding. The edge case many_sequences has MANY. MORE is no multiple of five, so that pad_slot_id is 0 in
+ * its second set of values (scalar). */
+enum { MORE = 66, MANY = 129, MORE_ELEMENTS = 1 << 18 };
 
 /* Returns the number of elements of a slot. */
 static int64_t slot_size(const struct op_problem *problem, const struct ssu_roles *roles)

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 3b8c2aeb0224ddebbc6d7ec3dc35e907
+# reftest-body: 55a11a123363aadc223e94acbe00d515
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
 Each definition of the dataset has a class in a test file here. A test calls the definition's reference on valid inputs
@@ -1116,9 +1116,11 @@ class Plain:
         if role == "temperature":
             return values.abs() + 0.5
         if "new_state" in self.test.OUTPUT_ROLES:
-            if role in ("gate", "gamma"):  # this is the logarithm of a decay, which is at most 0
+            # The logarithm of a decay is at most 0.
+            if role in ("gate", "gamma"):
                 return -values.abs()
-            if role == "k":  # keys with a norm above 1 would amplify the state at each token
+            # Keys with a norm above 1 would amplify the state at each token.
+            if role == "k":
                 return torch.nn.functional.normalize(values, dim=-1)
         return values
 
