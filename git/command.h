@@ -24,9 +24,9 @@ struct git_command {
  * if the signal N killed it, or -1 and sets `err` if git cannot be started. */
 int git_run(struct git_command *git, const char *const *words, struct err *err);
 
-/* Returns the most informative line that git printed on standard error: the first line that begins with "fatal: " or
- * "error: ", else the last line. The word "fatal: " or "error: " and the end of the line are removed. The result points
- * into `said`; the function changes that text. Returns "" if git printed nothing on standard error. */
+/* Returns the first line on git's standard error that begins with "fatal: " or "error: ", without this prefix. If there
+ * is no such line, returns the last line. The result has no line end. It points into `said`, whose text the function
+ * changes. Returns "" if git printed nothing on standard error. */
 const char *git_said(struct git_command *git);
 
 void git_command_free(struct git_command *git);
