@@ -6,8 +6,9 @@
  *           d]; the keys of a sequence follow those of the sequence before, without a cache (prefill)
  *   whole   q [queries, heads, d], k_cache and v_cache [pages, page size, kv heads, d] -> output [queries, heads, d]
  *   latent  q_nope [queries, heads, c], q_pe [queries, heads, r], ckv_cache [pages, page size, c], kpe_cache [pages,
- *           page size, r] -> output [queries, heads, c]; the weights are absorbed into the queries: a logit is the sum
- *           of both dot products, the latent is also the value, and all heads read the same keys
+ *           page size, r] -> output [queries, heads, c]; q_nope is already multiplied by the keys' up-projection; a
+ *           logit is the sum of the dot products of both parts, ckv_cache is also the value, and all heads read the
+ *           same keys
  *   sparse  the tensors of the latent form, and an input that lists the keys of each query
  *
  * Head h reads kv head h / (heads / kv heads). Further inputs are sm_scale and, except in the sparse form, kv_indptr
