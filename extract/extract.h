@@ -1,10 +1,10 @@
 /* extract - makes the definitions of a model, and writes them into a dataset.
  *
  * Each rule of the model's architecture that has a template gives one definition for each combination of degrees and
- * page size. If a definition of the dataset has the same meaning (extract/definition_meaning.h) under any name, no new definition
- * is written: the existing one gets the model's tag. If a definition of the dataset has the same name and another
- * meaning, the new definition gets the name NAME_v2. Between extract_plan and extract_write, the caller may remove new
- * definitions. All files are written, or none. */
+ * page size. If a definition of the dataset has the same meaning (extract/definition_meaning.h), whatever its name, no
+ * new definition is written, and the existing one gets the model's tag. If a definition of the dataset has the same
+ * name but another meaning, the new definition gets the name NAME_v2. Between extract_plan and extract_write, the
+ * caller may remove new definitions. extract_write writes all files or none. */
 #ifndef REFTEST_EXTRACT_EXTRACT_H
 #define REFTEST_EXTRACT_EXTRACT_H
 
@@ -34,7 +34,7 @@ struct extract_file {
 	const char *below;	    /* the path below the root: "definitions/gemm/gemm_n4096_k4096.json" */
 	const char *text, *old_text; /* old_text: NULL for a new definition */
 	bool keep;		    /* false: the file is not written; extract_plan sets this member to true */
-	bool in_new_folder;	    /* extract_write made the folder for it */
+	bool in_new_folder;	    /* true: extract_write created the file's folder */
 	const char *status, *why;   /* if the caller removed the definition: its status, and a sentence that says why */
 };
 
@@ -44,7 +44,7 @@ struct extract_conflict {
 	const struct extract_file *file; /* the new definition */
 	const char *existing_text;	/* the text of the existing definition; NULL: its file cannot be read */
 	const char *differences;	/* a JSON array (meaning_write_differences) */
-	bool same_interface;		/* the two definitions differ only in the reference and in constraints */
+	bool same_interface;		/* the two definitions differ only in their references and constraints */
 	const char *behaviour, *why;	/* set by the caller: whether both definitions behave alike, and a sentence
 					 * about that; NULL: their behaviour was not examined */
 };
@@ -68,7 +68,7 @@ struct extract_result {
  * wrong. */
 int extract_plan(const struct extract_request *request, struct extract_result *result, struct arena *arena, struct err *err);
 
-/* Writes the files whose member `keep` is true, and lists the new ones in `written`. If a file cannot be written,
+/* Writes the files whose member `keep` is true, and lists the new files in `written`. If a file cannot be written,
  * writes no file and returns -1 with a message. */
 int extract_write(struct extract_result *result, struct arena *arena, struct err *err);
 

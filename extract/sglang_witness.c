@@ -21,9 +21,8 @@ struct asking {
 	const struct model *model;
 	const struct architecture *architecture;
 	struct sglang_witness *out;
-	struct string_list read; /* names of files whose text is in `all`, without ".py" */
-	struct buf own, all;	 /* own: the text of the model file; all: this text and the texts of the files that the
-				  * model file imports */
+	struct string_list read; /* names, without ".py", of the files whose text is in `all` */
+	struct buf own, all;	 /* own: text of the model file; all: also the texts of the files that it imports */
 	struct arena *arena;
 };
 
@@ -88,7 +87,7 @@ static struct string_list list_files(const struct asking *a)
 	return names;
 }
 
-/* Finds the file with the class of the architecture, and reads it. */
+/* Finds the model file that defines the class of the architecture, and reads this file. */
 static bool find_file(struct asking *a)
 {
 	const struct string_list names = list_files(a);
@@ -109,7 +108,7 @@ static bool was_read(const struct asking *a, const char *name)
 	return false;
 }
 
-/* Adds the texts of the model files that the text imports directly or indirectly. */
+/* Adds the texts of the model files that `text` imports directly or indirectly. */
 static void add_imports(struct asking *a, const char *text)
 {
 	static const char head[] = "from sglang.srt.models.";
@@ -142,7 +141,8 @@ static bool has_word(const char *text, const char *word)
 	return false;
 }
 
-/* Returns the module from which the text imports a name, as a path below SOURCE_FOLDER. Returns NULL if it does not. */
+/* Returns the module from which the text imports a name, as a path below SOURCE_FOLDER. Returns NULL if the text does
+ * not import the name. */
 static const char *imported_from(const char *text, const char *name, struct arena *arena)
 {
 	static const char head[] = "from sglang.srt.";
@@ -163,8 +163,8 @@ static const char *imported_from(const char *text, const char *name, struct aren
 	return NULL;
 }
 
-/* Adds the file of a class that the text imports. If the text imports the class from a package, follows the import in
- * the package's __init__.py. */
+/* Adds the text of the file that defines an imported class. If the text imports the class from a package, follows the
+ * import in the package's __init__.py. */
 static void add_class(struct asking *a, const char *name)
 {
 	struct buf bytes = {0};
@@ -201,8 +201,8 @@ static const char *assigned(const char *at, size_t *length)
 }
 
 
-/* Returns the name of the class that the value calls, or NULL if the class name does not end with Linear or Norm:
- * "RMSNorm" in "RMSNorm(x)" and in "(RMSNorm(x) if y". */
+/* Returns the name of the class that the value calls, for example "RMSNorm" for "RMSNorm(x)" and for "(RMSNorm(x) if
+ * y". Returns NULL if the name does not end with Linear or Norm. */
 static const char *layer_class(const char *value, struct arena *arena)
 {
 	size_t length = 0;
@@ -231,8 +231,8 @@ static const cJSON *of_sglang(const struct asking *a, const char *member)
 	return json_member(json_member(a->architecture->own, "sglang"), member);
 }
 
-/* Returns whether `name` is the last part of a module's path in the architecture. Also returns true if this model lacks
- * the module, because the architecture covers several models. */
+/* Returns whether `name` is the last part of a module's path in the architecture. The architecture covers several
+ * models. The function therefore also returns true for a module that this model lacks. */
 static bool is_module(const struct asking *a, const char *name)
 {
 	const cJSON *block, *rule, *blocks = json_member(a->architecture->root, "blocks");
@@ -244,8 +244,8 @@ static bool is_module(const struct asking *a, const char *name)
 	return false;
 }
 
-/* Returns whether the text assigns to self.NAME. A longer name that begins with NAME counts, too, unless another module
- * has the longer name: self.attn_mqa belongs to `attn`. */
+/* Returns whether the text assigns to self.NAME. A longer name that begins with NAME also counts, unless another module
+ * has this longer name. For example, self.attn_mqa counts as a layer of `attn`. */
 static bool has_layer(const struct asking *a, const char *name)
 {
 	const size_t own = strlen(name);
@@ -268,7 +268,7 @@ static void disagree(struct asking *a, const char *text)
 	string_list_add(&a->out->disagreements, text);
 }
 
-/* Compares the fields of the configuration from which the lengths of a rule are computed. */
+/* Checks that the model file reads the fields of the configuration from which the lengths of a rule are computed. */
 static void check_fields(struct asking *a, const struct rule *rule)
 {
 	struct degrees degrees = {.model = a->model, .architecture = a->architecture, .tp = 1, .ep = 1, .page_size = 1};
@@ -282,7 +282,7 @@ static void check_fields(struct asking *a, const struct rule *rule)
 						 degrees.fields[i].name, rule->module));
 }
 
-/* Compares a rule with the file. Skips samplers, because they are not part of SGLang's model files. */
+/* Compares a rule with the model file. Skips samplers, because they are not part of SGLang's model files. */
 static void check_rule(struct asking *a, const struct rule *rule)
 {
 	const char *name = last_part(rule->module);
@@ -296,8 +296,8 @@ static void check_rule(struct asking *a, const struct rule *rule)
 	check_fields(a, rule);
 }
 
-/* Returns whether the mapping knows this name: as the name of a layer, as SGLang's name for a layer, or as the name of
- * a part under "not_covered". */
+/* Returns whether the mapping contains this name, as the name of a layer, as SGLang's name for a layer, or as the name
+ * of a part under "not_covered". */
 static bool in_mapping(const struct asking *a, const char *name)
 {
 	const cJSON *block, *rule, *item, *blocks = json_member(a->architecture->root, "blocks");

@@ -25,8 +25,8 @@ static const struct {
 #undef TEMPLATE
 };
 
-/* Writes template number `index` (from 0, in the order of their families' names). Returns false if there is no template
- * with this number. */
+/* Sets `out` to template number `index`. The templates are numbered from 0, in the order of the names of their
+ * families. Returns false if there is no template with this number. */
 bool template_at(int index, struct template_text *out)
 {
 	if ((size_t)index >= sizeof places / sizeof *places)

@@ -1,6 +1,6 @@
-/* outbox - takes the place of the cache in the runs of `reftest work`. The outbox contains no verdicts. It turns each
- * verdict that a run stores into a signed line for the answer (cache/verdict_line.h). The same code therefore decides
- * which verdicts `verify` stores and which verdicts a worker sends. */
+/* outbox - replaces the cache in the runs of `reftest work`. A run that looks up a verdict in the outbox finds none. If
+ * a run stores a verdict, the outbox appends a signed line to the answer (cache/verdict_line.h). The same code
+ * therefore decides which verdicts `verify` stores and which verdicts a worker sends. */
 #ifndef REFTEST_FLEET_OUTBOX_H
 #define REFTEST_FLEET_OUTBOX_H
 
@@ -13,7 +13,7 @@ struct outbox {
 	struct buf lines;                 /* JSON strings, separated by ", "; outbox_free frees them */
 };
 
-/* The run_store must not be used after `outbox` was freed. */
+/* The run_store must not be used after outbox_free. */
 struct run_store outbox_store(struct outbox *outbox);
 void outbox_free(struct outbox *outbox);
 

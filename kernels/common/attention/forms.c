@@ -3,8 +3,8 @@
 #include "base/err.h"
 #include "kernels/core/shape_match.h"
 
-/* Decides which of two tensors has the keys: the second if its name starts with k and the name of the first starts with
- * v; otherwise the first. */
+/* Decides which of two tensors has the keys. It is the second if its name starts with k and the name of the first
+ * starts with v; otherwise it is the first. */
 static void order_keys(const struct op_problem *problem, struct attention_roles *roles)
 {
 	int key = roles->key[0];
@@ -15,9 +15,9 @@ static void order_keys(const struct op_problem *problem, struct attention_roles 
 	}
 }
 
-/* Finds the query, the keys and the values. The query has the output's query and head axes. The other two float tensors
- * are the keys and the values. If the function takes the keys for the values, attention_validate notices the error only
- * if their head dims differ. */
+/* Finds the query, the keys and the values. The query has the same first two axes as the output (queries and heads).
+ * The other two float tensors are the keys and the values. If the function confuses the keys with the values,
+ * attention_validate notices the error only if their head dims differ. */
 static int find_ragged(const struct op_problem *problem, struct attention_roles *roles, struct err *why)
 {
 	for (int i = 0; i < problem->input_count; i++) {
@@ -66,8 +66,8 @@ static int find_whole(const struct op_problem *problem, struct attention_roles *
 	return 0;
 }
 
-/* Returns the member of `roles` to which a tensor belongs by its axes. A query has the first two axes of the output,
- * and a cache does not. The tensor whose last axis is the output's last axis is the latent part; the other tensor is
+/* Returns the member of `roles` to which a tensor belongs by its axes. Queries have the same first two axes as the
+ * output; caches do not. The tensor whose last axis is the output's last axis is the latent part; the other tensor is
  * the rotary part. */
 static int *place_of(const struct op_problem *problem, struct attention_roles *roles, const struct op_arg *input)
 {
@@ -145,8 +145,8 @@ int attention_match(const struct op_problem *problem, enum attention_form form, 
 	return attention_is_causal(problem, &roles) ? ATTENTION_CAUSAL : ATTENTION_FULL;
 }
 
-/* Returns the only form that the problem can have: only the sparse form has integers of rank 2, only the forms with
- * pages have kv_indices, and only whole heads have caches of rank 4. */
+/* Returns the only form that the problem can have. Only the sparse form has an integer tensor of rank 2, only the forms
+ * with pages have kv_indices, and only the form with whole heads has caches of rank 4. */
 static enum attention_form form_of(const struct op_problem *problem)
 {
 	struct attention_roles roles = attention_no_roles();
