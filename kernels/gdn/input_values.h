@@ -26,8 +26,7 @@ enum gdn_part { GDN_Q, GDN_K, GDN_V, GDN_STATE, GDN_A_LOG, GDN_A, GDN_DT_BIAS, G
 
 /* The parameters of an input element's value, as plain data that is passed to the GPU by value. */
 struct gdn_fill {
-	uint64_t key, k_key; /* k_key: the random key of input k, because some rows of q have the direction of a row of
-			      * k */
+	uint64_t key, k_key; /* k_key: the random key of k, because some rows of q have the direction of a row of k */
 	int part;            /* enum gdn_part */
 	int follows, l2norm;
 	bool second; /* is this the second set of values? */

@@ -8,7 +8,7 @@
  * Tolerance. The exponent x / T - max is the difference of two numbers of up to 832 (input_values.h), each accurate to
  * 2^-24. In float32 the exponent thus has an error of 1e-4, and y a relative error of 1e-4. If a reference also rounds
  * 1 / T, both numbers change by the same factor, and so does their difference, which thus has a relative error of
- * 2^-24. Wherever y is not 0 in float32, the magnitude of this difference is below 104, so the change is below 1e-5.
+ * 2^-24. Wherever y is not 0 in float32, the magnitude of this difference is below 104, so this error is below 1e-5.
  * Therefore rtol is 2e-4, twice the total error. The sum of positive numbers adds almost no error. Even a small
  * probability such as 1 / V must be accurate, so atol is only 1e-37, just above the smallest normal float32, or a step
  * of float16's subnormals. bfloat16 and float16 outputs are rounded once more: their rtol is 2^-7 or 2^-10, plus
