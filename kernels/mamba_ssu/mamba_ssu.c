@@ -531,7 +531,8 @@ static int check_floats(const struct op_case *c, const struct ssu_roles *roles, 
 	return check_numbers(c, in, roles->z, true, "padding would have the output 0 * silu(z), which would not be 0", err);
 }
 
-/* Checks the slot indices if a workload provides them. Returns 0, or -1 with a message if the case is invalid. */
+/* Implements op.check: checks the axes, and the tensors that are loaded (data is not NULL). Returns 0, or -1 with a
+ * message if the case is invalid. */
 static int check(const struct op_case *c, const struct tensor *in, struct err *err)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
