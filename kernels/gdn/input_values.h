@@ -1,18 +1,18 @@
 /* gdn inputs - computes every input element of a gated delta net, with the same value on CPU and GPU.
  *
- * kernels/common/linear_attention/input_values.h describes both sets of values; there, a is called g (before softplus),
- * and b is called beta (before a sigmoid). This file describes only two inputs:
+ * kernels/common/linear_attention/input_values.h describes both sets of values; that file calls a "g" and b "beta". a
+ * is the value before softplus, and b the value before a sigmoid. The comments here describe only two inputs:
  *
- *   state      Every slot has a state, even if no sequence uses the slot, because all slots are in the output. States
- *              are huge only if every sequence has one token and there are no slots.
- *   buffer     A reference writes the buffer of intermediate states and does not read the buffer. The initial elements
- *              of the buffer have magnitudes of 64 to 128 and both signs. An element is therefore wrong by far if the
- *              reference did not write it, or added the new value to it. No element is NaN, because the whole buffer is
- *              compared.
+ *   state      Every slot has a state, even if no sequence uses the slot, because the output contains all slots. States
+ *              are huge only if every sequence has one token and the case has no slots.
+ *   buffer     The buffer of intermediate states. A reference writes the buffer and does not read it. The initial
+ *              elements have magnitudes of 64 to 128 and both signs. If a reference does not write an element, or adds
+ *              the new value to the initial one, the error of that element is large. No initial element is NaN, because
+ *              the whole buffer is compared, also elements that no reference writes.
  *
  * recurrence_fill_offsets divides the tokens of a packed batch into sequences. Slots are distinct and in random order
- * (recurrence_shuffle_slots). If sequences only read their slots, two sequences share each slot in the second set of
- * values. */
+ * (recurrence_shuffle_slots). In the second set of values, two sequences share each slot if sequences only read their
+ * slots. */
 #ifndef REFTEST_KERNELS_GDN_INPUT_VALUES_H
 #define REFTEST_KERNELS_GDN_INPUT_VALUES_H
 
@@ -26,19 +26,19 @@ enum gdn_part { GDN_Q, GDN_K, GDN_V, GDN_STATE, GDN_A_LOG, GDN_A, GDN_DT_BIAS, G
 
 /* The parameters of an input element's value, as plain data that is passed to the GPU by value. */
 struct gdn_fill {
-	uint64_t key, k_key; /* k_key: the random key of input k, for rows of q in the direction of k */
+	uint64_t key, k_key; /* k_key: the random key of k, because some rows of q have the direction of a row of k */
 	int part;            /* enum gdn_part */
 	int follows, l2norm;
 	bool second; /* is this the second set of values? */
-	bool doubtful; /* are the logits of beta in [0, 1)? */
+	bool doubtful; /* are the elements of b, the logits of beta, in [0, 1)? */
 	int64_t heads, dim; /* lengths of the axes after the tokens; dim is 1 for a and b */
 	int eighths;        /* the elements of k are uniform on [-1, 1) * eighths / 8 * 2^exponent */
 	int exponent;
-	bool has_alike;  /* do the first tokens have alike keys? */
+	bool has_alike;  /* do the first tokens have nearly equal rows of k? */
 	int64_t sharing; /* how many heads of this input share one head of k */
 	struct recurrence_alike alike;
 	bool single;     /* does every sequence have one token? If so, sequence n has state n */
-	bool for_gradients; /* is this a case of gradients? Such a case has no short rows of q and no huge values */
+	bool for_gradients; /* does the case check gradients? Such a case has no short rows of q and no huge values */
 	int short_query; /* a short row of q is multiplied by 2^short_query if it is normalised */
 };
 
@@ -48,7 +48,7 @@ extern "C" {
 
 /* Host only. */
 struct gdn_fill gdn_fill_of(const struct op_case *c, int input);
-/* Fills an input of a gradient case, like recurrence_fill_for_gradients. */
+/* Does for an input of a gradient case what recurrence_fill_for_gradients does. */
 int gdn_fill_for_gradients(const struct op_case *c, int input, struct tensor *out, struct err *err);
 
 #ifdef __cplusplus
@@ -66,8 +66,8 @@ HOST_DEVICE static inline bool gdn_has_huge(const struct gdn_fill *f, int64_t he
 	return !f->for_gradients && recurrence_has_huge(RECURRENCE_ERASES_BY_SOFTPLUS, f->second, head);
 }
 
-/* Returns the factor of all elements of a state. `row` is the index of one head's state, counted through the states of
- * all sequences or slots. */
+/* Returns the factor by which all elements of one head's state are multiplied. `row` is the index of this state among
+ * the states of all heads of all sequences or slots. */
 HOST_DEVICE static inline float gdn_state_size(const struct gdn_fill *f, int64_t row)
 {
 	bool huge = f->single && recurrence_erases_huge(row / f->heads) && gdn_has_huge(f, row % f->heads);

@@ -1,33 +1,35 @@
 /* moe - a mixture of experts: each token is routed to K of E experts, and each expert is a gated two-layer network.
  *
  *   out[t] = sum of w(t, l) * W2[l] (up * silu(gate)) over the experts l to which token t is routed and which are on
- *   this device, where (up, gate) = W1[l] hidden[t]. "up" is the first half of W1's rows; in the activation family the
- *   gate is first.
+ *   this device, where (up, gate) = W1[l] hidden[t]. "up" is the first half of W1's rows. (In the family `activation`,
+ *   the gate is the first half.)
  *
  * routing.h defines w. Experts of other devices can be selected, and their scores count in the sum by which weights are
  * divided, but these experts add nothing to the output. Hidden states and weights are floats of 8, 16 or 32 bits.
  * Hidden states and weights may have scales per block, or an expert's products may have factors. The oracle does not
- * quantise intermediate values, even if the kernel that the definition names quantises them. A kernel that quantises is
- * a different operation: the root mean square error is 2.6 % with 8-bit intermediate values, and 11 % with MXFP4
- * weights.
+ * quantise intermediate values, even if the kernel that the definition names quantises them. A kernel that quantises
+ * them computes a different operation: the root mean square difference is 2.6 % with 8-bit intermediate values, and 11
+ * % with MXFP4 weights.
  *
  * Tolerance. Let s be the standard deviation of an output. With this family's inputs s is between 0.1 and 1, times the
- * routing's factor; if routing weights are inputs, s may be 2. A reference sums H products in float32, and then I
- * products. The error of a sequential sum of n terms is the sum's standard deviation times 0.43 2^-24 sqrt(n / 2),
- * which is a factor of 1.5e-6 for H = 7168. The second sum averages the errors of the first. One element in 10^7 has an
- * error 5.5 times as large, 2^-17 s. Therefore atol is 2^-14. If the routing's factor is above 1, atol is multiplied by
- * the factor. rtol is one ulp of the output's dtype, because two roundings of nearly the same number differ by one ulp.
- * A float32 output is not rounded again, and its rtol is 2^-14, like atol. The error that torch has in float32 on a
- * CPU, measured for H = 7168 and factor 2.5, is 5e-6, a thirtieth of atol.
+ * routing's factor. If routing weights are inputs, s may be 2. A reference sums H products in float32 for the first
+ * product, and I products for the second. The error of a sequential sum of n terms is the sum's standard deviation
+ * times 0.43 2^-24 sqrt(n / 2), which is a factor of 1.5e-6 for n = H = 7168. The second sum averages the errors of the
+ * first. One element in 10^7 has an error 5.5 times as large, 2^-17 s. Therefore atol is 2^-14. If the routing's factor
+ * is above 1, atol is multiplied by the factor. rtol is one ulp of the output's dtype, because nearly equal numbers may
+ * be rounded to results that differ by one ulp. A float32 output is not rounded again, and its rtol is 2^-14, like
+ * atol. The error that torch has in float32 on a CPU, measured for H = 7168 and factor 2.5, is 5e-6, a thirtieth of
+ * atol.
  *
  * With 8-bit operands every element must be within the tolerance (hit ratio 1), because 8-bit operands are exact in
- * float32, and nothing is rounded to 8 bits again. If all scales are 2 % off, nearly every element is wrong; if the
- * scale of one block in 56 is off, every second element is wrong. If a workload provides hidden states, weights or
- * scales, s is unknown and only rtol applies. The error of float32 sums exceeds rtol only in elements with |out| <
- * 2^-13 s, which are 1e-4 of all elements. Therefore a hit ratio of 0.999 suffices. If a workload provides logits, ties
- * occur: 16-bit logits of real routers tie for one token in 14 to 20, and float32 sigmoids for one token in 10^4. A
- * reference may select any of the tied experts. Therefore one token in 8 may differ if logits have 16 bits, and one
- * token in 256 if logits are float32. In a case with fewer tokens than 8 or 256, respectively, no token may differ.
+ * float32, and nothing is rounded to 8 bits again. If all scales have an error of 2 %, nearly every element exceeds the
+ * tolerance. If the scale of one block in 56 has this error, every second element does. If a workload provides hidden
+ * states, weights or scales, s is unknown and only rtol applies. The error of float32 sums exceeds rtol only in
+ * elements with |out| < 2^-13 s, which are 1e-4 of all elements. Therefore a hit ratio of 0.999 suffices. If a workload
+ * provides logits, ties occur: 16-bit logits of real routers tie for one token in 14 to 20, and float32 sigmoids for
+ * one token in 10^4. A reference may select any of the tied experts. Therefore one token in 8 may differ if logits have
+ * 16 bits, and one token in 256 if logits are float32. In a case with fewer tokens than 8 or 256, respectively, no
+ * token may differ.
  *
  * With this family's own inputs, the selection of experts has no ties or near ties, except between experts with equal
  * weights. The family does not match renormalised routing with a bias, weights packed as 4 bits, or an activation other
@@ -147,7 +149,7 @@ static bool many_are_cheap(const struct op_problem *problem, const struct moe_ro
 /* A small case has 16 tokens, which select few experts, because a reference reads every weight of the selected experts.
  * A medium case has 321 tokens, one more than a multiple of 16, 32 and 64, or 48 if many tokens are expensive; with 321
  * tokens, the experts have the numbers of tokens that traffic.h describes. If the experts have more than 2^30 weights,
- * there is no case of one token, because a reference would take half a minute for this case on two cores. */
+ * there is no case of one token, because a reference would take half a minute for it on two cores. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	static const int64_t tokens[SIZE_COUNT][2] = {{1, 16}, {321, 0}, {1024, 0}};
@@ -239,8 +241,8 @@ static int64_t offset_of(const struct moe_extent *e, bool second)
  * more tokens have the same first expert in both sets. Usually, the first expert is that of the device in the middle of
  * all devices. In the second set, however, cases of up to 16 tokens have a first expert whose number is not a multiple
  * of the number of local experts, or is 0 if there is one token. In cases of more than 16 tokens, the factor is below 1
- * in the first set and exactly 1 in the second. A reference may take a factor of 1, or an offset of 0, for an absent
- * scalar. The family knows only one default: the factor 1. */
+ * in the first set and exactly 1 in the second. These values are there because a reference may mistake a factor of 1,
+ * or an offset of 0, for an absent scalar. Only the factor has a default in this family: 1. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct moe_roles roles = moe_roles_of(c->problem);
@@ -304,8 +306,8 @@ struct exponents {
 	int up;            /* how much the exponent of the factor of "up" exceeds that of the gate */
 };
 
-/* Numbers of magnitudes up to 448 resemble quantised data; CODES is their exponent. These numbers are 7/8
- * 2^CODES_LARGER times as large as the numbers below 1 of the other set. */
+/* CODES is the exponent of numbers with magnitudes up to 448, which resemble quantised data. These numbers are 7/8
+ * 2^CODES_LARGER times as large as the numbers of the other set, which are below 1. */
 enum { CODES = 6, CODES_LARGER = 9, SUBNORMAL = -5, STEEPER = 3, STEEPEST = 6, LOUDER = 3, WEIGHTY = 4, LOUD = 10 };
 
 /* Moves a power of two from the product's scale or factor (exponent `product`) to its weights (exponent `weights`). */
@@ -322,9 +324,9 @@ static bool is_wide(const struct op_case *c, int input)
 	                      c->problem->inputs[input].dtype == DTYPE_BFLOAT16);
 }
 
-/* Makes some scales and factors of the second set of values large, and others as much smaller, so that products stay as
- * they are. In a case of one token, the scales of the hidden states and the factors of "up" are large. In other cases,
- * the scales or factors of the first product, and the factors of the second one, are large. */
+/* Multiplies some scales and factors of the second set of values by a power of two, and divides others by it, so that
+ * products do not change. In a case of one token, the scales of the hidden states and the factors of "up" are large. In
+ * other cases, the scales or factors of the first product, and the factors of the second one, are large. */
 static void make_loud(const struct op_case *c, const struct moe_roles *roles, struct exponents *x)
 {
 	int loud = c->axis[c->problem->outputs[0].axis[0]] == 1 ? LOUD : -LOUD;
@@ -372,8 +374,8 @@ static struct exponents exponents_of(const struct op_case *c, const struct moe_r
 }
 
 /* Makes every other expert steep. `parts` is the number of elements per expert in the input that is scaled. If `gate`
- * is set, the gate is scaled up. The gate is the second half of an expert's elements if `halves` is set, else all of
- * them. If `gate` is not set, the input belongs to the second product and is scaled down. */
+ * is set, the gate is scaled up. The gate is the second half of an expert's elements if `halves` is set, else all
+ * elements. If `gate` is not set, the input belongs to the second product and is scaled down. */
 static void make_steep(const struct op_case *c, struct moe_fill *f, int64_t parts, bool gate, bool halves)
 {
 	int64_t expert = c->contents == CONTENTS_FIRST ? parts : 0;
@@ -385,8 +387,8 @@ static void make_steep(const struct op_case *c, struct moe_fill *f, int64_t part
 	f->extra = gate ? f->extra : -f->extra;
 }
 
-/* Returns true if the gates of some experts can be scaled by another power of two than those of the other experts.
- * 8-bit weights without a scale cannot represent the scaled gates. */
+/* Returns true if some experts can have gates that are scaled by a power of two. 8-bit weights without a scale cannot
+ * represent the scaled gates. */
 static bool can_be_steep(const struct op_case *c, const struct moe_roles *roles)
 {
 	if (roles->factor_gate >= 0)
@@ -455,7 +457,7 @@ static struct codes codes_of(const struct moe_fill *f, enum dtype dtype)
 }
 
 /* The loop of store_bytes for elements of one C type. The last random word may have more bytes than there are elements
- * left. */
+ * that are not yet computed. */
 #define STORE(type)                                                                                                    \
 	{                                                                                                              \
 		type *to = (type *)out + first;                                                                        \
@@ -655,7 +657,7 @@ static void widen(const struct moe_fill *f, struct op_range *out)
 /* Logits range from values where sigmoids and softmaxes saturate to values where they vanish, and biases have both
  * signs. A scaling factor is above 1 in one set of values and below 1 in the other. Hidden states, weights and scales
  * resemble quantised data in one set; in the other, numbers are below 1 and scales around 1. Given experts have no
- * range: any numbers of existing experts will do. */
+ * range, because any numbers of existing experts are enough. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	struct moe_roles roles = moe_roles_of(problem);

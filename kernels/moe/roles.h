@@ -14,7 +14,7 @@ extern "C" {
 
 enum moe_method { MOE_GIVEN, MOE_DEEPSEEK, MOE_RENORMALISE, MOE_LLAMA4 };
 
-/* The bits of the variant that op.match returns: the method; whether weights multiply the input; the result of
+/* The bits of the variant that op.match returns: the method; whether routing weights multiply the input; the result of
  * moe_blocks_first. */
 enum { MOE_METHOD = 3, MOE_WEIGHT_ON_INPUT = 4, MOE_BLOCKS_FIRST = 8 };
 

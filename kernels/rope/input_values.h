@@ -2,8 +2,8 @@
  * GPU.
  *
  * The rotated tensors are uniform on [-2, 2). The entries of a cos/sin cache are independent and uniform on [-1, 1),
- * not cosines and sines. A reference that reads a neighbouring row, a neighbouring column or swapped halves thus gives
- * a completely different result. True cosines of slow pairs, in contrast, hardly differ from row to row.
+ * not cosines and sines. If a reference reads a neighbouring row or column, or swaps the halves of a row, its result is
+ * thus completely different. True cosines of pairs with a low frequency, in contrast, hardly differ from row to row.
  *
  * In the second set of values of a case with a cache, the rotated tensors are uniform on [-128, 128). In such a case,
  * the rotated tensors and the cache have 7 fraction bits relative to their magnitude, so that products and their sums
@@ -15,9 +15,9 @@
  * The elements of a head that are not rotated are copied. In both sets of values, two of four copied elements are
  * multiplied by a large or a small power of two. float16 can represent the results only if it is the tensor's dtype.
  *
- * The first four positions are the largest one, then 0, then 1, then the largest one again; all
- * others are random. With a cache every position is a row of the cache. Without a cache positions are below 4096, and
- * below 131072 in the second set (rope.c describes the effect on the tolerance). */
+ * The first four positions are the largest position, 0, 1, and the largest position again. All others are random. With
+ * a cache every position is a row of the cache. Without a cache positions are below 4096, and below 131072 in the
+ * second set (rope.c describes the effect on the tolerance). */
 #ifndef REFTEST_KERNELS_ROPE_INPUT_VALUES_H
 #define REFTEST_KERNELS_ROPE_INPUT_VALUES_H
 
@@ -124,8 +124,9 @@ static inline int64_t rope_head_size(const struct op_problem *problem, const int
 	return 0;
 }
 
-/* Returns the number of rotated elements of a head. This is the first of the following numbers that the problem has:
- * the width of the cache, the argument rotary_dim, the axis rotary_dim, the size of the head. Host only. */
+/* Returns the number of rotated elements of a head. The function looks in this order, and returns the first number that
+ * the problem has: the width of the cache, the argument rotary_dim, the axis rotary_dim, the size of the head. Host
+ * only. */
 static inline int64_t rope_rotary_dim(const struct op_case *c, const struct rope_roles *roles, int64_t head_size)
 {
 	const struct op_problem *problem = c->problem;
@@ -184,7 +185,8 @@ static inline int rope_is_exact(const struct op_case *c)
 struct rope_fill {
 	uint64_t key;
 	int is_cache;
-	int probe; /* is this a probe case? If so, the first element of every pair is 1, and the second is 0 */
+	int probe; /* is this a probe case? In a probe case, the first element of every pair is 1, and the second is
+		    * 0 */
 	int interleaved;
 	int bits;  /* the number of fraction bits */
 	int scale; /* rotated tensors are uniform on 2^scale [-1, 1) */

@@ -13,15 +13,15 @@
  * A tally counts the draws in each bucket. Each way has separate tallies for three kinds of rows: rows that one token
  * dominates, rows with more than 64 kept tokens, none of which has a 32nd of the probability or more, and all other
  * rows. Each tally of a way and a kind of rows exists three times: for all rows, for rows in which top-k determines
- * which token is the last kept one, and for rows in which top-p does. Three ways, three kinds and these three sets of
- * rows make 27 tallies. For rows in which thousands of tokens are equally likely, there are two more tallies, by the
- * position within a cell. For these two tallies, the probabilities of a row are summed in the order of the vocabulary.
- * The sum is divided into 2^b cells, and the buckets are the quarters of a cell. If a sampler uses a random number of b
- * bits, this number falls on an end of a cell, so the sampler draws only tokens at these ends. One tally has cells of
- * two tokens, the other has cells of four tokens. The two tallies also detect samplers that use fewer bits. A split
- * divides the four buckets into two sides; there are 7 splits. Let x be the fraction of draws on one side, and m the
- * expected value of x. The total variation distance of a tally is the largest difference between x and m over all
- * splits.
+ * which token is the last kept one, and for rows in which top-p determines it. Three ways, three kinds and these three
+ * sets of rows make 27 tallies. For rows in which thousands of tokens are equally likely, there are two more tallies,
+ * by the position within a cell. For these two tallies, the probabilities of a row are summed in the order of the
+ * vocabulary. The sum is divided into 2^b cells, and the buckets are the quarters of a cell. If a sampler's random
+ * number has b bits, the number is always at an end of a cell, so the sampler draws only tokens at these ends. One
+ * tally has cells of two tokens, the other has cells of four tokens. The two tallies also detect samplers that use
+ * fewer bits. A split divides the four buckets into two sides; there are 7 splits. Let x be the fraction of draws on
+ * one side, and m the expected value of x. The total variation distance of a tally is the largest difference between x
+ * and m over all splits.
  *
  * Threshold and false alarm rate. Draws of different rows are independent. Let a correct sampler draw for N rows. For
  * an x above m, the probability that the fraction of draws on one side is x or more is at most exp(-N KL(x || m)). For
@@ -34,10 +34,10 @@
  * keep does not depend on chance, so this other test never raises a false alarm. For m = 0.3 and 100 rows, fractions x
  * from 0.03 to 0.65 pass. test_draw_statistics.c computes the exact probabilities.
  *
- * Suspects. A suspect is a specific wrong sampler that differs little from a correct one. The detection of a suspect
- * needs a specific test, and the draws of both sets of values. Each suspect is defined by the probability with which it
- * draws one token of a row, or some of the kept tokens. Most suspects never draw the tokens of certain ranks or
- * positions. Each draw multiplies the likelihood ratio of a suspect by the probability that the suspect draws this
+ * Suspects. A suspect is a specific wrong sampler that differs little from a correct one. To detect a suspect, reftest
+ * needs a test for this suspect and the draws of both sets of values. Each suspect is defined by the probability with
+ * which it draws one token of a row, or some of the kept tokens. Most suspects never draw the tokens of certain ranks
+ * or positions. Each draw multiplies the likelihood ratio of a suspect by the probability that the suspect draws this
  * token, divided by the correct probability. For a correct sampler the product of these factors has mean 1 for any
  * number of rows with any values. The product is checked after the first set of values and after both sets. The
  * probability that the product exceeds T in one of the two checks is at most 1 / T (Ville 1939). There are 24 suspects,
@@ -68,7 +68,7 @@ enum draw_shape { DRAW_FLAT, DRAW_STEEP, DRAW_WIDE, DRAW_SHAPES };
 /* Wrong samplers for which there is a specific test, because they differ little from a correct one. */
 enum draw_suspect {
 	DRAW_RACE,      /* divides probabilities by uniform instead of exponential noise */
-	DRAW_SHORT,     /* takes the rest of p as the probability of the last token that top-p keeps */
+	DRAW_SHORT,     /* gives the last token that top-p keeps the rest of p as its probability */
 	DRAW_NO_LAST_K, /* never draws the last token that top-k keeps */
 	DRAW_NO_LAST_P, /* never draws the last token that top-p keeps */
 	/* The other suspects apply to the kept tokens of any filter. */

@@ -189,7 +189,7 @@ static int64_t reach(struct filter *filter, int64_t room, double limit)
 	return count;
 }
 
-/* Applies top-p to the tokens that top-k kept. `whole` says that top-k dropped no token. */
+/* Applies top-p to the tokens that top-k kept. `whole` is true if top-k dropped no token. */
 static struct counts top_p(struct filter *filter, struct counts from, int64_t k, bool whole, double p)
 {
 	double most = whole ? 1 : sum_of(filter, from.generous);
