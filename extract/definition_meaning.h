@@ -11,12 +11,13 @@
 #include "base/buf.h"
 
 struct meaning {
-	/* sorted by key: "axes.N", "inputs.q", "outputs.C", "constraints.0", "reference" */
+	/* the fields, sorted by key; keys are for example "axes.N", "inputs.q", "outputs.C", "constraints.0" and
+	 * "reference" */
 	struct meaning_field {
 		const char *key, *value;
 	} *fields;
 	int count;
-	const char *reference; /* the text of the reference as it is written; "": there is no reference */
+	const char *reference; /* the text of the reference, unchanged; "" if there is no reference */
 };
 
 /* Computes the meaning of a parsed definition. The order of inputs and outputs matters; the order of axes and

@@ -17,7 +17,7 @@ struct values {
 };
 
 struct making {
-	bool depends[2]; /* whether some length depends on tp (index 0) or ep (index 1) */
+	bool depends[2]; /* whether the length of any axis depends on tp (index 0) or on ep (index 1) */
 	const struct rule *rule;
 	struct degrees *degrees;
 	struct values values;
@@ -31,7 +31,7 @@ static void set_value(struct making *m, const char *name, const char *text)
 		m->values.list[m->values.count++] = (struct value){name, text};
 }
 
-/* Replaces each @NAME@ by its value. If a name has no value, returns NULL with a message. */
+/* Replaces each @NAME@ by its value. Returns NULL and sets the error message if a name has no value. */
 static const char *filled(struct making *m, const char *text, size_t length)
 {
 	struct buf out = {0};
@@ -82,8 +82,8 @@ static void degree_does_not_divide(struct making *m, const char *expression)
 		m->rule->module, expression);
 }
 
-/* Sets the reason why an expression has no value: a wrong field, a degree that does not divide a field, or a module
- * that the model lacks. */
+/* Sets the reason why an expression has no value, and returns whether this is an error (DRAFT_ERROR) or whether the
+ * model needs no such definition (DRAFT_LEFT_OUT). */
 static enum draft_answer no_value(struct making *m, enum expression_result result, const char *expression, int64_t value)
 {
 	struct degrees alone = *m->degrees;
@@ -178,7 +178,7 @@ static enum draft_answer fill_axes(struct making *m, cJSON *axes)
 	return DRAFT_MADE;
 }
 
-/* Evaluates the expressions that must have a value, such as experts / n_group. */
+/* Evaluates expressions that the rule lists only to check that they have a value, such as experts / n_group. */
 static enum draft_answer check_needs(struct making *m)
 {
 	const cJSON *item;
@@ -210,7 +210,7 @@ static enum draft_answer fill_constants(struct making *m)
 	return DRAFT_MADE;
 }
 
-/* Returns a small number in the usual notation: 1e-6. */
+/* Returns a small number in the usual notation, for example 1e-6. */
 static const char *number_text(double value, struct arena *arena)
 {
 	for (int exponent = 1; exponent < 20; exponent++)
@@ -321,7 +321,7 @@ static void finish(struct making *m, cJSON *json, const struct template_text *te
 	cJSON_Delete(always);
 }
 
-/* Returns whether the template fits this model and these degrees. If the template does not fit, sets the reason. */
+/* Returns whether the template fits this model and these degrees. Sets the reason if it does not. */
 static bool fits_template(struct making *m)
 {
 	const cJSON *item;

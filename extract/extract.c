@@ -19,7 +19,7 @@ struct known {
 	const char *op_type, *name, *path, *text;
 	cJSON *json;
 	struct meaning meaning;
-	const char *new_text; /* the text to write; NULL: the file stays unchanged */
+	const char *new_text; /* the new text of the file; NULL: the file stays unchanged */
 	bool created;
 };
 
@@ -52,7 +52,8 @@ static struct known *add_known(struct extraction *e)
 	return &e->known[e->known_count++];
 }
 
-/* Reads one definition of the dataset. A file that is not a JSON object is ignored, but its name counts as taken. */
+/* Reads one definition of the dataset. If the file is not a JSON object, it is ignored, but no new definition gets its
+ * name. */
 static void read_known(struct extraction *e, const char *op_type, const char *file)
 {
 	struct buf bytes = {0};
@@ -152,7 +153,7 @@ static const char *behind_tag(const struct known *k, const char **first)
 	for (; line > 1 && at != NULL; line--)
 		at = strchr(at, '\n') != NULL ? strchr(at, '\n') + 1 : NULL;
 	for (; at != NULL && column > 1 && *at != '\0'; at++)
-		column -= (at[1] & 0xC0) != 0x80; /* columns count characters */
+		column -= (at[1] & 0xC0) != 0x80; /* the column counts characters, not the bytes of UTF-8 */
 	if (at == NULL || *at != '"')
 		return NULL;
 	*first = at;
@@ -340,7 +341,7 @@ static int check_required(struct extraction *e)
 	return 0;
 }
 
-/* Each degree of expert parallelism must divide the number of experts, if the model has experts. */
+/* Checks that each degree of expert parallelism divides the number of experts, if the model has experts. */
 static int check_expert_degrees(struct extraction *e)
 {
 	for (int i = 0; i < e->request->ep.count; i++) {
@@ -422,7 +423,7 @@ static const char *behind_links(struct extraction *e, const char *path)
 	return copy;
 }
 
-/* Lists the files that are to be written. */
+/* Lists the files to write. */
 static void list_files(struct extraction *e)
 {
 	struct extract_result *r = e->result;
@@ -433,7 +434,10 @@ static void list_files(struct extraction *e)
 
 		if (k->new_text != NULL)
 			r->files[r->file_count++] =
-			    (struct extract_file){.op_type = arena_string(e->arena, k->op_type), /* outlives the architecture */
+			    (struct extract_file){.op_type = arena_string(e->arena, k->op_type), /* a copy, because the
+												  * file list lives
+												  * longer than the
+												  * architecture */
 						  .name = k->name,
 						  .path = k->created ? k->path : behind_links(e, k->path),
 						  .below = k->path + strlen(e->request->root) + 1,

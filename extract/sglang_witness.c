@@ -186,8 +186,8 @@ static void add_class(struct asking *a, const char *name)
 
 /* ---- what the text says ------------------------------------------------------------------------------------------ */
 
-/* Returns what follows the '=' of an assignment to the name at `at`, on the same line: "name = …" or "name: type = …".
- * Returns NULL if the name is not assigned there. Sets `length` to the length of the name. */
+/* Checks whether the text at `at` assigns to a name on one line, as in "name = …" or "name: type = …". If so, returns
+ * the text after the '=' and sets `length` to the length of the name; else returns NULL. */
 static const char *assigned(const char *at, size_t *length)
 {
 	for (*length = 0; is_word(at[*length]); (*length)++)
@@ -225,7 +225,7 @@ static const char *last_part(const char *path)
 	return dot != NULL ? dot + 1 : path;
 }
 
-/* Returns a member of "sglang" in architectures.json: "names" or "classes". */
+/* Returns the member "names" or "classes" of "sglang" in architectures.json. */
 static const cJSON *of_sglang(const struct asking *a, const char *member)
 {
 	return json_member(json_member(a->architecture->own, "sglang"), member);

@@ -4,9 +4,9 @@
  *
  * The comparison searches the text of the model file, and of the files that the model file imports from
  * sglang.srt.models. It runs no code. A layer is an assignment to `self.NAME`. A layer belongs to a module if NAME
- * begins with the last part of the module's path: SGLang's `attn_mqa` belongs to `attn`. Under "sglang", an
- * architecture in architectures.json lists the layers to which SGLang gives other names, and the classes in other files
- * that contain layers of the model. */
+ * begins with the last part of the module's path: for example, SGLang's `attn_mqa` belongs to `attn`. SGLang gives some
+ * layers other names, and defines some layers of a model in classes of other files. architectures.json lists these
+ * names and classes under "sglang". */
 #ifndef REFTEST_EXTRACT_SGLANG_WITNESS_H
 #define REFTEST_EXTRACT_SGLANG_WITNESS_H
 

@@ -10,9 +10,9 @@
 
 struct template_text {
 	const char *name;
-	const char *definition; /* JSON */
+	const char *definition; /* the text of the definition, JSON */
 	size_t definition_length;
-	const char *reference; /* Python */
+	const char *reference; /* the text of the reference, Python */
 	size_t reference_length;
 };
 

@@ -1,4 +1,5 @@
-/* answer - writes and reads the lines that `reftest work` prints: one about itself, and one for each request.
+/* answer - writes and reads the lines that `reftest work` prints: one line about the worker, and one line for each
+ * request.
  *
  *   {"event": "worker", "checker": "HEX", "device": "cuda:0", "device_class": "sm_90", "torch": "2.8.0",
  *    "cuda": "12.8", "requests": 8, "signature": "ed25519"}

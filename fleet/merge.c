@@ -20,7 +20,7 @@ struct merging {
 	struct buf records; /* array of struct verdict_line */
 	struct buf replies; /* the lines to print after the records are stored */
 	long refused;
-	struct arena arena; /* holds the records */
+	struct arena arena; /* the memory of the records */
 };
 
 static int check_checker(const char *theirs, const char *ours, struct err *err)
@@ -98,7 +98,7 @@ static void take_line(struct merging *m, const char *line, size_t length)
 	reply(m, answer.id, rc == 0 ? answer.verdict_count : 0, rc == 0 ? NULL : err.text);
 }
 
-/* Stores the records, and then prints the replies. */
+/* Stores the records that were taken, and then prints the replies. */
 static int store_taken(struct merging *m, struct err *err)
 {
 	struct store_merged merged = {0};

@@ -1,8 +1,8 @@
 /* merge - implements `reftest cache merge`: stores the verdicts in the answers of workers (fleet/answer.h) as they
  * arrive.
  *
- * Standard input has the lines that workers print. As soon as the verdicts of an answer are stored, a line about this
- * answer is printed:
+ * Standard input contains the lines that workers print. As soon as the verdicts of an answer are stored, a line about
+ * this answer is printed:
  *
  *   {"id": "7", "stored": 3, "refused": null}
  *

@@ -8,7 +8,6 @@
 #include "engine/expected_seconds.h"
 #include "engine/remembered_seconds.h"
 
-/* The context for reading one request. */
 struct reading {
 	struct json_text text;
 	struct arena *arena;
@@ -23,7 +22,7 @@ static int expected(const struct reading *r, const char *key, const cJSON *found
 	return json_expected(&r->text, &step, found, r->err, what);
 }
 
-/* Reads a text of 1 to `most` bytes. Returns NULL and sets the error if the member is not such a text. */
+/* Returns the text of a member. Returns NULL and sets the error if the member is not a text of 1 to `most` bytes. */
 static const char *read_text(const struct reading *r, const cJSON *value, const char *key, size_t most,
 			     const char *what)
 {
@@ -55,7 +54,7 @@ static int check_members(const struct reading *r, const cJSON *object, const str
 	return 0;
 }
 
-/* Returns whether a text is "op_type/name": two names, neither of them hidden. */
+/* Returns whether a text is "op_type/name". Neither part may begin with a '.'. */
 static bool is_definition(const char *text)
 {
 	const char *slash = strchr(text, '/');

@@ -1,4 +1,4 @@
-/* request - one request to `reftest work`: a line of JSON that names a definition and the content of its files.
+/* request - one request to `reftest work`: a line of JSON that names a definition, and has the digest of its files.
  *
  *   {"id": "7", "definition": "rmsnorm/rmsnorm_h128", "content": "HEX", "whole": false,
  *    "cases": [{"id": "small:batch_size=1", "seconds": 0.2}]}
@@ -27,11 +27,11 @@ enum {
 };
 
 struct work_request {
-	const char *id;           /* NULL: none */
+	const char *id;           /* the id of the request; NULL: none */
 	const char *definition;   /* "op_type/name" */
 	struct digest content;
-	const char *const *cases; /* the ids of the cases, with NULL after the last id; NULL: every case of the
-				   * definition */
+	const char *const *cases; /* the ids of the cases, followed by NULL; if `cases` itself is NULL, every case of
+				   * the definition is verified */
 };
 
 /* Reads line `number` of the requests. Returns 0 and sets `out` to the request, which is in `arena`. If the line is not

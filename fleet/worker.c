@@ -29,7 +29,8 @@ struct worker;
 
 /* A request that is being verified. */
 struct item {
-	struct run run; /* must be the first member, because on_result gets a pointer to it */
+	struct run run; /* must be the first member, because on_result converts a pointer to it into a pointer to the
+			 * item */
 	struct item *next;
 	struct worker *worker;
 	struct arena arena;
@@ -37,7 +38,7 @@ struct item {
 	struct run_options options;
 	struct dataset dataset;
 	struct outbox outbox;
-	struct result *result; /* NULL: not final yet */
+	struct result *result; /* NULL: the result is not final yet */
 };
 
 struct worker {
@@ -49,7 +50,7 @@ struct worker {
 	struct lines lines;
 	struct item *first;
 	int count, most;   /* the number of requests that are being verified, and its limit */
-	struct buf out;    /* an answer that is being written */
+	struct buf out;    /* the buffer for the answer that is being written */
 	bool reader_gone;
 	struct arena arena;
 };
@@ -275,7 +276,7 @@ static int work(struct worker *worker, struct err *err)
 		if (readable && lines_fill(&worker->lines, STDIN_FILENO) < 0)
 			return err_errno(err, "standard input cannot be read"), EXIT_INTERNAL;
 		if (dispatch(worker, err) < 0)
-			return EXIT_INTERNAL; /* the sender gives the open requests to another worker */
+			return EXIT_INTERNAL; /* then the sender gives the unanswered requests to another worker */
 	}
 }
 

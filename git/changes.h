@@ -32,7 +32,7 @@ struct git_file {
 };
 
 /* Lists the files of `commit` in the directory `below`, in the order of their paths. `below` is relative to the
- * dataset's directory. Returns the number of the files and sets `out`, or returns -1 and sets `err`. */
+ * dataset's directory. Sets `out` to the array of files and returns their number, or returns -1 and sets `err`. */
 int git_commit_files(const struct repository *repository, const char *commit, const char *below, struct arena *arena,
 		     const struct git_file **out, struct err *err);
 

@@ -24,7 +24,8 @@ static const char *const settings[] = {
     "submodule.recurse=false",  "advice.detachedHead=false", "protocol.ext.allow=never",
 };
 
-/* Returns whether the variable describes one repository, or changes the effect of reftest's git commands. */
+/* Returns whether the variable is removed from the environment of git, because it describes one repository or changes
+ * the effect of reftest's git commands. */
 static bool is_dropped(const char *variable)
 {
 	static const char *const kept[] = {"GIT_SSL_", "GIT_SSH", "GIT_HTTP_", "GIT_PROXY_", "GIT_CONFIG_GLOBAL=",
@@ -52,8 +53,8 @@ static char **make_environment(const struct git_command *git, struct arena *aren
 			all[kept++] = environ[i];
 	all[kept++] = arena_string(arena, "GIT_TERMINAL_PROMPT=0");
 	all[kept++] = arena_string(arena, "LC_ALL=C");
-	all[kept++] = arena_string(arena, "GIT_OPTIONAL_LOCKS=0"); /* otherwise, a killed `git status` would leave a
-								    * lock file */
+	all[kept++] = arena_string(arena, "GIT_OPTIONAL_LOCKS=0"); /* without this variable, a killed `git status` would
+								    * leave a lock file */
 	if (!git->lfs)
 		all[kept++] = arena_string(arena, "GIT_LFS_SKIP_SMUDGE=1");
 	if (git->index != NULL)

@@ -20,8 +20,8 @@ struct git_command {
 	struct buf said;    /* what git printed on standard error */
 };
 
-/* Runs `git WORDS…`; the last word is followed by NULL. Replaces `out` and `said`. Returns git's exit status, 128 + N
- * if the signal N killed it, or -1 and sets `err` if git cannot be started. */
+/* Runs `git WORDS…`; `words` ends with NULL. Replaces the contents of `out` and `said`. Returns git's exit status, or
+ * 128 + N if signal N killed git. Returns -1 and sets `err` if git cannot be started. */
 int git_run(struct git_command *git, const char *const *words, struct err *err);
 
 /* Returns the first line on git's standard error that begins with "fatal: " or "error: ", without this prefix. If there

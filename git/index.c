@@ -13,8 +13,8 @@ enum {
 	MODE_AT = 24,
 	FLAG_EXTENDED = 0x4000,
 	FLAG_STAGE = 0x3000,
-	FLAG_INTENT = 0x2000, /* in the second flags */
-	FLAG_SKIPPED = 0x4000, /* in the second flags */
+	FLAG_INTENT = 0x2000, /* a bit of the second 16 flags */
+	FLAG_SKIPPED = 0x4000, /* a bit of the second 16 flags */
 	MODE_KIND = 0170000,
 	MODE_FILE = 0100000,
 	MODE_LINK = 0120000,
@@ -152,7 +152,8 @@ static enum index_answer read_entry(struct cursor *from, unsigned version, int o
 	if (out.path == NULL)
 		return INDEX_BAD;
 	*before = out.path;
-	if ((mode & MODE_KIND) == MODE_FOLDER || out.path[0] == '\0') /* a split index has entries with empty paths */
+	if ((mode & MODE_KIND) == MODE_FOLDER || out.path[0] == '\0') /* an entry with an empty path is part of a split
+								       * index */
 		return INDEX_OTHER;
 	if (!kind_of(mode, &out.kind))
 		return INDEX_BAD;

@@ -1,8 +1,8 @@
 /* index - parses git's index file (gitformat-index(5), versions 2 to 4) with bounds checks.
  *
- * The checksum of the file is not verified, because git replaces the index file atomically, and because object ids
- * protect the contents. Some index files do not describe all entries: split indexes, sparse indexes, and indexes with
- * unknown mandatory extensions. For such index files, git/objects.h runs `git ls-files` instead. */
+ * The checksum of the file is not verified: git replaces the index file atomically, and a wrong content is noticed by
+ * its object id. Some index files do not describe all entries: split indexes, sparse indexes, and indexes with unknown
+ * mandatory extensions. For such index files, git/objects.h runs `git ls-files` instead. */
 #ifndef REFTEST_GIT_INDEX_H
 #define REFTEST_GIT_INDEX_H
 
@@ -26,7 +26,7 @@ struct index_entry {
 };
 
 struct index {
-	const struct index_entry *entries; /* sorted by path (bytewise), without duplicates */
+	const struct index_entry *entries; /* sorted by the bytes of their paths, without duplicates */
 	int count;
 };
 

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 struct git_lock {
-	char path[PATH_MAX]; /* the path of git's lock file; "": the root is not in a working tree */
+	char path[PATH_MAX]; /* the path of git's lock file; "": the dataset is not in a working tree */
 };
 
 /* Sets `lock` to the path of the lock file of the repository that contains `root`. */

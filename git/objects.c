@@ -93,8 +93,7 @@ static int spawn(struct git *git, const struct repository *repository, const cha
 		argv[count++] = arena_string(&arena, words[i]);
 	sigemptyset(&none);
 	sigemptyset(&pipe_signal);
-	sigaddset(&pipe_signal, SIGPIPE); /* git needs the default action of SIGPIPE; without this line, git would
-					   * ignore SIGPIPE as reftest does */
+	sigaddset(&pipe_signal, SIGPIPE); /* reset SIGPIPE, because git would inherit that reftest ignores the signal */
 	posix_spawn_file_actions_init(&actions);
 	posix_spawnattr_init(&attributes);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
@@ -103,7 +102,7 @@ static int spawn(struct git *git, const struct repository *repository, const cha
 	posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
 	if (repository->partial && strcmp(words[0], "cat-file") == 0) /* discard standard error, where git prints two
-								       * lines for each missing content */
+								       * lines for each missing object */
 		posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
 	rc = posix_spawnp(&git->process, "git", &actions, &attributes, argv, make_environment(repository, &arena));
 	posix_spawnattr_destroy(&attributes);

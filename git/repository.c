@@ -28,8 +28,7 @@ static bool is_folder(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Reads a path from the first line of a small file, after the prefix `head`, and resolves the path relative to
- * `folder`. */
+/* Reads a path from the first line of a small file. The path follows the text `head`, and is relative to `folder`. */
 static bool read_pointer(const char *path, const char *head, const char *folder, char *out)
 {
 	char target[PATH_MAX], joined[PATH_MAX];
@@ -100,7 +99,7 @@ static bool environment_repository(char *top, char *directory)
 	       from_here_or_top(tree != NULL && *tree != '\0' ? tree : ".", own, top);
 }
 
-/* Returns whether the line of a config file sets `key` to a value that begins with `value`. */
+/* Returns whether a line of a config file sets `key` to a value that begins with `value`. */
 static bool sets(const char *line, const char *key, const char *value)
 {
 	size_t length = strlen(key);

@@ -12,9 +12,9 @@
 #include "base/err.h"
 
 struct repository {
-	char top[PATH_MAX];	  /* the top directory of the working tree; absolute, like the next three paths */
-	char directory[PATH_MAX]; /* the folder .git; in a worktree or a submodule, a folder below the .git of another
-				   * checkout */
+	char top[PATH_MAX];	  /* the top directory of the working tree; this path and the next three are absolute */
+	char directory[PATH_MAX]; /* the folder .git; a worktree or a submodule has a folder below the .git of another
+				   * checkout instead */
 	char common[PATH_MAX];	  /* the directory with objects, config and hooks, which all worktrees share */
 	char index[PATH_MAX];	  /* the index file: $GIT_INDEX_FILE if it belongs to this repository */
 	char prefix[PATH_MAX];	  /* the dataset's directory relative to `top`: "" or "data/set/" */

@@ -237,7 +237,7 @@ static double shaped(int shape, double x)
 	}
 }
 
-/* Computes output i of a row, with a mistake. The row has `half` gates and `half` factors. */
+/* Computes output i of a row as a reference with the mistake does. The row has `half` gates and `half` factors. */
 static double mistaken(const struct op_case *c, const double *row, int64_t half, int64_t i)
 {
 	double gate = row[i], up = row[half + i];

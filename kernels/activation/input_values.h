@@ -72,7 +72,7 @@ static inline struct activation_fill activation_fill_of(const struct op_case *c)
 	return f;
 }
 
-/* Computes the element at a row and column from its random bits. The caller rounds the element to the input's dtype
+/* Computes the element at a row and column from its random bits. The caller converts the element to the input's dtype
  * with dtype_store_float. */
 HOST_DEVICE static inline float activation_at(const struct activation_fill *f, int64_t row, int64_t column,
                                               uint32_t random)
@@ -80,8 +80,8 @@ HOST_DEVICE static inline float activation_at(const struct activation_fill *f, i
 	float noise = uniform_signed(random, 20);
 	int gate = f->second ? 4 - (int)(row % 4) - (row % 4 == 3 ? 2 : 0) : 3 - (int)(row % 4), wide = f->second ? 10 : 7;
 
-	/* Rows with row % 16 == 7 have no gate where 1 + erf(x) cancels, because the large factor would magnify the
-	 * error. */
+	/* In rows with row % 16 == 7, |gate| is large enough that 1 + erf(x) does not cancel. The large factor would
+	 * magnify the error. */
 	if (row % 16 == 7 && column < f->half)
 		return (noise < 0 ? noise - 1 : f->negative ? -noise - 1 : noise + 1) * float_power(f->gate);
 	if (row % 16 == 7)

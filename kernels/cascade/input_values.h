@@ -8,7 +8,7 @@
  *   0, 7    all states: 10 noise.
  *   1, 2    the chosen state is 50 above the others; the output is its v.
  *   3, 4    the chosen state is empty: -infinity, weight 0.
- *   5       all states: 3 + noise / 16, nearly the same weight.
+ *   5       all states: 3 + noise / 16, so that all weights are nearly equal.
  *   6       all states: 200 + 4 noise; powers of two overflow unless the maximum is subtracted first.
  *   8       the chosen state is -40960, the others are 512 j below it, j from 1 to 8; powers of two underflow, even if
  *           a reference subtracts max(-10000, the largest s).
@@ -40,12 +40,12 @@ enum { CASCADE_TWO, CASCADE_MANY };
 /* The index of each input and output by its role; -1 if the problem has no such tensor. */
 struct cascade_roles {
 	int v[2], s[2]; /* CASCADE_MANY uses only v[0] and s[0] */
-	int mask;       /* [tokens]: where the mask of a token is false, the output is the token's first state */
+	int mask;       /* [tokens]; if the mask of a token is false, the output is the token's first state */
 	int v_out, s_out;
 };
 
-/* Finds the roles by rank and dtype. Of two tensors with the same rank, the first belongs to the first state. If
- * op.match accepts the problem, no tensor of its variant is missing. Host only. */
+/* Finds the roles by rank and dtype. Of two tensors with the same rank, the first belongs to the first state. op.match
+ * must have accepted the problem. Host only. */
 static inline struct cascade_roles cascade_roles_of(const struct op_problem *problem)
 {
 	struct cascade_roles roles = {{-1, -1}, {-1, -1}, -1, -1, -1};
@@ -115,8 +115,7 @@ static inline struct cascade_fill cascade_fill_of(const struct op_case *c, int i
 
 enum { CASCADE_LONE = 10 }; /* the row of the table at the head of this file in which only one state is not empty */
 
-/* Returns the log-sum-exp s of a state, from noise and from row `kind` of the table of log-sum-exps at the head of this
- * file. */
+/* Returns the log-sum-exp s of a state, from noise and from row `kind` of the table at the head of this file. */
 HOST_DEVICE static inline float cascade_s(int64_t kind, int chosen, int64_t state, int64_t states, float noise)
 {
 	float nothing = float_from_bits(0xff800000u); /* -infinity */
@@ -160,7 +159,7 @@ HOST_DEVICE static inline int cascade_mask(enum op_contents contents, int64_t to
 	return token == 0 ? contents == CONTENTS_FIRST : random % 4 != 0;
 }
 
-/* Computes element `index` of v or s, which the operation reads, from its random bits. */
+/* Computes element `index` of v or s from its random bits, if the operation reads the element. */
 HOST_DEVICE static inline float cascade_read(const struct cascade_fill *f, int64_t index, uint32_t random)
 {
 	float noise = uniform_signed(random, 20);
@@ -177,15 +176,15 @@ HOST_DEVICE static inline float cascade_read(const struct cascade_fill *f, int64
 
 enum { CASCADE_HIDDEN_FROM = 16 };
 
-/* Returns 1 if all elements of a token in this input are NaN, because the token's second state is not read. The tokens
- * of small cases have numbers, so that the diagnosis of a small case can name a mistake about the mask. */
+/* Returns 1 if all elements of a token in this input are NaN, because the token's second state is not read. The first
+ * 16 tokens have no NaN, so that the diagnosis of a small case can recognise a mistake about the mask. */
 HOST_DEVICE static inline int cascade_hidden(const struct cascade_fill *f, int64_t token)
 {
 	return f->masked && token >= CASCADE_HIDDEN_FROM && token % 2 == 1 &&
 	       !cascade_mask(f->second ? CONTENTS_SECOND : CONTENTS_FIRST, token, philox_bits(f->mask_key, token));
 }
 
-/* Computes element `index` of v or s from its random bits. The caller rounds the element to the input's dtype with
+/* Computes element `index` of v or s from its random bits. The caller converts the element to the input's dtype with
  * dtype_store_float. */
 HOST_DEVICE static inline float cascade_element(const struct cascade_fill *f, int64_t index, uint32_t random)
 {

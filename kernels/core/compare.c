@@ -1,13 +1,13 @@
 /* compare - computes all metrics of a comparison on the host, in one pass over both tensors.
  *
  * The tensors are divided into ranges whose borders depend only on the number of elements. Threads process the ranges,
- * and the sums of the ranges are then added in order. The result therefore does not depend on the number of threads.
- * Inside a range, blocks of BLOCK elements are converted to double, in scratch memory that fits in the L1 cache.
+ * and then the sums of the ranges are added in order, so the result does not depend on the number of threads. In a
+ * range, blocks of BLOCK elements are converted to double, in memory that fits in the L1 cache.
  *
  * If a block contains no NaN, no infinity and no integer that a double cannot represent, `add_block` processes the
- * block in a single vectorised loop, without differences if both sides have the same bits. `add_element` processes
- * every other block element by element, and implements every rule. `add_block` and `add_element` count the same
- * elements as hits, because both compute |r - g| and the bound in double, with the same operations.
+ * block in a single vectorised loop. If both sides have the same bits, this loop computes no differences. `add_element`
+ * processes every other block, element by element. `add_block` and `add_element` count the same elements as hits,
+ * because both compute |r - g| and the bound in double, with the same operations.
  *
  * The worst elements are found without sorting. A block is searched only if one of its elements is worse than the last
  * element in the current list of worst elements. The test for this, d > ratio * bound, needs no division. */
@@ -24,17 +24,17 @@
 
 enum { BLOCK = 1024, RANGES = 256, RANGE_LEAST = 64 * BLOCK };
 
-static const double relative_floor = 1e-8; /* the least denominator of a relative error (base/metrics.h) */
-static const double exact_integer = 0x1p53; /* doubles represent all integers up to this one */
+static const double relative_floor = 1e-8; /* the minimum denominator of a relative error (base/metrics.h) */
+static const double exact_integer = 0x1p53; /* a double represents every integer up to this one */
 
 static double bound_of(struct rule rule, double ground_truth)
 {
 	return rule.atol + rule.rtol * fabs(ground_truth);
 }
 
-/* Returns |r - g| / bound, where 0/0 is 0 and x/0 is infinity. The ratio of an unmatched infinity is infinity. The
- * ratio is above 1 for every miss, because a quotient of two doubles that is above 1 never rounds to 1. If r or g is
- * NaN, `diff` must be NaN. */
+/* Returns the ratio |r - g| / bound, where 0/0 is 0 and x/0 is infinity. The ratio is infinity if one side is infinite
+ * and the other side is not the same infinity. The ratio is above 1 for every miss, because a quotient of two doubles
+ * that is above 1 never rounds to 1. If r or g is NaN, `diff` must be NaN. */
 static double ratio_of(struct rule rule, double ground_truth, double diff)
 {
 	if (diff == 0)
@@ -113,7 +113,7 @@ static void add_element(struct compare_sums *sums, struct rule rule, int64_t ind
 	sums->norm_ground_truth += g * g;
 }
 
-/* |a - b| of two int64 that double may not represent exactly. */
+/* Returns |a - b| of two int64 that a double may not represent exactly. */
 static double integer_difference(const void *reference, const void *ground_truth, int64_t index)
 {
 	int64_t a = ((const int64_t *)reference)[index], b = ((const int64_t *)ground_truth)[index];
@@ -140,7 +140,7 @@ static void add_each(struct compare_sums *sums, const struct pair *pair, int64_t
 	}
 }
 
-/* Adds those elements of a block to the list of worst elements that belong in the list. */
+/* Adds the elements of a block that belong in the list of worst elements to that list. */
 static void search_worst(struct compare_sums *sums, struct rule rule, int64_t first, int64_t count,
                          const double *r, const double *g)
 {
@@ -160,8 +160,8 @@ enum block_kind { BLOCK_ODD, BLOCK_PLAIN, BLOCK_WORSE };
 
 /* Adds a block to the sums. If one of the block's values is NaN or larger than `limit` in magnitude, adds nothing and
  * returns BLOCK_ODD. Otherwise, returns BLOCK_WORSE if an element may belong to the list of worst elements
- * (worst_threshold), else BLOCK_PLAIN. `equal` must be a constant: if it is true, both sides have the same values, and
- * no difference is computed. */
+ * (worst_threshold), else BLOCK_PLAIN. If `equal` is true, both sides have the same values, and no difference is
+ * computed; it must be a compile-time constant. */
 static inline __attribute__((always_inline)) enum block_kind
 add_block(struct compare_sums *sums, struct rule rule, double limit, double threshold, int64_t count,
           const double *reference, const double *ground_truth, bool equal)
@@ -205,7 +205,7 @@ add_block(struct compare_sums *sums, struct rule rule, double limit, double thre
 	return above > 0 || threshold < 0 ? BLOCK_WORSE : BLOCK_PLAIN;
 }
 
-/* Converts a block to double. The three usual dtypes are converted here rather than in dtype_load_run, because the
+/* Converts a block to double. The three most common dtypes are converted here, not in dtype_load_run, because the
  * callers of this function are compiled for wide vectors. */
 static inline __attribute__((always_inline)) void read_block(const void *data, enum dtype dtype, int64_t first,
                                                              int64_t count, double *out)
@@ -250,8 +250,8 @@ static void add_sums(struct compare_sums *to, const struct compare_sums *from, s
 		add_worst(to, rule, &from->worst[i]);
 }
 
-/* Returns whether both tensors have the same bytes in a block. Blocks begin at even elements, so a byte never belongs to
- * two blocks. */
+/* Returns whether both tensors have the same bytes in a block. No byte belongs to two blocks, because blocks begin at
+ * even elements. */
 static bool have_equal_bits(const struct pair *pair, int64_t first, int64_t count)
 {
 	int64_t begin = dtype_bytes(pair->dtype, first), bytes = dtype_bytes(pair->dtype, first + count) - begin;
@@ -347,7 +347,8 @@ void compare_finish(const struct compare_sums *sums, struct rule rule, struct me
 	    .mean_abs = sums->sum_abs / finite,
 	    .max_rel = sums->max_rel,
 	    .mean_rel = sums->sum_rel / finite,
-	    .cosine = both_zero ? 1 : norms > 0 ? clamp(sums->dot / norms) : 0, /* both roots were rounded */
+	    .cosine = both_zero ? 1 : norms > 0 ? clamp(sums->dot / norms) : 0, /* may be slightly above 1 or below -1,
+										 * because both roots are rounded */
 	    .mse = sums->sum_sq / finite,
 	    .margin = sums->unmatched > 0 ? INFINITY : sums->margin,
 	    .zeros_would_pass = rule_holds(rule, sums->zero_hits, sums->elements,

@@ -1,27 +1,27 @@
 /* compare.cu - compares two tensors on a GPU in one pass at memory bandwidth.
  *
  * At memory bandwidth, there is time for about 25 instructions per element. Elements are therefore processed in float,
- * in packs of 16 bytes. Where float is not accurate enough, elements are processed again in double, as on the CPU
- * (`examine`). If a thread's elements of a chunk include a NaN, an infinity, or squares outside of float's range, the
- * thread recomputes all its results for the chunk. If an element of a pack is very near its bound, the thread recounts
- * only the misses of that pack.
+ * in packs of 16 bytes. If float is not accurate enough, elements are processed again in double, as on the CPU
+ * (examine_packs). If a thread's elements of a chunk include a NaN, an infinity, or squares outside of float's range,
+ * the thread recomputes all its results for the chunk. If an element of a pack is very near its bound, the thread
+ * recounts only the misses of that pack.
  *
  * Worst elements. If every element were compared with a list of the worst elements, the time would depend on the data:
- * ties, garbage and slowly growing errors change the list often. Instead, the tensor is divided into chunks of a few
- * thousand consecutive elements, and only the largest score of each chunk, its peak, is kept. (A score is |r - g| /
- * bound.) A warp keeps the five chunks with the highest peaks; of equal peaks, it keeps the earlier chunk. The five
- * worst elements of the tensor are in the five chunks with the highest peaks, because each of these chunks has an
+ * with ties, random data or slowly growing errors, the list changes often. Instead, the tensor is divided into chunks
+ * of a few thousand consecutive elements, and only the largest score of each chunk, its peak, is kept. (A score is |r -
+ * g| / bound.) A warp keeps the five chunks with the highest peaks; if peaks are equal, it keeps the earlier chunk. The
+ * five worst elements of the tensor are in the five chunks with the highest peaks, because each of these chunks has an
  * element that is worse than all elements of the remaining chunks. At the end, the last block reads only these five
  * chunks again. Because peaks are floats, elements whose scores differ by less than `score_error` may be ranked in the
  * wrong order.
  *
- * Sums. The division of the tensor into pieces depends only on the tensor's length. A block that finishes a piece
+ * Sums. The tensor is divided into pieces, in a way that depends only on its length. A block that finishes a piece
  * starts the next free piece, because some multiprocessors read a fifth faster than others. Long pieces are processed
  * first and short pieces last, so that all blocks end at almost the same time. A thread sums its elements of a chunk in
- * float, and adds the sums of its chunks in double. When a piece is finished, the block adds the sums of its threads;
- * the last block to finish adds the sums of all pieces. All additions have a fixed order, and the result therefore has
- * the same bits every time on the same GPU. The last block writes the result directly to pinned host memory. A
- * comparison is a single launch, without memset or copy.
+ * float, and adds the sums of its chunks in double. At the end of a piece, the block adds up the sums of its threads.
+ * The last block to finish adds up the sums of all pieces. All additions have a fixed order, so every run on the same
+ * GPU gives the same bits. The last block writes the result directly to pinned host memory. A comparison is a single
+ * launch, without memset or copy.
  *
  * Rejected alternatives: per-warp atomics on global sums (30 us at 2^26 elements, and a different order every run); a
  * second kernel for the reduction; the same number of elements for every block (the slowest multiprocessor took 15 %
@@ -37,7 +37,7 @@
 
 /* --- the fast path ------------------------------------------------------------------------------------------------ */
 
-/* Counts the elements for which r = 0 would pass: those with |g| <= zero_limit. */
+/* Counts the elements that an output of zeros would pass (r = 0): those with |g| <= zero_limit. */
 template <enum dtype D> struct zero_count {
 	uint32_t hits;
 
@@ -57,9 +57,9 @@ template <enum dtype D> struct zero_count {
 	}
 };
 
-/* Compares two 16-bit floats at a time, as float16. For bfloat16, this is correct because non-negative numbers of both
- * dtypes have the same order as their bit patterns, and `limit` is below the bit pattern of float16's infinity. The
- * counts are also float16 numbers, which represent all integers up to 2048. */
+/* Counts in two 16-bit floats at a time, comparing them as float16. This is correct for bfloat16, too, because
+ * non-negative numbers of both dtypes have the same order as their bit patterns, and `limit` is below the bit pattern
+ * of float16's infinity. The counts are also float16 numbers, which represent all integers up to 2048. */
 struct zero_count_pairs {
 	__half2 hits;
 
@@ -92,7 +92,8 @@ template <> struct zero_count<DTYPE_BFLOAT16> : zero_count_pairs {
 template <> struct zero_count<DTYPE_FLOAT16> : zero_count_pairs {
 };
 
-static __device__ __forceinline__ float reciprocal(float x) /* within an ulp; infinity if x < 2^-126, 0 if x > 2^126 */
+static __device__ __forceinline__ float reciprocal(float x) /* the error is at most one ulp; the result is infinity if x
+							     * < 2^-126, and 0 if x > 2^126 */
 {
 	float y;
 
@@ -100,12 +101,13 @@ static __device__ __forceinline__ float reciprocal(float x) /* within an ulp; in
 	return y;
 }
 
-/* The results of one thread for its elements of a chunk. */
+/* The results of one thread for its share of a chunk. */
 template <enum dtype D> struct share {
 	float sum[SUMS], max_abs, max_rel, peak;
 	uint32_t misses;
 	struct zero_count<D> zeros;
-	/* Bit k: float is too inaccurate to count the misses of pack k; `peak` and `misses` do not include pack k. */
+	/* Bit k is set if float is too inaccurate to count the misses of pack k. `peak` and `misses` then do not
+	 * include pack k. */
 	uint32_t unsure;
 	uint32_t bits_r, bits_g; /* the bitwise OR of all words of r, and of g */
 
@@ -120,7 +122,7 @@ template <enum dtype D> struct share {
 	}
 };
 
-/* Returns the number of scores above 1, or -1 if a score is so near 1 that float is too inaccurate. */
+/* Returns the number of scores above 1, or -1 if a score is too near 1 to be decided in float. */
 template <int lanes> static __device__ __forceinline__ int misses_among(const float *score, float peak)
 {
 	int clear = 0, maybe = 0;
@@ -133,8 +135,8 @@ template <int lanes> static __device__ __forceinline__ int misses_among(const fl
 	return clear == maybe && peak < INFINITY ? clear : -1;
 }
 
-/* Adds the results of pack k. fmaxf ignores a NaN score. This is correct in both cases: a score of 0 / 0 counts as 0,
- * and if any other score is NaN, a sum of squares is also NaN, which is_in_range detects. */
+/* Adds the results of pack k. fmaxf ignores a NaN score. This is correct for a score of 0 / 0, which counts as 0. If
+ * any other score is NaN, a sum of squares is also NaN, which is_in_range detects. */
 template <enum dtype D>
 static __device__ __forceinline__ void take(struct share<D> *to, int k, const struct task &task, const uint4 &raw_r,
                                             const uint4 &raw_g)
@@ -174,14 +176,14 @@ static __device__ __forceinline__ void take(struct share<D> *to, int k, const st
 	to->peak = fmaxf(to->peak, peak);
 }
 
-/* Returns true if float is accurate enough for elements whose squares have the sum `squares` and whose words have the
- * bitwise OR `bits`. Returns false if the sum is NaN. */
+/* Returns true if float is accurate enough for some elements. `squares` is the sum of their squares, and `bits` is the
+ * bitwise OR of their words. Returns false if the sum is NaN. */
 template <enum dtype D> static __device__ __forceinline__ bool is_in_range(float squares, uint32_t bits)
 {
 	return squares < squares_greatest && (squares >= squares_least || (bits & form<D>::magnitude) == 0);
 }
 
-/* The packs that a thread has requested from memory and not processed yet. */
+/* The packs that a thread has requested from memory but not processed yet. */
 struct coming {
 	uint4 r[AHEAD], g[AHEAD];
 };
@@ -205,8 +207,8 @@ template <enum dtype D> struct packs {
 	}
 };
 
-/* Processes this thread's packs of a chunk. While the thread processes a pack, the loads of the AHEAD packs that follow
- * are outstanding. At the end of the chunk, the packs that follow are the first packs of the next chunk. */
+/* Processes this thread's packs of a chunk. While the thread processes a pack, the loads of the next AHEAD packs are
+ * outstanding. At the end of the chunk, these are the first packs of the next chunk. */
 template <enum dtype D>
 static __device__ __forceinline__ void take_share(const struct task &task, struct share<D> *share, struct coming *coming,
                                                   const struct packs<D> &mine, const struct packs<D> &next)
@@ -234,13 +236,12 @@ struct course {
 	float max_abs, max_rel;
 	uint32_t misses, zero_hits;
 	chunk_peak worst; /* the warp's chunks with the highest peaks, in lanes 0 … 4 */
-	uint32_t fifth;   /* upper 32 bits of the smallest `worst` in lanes 0 … 4 */
+	uint32_t fifth;   /* upper 32 bits of the smallest of the five values `worst` */
 };
 
 /* Adds a chunk to the warp's list of worst chunks, if the chunk belongs there; `peak` is the largest score that this
- * lane found. If the chunk and the fifth chunk of the list have equal peaks, the list stays unchanged, because a warp
- * processes earlier chunks first. This function must not call any function, because the call would wait for all
- * outstanding loads. */
+ * lane found. If its peak equals that of the fifth chunk, the list stays unchanged, because a warp processes earlier
+ * chunks first. This function must not call other functions, because a call would wait for all outstanding loads. */
 static __device__ __forceinline__ void weigh_chunk(struct course *course, uint32_t peak, int64_t chunk)
 {
 	uint32_t key = __reduce_max_sync(~0u, peak) + 1;
@@ -257,7 +258,7 @@ static __device__ __forceinline__ void weigh_chunk(struct course *course, uint32
 	course->fifth = (uint32_t)(__shfl_sync(~0u, course->worst, METRICS_WORST - 1) >> 32);
 }
 
-/* Adds the results of one chunk to those of the thread. Returns the largest score of the chunk, as bits. */
+/* Adds the results of one chunk to the results of the thread. Returns the largest score of the chunk, as bits. */
 template <enum dtype D>
 static __device__ __forceinline__ uint32_t keep_share(struct shared *shared, struct course *course,
                                                       const struct share<D> &share)
@@ -321,9 +322,9 @@ static __device__ __forceinline__ int64_t chunk_in(int64_t batch)
 	return batch * WARPS + threadIdx.x / 32;
 }
 
-/* Processes the chunks of a piece; `after` is the first batch of the block's next piece. Each chunk starts the loads of
- * the next chunk. If the next chunk is not on the fast path, these loads read the current chunk again, and their
- * results are not used. */
+/* Processes the chunks of a piece; `after` is the first batch of the block's next piece. Processing a chunk starts the
+ * loads of the next chunk. If the next chunk is not on the fast path, these loads read the current chunk again, and
+ * their results are not used. */
 template <enum dtype D>
 static __device__ __forceinline__ void take_piece(const struct task &task, struct shared *shared, struct course *course,
                                                   struct piece piece, int64_t after)
@@ -360,8 +361,8 @@ static __device__ double add_threads(const double *by_thread)
 	return sum;
 }
 
-/* Adds up the sums of the block's threads and stores the totals of the piece. The block must pass a barrier before this
- * call. */
+/* Adds up the sums of the block's threads and stores them as the sums of the piece. The block must pass a barrier
+ * before this call. */
 static __device__ __forceinline__ void tell_sums(const struct task &task, uint32_t number, const struct shared *shared)
 {
 	int lane = (int)(threadIdx.x % 32), warp = (int)(threadIdx.x / 32);
@@ -374,8 +375,8 @@ static __device__ __forceinline__ void tell_sums(const struct task &task, uint32
 		task.sums[(int64_t)warp * pieces_of(task.plan) + number] = sum;
 }
 
-/* Stores the sums of a finished piece and resets them. Claims another piece for the block, and returns the number of
- * that piece. */
+/* Stores the sums of a finished piece and resets them. Reserves another piece for the block, and returns the number of
+ * the piece. */
 static __device__ __forceinline__ uint32_t close_piece(const struct task &task, uint32_t number, struct shared *shared)
 {
 	__syncthreads();
@@ -390,7 +391,7 @@ static __device__ __forceinline__ uint32_t close_piece(const struct task &task, 
 
 /* --- the end of a block ------------------------------------------------------------------------------------------- */
 
-/* Stores the counts, maxima and worst chunks of a warp in shared memory. The maxima are found by their bit patterns,
+/* Stores the counts, maxima and worst chunks of a warp in shared memory. Compares the maxima by their bit patterns,
  * which have the same order as non-negative doubles. */
 static __device__ void tell_block(struct shared *shared, struct course course)
 {
@@ -417,7 +418,8 @@ static __device__ void tell_block(struct shared *shared, struct course course)
 		shared->peaks[warp * METRICS_WORST + lane] = course.worst;
 }
 
-/* Adds the block's counts and maxima to the compare_board, which all blocks use. One warp calls this function. */
+/* Adds the block's counts and maxima to the compare_board, which is shared by all blocks. One warp calls this
+ * function. */
 static __device__ __forceinline__ void tell_board(struct compare_board *board, const struct shared *shared)
 {
 	int lane = (int)(threadIdx.x % 32);
@@ -443,7 +445,7 @@ static __device__ __forceinline__ void tell_board(struct compare_board *board, c
 }
 
 /* Stores the block's last sums and all its other results in global memory. Returns true only in the last block that
- * calls this function; this block may then read the results of all other blocks. */
+ * calls this function. That block may then read the results of all other blocks. */
 static __device__ bool tell_all(const struct task &task, uint32_t number, struct shared *shared, struct course course)
 {
 	static_assert(WARPS >= SUMS + 2 && 2 * 32 >= WARPS * METRICS_WORST, "the sums leave two warps free");
@@ -465,8 +467,9 @@ static __device__ bool tell_all(const struct task &task, uint32_t number, struct
 
 /* --- the last block ----------------------------------------------------------------------------------------------- */
 
-/* In the last block, warp s adds up sum s of all pieces. */
-enum { SUMS_AHEAD = 25 }; /* number of sums per lane that are loaded ahead, for three pieces in each of 264 blocks */
+/* In the last block, warp s adds up sum s of all pieces. SUMS_AHEAD is the number of these sums that each lane loads
+ * ahead. */
+enum { SUMS_AHEAD = 25 }; /* enough for three pieces in each of 264 blocks */
 
 static __device__ __forceinline__ double sum_of(const struct task &task, uint32_t piece)
 {
@@ -600,7 +603,8 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS) compare_kernel(const _
 	if (threadIdx.x == 0)
 		shared.next = gridDim.x + atomicAdd(&task.board->pieces, 1);
 	__syncthreads();
-	uint32_t next = shared.next, last = number; /* last: the piece whose sums are not stored yet */
+	uint32_t next = shared.next, last = number; /* last: the most recent piece of the block, whose sums are not
+						     * stored yet */
 
 	while (number < pieces) {
 		take_piece<D>(task, &shared, &course, piece_at(task.plan, number),
@@ -619,7 +623,7 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS) compare_kernel(const _
 /* The kernels and their chunk lengths, by dtype. */
 static const struct {
 	void (*run)(struct task);
-	int64_t chunk; /* elements of a chunk */
+	int64_t chunk; /* number of elements in a chunk */
 } kernels[DTYPE_COUNT] = {
     {compare_kernel<DTYPE_FLOAT32>, chunk<DTYPE_FLOAT32>::length},
     {compare_kernel<DTYPE_FLOAT16>, chunk<DTYPE_FLOAT16>::length},
@@ -638,17 +642,18 @@ static const struct {
     {compare_kernel<DTYPE_FLOAT8_E8M0FNU>, chunk<DTYPE_FLOAT8_E8M0FNU>::length},
 };
 
-/* Returns true if an element passes with r = 0 and |g| = `size`. */
+/* Returns true if an element with r = 0 and |g| = `size` passes. */
 static bool zero_passes(struct rule rule, double size)
 {
-	double share = rule.rtol * size; /* rounded before the addition, as in all code that evaluates the rule */
+	double share = rule.rtol * size; /* a separate variable, so that the product is rounded before the addition, as
+					  * in all code that evaluates the rule */
 
 	return size <= rule.atol + share;
 }
 
-/* Returns the largest float |g| for which r = 0 passes. is_plain must accept the rule. The result is the float just
- * above or just below atol / (1 - rtol), because the rounding errors of the rule in double are far smaller than the
- * distance between two floats. */
+/* Returns the largest float |g| for which r = 0 passes. is_plain must accept the rule. The result is one of the two
+ * floats next to atol / (1 - rtol), because the rule is evaluated in double, whose rounding errors are far smaller than
+ * the distance between two floats. */
 static float zero_limit(struct rule rule)
 {
 	float limit = (float)(rule.atol / (1 - rule.rtol));
@@ -660,7 +665,7 @@ static float zero_limit(struct rule rule)
 	return limit;
 }
 
-/* Converts the result of zero_limit to a 16-bit dtype, rounded towards zero, and returns the bits. */
+/* Rounds the result of zero_limit towards zero to a 16-bit dtype, and returns the bits. */
 static uint32_t zero_limit_bits(float limit, enum dtype dtype)
 {
 	uint32_t bits = dtype == DTYPE_FLOAT16 ? f16_from_float(limit) : float_bits(limit) >> 16;
@@ -670,7 +675,7 @@ static uint32_t zero_limit_bits(float limit, enum dtype dtype)
 	return bits;
 }
 
-/* Returns true if the fast path is accurate for `rule`. Otherwise, every element is processed in double. */
+/* Returns true if the fast path is accurate for `rule`. If it is not, every element is processed in double. */
 static bool is_plain(struct rule rule)
 {
 	return (rule.atol == 0 || rule.atol >= 1e-30) && (rule.rtol == 0 || rule.rtol >= 1e-30) && rule.rtol <= 0.999 &&
@@ -735,7 +740,7 @@ int compare_cuda_launch(struct compare_cuda *compare, const void *reference, con
 	return cuda_check(cudaGetLastError(), "launching the comparison", err);
 }
 
-/* The average number of pieces per block: one long piece and two short ones. */
+/* The maximum of the average number of pieces per block: one long piece and two short ones. */
 enum { MOST_PIECES = 3 };
 
 static int allocate(struct compare_cuda *compare, size_t blocks, struct err *err)

@@ -1,10 +1,10 @@
-/* compare_cuda - compares two tensors on a GPU in the single pass of kernels/core/compare.h. Only for .cu files.
+/* compare_cuda - compares two tensors on a GPU in one pass, as kernels/core/compare.h describes. Only for .cu files.
  *
  * The result equals the CPU's result within the following limits. Hits and counts are exact: if float is too inaccurate
- * for a pair, the pair is compared in double. Sums agree to 1e-6 of their magnitude, and have the same bits in every
- * run on the same GPU. The values of the five worst elements are exact. The GPU may rank two elements differently if
- * their ratios |r - g| / bound differ by less than 1e-6, or if both ratios are outside of float's range. The margin is
- * the ratio of the worst element. The margin is above 1 if and only if an element misses. */
+ * for a pair, the pair is compared in double. Sums have a relative error of at most 1e-6, and have the same bits in
+ * every run on the same GPU. The values of the five worst elements are exact. The GPU may rank two elements differently
+ * if their ratios |r - g| / bound differ by less than 1e-6, or if both ratios are outside of float's range. The margin
+ * is the ratio of the worst element. The margin is above 1 if and only if an element misses. */
 #ifndef REFTEST_KERNELS_CORE_COMPARE_CUDA_H
 #define REFTEST_KERNELS_CORE_COMPARE_CUDA_H
 
@@ -12,7 +12,7 @@
 
 #include "kernels/core/compare.h"
 
-struct compare_board; /* the results that the blocks of a launch exchange */
+struct compare_board; /* the results through which the blocks of a launch communicate */
 
 /* The memory that all comparisons on one device use; only one comparison may run at a time. */
 struct compare_cuda {
@@ -23,7 +23,7 @@ struct compare_cuda {
 	int blocks[DTYPE_COUNT];   /* number of blocks that the device can run at the same time */
 };
 
-/* Allocates the memory on the current device. If the function returns -1, nothing remains allocated. */
+/* Allocates the memory on the current device. If the function returns -1, it has freed what it had allocated. */
 int compare_cuda_open(struct compare_cuda *compare, struct err *err);
 void compare_cuda_close(struct compare_cuda *compare);
 

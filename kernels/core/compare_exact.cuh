@@ -13,25 +13,26 @@
 enum {
 	THREADS = 256,
 	WARPS = THREADS / 32, /* must be more than SUMS */
-	BLOCKS = 2,           /* blocks per multiprocessor; more would leave too few registers for outstanding loads */
+	BLOCKS = 2,           /* number of blocks per multiprocessor; with more blocks, too few registers would be left
+			       * for outstanding loads */
 	TERMS = 64,           /* number of elements of a chunk that a thread sums in float */
 	AHEAD = 4,            /* number of packs whose loads are outstanding while one pack is processed */
 	MOST_BLOCKS = 2 * THREADS,
-	LISTED = 1024,        /* length of shared.list, the list of runs (compare_worst.cuh) */
+	LISTED = 1024,        /* length of shared.list, which holds runs (compare_worst.cuh) */
 };
 
-/* An upper bound of the relative error of a score in float: |r - g|, the bound and the reciprocal of the bound each
+/* An upper bound of the relative error of a score in float. |r - g|, the bound, and the reciprocal of the bound each
  * have a relative error of at most 2^-23. */
 static constexpr float score_error = 0x1p-20f;
 
-/* If the sums of squares of a thread's elements are in this range, no float in the thread's results overflows or loses
- * precision as a subnormal. */
+/* Limits of a sum of squares. If the sums of squares of a thread's elements are between them, no float in the thread's
+ * results overflows or loses precision as a subnormal. */
 static constexpr float squares_least = 1e-30f, squares_greatest = 1e37f;
 
-/* The index of an element and its score as an integer, `key`. Of two elements, the worse has the greater key or, if the
- * keys are equal, the lower index. */
+/* The index and the score of an element; `key` is the score as an integer. Of two elements, the worse one has the
+ * greater key or, if the keys are equal, the lower index. */
 struct place {
-	uint64_t key; /* 0: no element, or a score of 0; otherwise 1 + the score's bits as a double */
+	uint64_t key; /* 0: no element, or a score of 0; otherwise 1 + the bits of the score as a double */
 	int64_t index;
 };
 
@@ -41,7 +42,7 @@ struct place {
 typedef uint64_t chunk_peak;
 
 /* If an element is NaN in the reference or in the truth, its key is key_nan, and the peak of its chunk has the bits
- * peak_nan. Both numbers are greater than those of any other score. */
+ * peak_nan. Both are greater than any other key or peak. */
 static constexpr uint32_t peak_nan = 0x7fffffff;
 static constexpr uint64_t key_nan = UINT64_MAX;
 
@@ -52,16 +53,16 @@ enum count { MISSES, ZERO_HITS, ODD, /* ODD: pairs in which an element is not fi
 /* The counters and maxima that the blocks of a launch update in global memory. All counters and maxima are zero between
  * launches. */
 struct compare_board {
-	uint32_t pieces;                     /* number of pieces that blocks have claimed, not counting the first piece
-	                                      * of each block */
+	uint32_t pieces;                     /* number of pieces that blocks have reserved, not counting the first piece
+					      * of each block */
 	uint32_t finished;                   /* number of blocks that have stored all their results */
 	unsigned long long max_abs, max_rel; /* the bit patterns of doubles */
 	unsigned long long count[COUNTS];
 };
 
 /* The division of a tensor into pieces, which consist of batches. A batch has one chunk for each warp of a block. The
- * first `long_pieces` pieces have `long_batches` batches each, and the first `longer` pieces have one batch more. The
- * short pieces that follow have one batch each. */
+ * first `long_pieces` pieces are long: they have `long_batches` batches each, and the first `longer` of them have one
+ * batch more. The short pieces that follow have one batch each. */
 struct plan {
 	int64_t batches, long_batches;
 	uint32_t long_pieces, longer, short_pieces;
@@ -72,21 +73,22 @@ struct task {
 	int64_t elements;
 	struct plan plan;
 	double atol, rtol;
-	bool fast;                /* the rule and the addresses allow the fast path */
+	bool fast;                /* whether the rule and the addresses allow the fast path */
 	float atol_float, rtol_float;
 	float zero_limit;         /* the largest |g| for which r = 0 passes */
-	uint32_t zero_limit_bits; /* `zero_limit`, rounded down to a 16-bit dtype, as bits */
+	uint32_t zero_limit_bits; /* the bits of `zero_limit`, rounded down to a 16-bit dtype */
 	struct compare_board *board;
-	chunk_peak *candidates; /* METRICS_WORST per block */
+	chunk_peak *candidates; /* [blocks][METRICS_WORST] */
 	double *sums;             /* [SUMS][pieces] */
 	struct compare_sums *out;
 };
 
-/* A chunk is the part of a tensor that a warp processes at a time: `packs` times 16 bytes per thread. */
+/* A chunk is the part of a tensor that a warp processes at a time. Each thread of the warp processes `packs` packs of
+ * 16 bytes. */
 template <enum dtype D> struct chunk {
 	static constexpr int lanes = form<D>::lanes > 0 ? form<D>::lanes : 1;
 	static constexpr int packs = TERMS / lanes > AHEAD ? TERMS / lanes : AHEAD;
-	static constexpr int length = packs * lanes * 32; /* elements */
+	static constexpr int length = packs * lanes * 32; /* number of elements */
 };
 
 /* Returns true if the chunk that starts with element `first` is processed on the fast path. */
@@ -97,7 +99,7 @@ template <enum dtype D> static __device__ __forceinline__ bool is_fast(const str
 
 /* --- the greatest of many ----------------------------------------------------------------------------------------- */
 
-/* Returns the largest of the numbers that the lanes of a warp pass. */
+/* Returns the largest of the values that the lanes of a warp pass as `mine`. */
 static __device__ __forceinline__ uint64_t greatest(uint64_t mine)
 {
 	uint32_t upper = __reduce_max_sync(~0u, (uint32_t)(mine >> 32));
@@ -106,10 +108,9 @@ static __device__ __forceinline__ uint64_t greatest(uint64_t mine)
 	return (uint64_t)upper << 32 | lower;
 }
 
-/* `peaks` has five chunks of each warp. Writes the five worst of these chunks to out[0 … 4], the worst first. All
- * threads of the block call this function. Thread `first` and each later thread rank one chunk: they count the numbers
- * in `peaks` that are greater than the chunk's number. Two numbers can be equal only if both are 0. The result is
- * visible to other threads after a barrier. */
+/* `peaks` has five chunks of each warp. Writes the five worst of all these chunks to out[0 … 4], the worst first. All
+ * threads of the block call this function. Thread first + i ranks chunk i: it counts the elements of `peaks` that are
+ * greater. Two elements can be equal only if both are 0. The result is visible to other threads after a barrier. */
 static __device__ __forceinline__ void rank_peaks(const chunk_peak *peaks, chunk_peak *out, int first)
 {
 	int mine = (int)threadIdx.x - first, rank = 0;
@@ -174,8 +175,8 @@ static __device__ __forceinline__ bool is_finite_pair(struct pair p)
 	return isfinite(p.r) && isfinite(p.g);
 }
 
-/* diff / bound. The score is above 1 if and only if the element is a miss: a quotient of two doubles that is above 1
- * never rounds to 1. The score of an unmatched infinity is infinity. */
+/* Returns the score of a pair, diff / bound. The score is above 1 if and only if the element is a miss, because a
+ * quotient of two doubles that is above 1 never rounds to 1. The score of an unmatched infinity is infinity. */
 static __device__ __forceinline__ double score_of(struct pair p)
 {
 	if (p.diff == 0)
@@ -192,7 +193,7 @@ static __device__ __forceinline__ uint64_t key_of(struct pair p)
 	return isnan(p.diff) ? key_nan : (uint64_t)__double_as_longlong(score_of(p)) + 1;
 }
 
-/* Returns the score of a pair as the bits of a peak. */
+/* Returns the score of a pair in the form of a peak's bits. */
 static __device__ __forceinline__ uint32_t peak_of(struct pair p)
 {
 	if (isnan(p.diff))
@@ -230,8 +231,8 @@ static __device__ __forceinline__ void add_finite(struct shared *shared, struct 
 	count(shared, MISSES, !(p.diff <= p.bound));
 }
 
-/* Loads up to AT_ONCE pairs, with overlapping loads: the elements first, first + step, … that are below `end`. Returns
- * the number of elements below `end`. */
+/* Loads up to AT_ONCE pairs, with overlapping loads. These are the elements first, first + step, … below `end`. Returns
+ * their number. */
 enum { AT_ONCE = 8 };
 template <enum dtype D>
 static __device__ __forceinline__ int load_pairs(const struct task &task, int64_t first, int step, int64_t end,
@@ -255,9 +256,9 @@ static __device__ __forceinline__ void examine(struct shared *shared, struct pai
 		count_odd(shared, p);
 }
 
-/* Processes a chunk in double. This function is for chunks for which is_fast returns false: unaligned tensors, wide
- * dtypes, rules that is_plain rejects, and the incomplete last chunk. Returns the largest score that this thread
- * found. */
+/* Processes a chunk in double. This function is for chunks that are not on the fast path: chunks of unaligned tensors,
+ * of wide dtypes, or with rules that is_plain rejects, and the incomplete last chunk. Returns the largest score that
+ * this thread found. */
 template <enum dtype D>
 static __device__ __noinline__ uint32_t examine_chunk(const struct task &task, struct shared *shared, int64_t first)
 {
@@ -278,8 +279,8 @@ static __device__ __noinline__ uint32_t examine_chunk(const struct task &task, s
 	return peak;
 }
 
-/* Processes packs of this thread again, in double: each set bit of `again` selects a pack of the chunk. If `strange` is
- * true, adds all results of these packs except the zero hits; otherwise, adds only the misses. `first` is the first
+/* Processes some packs of this thread again, in double. Bit k of `again` selects pack k of the chunk. If `strange` is
+ * true, adds all results of these packs except the zero hits. Otherwise, adds only the misses. `first` is the first
  * element that this thread processes in the chunk. Returns the largest score of the selected packs. */
 template <enum dtype D>
 static __device__ __noinline__ uint32_t examine_packs(const struct task &task, struct shared *shared, int64_t first,

@@ -2,8 +2,8 @@
  * the five chunks with the highest peaks, reads these chunks again, lists the elements that reach the fifth peak, and
  * ranks the listed elements exactly.
  *
- * The last block runs this code once, while no other block is running. Nothing then hides the latency of loads and of
- * instruction fetches. The code therefore issues many loads together, and is short. */
+ * The last block runs this code once, while no other block runs. Other blocks therefore cannot hide the latency of
+ * loads and of instruction fetches. For this reason, the code issues many loads together, and is short. */
 #ifndef REFTEST_KERNELS_CORE_COMPARE_WORST_CUH
 #define REFTEST_KERNELS_CORE_COMPARE_WORST_CUH
 
@@ -11,8 +11,8 @@
 
 enum { EACH = MOST_BLOCKS / THREADS * METRICS_WORST };
 
-/* Loads the worst chunks of some blocks to `mine`, five per block, the worst first. No two threads load chunks of the
- * same block. */
+/* Loads the worst chunks of some blocks to `mine`: five chunks per block, the worst first. Each thread loads the chunks
+ * of other blocks. */
 static __device__ __forceinline__ void load_candidates(const struct task &task, chunk_peak (&mine)[EACH])
 {
 #pragma unroll
@@ -72,8 +72,8 @@ static __device__ __forceinline__ void list_run(struct shared *shared, int run)
 		shared->list[slot] = (uint16_t)run;
 }
 
-/* Adds the runs of chunk c that have a score of at least `least` to the list. This function is for chunks that are not
- * on the fast path. */
+/* Adds the runs of chunk c that contain a score of at least `least` to the list. This function is for chunks that are
+ * not on the fast path. */
 template <enum dtype D>
 static __device__ __noinline__ void list_pairs(const struct task &task, struct shared *shared, int c, double least)
 {
@@ -107,14 +107,15 @@ template <enum dtype D> struct worst_packs {
 	{
 		return i / each;
 	}
-	static __device__ __forceinline__ int pack_of(int i) /* index in the chunk; may be past the end of the chunk */
+	static __device__ __forceinline__ int pack_of(int i) /* index in the chunk, which may be beyond the end of the
+							      * chunk */
 	{
 		return i % each * THREADS + (int)threadIdx.x;
 	}
 };
 
-/* Loads this thread's packs. Loads the tensor's first pack instead of a pack that is not on the fast path: all loads
- * are then unconditional. Returns a mask of the packs that are on the fast path. */
+/* Loads this thread's packs. Loads the tensor's first pack instead of a pack that is not on the fast path, so that all
+ * loads are unconditional. Returns a mask of the packs that are on the fast path. */
 template <enum dtype D>
 static __device__ __forceinline__ uint32_t load_packs(const struct task &task, const struct shared *shared,
                                                       struct worst_packs<D> *packs)
@@ -136,7 +137,7 @@ static __device__ __forceinline__ uint32_t load_packs(const struct task &task, c
 }
 
 /* Adds to the list the packs with a score of at least `least`, and the packs that have a NaN, or infinities in both
- * tensors. `least` is smaller than the exact limit by more than the error of float. */
+ * tensors. `least` is below the exact limit by more than the error of float. */
 template <enum dtype D>
 static __device__ __forceinline__ void list_packs(const struct task &task, struct shared *shared,
                                                   const struct worst_packs<D> &packs, uint32_t used, float least)
@@ -165,7 +166,8 @@ static __device__ __forceinline__ void list_packs(const struct task &task, struc
 	}
 }
 
-/* Returns the score that an element must have to be listed: the peak of the fifth chunk, minus the error of float. */
+/* Returns the score that an element must have to be in the list: the peak of the fifth chunk, minus the error of
+ * float. */
 static __device__ __forceinline__ float least_score(const struct shared *shared)
 {
 	uint32_t fifth = (uint32_t)(shared->chunks[METRICS_WORST - 1] >> 32);
@@ -209,8 +211,8 @@ static __device__ __forceinline__ struct place place_in(const struct task &task,
 	return place;
 }
 
-/* Returns the worst of this thread's listed elements that are less bad than `last`. If the list was too short for all
- * runs, searches all elements of the five chunks. */
+/* Returns the worst of those listed elements of this thread that are less bad than `last`. If the list was too short
+ * for all runs, searches all elements of the five chunks instead. */
 template <enum dtype D>
 static __device__ __forceinline__ struct place next_worst(const struct task &task, const struct shared *shared,
                                                           struct place last)
@@ -242,8 +244,9 @@ static __device__ __forceinline__ void publish_place(const struct task &task, in
 		task.out->margin = isnan(p.diff) ? INFINITY : score_of(p);
 }
 
-/* If only `found` elements have a score above 0, appends the first elements with score 0 to the result's worst
- * elements. Returns the number of worst elements. One thread calls this function. */
+/* Appends elements with score 0 to the result's worst elements, if only `found` elements have a score above 0. Takes
+ * the first elements of the tensor with score 0. Returns the number of worst elements. One thread calls this
+ * function. */
 template <enum dtype D>
 static __device__ __noinline__ int fill_places(const struct task &task, const struct shared *shared, int found)
 {
@@ -262,8 +265,8 @@ static __device__ __noinline__ int fill_places(const struct task &task, const st
 	return count;
 }
 
-/* Finds the five worst elements one after the other, for a list with more elements than the block has threads. Returns
- * the number of elements found. */
+/* Finds the five worst elements one after the other. This function is for a list with more elements than the block has
+ * threads. Returns the number of elements found. */
 template <enum dtype D> static __device__ __noinline__ int pick_elements(const struct task &task, struct shared *shared)
 {
 	struct place last = {UINT64_MAX, -1};
@@ -280,8 +283,9 @@ template <enum dtype D> static __device__ __noinline__ int pick_elements(const s
 	return METRICS_WORST;
 }
 
-/* Finds the five worst elements of a list with at most as many elements as the block has threads: each thread counts
- * the elements that are worse than its own. Returns the number of elements found. */
+/* Finds the five worst elements by ranking all: each thread counts the elements that are worse than its own. This
+ * function is for a list with at most as many elements as the block has threads. Returns the number of elements
+ * found. */
 template <enum dtype D>
 static __device__ __forceinline__ int rank_elements(const struct task &task, struct shared *shared)
 {

@@ -21,7 +21,7 @@ static int input_of(const struct coverage_view *view, const char *role)
 	return index_of(view->names.inputs, view->c->problem->input_count, role);
 }
 
-/* Returns the input or output of a role, or NULL. */
+/* Returns the input or output that has a role, or NULL if there is none. */
 static const struct op_arg *arg_of(const struct coverage_view *view, const char *role)
 {
 	const struct op_problem *problem = view->c->problem;
@@ -84,7 +84,7 @@ double coverage_rank(const struct coverage_view *view, const struct op_coverage 
 	return arg != NULL ? (double)arg->rank : (double)NAN;
 }
 
-/* Returns the length of an axis of a tensor, or NaN if there is no such tensor or axis. */
+/* Returns the length of an axis of the tensor with this role, or NaN if there is no such tensor or axis. */
 static double length_of(const struct coverage_view *view, const char *role, int axis)
 {
 	const struct op_arg *arg = arg_of(view, role);

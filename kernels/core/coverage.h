@@ -1,10 +1,10 @@
-/* coverage - the rows of the tables op.coverage. `reftest coverage` reads these tables to list what the definitions and
- * cases of a dataset cover, and what no definition covers.
+/* coverage - declares the rows of the tables op.coverage. `reftest coverage` reads these tables, and lists what the
+ * definitions and cases of a dataset cover, and what no definition covers.
  *
  * A row is one axis of a family's checklist: a property in which references of the family differ, such as the layout of
- * the state. The row lists the values of this property that a dataset should contain. `measure` turns a case into a
- * number; the case covers the value whose range contains the number. The number comes from roles, modes, dtypes,
- * lengths and scalars, never from the name of a definition. Verdicts do not depend on coverage. */
+ * the state. The row lists the values of this property that a dataset should contain. `measure` computes a number from
+ * a case, and the case covers the value whose range contains this number. The number depends on roles, modes, dtypes,
+ * lengths and scalars, but not on the name of a definition. Verdicts do not depend on coverage. */
 #ifndef REFTEST_KERNELS_CORE_COVERAGE_H
 #define REFTEST_KERNELS_CORE_COVERAGE_H
 
@@ -24,14 +24,15 @@ struct coverage_view {
 };
 
 struct coverage_value {
-	const char *name;   /* "[V, K]" */
-	double least, most; /* the range of numbers that have this value; both ends are inclusive */
-	const char *says;   /* the end of the sentence "no definition of gdn …"; NULL: a dataset may lack this value */
+	const char *name;   /* for example "[V, K]" */
+	double least, most; /* the smallest and the largest number that `measure` returns for this value */
+	const char *says;   /* the end of the sentence "no definition of gdn …"; NULL: a dataset need not have this
+			     * value */
 };
 
 struct op_coverage {
-	const char *name; /* "state layout" */
-	/* Turns a case into a number, or returns NaN if the property does not apply to the case. */
+	const char *name; /* for example "state layout" */
+	/* Computes a number from a case. Returns NaN if the property does not apply to the case. */
 	double (*measure)(const struct coverage_view *view, const struct op_coverage *row);
 	const char *role, *other; /* names of roles (op.roles) or of modes (op.modes) */
 	int axis, other_axis;	  /* axes of the tensors `role` and `other`; a negative axis counts from the last */
@@ -43,20 +44,22 @@ double coverage_has(const struct coverage_view *view, const struct op_coverage *
 /* Returns 1 if the operation is in the mode `other`, or if the Python scalar `role` turns it on; else 0. `role` may be
  * NULL. */
 double coverage_switch(const struct coverage_view *view, const struct op_coverage *row);
-/* Returns 1 for the first of the modes in `role`, "silu|gelu", 2 for the second, …; 0 if none of them holds. */
+/* `role` lists modes, as in "silu|gelu". Returns 1 if the operation is in the first of them, 2 for the second, …, and 0
+ * if it is in none. */
 double coverage_mode(const struct coverage_view *view, const struct op_coverage *row);
-/* Return the dtype (enum dtype) of the tensor `role`, its number of dimensions, and the length of one of its axes. */
+/* Return the dtype (a value of enum dtype) of the tensor `role`, its number of dimensions, and the length of its axis
+ * `axis`. */
 double coverage_dtype(const struct coverage_view *view, const struct op_coverage *row);
 double coverage_rank(const struct coverage_view *view, const struct op_coverage *row);
 double coverage_length(const struct coverage_view *view, const struct op_coverage *row);
-/* Returns the length of an axis of `role`, divided by the length of an axis of `other`. */
+/* Returns the length of axis `axis` of `role`, divided by the length of axis `other_axis` of `other`. */
 double coverage_ratio(const struct coverage_view *view, const struct op_coverage *row);
 
 /* Returns the index into row->values of the value that the case covers, or -1 if it covers none. */
 int coverage_of(const struct coverage_view *view, const struct op_coverage *row);
 struct coverage_view coverage_view_of(const struct op *op, const struct op_case *c);
 
-/* Rows that several families use. */
+/* Rows that several families use in their tables. */
 #define COVERAGE_DTYPE(dtype, words) {words, dtype, dtype, "has " words " tensors"}
 #define COVERAGE_DTYPES(of)                                                                                               \
 	{"dtype", coverage_dtype, .role = of,                                                                             \

@@ -1,25 +1,25 @@
 /* cuda_check - writes error messages for failed CUDA calls. A message contains the failed call, the name and text of
- * the error, and a remedy (cuda_remedy), for example for a missing GPU or driver, too little GPU memory, or an
- * unsupported architecture.
+ * the error, and what the user can do about it (cuda_remedy). Examples of such errors are a missing GPU or driver, too
+ * little GPU memory, or an unsupported architecture.
  *
- * Only .cu files include this header, before any other header. No function here aborts. An error that a kernel caused
- * is sticky: every later call in the process's CUDA context returns the same error, so the process must be replaced.
- * cuda_sticky lists the sticky errors. */
+ * Only .cu files include this header, before any other header. No function here ends the process. An error that a
+ * kernel caused is sticky: every later call in the CUDA context of the process returns the same error. Another process
+ * must then continue the work. cuda_sticky lists the sticky errors. */
 #ifndef REFTEST_KERNELS_CORE_CUDA_CHECK_H
 #define REFTEST_KERNELS_CORE_CUDA_CHECK_H
 
 #include <cuda_runtime.h>
 #include <string.h>
 
-/* The headers of base/ have no extern "C" of their own. Every .cu file must therefore include them through this block,
- * before any other header. */
+/* The headers in base/ do not declare extern "C" themselves. Every .cu file must therefore include them through this
+ * block, before any other header. */
 extern "C" {
 #include "base/dtype.h"
 #include "base/err.h"
 #include "base/hash.h"
 }
 
-/* Returns the remedy for a CUDA error: the end of the message. */
+/* Returns what the user can do about a CUDA error. This text is the end of the message. */
 static inline const char *cuda_remedy(cudaError_t error)
 {
 	switch (error) {

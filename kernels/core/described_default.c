@@ -1,19 +1,19 @@
-/* A description is read clause by clause. Clauses end at a semicolon, at a line's end, and at a full stop before a
- * blank. In a clause, a number stands for the default if three conditions are met. First, the number is a word of its
- * own. Second, the clause connects the number with the words after it ("0 stands for …", "0: …", "-1 means …"), or the
- * number is a condition ("if 0, …", "when it is 0"). Third, the clause is about the default: it has the word "default",
- * or a square root (the default of scales), or it says that something is disabled. "Default is 0" states the default
- * itself, not the meaning of a number, and does not count. */
+/* The code reads a description clause by clause. A clause ends at a semicolon, at the end of a line, or at a full stop
+ * before a blank. A number in a clause stands for the default if three conditions are met. First, the number is a word
+ * of its own. Second, the clause connects the number with the words after it ("0 stands for …", "0: …", "-1 means …"),
+ * or the number is a condition ("if 0, …", "when it is 0"). Third, the clause is about the default: it has the word
+ * "default", or a square root (the default of scales), or it says that something is disabled. "Default is 0" does not
+ * count, because it states the default itself, not the meaning of a number. */
 #include "kernels/core/described_default.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
 
-enum { CLAUSE = 256 }; /* the largest length of a clause; the end of a longer clause is not read */
+enum { CLAUSE = 256 }; /* the maximum length of a clause; the rest of a longer clause is not read */
 
 struct clause {
-	char text[CLAUSE]; /* in lower case, with single blanks */
+	char text[CLAUSE]; /* the text in lower case, with single blanks between words */
 };
 
 static const struct {
@@ -95,8 +95,8 @@ static bool is_condition(const char *text, const char *at)
 	return false;
 }
 
-/* Returns true if the text after the number explains the number. In "default is 0" and "defaults to 0: …", the number
- * is the default itself. */
+/* Returns true if the text after the number says what the number means. In "default is 0" and "defaults to 0: …", the
+ * number is the default itself. */
 static bool is_explained(const char *text, const char *at, const char *after)
 {
 	static const char *const verbs[] = {"stands for ", "means ", "selects ", "uses ", "gives ", "is replaced by ",

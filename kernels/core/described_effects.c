@@ -4,8 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* Finds the first word of `text` that begins with one of `words`, ignoring case. Returns that element of `words`, or
- * NULL. */
+/* Finds the first word of `text` that begins with one of `words`, ignoring case. Returns this element of `words`, or
+ * NULL if there is none. */
 static const char *word_in(const char *text, const char *const *words)
 {
 	for (const char *at = text; at != NULL && *at != '\0'; at++)
@@ -16,8 +16,8 @@ static const char *word_in(const char *text, const char *const *words)
 	return NULL;
 }
 
-/* Returns the part of a tag that is searched. If the tag names a function, its module is left out: flashinfer.sampling,
- * for example, has functions that draw no samples. */
+/* Returns the part of a tag that is searched. If the tag names a function, the module of the function is not searched,
+ * because a module such as flashinfer.sampling also has functions that draw no samples. */
 static const char *words_of_tag(const char *tag)
 {
 	const char *dot = strncmp(tag, "fi_api:", strlen("fi_api:")) == 0 ? strrchr(tag, '.') : NULL;

@@ -1,6 +1,6 @@
 /* described_effects - reads from the text of a definition whether its operation draws random samples, and which inputs
- * the operation writes to. These functions are only for definitions without an op family: families state their effects
- * in op.samples and op.in_place. */
+ * the operation writes to. These functions are only for definitions without an op family, because families state their
+ * effects in op.samples and op.in_place. */
 #ifndef REFTEST_KERNELS_CORE_DESCRIBED_EFFECTS_H
 #define REFTEST_KERNELS_CORE_DESCRIBED_EFFECTS_H
 
@@ -8,12 +8,12 @@
 
 #include "kernels/core/op.h"
 
-/* Returns the word by which the name, op_type, description or tags say that the operation draws random samples. Returns
- * NULL if there is no such word. */
+/* Returns the word in the name, op_type, description or tags which says that the operation draws random samples.
+ * Returns NULL if there is no such word. */
 const char *described_samples(const struct op_problem *problem);
 
-/* Returns true if the operation writes to this input: the input's description says so, or an output has the input's
- * name. */
+/* Returns true if the operation writes to this input. It does if the input's description says so, or if an output has
+ * the input's name. */
 bool described_written(const struct op_problem *problem, int input);
 
 #endif

@@ -1,9 +1,10 @@
-/* device - one interface to the CPU and to a CUDA GPU: allocates memory for tensors, fills inputs, computes ground
- * truth, and compares outputs.
+/* device - declares one interface for the CPU and for a CUDA GPU. The functions allocate memory for tensors, fill
+ * inputs, compute ground truth, and compare outputs.
  *
- * The judge uses only this interface. Addresses are in device memory; for the CPU, this is host memory. Unless stated
- * otherwise, a call returns 0, or -1 with a message in `err`, and its work is complete when it returns. After a sticky
- * CUDA error, every later call fails too and `device_broken` is true; the process must then be replaced. */
+ * The judge uses only this interface. Addresses are addresses of device memory, which is host memory for the CPU.
+ * Unless stated otherwise, a call returns 0, or -1 with a message in `err`, and its work is complete when it returns.
+ * After a sticky CUDA error, every later call fails too and `device_broken` is true; the process must then be
+ * replaced. */
 #ifndef REFTEST_KERNELS_CORE_DEVICE_H
 #define REFTEST_KERNELS_CORE_DEVICE_H
 
@@ -21,20 +22,20 @@ extern "C" {
 
 enum { DEVICE_HANDLE = 64 };
 
-/* A part of a device's memory, for a call that writes or compares several parts. */
+/* A part of a device's memory. Parts are passed to calls that write or compare several of them. */
 struct device_part {
 	void *memory;
-	const void *bytes;  /* device memory with the bytes of the part; NULL: `byte`, repeated */
+	const void *bytes;  /* device memory with the bytes of the part; NULL: every byte of the part is `byte` */
 	unsigned char byte;
-	int64_t length;     /* in bytes; may be 0 */
+	int64_t length;     /* length of the part in bytes; may be 0 */
 };
 
 struct device; /* opaque to callers; each implementation defines its own struct */
 
 struct device_calls {
 	void (*close)(struct device *device);
-	const char *(*class_name)(const struct device *device); /* "cpu", "sm_90" */
-	const char *(*product)(const struct device *device);    /* "NVIDIA H200", "AMD EPYC …" */
+	const char *(*class_name)(const struct device *device); /* for example "cpu", "sm_90" */
+	const char *(*product)(const struct device *device);    /* for example "NVIDIA H200", "AMD EPYC …" */
 	int64_t (*memory_free)(struct device *device);           /* number of bytes that can still be allocated */
 	int64_t (*memory_total)(struct device *device);
 	bool (*broken)(const struct device *device);
@@ -50,9 +51,9 @@ struct device_calls {
 	int (*download)(struct device *device, void *to_host, const void *from, int64_t bytes, struct err *err);
 	int (*copy)(struct device *device, void *to, const void *from, int64_t bytes, struct err *err);
 	int (*set)(struct device *device, void *to, unsigned char byte, int64_t bytes, struct err *err);
-	/* Write or compare all parts. A GPU that several processes use at once makes a process wait for each call, so one
-	 * call for many parts costs much less than many calls. `parts_equal` returns 1 if each part holds the bytes
-	 * that its struct states, 0 if a part differs, or -1 on error. */
+	/* Write or compare all parts. If several processes use a GPU at the same time, a process waits at each call, so
+	 * one call for many parts takes much less time than many calls. `parts_equal` returns 1 if each part holds the
+	 * bytes that its struct states, 0 if a part differs, or -1 on error. */
 	int (*write_parts)(struct device *device, const struct device_part *parts, int count, struct err *err);
 	int (*parts_equal)(struct device *device, const struct device_part *parts, int count, struct err *err);
 	/* Compares `bytes` bytes. Returns the offset of the first difference, -1 if all bytes are equal, or -2 on
@@ -61,8 +62,8 @@ struct device_calls {
 	/* Returns the offset of the first byte that differs from `byte`, -1 if all bytes equal it, or -2 on error. */
 	int64_t (*first_other)(struct device *device, const void *a, unsigned char byte, int64_t bytes, struct err *err);
 
-	/* Fills one input of a case with the values that the family defines. If op is NULL, writes generic values:
-	 * floats uniform on [-1, 1), integers and bools 0. */
+	/* Fills one input of a case with the values that the family defines. If `op` is NULL, writes generic values:
+	 * floats are uniform on [-1, 1), and integers and bools are 0. */
 	int (*fill)(struct device *device, const struct op *op, const struct op_case *c, int input, struct tensor *out,
 	            struct err *err);
 	/* Computes the outputs of a case with the family's builtin ground truth. */

@@ -19,7 +19,7 @@ enum {
 	HUGE_PAGE = 2 << 20,
 	STEP = 4096,
 	SERIAL_UNITS = 1 << 14,
-	SMALL = 64 << 20 /* up to this size, memory is allocated without a check of the free memory */
+	SMALL = 64 << 20 /* for at most this many bytes, the free memory is not checked */
 };
 
 struct cpu_device {
@@ -61,8 +61,9 @@ static bool broken(const struct device *device)
 	return false;
 }
 
-/* Rejects a large size above the free memory. Without this check, Linux would overcommit the memory, and kill a process
- * when the pages are written to. For a small size, reading the free memory would take longer than the whole case. */
+/* Allocates memory. Rejects a large size that exceeds the free memory. Without this check, Linux would overcommit the
+ * memory, and kill a process when the pages are written to. A small size is not checked, because reading the size of
+ * the free memory may take longer than the whole case. */
 static void *allocate(struct device *device, int64_t bytes, struct err *err)
 {
 	int64_t available = bytes >= 0 && bytes <= SMALL ? SMALL : memory_free(device);
@@ -72,7 +73,7 @@ static void *allocate(struct device *device, int64_t bytes, struct err *err)
 		return NULL;
 	}
 	size_t alignment = bytes < HUGE_PAGE ? ALIGNMENT : HUGE_PAGE;
-	size_t room = ((size_t)bytes + alignment) / alignment * alignment; /* never 0 */
+	size_t room = ((size_t)bytes + alignment) / alignment * alignment; /* always above 0 */
 	void *memory = aligned_alloc(alignment, room);
 
 	if (memory == NULL)
@@ -114,7 +115,7 @@ static int set(struct device *device, void *to, unsigned char byte, int64_t byte
 	return 0;
 }
 
-/* Compares steps of STEP bytes with memcmp. Only the step that differs is searched byte by byte. */
+/* Compares STEP bytes at a time with memcmp. Searches only the step that differs byte by byte. */
 static int64_t first_difference(struct device *device, const void *a, const void *b, int64_t bytes, struct err *err)
 {
 	const unsigned char *x = a, *y = b;
@@ -204,7 +205,7 @@ static int truth(struct device *device, const struct op *op, const struct op_cas
 	return op->oracle(c, in, out, err);
 }
 
-/* Returns 0, because oracles allocate their own scratch memory: a few rows per thread. */
+/* Returns 0, because oracles allocate their own scratch memory, which is a few rows per thread. */
 static int64_t truth_scratch(struct device *device, const struct op *op, const struct op_case *c)
 {
 	(void)device;

@@ -1,12 +1,12 @@
 /* device_cuda - implements kernels/core/device.h on one CUDA GPU.
  *
- * All work runs on one stream of the device, and every call waits for that stream once, before it returns. A sticky error,
- * such as a kernel's invalid access, marks the device as broken: every later call only reports that error, and the
- * process must be replaced.
+ * All work runs on one stream of the device, and every call waits for that stream once, before it returns. After a
+ * sticky error, such as a kernel's invalid memory access, the device is marked as broken: every later call only reports
+ * that error, and another process must continue the work.
  *
- * The size of every allocation is rounded up to a multiple of 2 MiB, because CUDA puts smaller allocations together
- * into one 2 MiB block. A process that maps an allocation (`share`) maps the whole block. Without the rounding, such a
- * process could also read other allocations in the block, such as ground truth. */
+ * The size of every allocation is rounded up to a multiple of 2 MiB, because CUDA puts several smaller allocations into
+ * one block of 2 MiB. A process that maps an allocation (`share`) maps the whole block. Without the rounding, it could
+ * also read other allocations in the block, such as ground truth. */
 #include "kernels/core/cuda_check.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@ struct cuda_device {
 	cudaStream_t stream;
 	struct compare_cuda compare;
 	unsigned long long *found; /* result of a search, in device memory */
-	unsigned most_blocks;      /* the largest number of blocks of the search kernels */
+	unsigned most_blocks;      /* the maximum number of blocks of the search kernels */
 	bool broken;
 	char why[256]; /* the sticky error, if the device is broken */
 	char class_name[16], product[256];
@@ -54,7 +54,7 @@ static int checked(struct cuda_device *device, cudaError_t error, const char *ca
 
 #define CHECKED(device, call, err) checked((device), (call), #call, (err))
 
-/* Returns -1 with a message in `err` if the device is broken. */
+/* Returns 0, or -1 with a message in `err` if the device is broken. */
 static int usable(const struct cuda_device *device, struct err *err)
 {
 	if (!device->broken)
@@ -275,8 +275,8 @@ static __global__ void search(const unsigned char *a, struct pattern pattern, in
 	}
 }
 
-/* Starts a search. Several searches may use *d->found one after the other: *d->found is then the smallest offset that
- * any of the searches found. */
+/* Starts a search. Several searches may be started one after the other with the same *d->found, which is then the
+ * smallest offset that any of them found. */
 static int launch_search(struct cuda_device *d, const void *a, struct pattern pattern, int64_t bytes, struct err *err)
 {
 	const unsigned char *start = (const unsigned char *)a;
@@ -295,7 +295,7 @@ static int launch_search(struct cuda_device *d, const void *a, struct pattern pa
 	return checked(d, cudaGetLastError(), "launching a search", err);
 }
 
-/* Begins searches, with *d->found as "nothing found". */
+/* Prepares for searches: sets *d->found to "nothing found". */
 static int begin_search(struct cuda_device *d, struct err *err)
 {
 	return usable(d, err) != 0 ? -1 : CHECKED(d, cudaMemsetAsync(d->found, 0xff, sizeof *d->found, d->stream), err);
@@ -367,8 +367,8 @@ static const struct op_cuda *const families[] = {
     NULL,
 };
 
-/* Returns the struct op_cuda of the family. If this library lacks the family, because it is from another build than the
- * CPU library, returns NULL with a message in `err`. */
+/* Returns the struct op_cuda of the family. Returns NULL with a message in `err` if this library lacks the family,
+ * because it and the CPU library are from different builds. */
 static const struct op_cuda *family_of(const struct op *op, struct err *err)
 {
 	for (int i = 0; families[i] != NULL; i++)

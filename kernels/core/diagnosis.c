@@ -13,14 +13,14 @@
 #include "kernels/core/take.h"
 
 enum { PASSED_BYTES = 4 << 20, FEW_DRAWS = 32 }; /* PASSED_BYTES: diagnosis_note_passed ignores larger cases */
-/* TYPICAL: the largest number of elements from which a factor is computed. FEW: the number of elements that few_miss
- * compares before all elements are compared. */
+/* TYPICAL: typical() computes a factor from at most this many elements. FEW: few_miss() compares at most this many
+ * elements. */
 enum { TYPICAL = 4099, FEW = 1021 };
 
 /* The mistakes of one problem, in the order of their numbers. */
 struct list {
 	const struct op *op;
-	const struct diagnosis_set *set; /* the first */
+	const struct diagnosis_set *set; /* the first set of input values */
 	int count;
 	/* Mistakes 0 … own - 1 are those of the family, mistakes own … of_outputs - 1 change outputs, and all later
 	 * mistakes change inputs. */
@@ -40,7 +40,7 @@ static bool never(struct op_variation *v, const struct op_mistake *mistake)
 	return (void)v, (void)mistake, false;
 }
 
-/* Appends a mistake. The text of the mistake is `format`, with the names of tensors and a number. */
+/* Appends a mistake. `format` and the arguments after it give the text of the mistake. */
 __attribute__((format(printf, 3, 4))) static void add(struct list *list, struct op_mistake mistake, const char *format, ...)
 {
 	va_list args;
@@ -64,8 +64,8 @@ static void add_constants(struct list *list)
 	for (int k = 0; k < c->constant_count; k++) {
 		const struct op_constant *constant = &c->constants[k];
 
-		/* The table has usual values of an epsilon, which are below 1, and of a base of angles, which are above 1.
-		 * Other constants have no usual values. */
+		/* `values` has usual values of an epsilon, which are below 1, and of the base of rotary angles (theta),
+		 * which are above 1. Other constants have no usual values. */
 		bool small = strncmp(constant->name, "eps", 3) == 0, large = strstr(constant->name, "theta") != NULL;
 
 		for (size_t i = 0; i < sizeof values / sizeof *values && (small || large); i++)
@@ -76,8 +76,8 @@ static void add_constants(struct list *list)
 	}
 }
 
-/* Returns the largest magnitude in the output of the reference if several elements have it: the reference may clamp to
- * this limit. Otherwise, returns 0. */
+/* Returns the largest magnitude in the output of the reference if several elements have it, because the reference may
+ * clamp its output to this magnitude. Otherwise, returns 0. */
 static double limit_of(const struct tensor *found)
 {
 	double most = 0;
@@ -100,7 +100,8 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Returns true if found / truth (found - truth if `difference` is true) is finite for element i. */
+/* Returns true if element i can be used by typical(): found / truth, or found - truth if `difference` is true, is
+ * finite. */
 static bool is_telling(const struct tensor *found, const struct tensor *truth, int64_t i, bool difference)
 {
 	double a = dtype_load(found->data, found->dtype, i), b = dtype_load(truth->data, truth->dtype, i);
@@ -108,8 +109,8 @@ static bool is_telling(const struct tensor *found, const struct tensor *truth, i
 	return isfinite(difference ? a - b : a / b) && (difference || b != 0);
 }
 
-/* Returns the median of found / truth over some elements, rounded to `digits` digits. If `difference` is true, returns
- * the median of found - truth. Returns NaN if no element is usable. */
+/* Returns the median of found / truth, or of found - truth if `difference` is true, over some elements, rounded to
+ * `digits` digits. Returns NaN if no element is usable. */
 static double typical(const struct tensor *found, const struct tensor *truth, bool difference, int digits)
 {
 	double *values = take(TYPICAL, sizeof *values), middle = NAN;
@@ -133,7 +134,7 @@ static double typical(const struct tensor *found, const struct tensor *truth, bo
 	return strtod(text, NULL);
 }
 
-/* If all elements are the same number, returns that number, else NaN. */
+/* Returns the number that all elements are, or NaN if they are not all the same. */
 static double constant_of(const struct tensor *found)
 {
 	double first = found->elements < 2 ? NAN : dtype_load(found->data, found->dtype, 0);
@@ -144,8 +145,8 @@ static double constant_of(const struct tensor *found)
 	return first;
 }
 
-/* Adds a mistake whose parameter `by` was computed from the outputs of the reference. If no useful parameter was found,
- * adds a mistake that is never tried (`never`), so that the numbers of the other mistakes are the same in all cases. */
+/* Adds a mistake whose parameter `by` is computed from the outputs of the reference. If `by` is not useful, adds a
+ * mistake that is never tried (`never`), so that the numbers of the other mistakes are the same in all cases. */
 static void add_fitted(struct list *list, const char *name, const char *format, double by, double without,
 		       bool (*after)(struct op_variation *, const struct op_mistake *))
 {
@@ -196,7 +197,7 @@ static void add_output(struct list *list, const struct op_variation *right, int 
 		    "outputs '%s' and '%s' were exchanged", name, problem->outputs[i].name);
 }
 
-/* Adds the changes of a float input. */
+/* Adds the mistakes that change a float input. */
 static void add_float_input(struct list *list, const char *name, int rank)
 {
 	static const double limits[] = {1, 2, 4, 8, 10, 16, 32, 64, 100, 128, 256, 448, 512, 1000, 1024, 2048, 4096, 10000, 65504};
@@ -218,7 +219,7 @@ static void add_float_input(struct list *list, const char *name, int rank)
 	}
 }
 
-/* Adds the mistakes that store the numbers of an integer tensor in a type with too few bits. */
+/* Adds the mistakes that store the elements of an integer tensor in too few bits. */
 static void add_integer_input(struct list *list, const char *name)
 {
 	add(list, (struct op_mistake){.before = before_wrap, .role = name, .by = 128, .checked = true}, "input '%s' was kept in 7 bits", name);
@@ -229,7 +230,7 @@ static void add_integer_input(struct list *list, const char *name)
 	add(list, (struct op_mistake){.before = before_most, .role = name, .by = 255, .checked = true}, "input '%s' was limited to 255", name);
 }
 
-/* Adds lower and upper limits for a Python scalar, or for a tensor of a few numbers. */
+/* Adds the mistakes that limit a Python scalar, or a tensor of a few numbers, to a lower or upper limit. */
 static void add_limits(struct list *list, const char *name)
 {
 	static const double most[] = {0.5, 1, 2, 2.5, 4, 5, 8, 10}, least[] = {1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.1, 0.2, 0.25, 0.5, 1};
@@ -245,7 +246,8 @@ static void add_input(struct list *list, int at)
 	const struct op_problem *problem = list->set->c->problem;
 	const char *name = problem->inputs[at].name;
 	int rank = problem->inputs[at].rank;
-	bool checked = !dtype_is_float(problem->inputs[at].dtype); /* integers may be indices */
+	bool checked = !dtype_is_float(problem->inputs[at].dtype); /* integers may be indices, which must stay in
+								    * range */
 
 	add(list, (struct op_mistake){.before = before_kept, .role = name, .checked = checked}, "input '%s' kept its value of an earlier call with these shapes", name);
 	if (rank == OP_SCALAR) {
@@ -277,8 +279,7 @@ static void add_input(struct list *list, int at)
 
 /* ---- trying ---- */
 
-/* Returns true if at least half of a tensor is NaN. Mistakes that make most outputs NaN cannot be distinguished from
- * each other. */
+/* Returns true if at least half of a tensor is NaN. Mistakes that make most outputs NaN cannot be told apart. */
 static bool mostly_nan(const struct tensor *tensor)
 {
 	int64_t count = 0;
@@ -288,7 +289,7 @@ static bool mostly_nan(const struct tensor *tensor)
 	return count > 0 && 2 * count >= tensor->elements;
 }
 
-/* Copies `tensor` as `dtype`. Where `tensor` and `other` are both NaN, the copy is 0. */
+/* Copies `tensor` and converts it to `dtype`. An element that is NaN in both `tensor` and `other` becomes 0. */
 static void *without_common_nan(const struct tensor *tensor, enum dtype dtype, const struct tensor *other)
 {
 	void *copy = take(dtype_bytes(dtype, tensor->elements), 1);
@@ -309,12 +310,12 @@ static double step_of(enum dtype dtype)
 	return dtype == DTYPE_BFLOAT16 ? 0x1p-7 : dtype == DTYPE_FLOAT16 ? 0x1p-10 : 0x1p-20;
 }
 
-/* Returns true if one of a few elements misses its bound. This quick test refutes most mistakes. */
+/* Returns true if any of a few elements misses its bound. This fast test refutes most mistakes. */
 static bool few_miss(const struct tensor *found, const struct tensor *wanted, struct rule rule)
 {
 	for (int64_t i = 0; i < found->elements; i += found->elements / FEW + 1) {
 		double a = dtype_load(found->data, found->dtype, i), b = dtype_load(wanted->data, wanted->dtype, i);
-		double step = rule.atol + (rule.rtol + step_of(found->dtype)) * fabs(b); /* `wanted` is not rounded yet */
+		double step = rule.atol + (rule.rtol + step_of(found->dtype)) * fabs(b); /* `wanted` is not rounded */
 
 		if (isfinite(a) && isfinite(b) && fabs(b) < 1e4 && fabs(b) > 0x1p-14 && fabs(a - b) > step)
 			return true;
@@ -322,7 +323,7 @@ static bool few_miss(const struct tensor *found, const struct tensor *wanted, st
 	return false;
 }
 
-/* Returns true if output `at` of the reference agrees with the variation. */
+/* Returns true if output `at` of the reference agrees with the output that the mistake gives. */
 static bool output_agrees(const struct op_variation *v, const struct diagnosis_set *set, int at)
 {
 	struct tensor found = set->found[at], wanted = v->out[at];
@@ -366,11 +367,11 @@ bool diagnosis_agrees(const struct op_variation *v, const struct diagnosis_set *
 /* A set of input values, and the oracle's outputs for it. */
 struct prepared {
 	struct diagnosis_set set;
-	const struct prepared *first; /* the first set of the case; NULL: this is the first set */
+	const struct prepared *first; /* the first set of the case, or NULL if this is the first set */
 	struct op_variation right;
 	bool known;
-	bool passes; /* the outputs of the reference agree with the correct outputs */
-	struct rule rules[OP_ARGS]; /* the bounds of widen(), which sets set.rules to this array */
+	bool passes; /* whether the outputs of the reference agree with the correct outputs */
+	struct rule rules[OP_ARGS]; /* the wider bounds that widen() computes, to which set.rules may point */
 };
 
 static void prepare(struct prepared *p, const struct op *op, const struct diagnosis_set *set, const struct prepared *first)
@@ -381,9 +382,9 @@ static void prepare(struct prepared *p, const struct op *op, const struct diagno
 	p->known = variation_run(&p->right, &(struct op_mistake){.says = ""}, NULL);
 }
 
-/* Some families have bounds of zero. A bound of zero would refute the right mistake if the reference also rounds a
- * factor. Such bounds are therefore widened to one step of the dtype, but only if the reference misses the truth by
- * more than one step. */
+/* Widens bounds below one step of the dtype to one step, because some families have bounds of zero. A bound of zero
+ * would refute the mistake of the reference if the reference also rounds differently. The bounds are widened only if
+ * the reference misses the truth even with the wider bounds. */
 static void widen(struct prepared *p)
 {
 	const struct op_problem *problem = p->set.c->problem;
@@ -412,8 +413,8 @@ static struct op_variation open_variation(const struct op *op, const struct prep
 	return v;
 }
 
-/* What a set of input values says about a mistake. If the reference is right on the set, the set cannot agree with a
- * mistake. */
+/* What a set of input values says about a mistake. If the reference passes on the set, the set may refute a mistake,
+ * but is no evidence for one. */
 enum evidence { REFUTES, TELLS_NOTHING, AGREES };
 
 static enum evidence explains(const struct op *op, const struct op_mistake *mistake, const struct prepared *p)
@@ -458,7 +459,7 @@ void diagnosis_note_passed(struct diagnosis *diagnosis, const struct op_case *co
 	diagnosis->passed_count++;
 }
 
-/* The sets of input values of the cases that passed, with inputs and truth. */
+/* The sets of input values of the cases that the reference passed, with their inputs and truth. */
 struct passed_sets {
 	struct op_case c[DIAGNOSIS_PASSED * CONTENTS_COUNT];
 	struct tensor in[DIAGNOSIS_PASSED * CONTENTS_COUNT][OP_ARGS];
@@ -492,8 +493,8 @@ static void free_inputs(const struct op_problem *problem, struct tensor *in)
 		free(in[i].data);
 }
 
-/* Prepares one set. The outputs of the reference are not known any more, but they were within the bounds of the truth.
- * A mistake that the reference makes must therefore give outputs within twice the bounds. */
+/* Prepares one set. The outputs of the reference are not stored, but they were within the bounds of the truth. If the
+ * reference has a mistake, the outputs that the mistake gives here must therefore be within twice the bounds. */
 static void prepare_passed(struct passed_sets *all, const struct op *op, const struct op_case *c,
 			   const struct prepared *first)
 {
@@ -544,7 +545,7 @@ static void close_passed(struct passed_sets *all, const struct op_problem *probl
 	free(all);
 }
 
-/* Returns true if a reference with this mistake would pass the cases that the reference passed. */
+/* Returns true if a reference with this mistake would pass the cases that this reference passed. */
 static bool lets_pass(const struct op *op, const struct op_mistake *mistake, const struct passed_sets *all)
 {
 	for (int i = 0; i < all->count; i++) {
@@ -567,7 +568,8 @@ static double now(void)
 {
 	struct timespec time;
 
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time); /* not of other programs */
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time); /* the time of this process only, so that other programs have no
+							 * influence */
 	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
@@ -597,7 +599,8 @@ static int group_of(const struct list *list, int i)
 	return i < list->own ? 0 : i < list->of_outputs ? 1 : 2;
 }
 
-/* Tries mistake `i` on all sets. If one set refutes the mistake, returns REFUTES; else, if one agrees, AGREES. */
+/* Tries mistake `i` on all sets. Returns REFUTES if any set refutes the mistake, else AGREES if any set agrees, else
+ * TELLS_NOTHING. */
 static enum evidence explains_all(const struct list *list, int i, const struct prepared *sets, int count)
 {
 	enum evidence all = TELLS_NOTHING;
@@ -610,8 +613,8 @@ static enum evidence explains_all(const struct list *list, int i, const struct p
 	return all;
 }
 
-/* Returns true if outputs of the reference differ from the correct outputs. If no output differs, the case failed for
- * another reason, and every mistake without an effect would seem to explain it. */
+/* Returns true if any output of the reference differs from the correct output. If none does, the case failed for
+ * another reason, and every mistake that has no effect on the case would seem to explain the failure. */
 static bool differs(const struct prepared *sets, int count)
 {
 	for (int s = 0; s < count; s++)
@@ -631,12 +634,12 @@ struct search {
 	struct list list;
 	struct prepared *sets;
 	int count;
-	struct passed_sets *passed; /* NULL: not needed yet */
+	struct passed_sets *passed; /* NULL: no mistake has agreed yet */
 	struct diagnosis *diagnosis;
 	double end;
-	int first; /* the first mistake that is reported */
-	unsigned char told[DIAGNOSIS_MISTAKES / 8]; /* bit i is set if mistake i explains the case */
-	bool vague; /* a mistake agrees, but the values cannot distinguish it from a narrower one */
+	int first; /* the number of the first mistake in diagnosis->says */
+	unsigned char told[DIAGNOSIS_MISTAKES / 8]; /* bit i is set if mistake i explains the failure of the case */
+	bool vague; /* whether some mistake agrees, but the values cannot distinguish it from a narrower one */
 };
 
 static bool has_bit(const unsigned char *bits, int i)
@@ -649,8 +652,8 @@ static void set_bit(unsigned char *bits, int i)
 	bits[i / 8] |= (unsigned char)(1 << i % 8);
 }
 
-/* Returns true if mistake i and the first reported mistake both multiply the same output. The factors of the two
- * mistakes are then the same number, rounded to different numbers of digits. */
+/* Returns true if mistake i and the first reported mistake both multiply the same output by a factor. The two factors
+ * are the same number, rounded to different numbers of digits. */
 static bool is_same_factor(const struct search *search, int i)
 {
 	const struct op_mistake *first = &search->list.items[search->first], *this = &search->list.items[i];
@@ -659,7 +662,8 @@ static bool is_same_factor(const struct search *search, int i)
 	       first->role == this->role;
 }
 
-/* Returns true if one of the mistakes 0 … before - 1 explains the case and has the family's number `in_oracle`. */
+/* Returns true if any of the mistakes 0 … before - 1 explains the case and has `in_oracle` as its number in the
+ * family. */
 static bool is_told(const struct search *search, int before, int in_oracle)
 {
 	for (int k = 0; k < before; k++)
@@ -668,7 +672,7 @@ static bool is_told(const struct search *search, int before, int in_oracle)
 	return false;
 }
 
-/* Returns true if a mistake that is narrower than mistake i explains the case (op_mistake.narrower). */
+/* Returns true if any mistake that is narrower than mistake i explains the case (op_mistake.narrower). */
 static bool is_told_by_narrower(const struct search *search, int i)
 {
 	const int *narrower = search->list.items[i].narrower;
@@ -679,9 +683,9 @@ static bool is_told_by_narrower(const struct search *search, int i)
 	return false;
 }
 
-/* Adds a mistake to those that explain the case. Mistakes of the family are more specific than mistakes that are
- * possible in any operation. Therefore, if mistakes of several groups explain the case, only those of the first group
- * are reported. */
+/* Adds a mistake to those that explain the case. If mistakes of several groups (group_of) explain the case, only those
+ * of the first group are reported, because mistakes of the family are more specific than mistakes that are possible in
+ * any operation. */
 static void tell(struct search *search, int i)
 {
 	struct diagnosis *diagnosis = search->diagnosis;
@@ -727,7 +731,7 @@ static void try_mistake(struct search *search, int i)
 	}
 }
 
-/* Tries the mistakes that are not refuted: first the mistakes that explained an earlier case, then the others. */
+/* Tries the mistakes that are not refuted: first those that explained an earlier case, then the others. */
 static void try_all(struct search *search)
 {
 	struct diagnosis *diagnosis = search->diagnosis;
@@ -766,8 +770,8 @@ void diagnose(const struct op *op, const struct diagnosis_set *sets, int count, 
 	diagnosis->count = 0;
 	if (diagnosis->complete && differs(search->sets, count))
 		try_all(search);
-	/* If a vague mistake or too many mistakes explain the case, the result is incomplete: the result does not
-	 * contradict a mistake that another case reports. */
+	/* If a vague mistake or too many mistakes explain the case, the result is incomplete. An incomplete result does
+	 * not contradict a mistake that another case reports. */
 	if (search->vague)
 		diagnosis->complete = false;
 	if (diagnosis->count > DIAGNOSIS_MOST) {

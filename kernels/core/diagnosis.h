@@ -1,16 +1,17 @@
-/* diagnosis - finds the mistake in a reference that failed: computes the operation with each known mistake in turn, and
- * reports the mistakes whose outputs agree with those of the reference everywhere.
+/* diagnosis - finds the mistake in a reference that failed. It computes the operation with each known mistake in turn,
+ * and reports the mistakes whose outputs agree with all outputs of the reference.
  *
- * There are three kinds of mistakes: those of the family (op.mistakes), other values of the family's hidden
- * constants, and changes that apply to any operation. Examples of such changes: an input is ignored, rounded or
- * limited, one input is used in place of another, an output is scaled or reversed, or copies an input. The oracle runs
- * on the host, in the judge process, and never sees the reference. */
+ * There are three kinds of mistakes: those of the family (op.mistakes), other values of the family's constants, and
+ * changes that are possible in any operation. For example, an input is ignored, rounded or limited, one input is used
+ * in place of another, or an output is scaled, reversed or a copy of an input. The oracle runs on the host, in the
+ * judge process, and never sees the reference. */
 #ifndef REFTEST_KERNELS_CORE_DIAGNOSIS_H
 #define REFTEST_KERNELS_CORE_DIAGNOSIS_H
 
 #include "kernels/core/op.h"
 
-/* DIAGNOSIS_MOST: the largest number of reported mistakes. If more mistakes explain a case, no mistake is reported. */
+/* DIAGNOSIS_MOST is the maximum number of reported mistakes. If more mistakes explain a case, no mistake is
+ * reported. */
 enum { DIAGNOSIS_MOST = 2, DIAGNOSIS_TEXT = 256, DIAGNOSIS_MISTAKES = 1024, DIAGNOSIS_PASSED = 4, DIAGNOSIS_AXES = 32 };
 
 /* One set of input values of a case that failed. All tensors are on the host. */
@@ -21,20 +22,20 @@ struct diagnosis_set {
 	const struct rule *rules;   /* one for each output */
 };
 
-/* A case that the reference passed, from which inputs and truth can be computed again. */
+/* A case that the reference passed. Its inputs and its truth can be computed again from this struct. */
 struct diagnosis_passed {
 	int64_t axis[DIAGNOSIS_AXES];
-	struct op_case sets[CONTENTS_COUNT]; /* the members `problem` and `axis` are not valid */
+	struct op_case sets[CONTENTS_COUNT]; /* the members `problem` and `axis` of these are not valid */
 	int set_count;
 };
 
-/* What is known about the mistake in the reference of a definition. If all members are 0, nothing is known. */
+/* What is known about the mistake in the reference of a definition. Initially, all members are 0. */
 struct diagnosis {
-	/* Bit i is set if mistake i does not explain a failure of an earlier case of the definition. The numbers of
-	 * mistakes depend only on the problem. */
+	/* Bit i is set if mistake i is refuted: it does not explain the failure of some case of the definition. The
+	 * number i of a mistake depends only on the problem. */
 	unsigned char refuted[DIAGNOSIS_MISTAKES / 8];
 	unsigned char found[DIAGNOSIS_MISTAKES / 8]; /* bit i is set if mistake i explained an earlier case */
-	/* True if all mistakes of the family, and all mistakes that explained an earlier case, were tried on the last
+	/* Whether all mistakes of the family, and all mistakes that explained an earlier case, were tried on the last
 	 * case. */
 	bool complete;
 	int count;
@@ -45,15 +46,15 @@ struct diagnosis {
 
 struct op_variation;
 
-/* `v` holds the outputs that a mistake computes from the inputs of `set`. Returns true if the outputs of the reference
- * agree everywhere with the outputs in `v`. */
+/* `v` holds the outputs that a mistake computes from the inputs of `set`. Returns true if all outputs of the reference
+ * agree with those in `v`. */
 bool diagnosis_agrees(const struct op_variation *v, const struct diagnosis_set *set);
 
-/* Notes a case that the reference passed. If a reference with some mistake would fail this case, the reference does not
- * have that mistake. The family must have filled all inputs of the case. Large cases are not noted. */
+/* Notes a case that the reference passed. This refutes all mistakes with which a reference would fail the case. The
+ * family must have filled all inputs of the case. Large cases are not noted. */
 void diagnosis_note_passed(struct diagnosis *diagnosis, const struct op_case *const *sets, int count);
 
-/* Tries on one case all mistakes that are not refuted yet, for at most `seconds`. */
+/* Tries all mistakes that are not refuted yet on one case that failed, for at most `seconds` of processor time. */
 void diagnose(const struct op *op, const struct diagnosis_set *sets, int count, double seconds,
 	      struct diagnosis *diagnosis);
 

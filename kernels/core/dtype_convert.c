@@ -1,9 +1,9 @@
-/* dtype_convert - converts single elements, and runs of consecutive elements, to and from double. The functions that
- * GPU code also uses are in the header. The functions for runs switch on the dtype once, outside of the loop.
+/* dtype_convert - converts single elements, and runs of consecutive elements, to and from double. Functions that GPU
+ * code also needs are in the header. The functions for runs switch on the dtype once, outside of the loop.
  *
- * Storing a double as a narrow float must have the effect of a single rounding. The double is therefore first truncated
- * to a float whose last bit is set if bits were lost (rounding to odd). Rounding this float to 22 bits or fewer then
- * gives the same result as rounding the double. */
+ * A double that is stored as a narrow float must be rounded only once. It is therefore first truncated to a float whose
+ * last bit is set if bits were lost (rounding to odd). Rounding this float to 22 bits or fewer then gives the same
+ * result as rounding the double. */
 #include "kernels/core/dtype_convert.h"
 
 #include <math.h>
@@ -13,15 +13,15 @@
 #include <immintrin.h>
 #endif
 
-/* Truncates `value` to float, and sets the last bit if any bits were lost ("rounding to odd"). Rounding the result to n
- * bits, n <= 22, gives the same as rounding `value` to n bits. The function has no branches, so that loops that call it
- * vectorise. */
+/* Truncates `value` to float, and sets the last bit if any bits were lost ("rounding to odd"). Rounding the result to
+ * at most 22 bits gives the same as rounding `value` to these bits. The function has no branches, so that the compiler
+ * can vectorise loops that call it. */
 static inline float cut(double value)
 {
 	float nearest = (float)value;
 	uint32_t bits = float_bits(nearest);
-	/* 1 if the float is farther from zero than `value`. Subtracting 1 from the bits also turns infinity into the
-	 * largest finite float if `value` is finite. */
+	/* 1 if the float is farther from zero than `value`. If `value` is finite but `nearest` is infinity, subtracting
+	 * 1 from the bits gives the largest finite float. */
 	uint32_t away = fabs((double)nearest) > fabs(value) ? 1 : 0;
 
 	return float_from_bits((double)nearest == value || isnan(value) ? bits : (bits - away) | 1);
@@ -39,7 +39,7 @@ static int64_t to_integer(double value, int64_t low, int64_t high)
 	return value >= (double)high ? high : (int64_t)value;
 }
 
-/* The loop of dtype_load_run for one dtype. Elements have the C type `type`, and `expression` is the value of element
+/* The loop of dtype_load_run for one dtype. Elements have the C type `type`. `expression` is the value of element
  * at[i]. */
 #define READ(type, expression)                                          \
 	{                                                               \
@@ -74,7 +74,8 @@ WIDE static void read_bf16(const uint16_t *at, int64_t count, double *out)
 
 #ifdef WIDE_X86
 
-/* Converts with the processor's instruction for eight numbers. Returns how many numbers it has converted. */
+/* Converts with a processor instruction that converts eight numbers at once. Returns how many numbers it has
+ * converted. */
 __attribute__((target("avx,f16c"))) static int64_t read_f16_lanes(const uint16_t *at, int64_t count, double *out)
 {
 	enum { LANES = 8 };

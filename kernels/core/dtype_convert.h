@@ -1,11 +1,11 @@
 /* dtype_convert - converts between float and narrower dtypes, with the same bits on CPU and GPU.
  *
  * Rounding is to nearest, ties to even. NaN becomes a quiet NaN. On overflow, float16, bfloat16 and float8_e5m2 become
- * infinity. float8_e4m3fn has no infinity, and an overflow becomes NaN, as in torch's cast; for saturation, the caller
- * must first clamp to 448. float4_e2m1 has neither infinity nor NaN: on overflow, and for NaN, the result is 6.
- * float8_e8m0fnu represents only powers of two. A positive value becomes the nearest power of two, or the larger of two
- * that are equally near; any other value becomes NaN. Sources of the formats: OCP 8-bit floating point 1.0; for e2m1
- * and e8m0, OCP microscaling formats 1.0. */
+ * infinity. float8_e4m3fn has no infinity, and an overflow becomes NaN, as in torch's cast. A caller that needs
+ * saturation must first clamp to 448. float4_e2m1 has neither infinity nor NaN: on overflow, and for NaN, the result is
+ * 6. float8_e8m0fnu represents only powers of two. A positive value becomes the nearest power of two; if two are
+ * equally near, it becomes the larger one. Any other value becomes NaN. Sources of the formats: OCP 8-bit floating
+ * point 1.0; for e2m1 and e8m0, OCP microscaling formats 1.0. */
 #ifndef REFTEST_KERNELS_CORE_DTYPE_CONVERT_H
 #define REFTEST_KERNELS_CORE_DTYPE_CONVERT_H
 
@@ -36,7 +36,7 @@ HOST_DEVICE static inline float float_from_bits(uint32_t bits)
 	return value;
 }
 
-/* 2^exponent, exactly. `exponent` is in -126 … 127. */
+/* Returns 2^exponent exactly. `exponent` is in -126 … 127. */
 HOST_DEVICE static inline float float_power(int exponent)
 {
 	return float_from_bits((uint32_t)(exponent + 127) << 23);
@@ -52,19 +52,20 @@ HOST_DEVICE static inline uint16_t bf16_from_float(float value)
 	uint32_t bits = float_bits(value);
 
 	if ((bits & 0x7fffffffu) > 0x7f800000u)
-		return (uint16_t)((bits >> 16) | 0x40); /* for a NaN, sets the quiet bit, so that the result is a NaN */
+		return (uint16_t)((bits >> 16) | 0x40); /* set the quiet bit, so that the result is a NaN even if the
+							 * remaining fraction bits are 0 */
 	return (uint16_t)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 
 /* Returns the bits of |value| in a narrow format, without the sign bit. The format has `mantissa_bits` fraction bits,
- * the exponent bias `bias`, and subnormals. `largest` has the bits of the format's largest finite number. For infinity,
- * and for a value that rounds to a number above `largest`, returns `overflow`. `value` must not be NaN. */
+ * the exponent bias `bias`, and subnormals. `largest` has the bits of the format's largest finite number. Returns
+ * `overflow` for infinity and for values that round to more than `largest`. `value` must not be NaN. */
 HOST_DEVICE static inline uint32_t narrow_code(float value, int mantissa_bits, int bias, uint32_t largest,
                                                uint32_t overflow)
 {
 	uint32_t bits = float_bits(value) & 0x7fffffffu;
 	uint32_t significand = (bits & 0x7fffffu) | (bits >= 0x800000u ? 0x800000u : 0);
-	/* The exponent with the bias of the narrow format; below 1, the value is subnormal in that format. */
+	/* The exponent with the bias of the narrow format. If it is below 1, the value is subnormal in that format. */
 	int exponent = (int)(bits >> 23) - 127 + bias;
 	int shift = 23 - mantissa_bits + (exponent < 1 ? 1 - exponent : 0);
 
@@ -99,10 +100,10 @@ HOST_DEVICE static inline uint32_t float_sign(float value)
 	return float_bits(value) >> 31;
 }
 
-/* Converts float16 to float without branches, for use in loops: shifts exponent and fraction into place, and corrects
- * the bias. Arithmetic on subnormal floats is a hundred times slower on some processors. A subnormal float16 is
- * therefore converted as a normal number with an additional leading one, which is then subtracted exactly. Infinities
- * and NaN get the largest exponent and keep their fraction. */
+/* Converts float16 to float without branches, for use in loops. Shifts exponent and fraction into place, and corrects
+ * the bias. A subnormal float16 is converted as a normal number with an additional leading one, which is then
+ * subtracted exactly. This avoids arithmetic on subnormal floats, which is a hundred times slower on some processors.
+ * Infinities and NaN get the largest exponent and keep their fraction. */
 HOST_DEVICE static inline float float_from_f16(uint16_t bits)
 {
 	uint32_t moved = (uint32_t)(bits & 0x7fffu) << 13, sign = (uint32_t)(bits & 0x8000u) << 16;
@@ -166,7 +167,7 @@ HOST_DEVICE static inline float float_from_e8m0(uint8_t bits)
 {
 	if (bits == 255)
 		return float_from_bits(0x7fc00000u);
-	return bits == 0 ? float_from_bits(0x00400000u) : float_power(bits - 127); /* 2^-127 is subnormal */
+	return bits == 0 ? float_from_bits(0x00400000u) : float_power(bits - 127); /* 2^-127 is a subnormal float */
 }
 
 HOST_DEVICE static inline uint8_t e8m0_from_float(float value)
@@ -177,7 +178,7 @@ HOST_DEVICE static inline uint8_t e8m0_from_float(float value)
 		return 255; /* the code of NaN, to which zero, negative numbers and NaN are converted */
 	if (bits < 0x00600000u)
 		return 0; /* the value is nearer to 2^-127 than to 2^-126 */
-	uint32_t code = (bits + 0x00400000u) >> 23; /* rounds up if the significand is 1.5 (the midpoint) or more */
+	uint32_t code = (bits + 0x00400000u) >> 23; /* rounds up if the significand is at least 1.5, the midpoint */
 
 	return (uint8_t)(code > 254 ? 255 : code);
 }
@@ -228,9 +229,9 @@ extern "C" {
 #endif
 
 /* dtype_load returns element `index` of a dense tensor as a double. The result is exact except for int64 beyond 2^53.
- * dtype_store converts a double to the dtype and stores it as element `index`. dtype_store rounds the value once, not
- * to float first. For integers, dtype_store rounds to nearest, ties to even, and saturates; NaN becomes 0. For bool,
- * any value except zero becomes 1. Host only. */
+ * dtype_store converts a double to the dtype and stores it as element `index`. It rounds the value only once, and not
+ * first to float. For integers, it rounds to nearest, ties to even, and saturates; NaN becomes 0. For bool, any value
+ * except zero becomes 1. Host only. */
 double dtype_load(const void *data, enum dtype dtype, int64_t index);
 void dtype_store(void *data, enum dtype dtype, int64_t index, double value);
 

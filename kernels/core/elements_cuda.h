@@ -1,5 +1,4 @@
-/* elements_cuda - device code that many families share: functions that load an element, sum over a block, or fill a
- * tensor.
+/* elements_cuda - GPU code that many families share: loads an element, sums over a block, or fills a tensor.
  *
  * Only .cu files include this header, before any other header. */
 #ifndef REFTEST_KERNELS_CORE_ELEMENTS_CUDA_H
@@ -58,7 +57,7 @@ static __device__ __forceinline__ float add_lanes(float value)
 }
 
 /* Returns the sum of `value` over all threads of a block of THREADS threads (a power of two). Every thread gets the
- * sum. The additions have a fixed order, and the result therefore has the same bits every time. */
+ * sum. The additions have a fixed order, so every run gives the same bits. */
 template <int THREADS> static __device__ float block_sum(float value)
 {
 	__shared__ float part[THREADS];
@@ -77,7 +76,7 @@ template <int THREADS> static __device__ float block_sum(float value)
 enum { ELEMENT_THREADS = 256 };
 
 /* Returns the number of blocks of ELEMENT_THREADS threads in a launch of about `threads` threads. The number of blocks
- * is limited; in a larger tensor, each thread processes several elements. */
+ * is limited, so each thread must process several elements of a large tensor. */
 static inline unsigned element_blocks(int64_t threads)
 {
 	int64_t blocks = (threads + ELEMENT_THREADS - 1) / ELEMENT_THREADS, most = 1 << 20;

@@ -33,8 +33,8 @@ static struct words words_of(const char *text)
 	return words;
 }
 
-/* Returns the position in the text of `wanted`: a word, or several words joined by '_'. Returns NULL if the text does
- * not contain `wanted`. */
+/* Returns the position of `wanted` in the text, or NULL if it is not there. `wanted` is a word, or several words joined
+ * by '_'. */
 static char *find_words(struct words *words, const char *wanted)
 {
 	size_t length = strlen(wanted);
@@ -61,7 +61,7 @@ static size_t longest_name(const struct op *op, struct words *words)
 	return longest;
 }
 
-/* Overwrites the names of the family in the text. */
+/* Overwrites the names of the family in the text, so that they are not found again. */
 static void remove_names(const struct op *op, struct words *words)
 {
 	for (size_t length = longest_name(op, words); length > 0; length = longest_name(op, words))
@@ -73,8 +73,8 @@ static void remove_names(const struct op *op, struct words *words)
 		}
 }
 
-/* If a text has one of these words, the definition may compute another operation than the family that the text names,
- * or more than the operation of this family. */
+/* If a text has one of these words, the definition may compute something else than the family that the text names, or
+ * something more. */
 static const char *const other_words[] = {
     "add",       "after", "and",       "backward",  "before",    "bias",     "bwd",     "dgrad",   "dropout",  "followed", "fused",
     "gate",      "gated", "geglu",     "gelu",      "grad",      "gradient", "gradients", "instead", "like",   "log",      "mask",
@@ -93,8 +93,8 @@ static bool has_other_words(struct words *words)
 	return false;
 }
 
-/* Returns the only family that the text names. Returns NULL if there is none or more than one, or if the text contains
- * one of other_words. */
+/* Returns the family that the text names if it names exactly one, and contains none of other_words. Otherwise, returns
+ * NULL. */
 static const struct op *named_by(const char *text)
 {
 	struct words words = words_of(text);
@@ -115,8 +115,8 @@ static const struct op *named_by(const char *text)
 	return has_other_words(&words) ? NULL : named;
 }
 
-/* Returns the family that the definition mentions in its name, fi_api tag and description. Returns NULL if these
- * mention no family, or different families. */
+/* Returns the family that the definition names in its name, fi_api tag and description. Returns NULL if they name no
+ * family, or different families. */
 static const struct op *named_family(const struct op_problem *problem)
 {
 	const struct op *named = named_by(problem->name), *described = named_by(problem->description);
@@ -145,8 +145,8 @@ static bool is_listed(const struct op_candidate *list, int count, const struct o
 	return false;
 }
 
-/* Offers the problem to one family, under each op_type that the family lists, because an op_type may select a variant.
- * Adds each variant that matches, and returns the new number of candidates. */
+/* Offers the problem to one family. Does so under each op_type that the family lists, because an op_type may select a
+ * variant. Adds each variant that matches to `out`, and returns the new number of candidates. */
 static int offer(const struct op_problem *problem, const struct op_entry *entry, struct op_candidate *out, int count)
 {
 	struct op_problem offered = *problem;
@@ -185,7 +185,7 @@ int op_candidates(const struct op_problem *problem, struct op_candidate *out, st
 	}
 	for (int i = 0; i < problem->axis_count; i++)
 		if (!problem->axes[i].var && problem->axes[i].value == 0)
-			return 0; /* op_find says why */
+			return 0; /* op_find has set `why` */
 	for (int i = 0; i < op_count; i++)
 		count = offer(problem, &op_table[i], out, count);
 	return keep_named(named_family(problem), out, count);

@@ -1,9 +1,9 @@
 /* family_candidates - lists the op families that may have the ground truth of a definition.
  *
- * A family that lists the op_type of the definition and matches the shapes of the definition is the only candidate.
- * Otherwise (for example, if the op_type is empty or unknown), each family that matches the shapes is a candidate. The
- * caller tries these candidates in order. A candidate then counts only if the reference agrees with it on every
- * case. */
+ * A family that lists the op_type of the definition and matches the shapes of the definition is the only candidate. If
+ * there is no such family, for example because the op_type is empty or unknown, each family that matches the shapes is
+ * a candidate. The caller tries these candidates in order, and accepts one only if the reference agrees with it on
+ * every case. */
 #ifndef REFTEST_KERNELS_CORE_FAMILY_CANDIDATES_H
 #define REFTEST_KERNELS_CORE_FAMILY_CANDIDATES_H
 
@@ -16,14 +16,14 @@ extern "C" {
 
 /* Why a family is a candidate. BY_TYPE: the family lists the definition's op_type. BY_WORDS: the definition's name,
  * fi_api tag or description names the family (op.words). BY_SHAPES: only the shapes match. A reference that disagrees
- * with a candidate BY_TYPE or BY_WORDS is wrong. A reference that disagrees with a candidate BY_SHAPES computes another
+ * with a candidate by type or by words is wrong. A reference that disagrees with a candidate by shapes computes another
  * operation. */
 enum op_matched { MATCHED_BY_TYPE, MATCHED_BY_WORDS, MATCHED_BY_SHAPES };
 
 struct op_candidate {
 	const struct op_entry *entry;
-	/* The op_type with which `entry` matches the problem, not owned. With MATCHED_BY_TYPE, this is the op_type of the
-	 * problem. */
+	/* The op_type with which `entry` matches the problem (not owned). If matched is MATCHED_BY_TYPE, this is the
+	 * op_type of the problem. */
 	const char *op_type;
 	int variant;
 	enum op_matched matched;
@@ -33,7 +33,7 @@ enum { CANDIDATES_MAX = 16 };
 
 /* Writes the candidates of a problem to `out`, in the order in which they are tried, and returns their number. `out`
  * has room for CANDIDATES_MAX candidates. All candidates have the same value of `matched`. If no family is a candidate,
- * returns 0 and writes a sentence with the reasons to `why`, which may be NULL. */
+ * returns 0 and writes a sentence that gives the reasons to `why`; `why` may be NULL. */
 int op_candidates(const struct op_problem *problem, struct op_candidate *out, struct err *why);
 
 #ifdef __cplusplus

@@ -9,9 +9,9 @@
 #include "kernels/core/input_check.h"
 #include "kernels/core/random_inputs.h"
 
-/* GIVEN_BITS: the number of bits of each element in the gradient of an output, which bfloat16 represents exactly.
- * ELEMENT: the factor 8 in the bound of single elements. PARALLEL_FROM: the number of elements from which it pays to
- * start threads. */
+/* GIVEN_BITS is the number of bits in the elements of the given gradients of outputs; bfloat16 represents so many bits
+ * exactly. ELEMENT is the factor 8 in the bound of single elements. If a tensor has fewer than PARALLEL_FROM elements,
+ * one thread is faster than several. */
 static const double TINY = 1e-8; /* the addend in flash-linear-attention's get_err_ratio */
 enum { GIVEN_BITS = 7, ELEMENT = 8 };
 enum { PARALLEL_FROM = 1 << 20 };
@@ -37,7 +37,8 @@ int gradient_step_of(const struct op_problem *gradients, int input)
 	return -1;
 }
 
-/* The gradients of outputs follow the definition's own inputs, in the order of the outputs. */
+/* Finds the input by counting: the gradients of outputs are inputs of the gradient problem, in the order of the
+ * outputs. */
 int gradient_given_of(const struct op_problem *gradients, int forward_output)
 {
 	for (int i = 0; i < gradients->input_count; i++)
@@ -59,7 +60,7 @@ static void fill_given(const struct op_case *c, int input, struct tensor *out)
 	}
 }
 
-/* Computes the step of an input. On entry, `out` holds the values of the input; on return, the step. */
+/* Computes the step of an input. On entry, `out` has the values of the input; on return, `out` has the step. */
 static void make_step(const struct op_case *c, int input, struct tensor *out)
 {
 	uint64_t key = input_key(c, input);
@@ -99,8 +100,7 @@ double gradient_slope(const struct op_case *c, const struct tensor *in, int inpu
 	return slope;
 }
 
-/* The root mean squares of the truth and of the difference. Each root mean square is NaN or infinite if one of the
- * elements is. */
+/* The root mean squares of the truth and of the difference. A root mean square is NaN or infinite if any element is. */
 struct sizes {
 	double truth, difference;
 };
@@ -120,8 +120,8 @@ static struct sizes sizes_of(const struct tensor *reference, const struct tensor
 	return (struct sizes){sqrt(sum.truth / count), sqrt(sum.difference / count)};
 }
 
-/* Writes, for example, "gradient 'd_g': the error ratio … is 0.7, but at most 0.02 is allowed; the worst element, at
- * [0, 3, 1], is 0, and the ground truth is 0.25". */
+/* Writes the message about a gradient that misses its bound, for example "gradient 'd_g': the error ratio … is 0.7, but
+ * at most 0.02 is allowed; the worst element, at [0, 3, 1], is 0, and the ground truth is 0.25". */
 static void say_miss(const char *name, const struct metrics *m, struct rule rule, const struct sizes *sizes,
 		     const struct tensor *truth, struct err *why)
 {

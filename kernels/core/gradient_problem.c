@@ -1,5 +1,5 @@
 /* gradient_problem - converts between a definition's problem and the problem of its gradients, in both directions. This
- * code does not depend on any family. */
+ * file does not depend on any family. */
 #include "kernels/core/gradient_bounds.h"
 
 #include <string.h>

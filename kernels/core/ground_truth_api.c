@@ -22,8 +22,9 @@ struct request {
 	struct op_problem problem;
 	struct op_case op_case;
 	const struct op *op;
-	const struct rule *tolerance; /* the definition's tolerance for each output; negative: not stated */
-	bool sizes;                   /* true: the request must have a value for every var axis */
+	const struct rule *tolerance; /* the definition's tolerance for each output; a negative number means that the
+				       * definition does not state it */
+	bool sizes;                   /* whether the request must have a value for every var axis */
 };
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
@@ -190,7 +191,7 @@ static void read_scalars(struct request *request, const cJSON *json)
 	}
 }
 
-/* Reads values for hidden constants that no source states. */
+/* Reads the values that the request gives to constants. */
 static void read_constants(struct request *request, const cJSON *json)
 {
 	struct op_case *c = &request->op_case;
@@ -223,7 +224,7 @@ static int read_definition(struct request *request, const cJSON *json, struct er
 	return 0;
 }
 
-/* Finds the family. Returns TRUTH_OK, or the error code that the exported function must return. */
+/* Finds the family of the definition. Returns TRUTH_OK, or the error code that the exported function must return. */
 static int find_family(struct request *request, const cJSON *json, struct err *err)
 {
 	const struct op_entry *entry;
@@ -235,8 +236,8 @@ static int find_family(struct request *request, const cJSON *json, struct err *e
 	return request->op != NULL ? TRUTH_OK : TRUTH_NONE;
 }
 
-/* Writes the number of the edge case "edge" to op_case.edge. If the family has no edge case of that name, returns -1
- * and sets `err`. */
+/* Reads the name of an edge case from the member "edge", and sets op_case.edge to its number. Returns -1 and sets `err`
+ * if the family has no edge case of that name. */
 static int read_edge(struct request *request, const cJSON *json, struct err *err)
 {
 	const char *name = json_text_of(json, "edge");
@@ -251,7 +252,7 @@ static int read_edge(struct request *request, const cJSON *json, struct err *err
 	return 0;
 }
 
-/* Reads the names of inputs in the member `key`, and sets the bits of these inputs. */
+/* Reads an array of names of inputs from the member `key`, and sets the bits of these inputs in `bits`. */
 static int read_input_names(const struct request *request, const cJSON *json, const char *key, uint64_t *bits,
 			    struct err *err)
 {
@@ -270,7 +271,7 @@ static int read_input_names(const struct request *request, const cJSON *json, co
 	return 0;
 }
 
-/* Reads which inputs a workload provides, and which inputs the case omits. */
+/* Reads which inputs the workload provides, and which inputs the case omits. */
 static int read_sources(struct request *request, const cJSON *json, struct err *err)
 {
 	struct op_case *c = &request->op_case;
@@ -304,8 +305,8 @@ static int read_values(struct request *request, const cJSON *json, struct err *e
 }
 
 /* Parses the text and finds its family. Returns TRUTH_OK, or the error code that the exported function must return. If
- * `sizes` is false, the text may be only a definition, and only problem, family and variant are read. The caller must
- * always free the request. */
+ * `sizes` is false, the text may be a definition without a case, and only the problem, the family and the variant are
+ * read. The caller must always free the request. */
 static int read_request(struct request *request, bool sizes, const char *text, struct err *err)
 {
 	struct json_text source = {.name = "the case", .text = text, .length = strlen(text), .first_line = 1};
@@ -325,7 +326,7 @@ static int read_case(struct request *request, const char *text, struct err *err)
 	return read_request(request, true, text, err);
 }
 
-/* Returns TRUTH_OK if every hidden constant has a value. */
+/* Returns TRUTH_OK if every constant of the family has a value. */
 static int constants_known(const struct request *request, struct err *err)
 {
 	for (int i = 0; i < request->op_case.constant_count; i++)
@@ -339,7 +340,7 @@ static int constants_known(const struct request *request, struct err *err)
 	return TRUTH_OK;
 }
 
-/* Describes the tensor at `place`. Returns -1 if the size of `place` does not match. */
+/* Makes a tensor of the memory at `place`. Returns -1 if the size of `place` does not match. */
 static int tensor_at(const struct request *request, const struct op_arg *arg, const struct truth_place *place,
 		     struct tensor *out, struct err *err)
 {
@@ -433,7 +434,7 @@ SHOWN int reftest_roles(const char *text, char *out, size_t room)
 	return code;
 }
 
-/* Returns true if the operation writes to this input without returning it. The input then has a truth of its own. */
+/* Returns true if this input has a truth of its own, because the operation writes to it and does not return it. */
 static bool has_own_truth(const struct request *request, int input)
 {
 	const struct op_problem *problem = &request->problem;
@@ -455,8 +456,8 @@ static int find_rule(const struct request *request, int output, struct rule *out
 	return TRUTH_OK;
 }
 
-/* Writes the family's tolerance rule of an output; if `overridden` is true, writes the definition's own tolerance, if
- * it states one. */
+/* Writes the family's tolerance rule of an output. If `overridden` is true, the tolerance that the definition itself
+ * states replaces the rule. */
 static int answer_rule(const char *text, int output, bool overridden, double rule[3], char *why, size_t room)
 {
 	struct request request;
@@ -548,7 +549,8 @@ SHOWN int reftest_constant(const char *text, const char *name, double *value, ch
 	return answer(&request, code, &err, why, room);
 }
 
-/* Writes the constants that had no value before the probe and have one now, for example {"eps": 1e-06}. */
+/* Writes the constants that the probe has found, for example {"eps": 1e-06}. These had no value before the probe, and
+ * have one now. */
 static void write_recovered(const struct op_constant *before, const struct op_constant *now, int count, struct buf *out)
 {
 	const char *comma = "";
@@ -610,7 +612,7 @@ static struct device *open_cpu(int index, struct err *err)
 	return device_open_cpu(err);
 }
 
-/* Appends the places for the truth of inputs after the places of the outputs. */
+/* Adds to `outputs`, after the outputs, the places for the truth of inputs. */
 static int left_at(const struct request *request, const struct truth_place *left, struct tensor *outputs,
 		   struct err *err)
 {
@@ -674,14 +676,14 @@ SHOWN int reftest_truth_left(const char *text, const struct truth_place *in, con
 	return truth_on(open_cpu, 0, text, in, out, left, why, room);
 }
 
-/* An output that the family's own function judges, and the tensors of the output's case. */
+/* An output that op.judge judges, with the tensors of its case. */
 struct judged {
 	struct request request;
 	struct tensor inputs[OP_ARGS], theirs[OP_ARGS], ours[OP_ARGS];
 	struct metrics metrics;
 };
 
-/* Reads the case and its tensors. Returns TRUTH_OK, or the error code that the exported function must return. */
+/* Reads the case, and finds its tensors. Returns TRUTH_OK, or the error code that the exported function must return. */
 static int read_judged(struct judged *judged, const char *text, int output, const struct truth_place *in,
 		       const struct truth_place *reference, const struct truth_place *truth, struct err *err)
 {
@@ -730,7 +732,7 @@ SHOWN int reftest_judge(const char *text, int output, const struct truth_place *
 	return answer(&judged.request, code, &err, why, room);
 }
 
-/* Judges the output on both sets together. The caller has already judged each set, and the output passed on both. */
+/* Judges the output on both sets together. The caller has judged the output on each set, and it passed both times. */
 static int judge_both(const struct judged *judged, int output, struct err *err)
 {
 	const struct op_case *cases[CONTENTS_COUNT];

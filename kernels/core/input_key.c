@@ -17,7 +17,7 @@ static int by_name(const void *a, const void *b)
 }
 
 /* The key is the first eight bytes of the digest of "name NUL seed NUL axis=value NUL …". The axes are sorted by name,
- * so that their order in the definition does not change the key. */
+ * so that the key does not depend on their order in the definition. */
 uint64_t input_key(const struct op_case *c, int input)
 {
 	int count = c->problem->axis_count;

@@ -1,7 +1,7 @@
 /* kernels_library - loads the kernels libraries with dlopen and checks that they belong to this build. Each library
- * must have the digest that make wrote into this program. Both libraries must have the program's struct layout, and
- * both must be built from the same sources. A single run of make builds the program and the libraries. A stale library
- * is an error, whose message states the remedy. */
+ * must have the digest that make wrote into this program. The struct layout of both libraries must be that of the
+ * program, and both must be built from the same sources. One run of make builds the program and the libraries. If a
+ * library is from an older build, the error message says to run make. */
 #include "kernels/core/kernels_library.h"
 
 #include <dlfcn.h>
@@ -25,8 +25,8 @@ static int join(const char *folder, const char *name, char *out, size_t size, st
 	return err_set(err, "the path of the kernels library is too long: %.200s…", folder);
 }
 
-/* Writes the path of the CPU library to `out`. Looks in the folder $REFTEST_KERNELS. If $REFTEST_KERNELS is not set,
- * looks in the binary's folder, then in the folder of make install. */
+/* Writes the path of the CPU library to `out`. Searches only the folder $REFTEST_KERNELS if that is set. Otherwise,
+ * searches the binary's folder, and then the folder of make install. */
 static int find_library(char *out, size_t size, struct err *err)
 {
 	static const char *const places[] = {"", "/../lib/reftest"};
@@ -64,8 +64,8 @@ static const void *find(const char *path, const char *symbol, void **handle, str
 }
 
 /* Loads the CPU library. Idle OpenMP threads of a judge must sleep, because the reference needs the cores. libgomp
- * reads the setting for sleeping threads only when libgomp is loaded, which happens here. Afterwards, the user's
- * setting is restored for the processes that this program starts. */
+ * reads the variable for this, OMP_WAIT_POLICY, only when it is loaded, which happens here. Afterwards, the user's
+ * value is restored for the processes that this program starts. */
 static void *load_with_sleeping_threads(const char *path, const struct digest_memory *memory, struct err *err)
 {
 	static const char setting[] = "OMP_WAIT_POLICY";

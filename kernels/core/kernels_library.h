@@ -1,5 +1,6 @@
 /* kernels_library - loads the kernels libraries at run time, each from a sealed copy in memory (base/sealed_library.h).
- * After a rebuild, the libraries must be loaded again. On a machine without CUDA, only the CUDA library is missing. */
+ * A running program does not notice that the libraries were built again. A machine without CUDA lacks only the CUDA
+ * library. */
 #ifndef REFTEST_KERNELS_CORE_KERNELS_LIBRARY_H
 #define REFTEST_KERNELS_CORE_KERNELS_LIBRARY_H
 
@@ -12,13 +13,14 @@
 #include "kernels/core/miss_pattern.h"
 #include "kernels/core/op.h"
 
-enum { KERNELS_ABI = 14 }; /* increase when you change a struct that the program and the libraries share */
+enum { KERNELS_ABI = 14 }; /* increase this number when you change a struct that the program and the libraries share */
 
 /* The interface that libreftest_kernels.so exports as `reftest_kernels`. */
 struct kernels_api {
 	int abi;
-	const char *digest; /* digest of all sources in kernels/ */
-	const char *checker_digest; /* digest of the code that checks every family: comparison, inputs, judge, runner */
+	const char *digest; /* the digest of all sources in kernels/ */
+	const char *checker_digest; /* the digest of the code that is used to check every family: comparison, inputs,
+				     * judge, runner */
 	const struct op_entry *ops;
 	int op_count;
 	const struct op_entry *(*find)(const struct op_problem *problem, int *variant, struct err *why);
@@ -31,13 +33,13 @@ struct kernels_api {
 	bool (*miss_pattern)(const struct tensor *found, const struct tensor *truth, struct rule rule,
 			     const char *const *axes, char *out, size_t size);
 	bool (*miss_map)(const struct tensor *found, const struct tensor *truth, struct rule rule, struct miss_map *map);
-	void (*use_threads)(int count); /* sets the number of OpenMP threads for later work of the calling thread */
+	void (*use_threads)(int count); /* sets the number of OpenMP threads for the later work of the calling thread */
 };
 
 /* The interface that libreftest_kernels_cuda.so exports as `reftest_kernels_cuda`. */
 struct kernels_cuda_api {
 	int abi;
-	const char *digest; /* must equal the digest of the CPU library, from the same build */
+	const char *digest; /* must equal the digest of the CPU library, because both must be from the same build */
 	struct device *(*open)(int index, struct err *err);
 };
 
@@ -45,16 +47,16 @@ struct kernels {
 	const struct kernels_api *api;
 	const struct kernels_cuda_api *cuda; /* NULL: the CUDA library is not built, or not loaded yet */
 	void *handle, *cuda_handle;           /* handles from dlopen */
-	int cuda_library;		      /* the sealed copy of the CUDA library, owned; -1: none */
+	int cuda_library;		      /* the descriptor of the sealed copy of the CUDA library, owned; -1:
+					       * none */
 	char path[4096], cuda_path[4096];
 };
 
-/* Loads the CPU library from the folder $REFTEST_KERNELS. If $REFTEST_KERNELS is not set, looks in the binary's folder,
- * then in ../lib/reftest relative to that folder. `memory` may be NULL. */
+/* Loads the CPU library. Searches only the folder $REFTEST_KERNELS if that is set. Otherwise, searches the binary's
+ * folder, and then ../lib/reftest relative to that folder. `memory` may be NULL. */
 int kernels_open(struct kernels *kernels, const struct digest_memory *memory, struct err *err);
-/* Makes the sealed copy of the CUDA library, from the folder of the CPU library. Does not load the CUDA library,
- * because a process that has loaded it should not fork. Returns -1 with a message in `err` if the CUDA library is not
- * built. */
+/* Makes the sealed copy of the CUDA library, which is in the folder of the CPU library. Does not load it, because a
+ * process that has loaded it should not fork. Returns -1 with a message in `err` if the CUDA library is not built. */
 int kernels_seal_cuda(struct kernels *kernels, const struct digest_memory *memory, struct err *err);
 /* Loads the CUDA library, from its sealed copy if there is one. Returns -1 with a message in `err` if the CUDA library
  * is not built or is from another build, or if the driver is missing. */

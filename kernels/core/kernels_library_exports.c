@@ -1,12 +1,12 @@
-/* kernels_library_exports - lists the functions that libreftest_kernels.so exports to reftest. The library's functions
- * for other programs are declared in kernels/core/ground_truth_api.h. */
+/* kernels_library_exports - lists the functions that libreftest_kernels.so exports to reftest.
+ * kernels/core/ground_truth_api.h declares the functions that the library exports to other programs. */
 #include "kernels/core/kernels_library.h"
 
 #include <omp.h>
 
 #include "kernels_digest.h"
 
-/* The length of op_table as a compile-time constant. */
+/* The number of families in op_table, as a compile-time constant. */
 #define OP(name, truth, inputs) +1
 enum {
 	OPS = 0

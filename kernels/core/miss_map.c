@@ -18,7 +18,8 @@ int miss_level(double ratio)
 	return exponent < 1 ? 1 : exponent >= MISS_LEVELS ? MISS_LEVELS - 1 : exponent;
 }
 
-/* An error that equals the bound exactly passes: its level is just below MISS_BOUND. */
+/* Returns the level of an error. An error that exactly equals its bound passes, so its level is just below
+ * MISS_BOUND. */
 static int level_of(double found, double truth, struct rule rule)
 {
 	double bound = rule.atol + rule.rtol * fabs(truth), error = fabs(found - truth);
@@ -40,7 +41,7 @@ static int parts_of(int64_t length)
 	return (int)(length <= MISS_SIDE ? length : MISS_SIDE);
 }
 
-/* For each axis, the numbers of misses and of elements in each part of the axis. */
+/* For each axis, the number of misses and the number of elements in each part of the axis. */
 struct profile {
 	int64_t misses[OP_RANK][MISS_SIDE], elements[OP_RANK][MISS_SIDE];
 };
@@ -56,7 +57,8 @@ static void add_element(const struct tensor *found, int64_t flat, bool missed, s
 	}
 }
 
-/* Returns the difference between the largest and the smallest fraction of missed elements along an axis: 0 … 1. */
+/* Computes the fraction of misses in each part of an axis. Returns the difference between the largest and the smallest
+ * fraction. */
 static double contrast(const struct tensor *found, const struct profile *profile, int d)
 {
 	double least = 1, most = 0;
@@ -70,8 +72,8 @@ static double contrast(const struct tensor *found, const struct profile *profile
 	return most - least;
 }
 
-/* Chooses the two axes along which the misses differ most. If the misses differ equally along several axes, later axes
- * are preferred. The earlier of the two chosen axes becomes the rows of the map. */
+/* Chooses the two axes along which the misses differ most. If the misses differ equally along several axes, chooses the
+ * later axes. The earlier of the two chosen axes becomes the rows of the map. */
 static void choose_axes(const struct tensor *found, const struct profile *profile, struct miss_map *map)
 {
 	int best = -1, second = -1;

@@ -1,9 +1,10 @@
-/* miss_map - a small picture of where an output of a reference differs from the ground truth, and by how much.
+/* miss_map - makes a small map that shows where an output of a reference differs from the ground truth, and by how
+ * much.
  *
- * Each error has a level, on a scale of powers of two: level 0 is no error, errors at levels below MISS_BOUND are
- * within the bound, and errors at levels from MISS_BOUND on are at least 1, 2, 4 … times the bound. The map shows the
- * two axes along which the misses differ most. Each cell of the map has the largest level of the elements that the cell
- * covers. Long axes are divided into MISS_SIDE parts. */
+ * Each error has a level, on a scale of powers of two. Level 0 means no error. Errors at levels below MISS_BOUND are
+ * within the bound. Errors at levels MISS_BOUND, MISS_BOUND + 1, … are at least 1, 2, … times the bound. The map shows
+ * the two axes along which the misses differ most. Each cell of the map shows the largest level of its elements. Long
+ * axes are divided into MISS_SIDE parts. */
 #ifndef REFTEST_KERNELS_CORE_MISS_MAP_H
 #define REFTEST_KERNELS_CORE_MISS_MAP_H
 
@@ -12,13 +13,13 @@
 enum { MISS_SIDE = 32, MISS_LEVELS = 32, MISS_BOUND = 17 };
 
 struct miss_map {
-	int row_axis, column_axis; /* dimensions of the output; -1: the output has no further dimension */
+	int row_axis, column_axis; /* dimensions of the output; -1: the output has too few dimensions */
 	int rows, columns;	   /* 1 … MISS_SIDE */
 	unsigned char level[MISS_SIDE][MISS_SIDE];
 	int64_t histogram[MISS_LEVELS]; /* the number of elements of each level */
 };
 
-/* Returns the level of an error of `ratio` times the bound. NaN has the highest level. */
+/* Returns the level of an error that is `ratio` times the bound. NaN has the highest level. */
 int miss_level(double ratio);
 
 /* Makes the map of an output. Both tensors are on the host and have the same shape. Returns false if the output has no

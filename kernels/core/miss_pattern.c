@@ -9,11 +9,12 @@
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/take.h"
 
-/* The misses of an output, by axis. */
+/* The misses of an output, separately for each axis. */
 struct misses {
-	bool *at[OP_RANK]; /* at[d][i]: is there a miss at index i of axis d? */
+	bool *at[OP_RANK]; /* at[d][i] is true if there is a miss at index i of axis d */
 	int64_t count;
-	bool all_nan, all_zero, all_infinite; /* is every value of the reference at a miss NaN, 0, infinite? */
+	bool all_nan, all_zero, all_infinite; /* whether all misses have the same value in the reference: NaN, 0, or
+					       * infinity */
 };
 
 static bool missed(double found, double truth, struct rule rule)
@@ -40,7 +41,7 @@ struct span {
 	int64_t first, last, step, count;
 };
 
-/* Returns false if the indices have no constant distance. */
+/* Reads the indices of an axis that have misses. Returns false if the distance between them is not constant. */
 static bool read_span(const bool *at, int64_t length, struct span *span)
 {
 	*span = (struct span){.first = -1, .step = 1};
@@ -86,9 +87,9 @@ static const char *verb_of(const struct misses *misses)
 	return misses->all_nan ? "is NaN" : misses->all_zero ? "is 0" : misses->all_infinite ? "is infinite" : "differs";
 }
 
-/* Returns true if the reference has the same value at all elements of the region as at the misses: 0 or NaN. An element
- * of the region need not be a miss, because the truth there may be near 0. For an axis that does not restrict the
- * region, `spans` has the whole axis. */
+/* Returns true if the reference has the same value, 0 or NaN, in the whole region. Not every element of the region is a
+ * miss, because the truth may be near 0, too. For an axis that does not restrict the region, `spans` has the whole
+ * axis. */
 static bool has_one_value(const struct misses *misses, const struct tensor *found, const struct span *spans)
 {
 	for (int64_t i = 0; i < found->elements; i++) {
@@ -121,7 +122,7 @@ static bool describe(const struct misses *misses, const struct tensor *found, co
 		struct span span;
 		char text[160];
 
-		if (!read_span(misses->at[d], found->shape[d], &span)) /* this axis does not restrict the region */
+		if (!read_span(misses->at[d], found->shape[d], &span)) /* then this axis does not restrict the region */
 			span = (struct span){0, found->shape[d] - 1, 1, found->shape[d]};
 		spans[d] = span;
 		region *= span.count;

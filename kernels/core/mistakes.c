@@ -54,7 +54,7 @@ int variation_output(const struct op_variation *v, const char *role)
 	return find(v->names.outputs, v->c.problem->outputs, v->c.problem->output_count, role);
 }
 
-/* Replaces a tensor by a private copy, which is float64 if the tensor is of floats. */
+/* Replaces a tensor by a private copy. The copy is float64 if the tensor is of floats. */
 static void copy_tensor(struct op_variation *v, struct tensor *tensor)
 {
 	const struct tensor old = *tensor;
@@ -76,7 +76,7 @@ struct tensor *variation_change(struct op_variation *v, int at)
 	return &v->in[at];
 }
 
-/* Makes tensors for the outputs of the oracle: float64 for outputs of floats. */
+/* Makes tensors for the outputs of the oracle. Outputs of floats become float64. */
 static void make_outputs(struct op_variation *v)
 {
 	const struct op_problem *problem = v->c.problem;
@@ -95,7 +95,7 @@ static void make_outputs(struct op_variation *v)
 	}
 }
 
-/* Returns true if op.check would accept the inputs in a workload. */
+/* Returns true if op.check would accept the inputs if a workload provided them. */
 static bool passes_check(const struct op_variation *v)
 {
 	struct op_case c = v->c;
@@ -129,7 +129,8 @@ static double rounded(double x, double by)
 	return dtype_load(bytes, (enum dtype)by, 0);
 }
 
-/* Changes every element. Sets *unchanged to true if no element has a new value; `unchanged` may be NULL. */
+/* Applies `change` to every element. If `unchanged` is not NULL, sets *unchanged to whether all elements keep their
+ * values. */
 static bool change_elements(struct tensor *tensor, element_change *change, double by, bool *unchanged)
 {
 	bool same = true;
@@ -180,7 +181,7 @@ bool before_add(struct op_variation *v, const struct op_mistake *mistake) { retu
 bool before_set(struct op_variation *v, const struct op_mistake *mistake) { return change_input(v, mistake, replaced); }
 bool before_clamp(struct op_variation *v, const struct op_mistake *mistake) { return change_input(v, mistake, limited); }
 
-/* Returns the value of the input `role`, or NaN if it is not a Python scalar. */
+/* Returns the value of the input `role` if it is a Python scalar, else NaN. */
 static double scalar_of(const struct op_variation *v, const char *role)
 {
 	int at = variation_input(v, role);
@@ -220,7 +221,8 @@ bool after_log(struct op_variation *v, const struct op_mistake *mistake) { retur
 
 /* ---- running ---- */
 
-/* Returns true if the mistake limits or rounds the elements of one input. Such a mistake often changes no element. */
+/* Returns true if the mistake limits or rounds the elements of one input. Such a mistake may leave all elements
+ * unchanged. */
 static bool may_change_nothing(const struct op_mistake *mistake)
 {
 	return mistake->before == before_clamp || mistake->before == before_most || mistake->before == before_least ||
@@ -318,7 +320,7 @@ bool after_add_input(struct op_variation *v, const struct op_mistake *mistake)
 
 /* ---- places ---- */
 
-/* Returns the index along an axis of `length` elements from which element `i` is taken. */
+/* Returns the index of the element from which element `i` of an axis is taken. The axis has `length` elements. */
 typedef int64_t source_index(int64_t i, int64_t length);
 
 static int64_t reversed(int64_t i, int64_t length) { return length - 1 - i; }
@@ -464,8 +466,8 @@ bool before_iota(struct op_variation *v, const struct op_mistake *mistake)
 	return tensor != NULL;
 }
 
-/* Reorders axis `axis` from groups of neighbours to tiles, or back: element g * size + i becomes element
- * i * groups + g, or the reverse. */
+/* Reorders the `groups` * `size` elements of axis `axis`. If `back` is false, element g * size + i becomes element i *
+ * groups + g. If `back` is true, does the reverse. */
 static bool regroup(struct op_variation *v, struct tensor *tensor, int axis, int64_t groups, bool back)
 {
 	int64_t inner = 1, length;
@@ -509,7 +511,7 @@ bool after_tile(struct op_variation *v, const struct op_mistake *mistake)
 	return any;
 }
 
-/* Finds the rows of an output and the slots of sequences. */
+/* Finds the output whose rows belong to slots, and the input with the slot of each sequence. */
 static bool find_slots(struct op_variation *v, const struct op_mistake *mistake, struct tensor **rows,
 		       const struct tensor **slots)
 {

@@ -1,7 +1,7 @@
 /* norm_epsilon - reads an epsilon from axes, names, tags and descriptions.
  *
- * A description is prose, and only an unmistakable statement is accepted: the word (eps, epsilon, ε), then only words
- * that mean "is", then a number below 1. "Epsilon is not 1e-5", for example, is not accepted. */
+ * In a description, which is prose, only one form of statement is accepted: a word for epsilon (eps, epsilon, ε), then
+ * only words that mean "is", then a number below 1. "Epsilon is not 1e-5", for example, is not accepted. */
 #include "kernels/core/norm_epsilon.h"
 
 #include <ctype.h>
@@ -71,7 +71,7 @@ static bool says_is(const char *word, size_t length)
 	return false;
 }
 
-/* Parses a number at `text`, such as "1e-6", "0.000001", "10^-6". */
+/* Parses the number at `text`, such as "1e-6", "0.000001" or "10^-6". */
 static bool number_at(const char *text, double *value, const char **after)
 {
 	char *end;
@@ -87,7 +87,7 @@ static bool number_at(const char *text, double *value, const char **after)
 	return true;
 }
 
-/* Parses the text after the word "epsilon": the words up to the number, and the number. */
+/* Parses the text after the word for epsilon: words that mean "is", and then the number. */
 static bool value_behind(const char *text, double *value, const char **after)
 {
 	while (*text != '\0') {
@@ -134,7 +134,7 @@ bool epsilon_in_text(const char **at, double *value)
 	return false;
 }
 
-/* Takes the epsilon that a source states: the first becomes the value, and a later one that differs becomes the
+/* Records the epsilon that a source states. The first one becomes the value, and a later one that differs becomes the
  * conflict. */
 static void attest(struct op_constant *eps, double value, const char *source)
 {
@@ -163,7 +163,7 @@ static void ask_axes(const struct op_problem *problem, struct op_constant *eps)
 	}
 }
 
-/* Writes the epsilon that a model's configuration states under `field`, or under another name of this field. */
+/* Writes the epsilon that a model's configuration states, under `field` or under another name of this field. */
 static bool published_epsilon(const char *model, const char *field, double *value)
 {
 	if (strcmp(field, rms_norm_field(0)) != 0)

@@ -1,16 +1,16 @@
-/* op - the interface that an op family implements. The folder kernels/{family}/ contains the whole family, and no
- * source outside that folder names the family:
+/* op - declares the interface that an op family implements. The folder kernels/{family}/ contains the whole family; no
+ * source file outside that folder names the family:
  *
  *   {family}.c      `const struct op {family}_op`: match, roles, sizes, constants, rule, inputs, and the CPU oracle
  *   {family}.cu     `const struct op_cuda {family}_cuda`: fills the same inputs and computes the truth on a GPU
  *   input_values.h  computes each input element for both files, with integer arithmetic and exact scaling only
  *
  * A large family has further files in its folder. Code that several families share is in kernels/common/.
- * docs/adding-an-op-family.md says what each member is for, and lists the tests and pages that a new family needs.
+ * docs/adding-an-op-family.md explains the members of struct op, and lists the tests and pages that a new family needs.
  *
  * make writes build/ops.inc, which lists the folder names and a digest of each folder's sources. The files
- * kernels/core/ops.c and kernels/core/device_cuda.cu include build/ops.inc. The code of an op family must not use
- * files, caches or processes. */
+ * kernels/core/ops.c and kernels/core/device_cuda.cu include build/ops.inc. An op family must not use files, caches or
+ * processes. */
 #ifndef REFTEST_KERNELS_CORE_OP_H
 #define REFTEST_KERNELS_CORE_OP_H
 
@@ -27,15 +27,15 @@ extern "C" {
 #endif
 
 enum { OP_RANK = 16, OP_CONSTANTS = 8, OP_ARGS = 64, OP_EDGES = 32, OP_SCALAR = -1 };
-/* OP_KEPT: the value of op_in_place.place for an input that the reference must not change. OP_PLACES: the largest
+/* OP_KEPT: the value of op_in_place.place for an input that the reference must not change. OP_PLACES: the maximum
  * length of op.oracle's array `out`. */
 enum { OP_KEPT = -1, OP_PLACES = 2 * OP_ARGS };
 
 /* A tensor in the memory of one device, row-major and dense, aligned to 256 bytes. */
 struct tensor {
-	void *data; /* NULL: an absent optional input */
+	void *data; /* NULL: an optional input that is absent */
 	enum dtype dtype;
-	int rank; /* OP_SCALAR: a Python scalar, whose value is in op_case.scalar and whose data is NULL */
+	int rank; /* OP_SCALAR for a Python scalar; its value is in op_case.scalar, and its `data` is NULL */
 	int64_t shape[OP_RANK];
 	int64_t elements;
 };
@@ -49,8 +49,8 @@ struct op_axis {
 struct op_arg {
 	const char *name;
 	enum dtype dtype;
-	int rank; /* OP_SCALAR, or 0 … OP_RANK */
-	int axis[OP_RANK]; /* index into problem.axes */
+	int rank; /* number of dimensions (0 … OP_RANK), or OP_SCALAR */
+	int axis[OP_RANK]; /* indices into problem.axes */
 	bool optional;
 	const char *description; /* NULL: none */
 };
@@ -69,19 +69,19 @@ struct op_problem {
 	int output_count;
 };
 
-/* A number that the definition's schema does not contain, such as the epsilon of a norm, and the source that states its
- * value. */
+/* A constant that the schema of definitions has no member for, such as the epsilon of a norm, with the source that
+ * states its value. */
 struct op_constant {
 	char name[24];
-	double value;      /* NaN: no source states the value, and a probe case must recover it */
-	char source[104];  /* "axis:eps", "name", "model:llama-3.1-8b", "description", "unattested" */
-	char conflict[256]; /* "", or a sentence that names a source with a different value */
+	double value;      /* NaN if no source states the value, so that a probe case must recover it */
+	char source[104];  /* for example "axis:eps", "name", "model:llama-3.1-8b", "description", "unattested" */
+	char conflict[256]; /* a sentence about a source that states a different value; "" if there is none */
 };
 
 /* Every case runs on two sets of input values with the same shapes. Random inputs differ between the two sets, because
- * the second set has a seed of its own (op_case_set_contents). Each family also makes the Python scalars (op.scalar)
- * differ: for example, the first set uses the scale that models use, 1 / sqrt(head dim), and the second set uses
- * another scale. */
+ * each set has its own seed (op_case_set_contents). The Python scalars that the family chooses (op.scalar) also differ.
+ * For example, the first set has the scale that models use, 1 / sqrt(head dim), and the second set has another
+ * scale. */
 enum op_contents { CONTENTS_FIRST, CONTENTS_SECOND, CONTENTS_COUNT };
 
 /* One case: a problem with a value for every axis. The C library and the CUDA library use the same memory layout of
@@ -94,16 +94,16 @@ struct op_case {
 	struct op_constant constants[OP_CONSTANTS];
 	int constant_count;
 	double scalar[OP_ARGS];   /* values of Python-scalar inputs, by input index */
-	int probe;                /* 1: a probe case, from whose outputs hidden constants are recovered; else 0 */
-	int edge;                 /* 0: an ordinary case; else 1 + the index into op.edges */
-	/* Bit i is set if a workload provides input i, as a file's tensor or as a number. The inputs that op.fill
-	 * writes must be valid together with any provided values. For example, the indices that a workload provides may
-	 * point to any row of a tensor that op.fill writes. */
+	int probe;                /* 1 for a probe case, from whose outputs constants are recovered; else 0 */
+	int edge;                 /* 0 for an ordinary case; else 1 + the index into op.edges */
+	/* Bit i is set if a workload provides input i, as a tensor in a file or as a number. The inputs that op.fill
+	 * writes must be valid for any values that a workload provides. For example, provided indices may point to any
+	 * row of a tensor that op.fill writes. */
 	uint64_t given;
 	uint64_t absent;          /* bit i is set if the case omits the optional input i (None) */
 	enum op_contents contents;
-	/* 0: op.oracle computes the definition; else, it computes what a reference with this mistake would compute
-	 * (op_mistake). Only op.oracle reads this number. Each family numbers its own mistakes. */
+	/* If 0, op.oracle computes the correct outputs. Otherwise, it computes the outputs of a reference with this
+	 * mistake (op_mistake). Only op.oracle reads this number. Each family numbers its own mistakes. */
 	int mistake;
 	double mistake_by; /* a parameter of the mistake: op_mistake.by */
 };
@@ -112,24 +112,26 @@ struct op_case {
  * fraction hit_ratio of the elements. */
 struct rule {
 	double atol, rtol;
-	double hit_ratio; /* 1: all elements */
+	double hit_ratio; /* 1: all elements must meet the bound */
 };
 
-/* An edge case, which --edge adds: for example, a dimension is empty, all lengths are 1, or known implementations
- * disagree. If implementations disagree, reftest applies one convention (op_edge.convention). The result of an edge
- * case is a finding, which reftest reports beside the verdict. */
+/* An edge case, which the option --edge adds. For example, a dimension is empty, all lengths are 1, or known
+ * implementations disagree. If implementations disagree, reftest applies one convention (op_edge.convention). The
+ * result of an edge case is reported as a finding beside the verdict. */
 struct op_edge {
-	const char *name;       /* the edge's name in the id of the case: "no_rows" */
-	const char *convention; /* in words, for messages: "an input without rows gives an output without rows" */
+	const char *name;       /* the edge's name in the id of the case, for example "no_rows" */
+	const char *convention; /* the convention as a sentence for messages, for example "an input without rows gives
+				 * an output without rows" */
 };
 
-/* The values that an input must hold after the reference ran: those of the oracle's out[place], within the bounds that
- * op.rule returns for `place`. */
+/* The values that an input must have after the reference has run: those of the oracle's out[place], within the bounds
+ * that op.rule returns for `place`. */
 struct op_in_place {
-	/* OP_KEPT: the reference must not write to the input. The index of an output: the operation may write this output
-	 * over the input. op_own_place(problem, input): the oracle writes a separate truth of the input at this index. */
+	/* OP_KEPT if the reference must not write to the input. The index of an output if the operation may write this
+	 * output over the input. op_own_place(problem, input) if the input has a truth of its own, which the oracle
+	 * writes at this index. */
 	int place;
-	bool may_keep; /* true: an input that the reference left unchanged also passes */
+	bool may_keep; /* true if the input also passes when the reference has left it unchanged */
 };
 
 /* A range of values; both ends are inclusive. */
@@ -140,7 +142,7 @@ struct op_range {
 enum op_size { SIZE_SMALL, SIZE_MEDIUM, SIZE_LARGE, SIZE_COUNT };
 
 /* The role of an input or output in the operation, such as "residual" or "kv_indptr". The role does not depend on the
- * name that the definition gives to the tensor. The Python code that calls other libraries, and generated tests, read
+ * name that the definition gives to the tensor. Generated tests, and the Python code that calls other libraries, get
  * the family's table of roles through kernels/core/roles.h. The name of a role matches [a-z0-9_]+. OP_ROLE and
  * OP_ROLE_OUTPUT build the entries of the table. */
 struct op_role {
@@ -148,7 +150,7 @@ struct op_role {
 	/* The offset of an int in the struct that op.bind fills. The int is the tensor's index, or -1 if the tensor is
 	 * absent. */
 	short at;
-	bool output; /* true: the role belongs to an output */
+	bool output; /* whether the role belongs to an output */
 };
 
 /* A name for a property that op.match recognised. The mode holds if (variant & mask) == value. */
@@ -157,7 +159,7 @@ struct op_mode {
 	int mask, value;
 };
 
-/* OP_ROLES_SIZE: the largest size of a family's struct of roles, in bytes. OP_MODES: the largest number of modes of a
+/* OP_ROLES_SIZE: the maximum size of a family's struct of roles, in bytes. OP_MODES: the maximum number of modes of a
  * family. */
 enum { OP_ROLES_SIZE = 512, OP_MODES = 32 };
 
@@ -169,128 +171,134 @@ enum { OP_ROLES_SIZE = 512, OP_MODES = 32 };
 #define OP_ROLE(name, type, member)	   {name, OP_ROLE_AT(type, member), false}
 #define OP_ROLE_OUTPUT(name, type, member) {name, OP_ROLE_AT(type, member), true}
 
-/* A mistake that people make in references of a family. If a reference fails, the judge computes the operation with the
- * mistake, and reports the mistake if the result agrees with the reference everywhere (kernels/core/diagnosis.h). Each
- * family lists its mistakes in op.mistakes; kernels/core/mistakes.h has the functions for `before` and `after`. */
+/* A mistake that people make in references of a family. If a reference fails, the judge computes the operation with
+ * each mistake. It reports a mistake if the result agrees with all outputs of the reference (kernels/core/diagnosis.h).
+ * Each family lists its mistakes in op.mistakes; kernels/core/mistakes.h has the functions for `before` and `after`. */
 struct op_variation;
 struct op_coverage;
 enum { OP_NARROWER = 3 };
 struct op_mistake {
-	const char *says; /* the end of the sentence "behaves as if …": "kv heads were tiled, not interleaved" */
+	const char *says; /* the end of the sentence "behaves as if …", for example "kv heads were tiled, not
+			   * interleaved" */
 	/* `before` changes the case or its inputs before the oracle runs; `after` changes the outputs. Both functions
-	 * return false if the case has nothing to change; the mistake then does not explain the failure. NULL: nothing
-	 * is changed. */
+	 * return false if the case has nothing to change; then the mistake does not explain the failure. NULL: the
+	 * function is not needed. */
 	bool (*before)(struct op_variation *variation, const struct op_mistake *mistake);
 	bool (*after)(struct op_variation *variation, const struct op_mistake *mistake);
-	const char *role, *other; /* roles of the tensors that are changed, as in op.roles */
+	const char *role, *other; /* the roles of the tensors that are changed or read, as in op.roles */
 	double by;                /* a parameter of the change: a factor, a limit, a dtype, … */
-	int in_oracle;            /* op_case.mistake while the oracle runs; op_case.mistake_by is then `by` */
-	/* The narrower mistakes: each number is the member `in_oracle` of an earlier row of the table; 0 ends the list.
-	 * Outputs with a narrower mistake also agree with this mistake, for example because this mistake leaves the
-	 * order of ties open. If a narrower mistake explains a case, this mistake is not reported. */
+	int in_oracle;            /* the value of op_case.mistake when the oracle runs; op_case.mistake_by is then
+				   * `by` */
+	/* The mistakes that are narrower than this one. Each number is the member `in_oracle` of an earlier row of the
+	 * table; 0 ends the list. Outputs with a narrower mistake agree with this mistake, too, for example because
+	 * this mistake leaves the order of ties open. If a narrower mistake explains a case, this one is not
+	 * reported. */
 	int narrower[OP_NARROWER];
-	/* true: if op.check would reject the changed inputs in a workload, the mistake is not tried. This is needed if the
-	 * mistake changes indices: the oracle could then read outside of its tensors. */
+	/* If true, the mistake is not tried if op.check would reject the changed inputs in a workload. This is needed
+	 * if the mistake changes indices, because the oracle could then read outside of its tensors. */
 	bool checked;
 };
 
 struct op {
 	const char *name;             /* the name of the family's folder */
-	const char *const *op_types;  /* NULL-terminated list of the op_types that this family may match */
-	/* NULL-terminated list of the names of the operation, in lower case with '_' between words: "rms_norm". A
-	 * definition whose name, fi_api tag or description contains one of these names states that it computes this
-	 * operation (kernels/core/family_candidates.h). NULL: the names of the operation are those in op_types. */
+	const char *const *op_types;  /* the op_types that this family may match, followed by NULL */
+	/* The names of the operation, in lower case with '_' between words, such as "rms_norm". The list ends with
+	 * NULL. If the name, the fi_api tag or the description of a definition contains one of these names, the
+	 * definition computes this operation (kernels/core/family_candidates.h). NULL: the names are those in
+	 * op_types. */
 	const char *const *words;
 
 	/* Returns the variant (>= 0) if the family can compute the truth of the problem. Otherwise, returns -1 and
-	 * stores the mismatch in `why` ("input 'weight' has shape [hidden_size], expected …"). Checks shapes and dtypes
-	 * first, and names last. */
+	 * describes the mismatch in `why`, as in "input 'weight' has shape [hidden_size], expected …". Checks shapes
+	 * and dtypes first, and names last. */
 	int (*match)(const struct op_problem *problem, struct err *why);
 
-	/* Both `roles` and `modes` end with an entry whose name is NULL. `bind` fills the family's struct of roles; the
-	 * offsets in `roles` refer to this struct. Before `bind` is called, `match` has accepted the problem with this
-	 * variant. `bind` must give every input and output exactly one role. `modes` is NULL if the variant shows only
-	 * which optional roles are present. `roles`, `bind` and `modes` are NULL in an op.gradient; the forward
-	 * family's members are used instead. */
+	/* `roles` and `modes` each end with an entry whose name is NULL. `bind` fills the family's struct of roles, to
+	 * which the offsets in `roles` refer. It is called for a problem that `match` accepted with this variant, and
+	 * must give every input and output exactly one role. `modes` is NULL if the variant shows only which optional
+	 * roles are present. In an op.gradient, `roles`, `bind` and `modes` are NULL, and the members of the forward
+	 * family are used. */
 	const struct op_role *roles;
 	void (*bind)(const struct op_problem *problem, int variant, void *roles);
 	const struct op_mode *modes;
 
-	/* Lists the cases of a size preset: writes up to `room` rows of problem->axis_count values to `axis`, and
-	 * returns the number of rows. A row has the lengths of the const axes and a value for every var axis. */
+	/* Writes the cases of a size preset to `axis`, as up to `room` rows of problem->axis_count values, and returns
+	 * the number of rows. A row has the length of every axis, const and var. */
 	int (*sizes)(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room);
 
 	/* `edges` lists the cases of --edge (at most OP_EDGES) and ends with an entry whose name is NULL. edge_axes
-	 * writes the axis values of one edge case, as one row in the layout that `sizes` writes. If the problem has no
-	 * such case, edge_axes returns false. The functions scalar, fill, oracle and judge read the edge from
-	 * op_case.edge. The inputs of an edge case are always computed on the host, and copied if the device is a GPU.
-	 * Both `edges` and `edge_axes` are NULL if the family has no edge cases. */
+	 * writes the axis values of one edge case, as one row in the layout that `sizes` writes. It returns false if
+	 * the problem has no such case. The functions scalar, fill, oracle and judge read the edge from op_case.edge.
+	 * The inputs of an edge case are always computed on the host, and copied if the device is a GPU. Both `edges`
+	 * and `edge_axes` are NULL if the family has no edge cases. */
 	const struct op_edge *edges;
 	bool (*edge_axes)(const struct op_problem *problem, int variant, int edge, int64_t *axis);
 
-	/* Writes the hidden constants (at most OP_CONSTANTS) and returns their number. NULL: the family has no hidden
-	 * constants. */
+	/* Writes the constants that the schema has no member for (at most OP_CONSTANTS), and returns their number.
+	 * NULL: the family has no such constants. */
 	int (*constants)(const struct op_problem *problem, int variant, struct op_constant *out);
 
 	/* Returns the tolerance rule of an output, or of an input with its own truth (op.in_place). Each family derives
 	 * its tolerance rules in a comment. */
 	struct rule (*rule)(const struct op_case *c, int output);
 
-	/* Returns the values that an input must hold after the reference ran. NULL: every input must stay unchanged. */
+	/* Returns the values that an input must have after the reference has run. NULL: every input must stay
+	 * unchanged. */
 	struct op_in_place (*in_place)(const struct op_case *c, int input);
 
 	/* Returns the value of a Python-scalar input, which must differ between the two sets of input values. If the
-	 * input's bit in op_case.absent is set, returns the scalar's default, or NaN if the family does not know a
-	 * default. If the default is NaN, no case omits the scalar. NULL: the family has no Python scalars. */
+	 * input's bit in op_case.absent is set, returns the default of the scalar, or NaN if the family knows no
+	 * default. In the latter case, no case omits the scalar. NULL: the family has no Python scalars. */
 	double (*scalar)(const struct op_case *c, int input);
 
 	/* Writes the range of an input's values in the default cases (small and medium sizes, both sets of input
 	 * values). NaN and infinities do not count. tests/unit/test_ranges.c verifies both ends of the range. Returns
 	 * false if the input has no meaningful range, such as indices that only have to be valid. */
 	bool (*range)(const struct op_problem *problem, int variant, int input, struct op_range *out);
-	/* Returns a length that a var axis reaches or exceeds in some default case, or 0 if the length of the axis
-	 * follows from other axes. */
+	/* Returns a length that the var axis `axis` reaches or exceeds in some default case, or 0 if its length follows
+	 * from other axes. */
 	int64_t (*reach)(const struct op_problem *problem, int variant, int axis);
-	/* Returns true if this operation draws random numbers from torch's generators. If `samples` returns false, the
-	 * output must not depend on the seeds of these generators. NULL: the operation draws no random numbers. */
+	/* Returns true if this operation draws random numbers from torch's generators. If it returns false, the output
+	 * must not depend on the seeds of these generators. NULL: the operation draws no random numbers. */
 	bool (*samples)(const struct op_case *c);
 
 	/* Fills one tensor input on the host. The bytes depend only on the case, the input's name and the seed (Philox,
-	 * kernels/core/random_inputs.h), and equal the bytes that op_cuda.fill writes. Returns 0 or -1. */
+	 * kernels/core/random_inputs.h). op_cuda.fill writes the same bytes. Returns 0 or -1. */
 	int (*fill)(const struct op_case *c, int input, struct tensor *out, struct err *err);
 
-	/* Checks the axes and inputs that a workload provides and that the family uses as indices, offsets, lengths or
-	 * divisors. Returns 0 if the axes and inputs are valid. Otherwise, returns -1 with a message in `err`, and the
-	 * case is reported as invalid. The judge calls `check` before the reference runs: first while no tensor exists
-	 * (Python scalars are in op_case.scalar), and again once the provided tensors are loaded. `in` is on the host;
-	 * a tensor with data NULL is not loaded and is not checked. NULL: the family has nothing to check. */
+	/* Checks the axes and the inputs that a workload provides, if the family uses them as indices, offsets, lengths
+	 * or divisors. Returns 0 if they are valid. Otherwise, returns -1 with a message in `err`, and the case is
+	 * reported as invalid. The judge calls `check` twice before the reference runs: first before any tensor exists
+	 * (Python scalars are in op_case.scalar), and again after the provided tensors are loaded. `in` is on the host.
+	 * A tensor whose `data` is NULL is not loaded, and is not checked. NULL: the family has nothing to check. */
 	int (*check)(const struct op_case *c, const struct tensor *in, struct err *err);
 
-	/* Computes the operation's definition in plain C: accumulates in double and rounds once, to the output's dtype.
-	 * `in` holds problem->input_count tensors on the host, equal to those that the reference got. `out` starts with
-	 * the problem's output_count outputs. After the outputs, at op_own_place, follows the truth of each input that
-	 * has its own truth. If the `data` of such an entry is NULL, its truth was not requested. A family whose inputs
-	 * have no truth of their own never accesses the entries after the outputs. Returns 0 or -1. */
+	/* Computes the operation in plain C, straight from its definition: accumulates in double, and rounds once, to
+	 * the output's dtype. `in` holds problem->input_count tensors on the host, equal to those that the reference
+	 * got. `out` starts with the output_count outputs of the problem. After the outputs, at op_own_place, there is
+	 * an entry for each input that has its own truth. If the `data` of such an entry is NULL, its truth is not
+	 * requested. A family whose inputs have no truth of their own never accesses the entries after the outputs.
+	 * Returns 0 or -1. */
 	int (*oracle)(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err);
 
-	/* Computes hidden constants from the outputs of the reference for a case with probe = 1. A constant whose value
-	 * is NaN is hidden, and gets the computed value. NULL: the family has no constant to recover. `in` and `out`
-	 * are on the host. Returns 0 or -1. */
+	/* Computes unknown constants, whose value is NaN, from the outputs of the reference for a case with probe = 1.
+	 * Stores their values in `constants`. NULL: the family has no constant to recover. `in` and `out` are on the
+	 * host. Returns 0 or -1. */
 	int (*probe)(const struct op_case *c, const struct tensor *in, const struct tensor *out,
 	             struct op_constant *constants, struct err *err);
-	/* Writes the axis values of the probe case, as one row in the layout that `sizes` writes. NULL if `probe` is
+	/* Writes the axis values of the probe case, as one row of the kind that `sizes` writes. NULL if `probe` is
 	 * NULL. */
 	void (*probe_axes)(const struct op_problem *problem, int variant, int64_t *axis);
 
 	/* Judges, on the host, an output to which no elementwise tolerance rule applies, such as samples of a
-	 * distribution or indices that are compared as sets. Returns 1 after judging output `output`: `metrics` is then
-	 * complete, and `why` holds a sentence if the output did not pass. Returns 0 if the elementwise rule applies,
-	 * and -1 on error. `in` has all inputs. `reference` is the output as the reference computed it, and `truth` is the
-	 * output as the oracle or op_cuda.launch computed it. NULL: the elementwise rule applies to every output. */
+	 * distribution or indices that are compared as sets. Returns 1 if it has judged output `output`: `metrics` is
+	 * then complete, and `why` has a sentence if the output did not pass. Returns 0 if the elementwise rule
+	 * applies, and -1 on error. `in` has all inputs. `reference` is the output of the reference, and `truth` is the
+	 * output of the oracle or of op_cuda.launch. NULL: the elementwise rule applies to every output. */
 	int (*judge)(const struct op_case *c, int output, const struct tensor *in, const struct tensor *reference,
 	             const struct tensor *truth, struct metrics *metrics, struct err *why);
-	/* Returns true if `judge`, instead of op.rule, judges this output. The result depends only on the problem and
-	 * the variant. NULL if `judge` is NULL. */
+	/* Returns true if this output is judged by `judge` and not by op.rule. The result depends only on the problem
+	 * and the variant. NULL if `judge` is NULL. */
 	bool (*judges)(const struct op_case *c, int output);
 
 	/* Judges an output on both sets of input values together, after `judge` passed the output on each set. Returns
@@ -299,26 +307,27 @@ struct op {
 	int (*judge_both)(const struct op_case *const *c, int output, const struct tensor *const *outputs,
 	                  const struct metrics *const *metrics, struct err *why);
 
-	/* Compares an output with the truth if `rule` does not bound each element but, for example, the norm of the output.
-	 * Runs on the host and writes `metrics`; if the output did not pass, also writes `why`. NULL: the rule applies to
-	 * each element. */
+	/* Compares an output with the truth if `rule` does not apply to each element but, for example, to the norm of
+	 * the output. Runs on the host. Writes `metrics` and, if the output does not pass, `why`. NULL: the rule
+	 * applies to each element. */
 	void (*weigh)(const struct op_case *c, int output, struct rule rule, const struct tensor *reference,
 	              const struct tensor *truth, struct metrics *metrics, struct err *why);
 
-	/* Computes the gradients of this family's operation: an op for the gradient problem of a definition
+	/* The op that computes the gradients of this family's operation, for the gradient problem of a definition
 	 * (kernels/core/gradient_bounds.h). NULL: the family has no gradients. */
 	const struct op *gradient;
 
-	/* Mistakes that people make in references of this family; the list ends with an entry whose `says` is NULL. If
-	 * the list is NULL, only mistakes that are possible in any operation are recognised. */
+	/* Mistakes that people make in references of this family. The list ends with an entry whose `says` is NULL. If
+	 * `mistakes` is NULL, only mistakes that are possible in any operation are recognised. */
 	const struct op_mistake *mistakes;
-	/* The checklist of the family (kernels/core/coverage.h); it ends with an entry whose name is NULL. Only an
-	 * op.gradient has no checklist (NULL). */
+	/* The checklist of the family (kernels/core/coverage.h); it ends with an entry whose name is NULL. `coverage`
+	 * is NULL only in an op.gradient. */
 	const struct op_coverage *coverage;
-	/* true: every value of a hidden constant is right, because the schema leaves the choice open. false: if no source
-	 * states a constant, the best verdict of a case is `checked`. */
+	/* If true, every value of a constant is right, because the schema leaves the choice open. If false and no
+	 * source states a constant, the best verdict of a case is `checked`. */
 	bool free_constants;
-	bool on_host; /* true: the host computes inputs and truth for every device, because the family has no op_cuda */
+	bool on_host; /* whether the host computes inputs and truth for every device, because the family has no
+		       * op_cuda */
 };
 
 /* The part of a family that runs on a GPU, in {family}.cu. `stream` is a cudaStream_t; `fill` and `launch` run all work
@@ -326,20 +335,20 @@ struct op {
 struct op_cuda {
 	const char *name;
 	/* Fills an input in device memory, with the same bytes as op.fill. Returns 1 for an input, such as offsets,
-	 * that op.fill must fill on the host and the caller must copy to the device. NULL: every input is filled on the
+	 * that the caller must fill on the host with op.fill and copy to the device. NULL: every input is filled on the
 	 * host. */
 	int (*fill)(const struct op_case *c, int input, struct tensor *out, void *stream, struct err *err);
-	/* Computes the truth, like op.oracle, but accumulates in float32. The results are deterministic, and addresses
-	 * are computed in 64 bits. `scratch` has scratch_bytes(c) bytes. */
+	/* Computes the truth as op.oracle does, but accumulates in float32. The results must be deterministic, and
+	 * addresses must be computed in 64 bits. `scratch` has scratch_bytes(c) bytes. */
 	int (*launch)(const struct op_case *c, const struct tensor *in, struct tensor *out, void *scratch, void *stream,
 	              struct err *err);
 	int64_t (*scratch_bytes)(const struct op_case *c); /* NULL: launch needs no scratch memory */
 };
 
-/* One family; the table is sorted by name. A digest is 32 hex digits, computed over source files. `truth_digest` covers
- * the family's whole folder and the code that all families share. `inputs_digest` covers the family's host code
- * (inputs, sizes, rule, judge) and the shared code that the host code uses. Both digests cover this header and
- * ops.c. */
+/* One family in the table of families, which is sorted by name. Digests are 32 hex digits, computed from source files.
+ * `truth_digest` depends on the family's whole folder and on the code that all families share. `inputs_digest` depends
+ * on the family's host code (inputs, sizes, rule, judge) and on the shared code that the host code uses. Both digests
+ * depend on this header and on ops.c. */
 struct op_entry {
 	const struct op *op;
 	const char *truth_digest, *inputs_digest;
@@ -348,45 +357,46 @@ extern const struct op_entry op_table[];
 extern const int op_count;
 
 /* Finds the family for a problem: the first family whose op_types contain the problem's op_type and whose match accepts
- * the problem. If no family matches, returns NULL and writes a sentence with the reasons to `why`. */
+ * the problem. If no family matches, returns NULL and writes a sentence that gives the reasons to `why`. */
 const struct op_entry *op_find(const struct op_problem *problem, int *variant, struct err *why);
 const struct op_entry *op_by_name(const char *name);
 
-/* Look up an axis or an input by name, for op.match. The result is -1 if no axis or input has that name. */
+/* Look up an axis or an input by name, for use in op.match. Return -1 if no axis or input has that name. */
 int op_axis_index(const struct op_problem *problem, const char *name);
 int op_input_index(const struct op_problem *problem, const char *name);
 
-/* Implements op.in_place for families in which the new values of an input are the output with the same name. */
+/* Implements op.in_place for families in which the new values of an input are in the output with the same name. */
 struct op_in_place op_in_place_namesake(const struct op_case *c, int input);
 
-/* Implements op.in_place for an input whose new content is an output. The operation may write the output over the input
- * if input and output have the same name, or if the description of the input or of the output says "in place".
+/* Implements op.in_place for an input whose new values are in an output. The operation may write the output over the
+ * input if input and output have the same name, or if the description of the input or of the output says "in place".
  * Otherwise, the input must stay unchanged. If the description of the definition says "in place", the operation must
- * write. The description of a tensor does not oblige the operation to write: in published definitions, such a
- * description is about the kernel, while the reference updates a copy. */
+ * write to the input. If only the description of a tensor says so, the operation need not write: in published
+ * definitions, such a description is about the kernel, while the reference updates a copy. */
 struct op_in_place op_in_place_as_said(const struct op_case *c, int input, int output);
 
-/* Switches the case `c` to the first or second set of input values; `seed` is the seed of the first set. */
+/* Switches the case `c` to the first or second set of input values. `seed` is the seed of the first set. */
 static inline void op_case_set_contents(struct op_case *c, uint64_t seed, enum op_contents contents)
 {
 	c->contents = contents;
 	c->seed = contents == CONTENTS_FIRST ? seed : seed ^ UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* Returns the seed that the first set of input values of case `c` has. */
+/* Returns the seed of the first set of input values of the case `c`. */
 static inline uint64_t op_case_first_seed(const struct op_case *c)
 {
 	return c->contents == CONTENTS_FIRST ? c->seed : c->seed ^ UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* Returns the index, in op.oracle's `out`, of the separate truth of an input that the operation writes to
- * (op.in_place). These indices follow the indices of the outputs. */
+/* Returns the index in op.oracle's `out` for the truth of an input that has its own truth (op.in_place). These indices
+ * follow the indices of the outputs. */
 static inline int op_own_place(const struct op_problem *problem, int input)
 {
 	return problem->output_count + input;
 }
 
-/* Returns tensors[index]. If `index` is -1 (the problem has no tensor of the role), returns a tensor without data. */
+/* Returns tensors[index]. If `index` is -1, because the problem has no tensor of the role, returns a tensor without
+ * data. */
 static inline struct tensor op_tensor(const struct tensor *tensors, int index)
 {
 	static const struct tensor none = {NULL, DTYPE_FLOAT32, 0, {0}, 0};
@@ -394,18 +404,19 @@ static inline struct tensor op_tensor(const struct tensor *tensors, int index)
 	return index < 0 ? none : tensors[index];
 }
 
-/* For op.sizes. op_start_axes sets every const axis to its length and every var axis to `value`. op_set_axis sets an
- * axis to `value` if it is var. */
+/* Helpers for op.sizes. op_start_axes sets every const axis to its length and every var axis to `value`. op_set_axis
+ * sets one axis to `value` if it is var. */
 void op_start_axes(const struct op_problem *problem, int64_t value, int64_t *axis);
 void op_set_axis(const struct op_problem *problem, int at, int64_t value, int64_t *axis);
 
-/* For op.edge_axes: writes the axes of the first case of the family's small preset (`sizes`), but gives one axis the
- * length `rows`. This axis is the first var axis of the first output, except the output's last axis. Returns false if
+/* A helper for op.edge_axes. Writes the axes of the first case of the family's small preset (`sizes`), but gives one
+ * axis the length `rows`: the first var axis of the first output, not counting the output's last axis. Returns false if
  * there is no such axis. */
 bool op_edge_rows(int (*sizes)(const struct op_problem *, int, enum op_size, int64_t *, int),
                   const struct op_problem *problem, int variant, int64_t rows, int64_t *axis);
 
-/* Writes a tensor's shape as axis names, for messages: "[batch_size, hidden_size]", "[]", "a Python scalar". */
+/* Writes the shape of a tensor for messages, with the names of its axes: "[batch_size, hidden_size]", "[]", or "a
+ * Python scalar". */
 const char *op_shape_text(const struct op_problem *problem, const struct op_arg *arg, char *out, size_t size);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 /* ops - finds the op family of a definition, in the table of families that make generates from the folder names
- * (build/ops.inc). This file also has the small helpers that every family needs. */
+ * (build/ops.inc). This file also contains small helpers that every family needs. */
 #include "kernels/core/op.h"
 
 #include <stdio.h>
@@ -26,7 +26,7 @@ static bool lists_op_type(const struct op *op, const char *op_type)
 	return false;
 }
 
-/* Appends as much of the text as fits into `out`. */
+/* Appends the text to `out`, or as much of it as fits. */
 static void append(char *out, size_t size, const char *text)
 {
 	size_t length = strlen(out);

@@ -8,8 +8,8 @@
 #include <immintrin.h>
 #endif
 
-/* PART: number of elements in a part, a multiple of the four words of philox_block. PARALLEL_FROM: smaller tensors are
- * filled by one thread. */
+/* PART: number of elements in a part, which is a multiple of the four words of philox_block. PARALLEL_FROM: tensors
+ * with fewer elements are filled by one thread. */
 enum { PART = 1024, BLOCK = 4, PARALLEL_FROM = 1 << 18 };
 
 void philox_shuffle(uint64_t key, int64_t count, int64_t *order)
@@ -24,9 +24,9 @@ void philox_shuffle(uint64_t key, int64_t count, int64_t *order)
 
 #ifdef WIDE_X86
 
-/* A lane of 64 bits holds a word of a block in its lower half, and anything in its upper half. GCC would multiply all
- * 64 bits of the lanes, which takes three times as long as the instruction that multiplies the lower halves. Writes as
- * many blocks as fill whole vectors, and returns their number. */
+/* A vector lane of 64 bits holds one word of a Philox block in its lower half; its upper half is not used. `multiply`
+ * is the instruction that multiplies the lower halves. A multiplication in C would multiply all 64 bits, which takes
+ * three times as long. Writes as many blocks as fill whole vectors, and returns their number. */
 #define PHILOX_LANES(name, isa, bits, multiply)                                                                        \
 	__attribute__((target(isa))) static int64_t name(uint64_t key, int64_t block, int64_t blocks, uint32_t *words) \
 	{                                                                                                              \

@@ -1,11 +1,11 @@
-/* random_inputs - random numbers for inputs that are reproducible on any machine, from the counter-based generator
- * Philox4x32-10.
+/* random_inputs - computes the random numbers of inputs with the counter-based generator Philox4x32-10, in the same way
+ * on every machine.
  *
- * An element's random bits depend only on (input name, case, seed) and the element's flat index. Inputs can therefore
- * be computed again on any machine and in any order, with equal bits on CPU and GPU. To give the same bits everywhere,
- * the code uses only integer arithmetic, and scales integers below 2^24 by powers of two, which is exact. The code
- * calls no libm function, and contains no expression that a compiler may contract. Source of the multipliers and Weyl
- * constants: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011, table 2 and section 2.2.
+ * The random bits of an element depend only on the name of the input, the case, the seed, and the flat index of the
+ * element. Inputs can therefore be computed again on any machine and in any order, with equal bits on CPU and GPU. The
+ * code uses only integer arithmetic, and exact scaling of integers below 2^24 by powers of two. It calls no function of
+ * libm, and has no expression that a compiler may contract into a fused multiply-add. Source of the multipliers and
+ * Weyl constants: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011, table 2 and section 2.2.
  *
  * The family's input_values.h says which values its inputs get. The family's .c and .cu fill the tensors with these
  * values; the .cu uses kernels/core/elements_cuda.h. device_cpu.c and device_cuda.cu fill the inputs of definitions
@@ -31,7 +31,7 @@ struct philox {
 	uint32_t word[4];
 };
 
-/* Returns the four words of the counter `block` under `key`. */
+/* Returns the four random words of block number `block` for the key `key`. */
 HOST_DEVICE static inline struct philox philox_block(uint64_t key, uint64_t block)
 {
 	uint32_t c0 = (uint32_t)block, c1 = (uint32_t)(block >> 32), c2 = 0, c3 = 0;
@@ -66,14 +66,14 @@ HOST_DEVICE static inline uint32_t philox_bits(uint64_t key, int64_t index)
  * upper `bits` + 1 bits of `random` are used. */
 HOST_DEVICE static inline float uniform_signed(uint32_t random, int bits)
 {
-	int32_t steps = (int32_t)(random >> (31 - bits)) - (1 << bits); /* -2^bits … 2^bits - 1 */
+	int32_t steps = (int32_t)(random >> (31 - bits)) - (1 << bits); /* from -2^bits to 2^bits - 1 */
 
 	return (float)steps * float_power(-bits);
 }
 
 /* generic_store writes random values to an input of a definition without an op family. Float dtypes are uniform on [-1,
  * 1), rounded to the dtype; float8_e8m0fnu, which has no sign, is 1. A unit is one element or, for float4_e2m1, the two
- * elements of a byte. For all other dtypes, the caller writes zero bytes. */
+ * elements of a byte. Other dtypes are not random: the caller writes zero bytes. */
 HOST_DEVICE static inline int64_t generic_units(enum dtype dtype, int64_t elements)
 {
 	return dtype == DTYPE_FLOAT4_E2M1 ? (elements + 1) / 2 : elements;
@@ -99,9 +99,9 @@ void philox_shuffle(uint64_t key, int64_t count, int64_t *order);
 /* Writes the random words of `blocks` consecutive blocks, from number `block` on. Host only. */
 void philox_run(uint64_t key, int64_t block, int64_t blocks, uint32_t *words);
 
-/* Fills a tensor of floats on the host, as rows of `columns` elements. input_fill calls `make` for each run of elements
- * within one row, with the position of the first element and the random bits of all elements; `make` writes their
- * values. A loop over such a run needs no division, and compilers can therefore vectorise it. */
+/* input_fill fills a tensor of floats on the host, as rows of `columns` elements. It calls `make` for runs of elements
+ * that are in one row, with the position of the first element and the random bits of all elements, and `make` writes
+ * their values. A loop over such a run needs no division, so that compilers can vectorise it. */
 struct tensor;
 typedef void input_run(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
                        float *values);

@@ -1,10 +1,8 @@
 /* roles - looks up the names of the roles and modes of a problem in the op family's tables (op.roles, op.bind,
- * op.modes). Python code receives these roles in requests to the ground truths of other libraries, and in generated
- * tests.
+ * op.modes). Requests to the ground truths of other libraries, and generated tests, pass these roles to Python code.
  *
- * The names themselves are in the families (kernels/{family}/, kernels/common/{name}/roles.c); add new roles and modes
- * there. The code in python/libraries/ uses these names. The look-up needs neither a device nor a case, only a problem
- * that op.match accepted. */
+ * The families define the names (in kernels/{family}/ and kernels/common/{name}/roles.c), and the code in
+ * python/libraries/ uses them. The look-up needs a problem that op.match accepted, but neither a device nor a case. */
 #ifndef REFTEST_KERNELS_CORE_ROLES_H
 #define REFTEST_KERNELS_CORE_ROLES_H
 
@@ -18,11 +16,11 @@ struct op_names {
 };
 
 /* `variant` is the variant that op->match returned for the problem. For a gradient problem, pass the op, the problem
- * and the variant of the forward operation. */
+ * and the variant of the forward operation instead. */
 struct op_names op_names_of(const struct op *op, const struct op_problem *problem, int variant);
 
-/* Writes three members of a JSON object. The members map roles to the names of the problem's inputs and outputs, in the
- * problem's order, and list the modes in the order of op.modes:
+/* Writes three members of a JSON object. The first two map roles to the names of the problem's inputs and outputs, in
+ * the problem's order. The third lists the modes, in the order of op.modes:
  *
  *   "roles":{"hidden":"x", …},"output_roles":{"output":"y", …},"modes":["causal", …] */
 void op_names_write(const struct op_names *names, const struct op_problem *problem, struct buf *out);

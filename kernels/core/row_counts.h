@@ -1,9 +1,9 @@
-/* row_counts - chooses the number of rows in the default cases, and writes this number to the axes. This file is for
+/* row_counts - chooses the number of rows of default cases, and writes the axes of such cases. The functions are for
  * families whose rows are independent of each other.
  *
  * Kernels process such rows in blocks of 16 to 256. Errors at the end of a block are visible if the number of rows is a
- * multiple of the block size, or one more than a multiple. The limit applies to the number of elements rather than
- * rows, so that a case with few columns has many rows. */
+ * multiple of the block size, or one more than a multiple. The number of elements is limited, not the number of rows,
+ * so a case with few columns has many rows. */
 #ifndef REFTEST_KERNELS_CORE_ROW_COUNTS_H
 #define REFTEST_KERNELS_CORE_ROW_COUNTS_H
 
@@ -11,8 +11,8 @@
 
 #include "kernels/core/op.h"
 
-/* Returns the first of the `count` numbers in `rows` (in descending order) with which a tensor of `columns` columns has
- * at most `elements` elements. If there is no such number, returns the last one. */
+/* `rows` has `count` numbers in descending order. Returns the first number with which a tensor of `columns` columns has
+ * at most `elements` elements. If there is none, returns the last number. */
 static inline int64_t rows_within(const int64_t *rows, int count, int64_t columns, int64_t elements)
 {
 	for (int i = 0; i + 1 < count; i++)
@@ -21,7 +21,7 @@ static inline int64_t rows_within(const int64_t *rows, int count, int64_t column
 	return rows[count - 1];
 }
 
-/* Returns a number of rows that is a multiple of block sizes: 256, 128, 64, 32 or 16. */
+/* Returns a number of rows that is a multiple of usual block sizes: 256, 128, 64, 32 or 16. */
 static inline int64_t rows_of_blocks(int64_t columns, int64_t elements)
 {
 	static const int64_t rows[] = {256, 128, 64, 32, 16};
@@ -29,11 +29,11 @@ static inline int64_t rows_of_blocks(int64_t columns, int64_t elements)
 	return rows_within(rows, 5, columns, elements);
 }
 
-/* Grids and buffers often have 4096 rows. */
+/* One row more than 4096, because grids and buffers often have 4096 rows. */
 enum { ROWS_PAST_GRID = 4097 };
 
-/* Returns a number of rows that is one more than a multiple of a block size: 4097 or 513 if so many rows have at most half
- * of `elements`, otherwise 321, 129, 65 or 33. */
+/* Returns a number of rows that is one more than a multiple of a block size: 4097 or 513 if a tensor with so many rows
+ * has at most `elements` / 2 elements, otherwise 321, 129, 65 or 33. */
 static inline int64_t rows_past_blocks(int64_t columns, int64_t elements)
 {
 	static const int64_t rows[] = {321, 129, 65, 33}, more[] = {ROWS_PAST_GRID, 513, 0};
@@ -50,12 +50,13 @@ extern "C" {
  * if there is none. */
 int rows_axis(const struct op_problem *problem, const struct op_arg *arg);
 
-/* Writes the axes of a case: sets rows_axis to `rows`, and each other var axis of `arg` before the last axis to
- * `others`. A var axis that `arg` does not have is 1. */
+/* Writes the axes of a case. rows_axis becomes `rows`, and the other var axes of `arg` before its last axis become
+ * `others`. Var axes that `arg` does not have become 1. */
 void rows_set(const struct op_problem *problem, const struct op_arg *arg, int64_t rows, int64_t others, int64_t *axis);
 
-/* Divides `rows` rows among the axes of `arg` before its last one: each var axis gets at most 4, and rows_axis gets the
- * quotient that remains. The last axis of `arg`, and the axis `fixed` (-1: none), keep their lengths. */
+/* Distributes `rows` rows to the axes of `arg` before its last axis, so that the product of their lengths is `rows`.
+ * Each var axis gets at most 4, and rows_axis gets the remaining factor. The last axis of `arg`, and the axis `fixed`
+ * (-1: none), keep their lengths. */
 void rows_divide(const struct op_problem *problem, const struct op_arg *arg, int fixed, int64_t rows, int64_t *axis);
 
 #ifdef __cplusplus

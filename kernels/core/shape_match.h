@@ -1,5 +1,5 @@
-/* shape_match - the checks of a definition that op.match of any family uses: the dtypes and ranks of tensors, equal
- * axes, words in names and descriptions. This file also writes the message about a mismatch. Host only. */
+/* shape_match - declares checks of a definition for use in op.match: dtypes and ranks of tensors, equal axes, words in
+ * names and descriptions. It also writes the message about a mismatch. Host only. */
 #ifndef REFTEST_KERNELS_CORE_SHAPE_MATCH_H
 #define REFTEST_KERNELS_CORE_SHAPE_MATCH_H
 
@@ -16,7 +16,7 @@ extern "C" {
 /* Returns true for a tensor of float32, bfloat16 or float16. */
 bool match_is_float(const struct op_arg *arg);
 
-/* Returns true for a vector of int32 or int64, the form of indices, offsets and lengths. */
+/* Returns true for a vector of int32 or int64, as indices, offsets and lengths are. */
 bool match_is_index(const struct op_arg *arg);
 
 /* Returns true if a and b are the same axis, or const axes of equal length. */
@@ -27,7 +27,7 @@ bool match_same_axis(const struct op_problem *problem, int a, int b);
 bool match_same_axes(const struct op_problem *problem, const struct op_arg *a, int from, const struct op_arg *b,
                      int b_from, int count);
 
-/* Returns true if both have the same axes in the same order. */
+/* Returns true if both tensors have the same axes in the same order. */
 bool match_same_shape(const struct op_arg *a, const struct op_arg *b);
 
 /* Returns the length of a tensor's dimension, or 0 if its axis is var. */
@@ -40,11 +40,11 @@ bool match_contains(const char *text, const char *word);
 /* Returns true if the definition's name or one of its tags contains `word` (match_contains). */
 bool match_mentions(const struct op_problem *problem, const char *word);
 
-/* Returns -1 and stores "input 'k' is [a, b] of int32; expected …" in `why`: `expected` says what this input or output
- * must be. op_find puts the family's name before the message. */
+/* Returns -1 and stores a message such as "input 'k' is [a, b] of int32; expected …" in `why`. `expected` says what
+ * this input or output must be. op_find puts the family's name before the message. */
 int match_refuse(const struct op_problem *problem, const struct op_arg *arg, const char *expected, struct err *why);
 
-/* Like match_refuse, for an input or output that has no role: "input 'k' is [a, b] of int32 and matches no input of
+/* Like match_refuse, but for an input or output that has no role: "input 'k' is [a, b] of int32 and matches no input of
  * this operation that is still free; its inputs are: …". `known` lists all inputs, or all outputs, of the operation. */
 int match_refuse_unknown(const struct op_problem *problem, const struct op_arg *arg, const char *known,
 			 struct err *why);

@@ -1,24 +1,24 @@
-/* simd - defines WIDE and FUSED. Write WIDE before a function to compile it for wide vectors, and FUSED to compile it
- * with fused multiply-add.
+/* simd - defines the macros WIDE and FUSED. A function with WIDE before it is compiled for wide vectors, and a function
+ * with FUSED before it is compiled with fused multiply-add.
  *
  * WIDE compiles a function three times: for any x86-64, AVX2 and AVX-512. The dynamic loader selects the version for
- * the machine. Other machines and the sanitizers do not support several versions of a function. On such machines, and
- * with the sanitizers, WIDE expands to nothing. The results of the versions differ at most in the last bits of sums,
- * because each version adds in a different order. */
+ * the machine. On other machines, and with the sanitizers, WIDE expands to nothing, because they do not support several
+ * versions of a function. The results of the versions differ at most in the last bits of sums, because each version
+ * adds in a different order. */
 #ifndef REFTEST_KERNELS_CORE_SIMD_H
 #define REFTEST_KERNELS_CORE_SIMD_H
 
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&          \
     !defined(__SANITIZE_THREAD__)
-#define WIDE_X86 1 /* code for AVX2 and AVX-512 can be compiled beside other code */
+#define WIDE_X86 1 /* code for AVX2 and AVX-512 can be compiled into the same program as other code */
 #define WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define WIDE
 #endif
 
-/* FUSED lets the compiler contract a multiplication and an addition into a fused multiply-add. Use FUSED only where
- * every product is exact, such as the product of two floats in double. The results are then the same as without FUSED,
- * and sums take half the time. */
+/* FUSED lets the compiler contract a multiplication and an addition into a fused multiply-add. Use FUSED only if every
+ * product is exact, such as the product of two floats in double. The results are then the same as without FUSED, and
+ * sums of products take half the time. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define FUSED __attribute__((optimize("fp-contract=fast")))
 #else

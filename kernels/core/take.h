@@ -7,8 +7,8 @@
 
 #include "base/err.h"
 
-/* Returns zeroed memory for `count` elements of `size` bytes, at least for one element. The caller must free it. Ends
- * the program if memory runs out. */
+/* Returns zeroed memory for `count` elements of `size` bytes, with room for at least one element. The caller must free
+ * it. Ends the program if memory runs out. */
 static inline void *take(int64_t count, size_t size)
 {
 	void *memory = calloc((size_t)count + 1, size);
@@ -18,7 +18,7 @@ static inline void *take(int64_t count, size_t size)
 	return memory;
 }
 
-/* Like take, but does not clear the memory: for large buffers that the caller fills. */
+/* Like take, but does not clear the memory. Use it for large buffers that the caller fills. */
 static inline void *take_dirty(int64_t count, size_t size)
 {
 	void *memory = malloc(((size_t)count + 1) * size);

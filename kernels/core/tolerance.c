@@ -1,9 +1,9 @@
 #include "kernels/core/tolerance.h"
 
-/* rtol of float16 and bfloat16 is about one unit in the last place (2^-10 and 2^-7). Adjacent numbers of an 8-bit or
- * 4-bit float dtype differ by an eighth or more. For 8-bit and 4-bit floats, rtol is 0.2, and 85 % of the
- * elements must meet the bound. The bounds of float64 are those of FlashInfer's own tests. Outputs that are not floats
- * must be equal. Scales in float8_e8m0fnu, which are powers of two, must also be equal. */
+/* rtol of float16 and bfloat16 is about one unit in the last place (2^-10 and 2^-7). In 8-bit and 4-bit float dtypes,
+ * adjacent numbers differ by an eighth or more; there, rtol is 0.2, and 85 % of the elements must meet the bound. The
+ * bounds of float64 are those of FlashInfer's own tests. Outputs that are not floats must equal the truth, and so must
+ * float8_e8m0fnu, whose numbers are powers of two that serve as scales. */
 struct rule rule_default(enum dtype dtype)
 {
 	static const struct rule rules[DTYPE_COUNT] = {
@@ -15,6 +15,6 @@ struct rule rule_default(enum dtype dtype)
 	struct rule rule = rules[dtype];
 
 	if (rule.hit_ratio == 0)
-		rule.hit_ratio = 1; /* all other dtypes must be equal */
+		rule.hit_ratio = 1; /* outputs of all other dtypes must equal the truth */
 	return rule;
 }

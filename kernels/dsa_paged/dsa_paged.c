@@ -1,17 +1,16 @@
 /* dsa_paged - DeepSeek's sparse attention over a paged cache. The family has two variants: latent attention that reads
  * only selected keys, and the indexer that selects these keys.
  *
- *   attention  q_nope [queries, heads, c], q_pe [queries, heads, r], ckv_cache [pages, page size, c],
- *              kpe_cache [pages, page size, r], sparse_indices [queries, most keys], sm_scale -> output [queries,
- *              heads, c], lse [queries, heads]. An entry of sparse_indices is the number of a key (page * page size +
- *              slot), or -1 for no key. Entries of -1 may be anywhere in a row. The formulas are in
- *              kernels/common/attention/attention.h. The values of the inputs and the tolerances are in
- *              kernels/common/attention/input_values.{h,c}.
+ *   attention  q_nope [queries, heads, c], q_pe [queries, heads, r], ckv_cache [pages, page size, c], kpe_cache [pages,
+ *              page size, r], sparse_indices [queries, most keys], sm_scale -> output [queries, heads, c], lse
+ *              [queries, heads]. An entry of sparse_indices is the number of a key (page * page size + slot), or -1 for
+ *              no key. Entries of -1 may be anywhere in a row. kernels/common/attention/attention.h has the formulas.
+ *              kernels/common/attention/input_values.{h,c} describe the input values and the tolerances.
  *
  *   indexer    q [sequences, heads, dim], cache [pages, page size, 1, dim + 4] bytes, weights [sequences, heads],
- *              seq_lens [sequences], block_table [sequences, most pages] -> indices [sequences, chosen]
- *              indexer.h has the formulas and the conditions that a correct output meets; input_values.h has the values
- *              of the inputs. */
+ *              seq_lens [sequences], block_table [sequences, most pages] -> indices [sequences, chosen]. indexer.h has
+ *              the formulas, and the conditions that a correct output must meet. input_values.h describes the input
+ *              values. */
 #include "kernels/core/coverage.h"
 #include "kernels/core/op.h"
 
@@ -28,7 +27,7 @@
 #include "kernels/dsa_paged/indexer.h"
 #include "kernels/dsa_paged/input_values.h"
 
-enum { PARALLEL_FROM = 1 << 20 }; /* with fewer elements, one thread is faster than several */
+enum { PARALLEL_FROM = 1 << 20 }; /* if there are fewer elements, one thread is faster than several */
 
 /* --- variants ----------------------------------------------------------------------------------------------------- */
 
@@ -37,7 +36,8 @@ static bool is_bytes(const struct op_arg *input)
 	return input->rank == 4 && (input->dtype == DTYPE_INT8 || input->dtype == DTYPE_UINT8);
 }
 
-/* Returns the role of an input of the indexer, by its rank and kind of dtype. Returns NULL if the input has no role. */
+/* Returns the member of `roles` to which an input of the indexer belongs, as its rank and kind of dtype show. Returns
+ * NULL if the input has no role. */
 static int *indexer_place_of(struct indexer_roles *roles, const struct op_arg *input)
 {
 	if (is_bytes(input))
@@ -131,8 +131,6 @@ static int match(const struct op_problem *problem, struct err *why)
 
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
-/* Sets every var axis to the number of sequences, and every const axis to its value. The caller then changes some var
- * axes. */
 static void start_row(const struct op_problem *problem, int64_t *row, int64_t count)
 {
 	op_start_axes(problem, count, row);
@@ -151,8 +149,8 @@ static void attention_row_axes(const struct op_problem *problem, int64_t queries
 	op_set_axis(problem, cache->axis[0], (most * halves / 2 + page_size - 1) / page_size + 2, row);
 }
 
-/* Writes the axes of an indexer case. A row of the page table has room for `quarters` / 4 times as many keys as are to
- * be selected. The cache has 1.5 times as many pages as a row of the table. Several sequences therefore use the same
+/* Writes the axes of an indexer case. A row of the page table has room for `quarters` / 4 times as many keys as the
+ * indexer selects. The cache has 1.5 times as many pages as a row of the table, so several sequences use the same
  * pages. */
 static void indexer_row_axes(const struct op_problem *problem, int64_t batch, int64_t quarters, int64_t *row)
 {
@@ -168,9 +166,9 @@ static void indexer_row_axes(const struct op_problem *problem, int64_t batch, in
 	op_set_axis(problem, cache->axis[0], pages + pages / 2 + 2, row);
 }
 
-/* The cases of each preset. `count` is the number of sequences or queries; MANY stands for the result of
- * attention_many. The number of keys is the number to select, times `parts` / 2 (attention) or `parts` / 4
- * (indexer). */
+/* The cases of each preset. `count` is the number of sequences or queries; MANY stands for the number that
+ * attention_many returns. In attention, the cache has `parts` / 2 times as many keys as a query may list. In the
+ * indexer, a row of the page table has room for `parts` / 4 times as many keys as the indexer selects. */
 enum { MANY = -1 };
 static const struct dsa_preset {
 	int64_t count, parts;
@@ -189,12 +187,12 @@ static int64_t row_of(const struct op_problem *problem, int variant)
 	       problem->axes[problem->outputs[roles.output].axis[2]].value;
 }
 
-/* The least numbers of pages and keys in the cache of a case of many sequences or queries: page numbers need more than
- * 8 bits, and key numbers more than 15 bits, with which 577 pages of 64 keys suffice. */
+/* The minimum numbers of pages and keys in the cache of a case with many sequences or queries. Page numbers then need
+ * more than 8 bits, and key numbers need more than 15 bits. 577 pages of 64 keys are 36928 keys. */
 enum { DSA_PAGES = 577, DSA_KEYS = 36928 };
 
-/* Enlarges the cache to DSA_PAGES pages and DSA_KEYS keys. If a page has more than 64 keys, the cache keeps its size,
- * because a larger cache would be expensive. */
+/* Enlarges the cache to at least DSA_PAGES pages and DSA_KEYS keys. A cache whose pages have more than 64 keys is not
+ * enlarged, because it would become too large. */
 static void enlarge_pool(const struct op_problem *problem, int variant, int64_t *row)
 {
 	int input = variant == DSA_INDEXER ? indexer_roles_of(problem).cache : attention_roles_of(problem).key[0];
@@ -301,8 +299,8 @@ static int64_t length_of(const struct op_case *c, const struct indexer_extent *e
 	}
 }
 
-/* Returns the number of pages that sequences use. Sequences use the first pages of a random order; no sequence uses the
- * other pages. */
+/* Returns the number of pages that sequences use. The pages are put in a random order, and only the first of them are
+ * used. */
 static int64_t pages_in_use(const struct indexer_extent *e)
 {
 	int64_t nobodys = e->pages / 8;
@@ -310,10 +308,10 @@ static int64_t pages_in_use(const struct indexer_extent *e)
 	return nobodys > 0 ? e->pages - nobodys : e->pages;
 }
 
-/* Returns the value of the page table's entries after the last page of a sequence. In the first set of values, this is
- * the page `nobodys`, which no sequence uses; in the second set, it is -1. If a workload provides the lengths of
- * sequences, the value is `nobodys` in both sets. The value is never above the last page, because some correct
- * references first gather all pages of the table and then mask the keys. */
+/* Returns the value of the page table's entries after the last page of a sequence. In the first set of values, in edge
+ * cases, and if a workload provides the lengths of the sequences, this is the page `nobodys`, which no sequence uses.
+ * Otherwise, in the second set, it is -1. It is never above the last page, because some correct references first gather
+ * all pages of the table and then mask the keys. */
 static int64_t beyond(const struct op_case *c, const struct indexer_roles *roles, int64_t nobodys)
 {
 	if (c->contents == CONTENTS_FIRST || c->edge != 0 || (c->given >> roles->lengths & 1) != 0)
@@ -322,7 +320,7 @@ static int64_t beyond(const struct op_case *c, const struct indexer_roles *roles
 }
 
 /* Returns the page table of all sequences, allocated with malloc. The pages of a sequence are a range of the random
- * order; each sequence has a different range. */
+ * order, which begins at a random place for each sequence. */
 static int64_t *table_of(const struct op_case *c, const struct indexer_roles *roles)
 {
 	struct indexer_extent e = indexer_extent_of(c, roles);
@@ -377,8 +375,7 @@ int64_t indexer_heads_of(const struct op_case *c, const struct indexer_roles *ro
 	return input == roles->weights ? indexer_extent_of(c, roles).heads : 0;
 }
 
-/* Byte `index` of the cache belongs to a key or to a key's scale. Returns the index of the byte that has the same place
- * in the first key or in the first key's scale. */
+/* Returns the index of the byte in the first key, or in its scale, that corresponds to byte `index` of the cache. */
 static int64_t of_first_key(const struct indexer_cache *f, int64_t index)
 {
 	int64_t place = index % (f->page_size * (f->dim + 4)), keys_end = f->page_size * f->dim;
@@ -458,7 +455,7 @@ static bool edge_axes(const struct op_problem *problem, int variant, int edge, i
 static struct rule rule(const struct op_case *c, int output)
 {
 	if (c->variant == DSA_INDEXER)
-		return (struct rule){0, 0, 1}; /* never used, because op.judge compares the indexer's output */
+		return (struct rule){0, 0, 1}; /* not used, because op.judge judges the output of the indexer */
 	return attention_rule(c, output);
 }
 
@@ -468,7 +465,7 @@ static double scalar(const struct op_case *c, int input)
 	return attention_scale(c, sizes);
 }
 
-/* Page numbers have no range, because they only have to be valid. */
+/* The page table has no range, because page numbers only have to be valid. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	if (variant != DSA_INDEXER)
@@ -483,7 +480,7 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 		*out = (struct op_range){-1500, 1500};
 	else if (input == indexer.lengths) /* sequences have from 0 to more than 2 * chosen keys */
 		*out = (struct op_range){0, 2 * (double)chosen};
-	else if (input == indexer.cache) /* keys reach the largest e4m3 number of either sign */
+	else if (input == indexer.cache) /* the bytes of keys include the largest and the smallest e4m3 number */
 		*out = (struct op_range){problem->inputs[input].dtype == DTYPE_INT8 ? -128 : 0,
 					 problem->inputs[input].dtype == DTYPE_INT8 ? 127 : 255};
 	return input != indexer.table;
@@ -531,7 +528,7 @@ static int judge(const struct op_case *c, int output, const struct tensor *in, c
 
 static const char *const op_types[] = {"dsa_paged", NULL};
 
-/* The roles of both variants; all roles of the variant that the problem does not have are -1. */
+/* The roles of both variants. The roles of the variant that the problem does not have are all -1. */
 struct roles {
 	struct attention_roles attention;
 	struct indexer_roles indexer;
@@ -580,7 +577,7 @@ static double page_size(const struct coverage_view *view, const struct op_covera
 	return coverage_length(view, &key);
 }
 
-/* Returns NaN for the indexer, which has no log-sum-exp. */
+/* Measures whether lse is returned. Returns NaN for the indexer, which has no log-sum-exp. */
 static double log_sum_exp(const struct coverage_view *view, const struct op_coverage *row)
 {
 	struct op_coverage lse = *row;

@@ -1,14 +1,14 @@
 /* dsa_paged on a GPU - computes sparse attention with the kernels of kernels/common/attention/attention_cuda.h, and the
  * indexer with two kernels:
  *
- *   score   One warp computes the score of one key. Every lane holds some of the key's elements and loops over the
- *           heads. The sum over heads has a fixed order.
- *   choose  One block selects the keys of one sequence. Scores become integers with the same order. Four passes, of
- *           8 bits each, count keys to find the least selected score. Then the block writes the keys above the least
- *           selected score, in the order of the sequence. Then the block writes keys with exactly the least selected
- *           score, the first ones of the sequence, until enough keys are selected.
+ *   score   One warp computes the score of one key. Every lane holds some elements of the key and loops over the heads.
+ *           The sum over heads has a fixed order.
+ *   choose  One block selects the keys of one sequence. Scores are converted to integers that have the same order. Four
+ *           passes over the keys, for 8 bits each, find the least selected score. Then the block writes the keys whose
+ *           scores are above it, in the order of the sequence. After these, it writes the first keys of the sequence
+ *           that have exactly the least selected score, until enough keys are selected.
  *
- * Counts and positions are integers, so the result is the same every time. NaN counts as the largest score. */
+ * Counts and positions are integers, so every run gives the same result. NaN counts as the largest score. */
 #include "kernels/common/attention/attention_cuda.h"
 
 #include "kernels/dsa_paged/input_values.h"
@@ -18,7 +18,7 @@ enum { THREADS = 256, WARPS = THREADS / 32, LANE_ELEMENTS = 8, BUCKETS = 256 };
 struct indexer {
 	struct indexer_extent extent;
 	struct tensor query, cache, weights, lengths, table, chosen;
-	int64_t room;  /* the largest number of keys of a sequence */
+	int64_t room;  /* the maximum number of keys in a sequence */
 	float *scores; /* [sequences][room] */
 };
 
@@ -29,7 +29,7 @@ static __device__ __forceinline__ int64_t length_of(const struct indexer &x, int
 	return length < 0 ? 0 : length < x.room ? length : x.room;
 }
 
-/* Returns the page of key j of sequence b, or -1 if the table has no valid page for this key. */
+/* Returns the page of key j of sequence b, or -1 if the page table has no valid page for this key. */
 static __device__ __forceinline__ int64_t page_of(const struct indexer &x, int64_t b, int64_t j)
 {
 	int64_t page = attention_integer(&x.table, b * x.extent.most_pages + j / x.extent.page_size);
@@ -37,8 +37,8 @@ static __device__ __forceinline__ int64_t page_of(const struct indexer &x, int64
 	return page < 0 || page >= x.extent.pages ? -1 : page;
 }
 
-/* Returns, in every lane, the score of a key, including its scale. Each lane holds the elements `own` of the key; the
- * query is in shared memory. */
+/* Returns the score of a key, including its scale, in every lane. Each lane passes some elements of the key in `own`;
+ * the query is in shared memory. */
 static __device__ __forceinline__ float score_of(const struct indexer &x, int64_t b, const float *query,
                                                  const float (&own)[LANE_ELEMENTS])
 {
@@ -102,13 +102,13 @@ static __device__ __forceinline__ uint32_t order_of(float score)
 
 	if (float_is_nan(score))
 		return UINT32_MAX;
-	if (score == 0) /* -0 and 0 are equal, and so are their integers */
+	if (score == 0) /* -0 must have the same integer as 0, because the two are equal */
 		bits = 0;
 	return bits >> 31 != 0 ? ~bits : bits | 0x80000000u;
 }
 
-/* The least of the `wanted` largest scores of a sequence, as an integer, and the number of keys above this score. Every
- * thread gets the same values. */
+/* The smallest of the `wanted` largest scores of a sequence, as an integer, and the number of keys with higher scores.
+ * Every thread gets the same values. */
 struct least {
 	uint32_t order;
 	int64_t above;
@@ -148,7 +148,7 @@ static __device__ struct least least_of(const float *scores, int64_t length, int
 	return least;
 }
 
-/* Returns the number of preceding threads with `flag` set, and stores the number of all such threads in the block in
+/* Returns the number of threads before this one for which `flag` is set. Stores the number of all such threads in
  * `all`. */
 static __device__ __forceinline__ int place_among(bool flag, int *all)
 {
@@ -265,7 +265,8 @@ static int64_t scratch_bytes(const struct op_case *c)
 		return 0;
 	roles = indexer_roles_of(c->problem);
 	e = indexer_extent_of(c, &roles);
-	if (e.batch * e.most_pages > INT64_MAX / 4 / ATTENTION_PAGE) /* the table has at most 2^46 elements */
+	if (e.batch * e.most_pages > INT64_MAX / 4 / ATTENTION_PAGE) /* does not overflow, because the table has at most
+								      * 2^46 elements */
 		return INT64_MAX;
 	return e.batch * e.most_pages * e.page_size * 4;
 }
@@ -288,7 +289,7 @@ static __global__ void __launch_bounds__(THREADS)
 		dtype_store_float(data, dtype, i, indexer_element(heads, turn, i, philox_bits(key, i)));
 }
 
-/* Fills the cache. First the table of used keys is copied to the device, on the same stream. */
+/* Copies the table of used keys to the device and then fills the cache, both on the same stream. */
 static int fill_cache(const struct op_case *c, const struct indexer_roles *roles, struct tensor *out, unsigned blocks,
                       cudaStream_t stream, struct err *err)
 {

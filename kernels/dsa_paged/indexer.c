@@ -1,4 +1,4 @@
-/* indexer - computes scores in double, selects keys by sorting, and judges a selection as a set. */
+/* indexer - computes scores in double, selects keys by sorting them, and judges the selected keys as a set. */
 #include "kernels/dsa_paged/indexer.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 #include "kernels/core/take.h"
 #include "kernels/dsa_paged/mistakes.h"
 
-enum { PARALLEL_FROM = 64 }; /* with fewer keys, one thread is faster than several */
+enum { PARALLEL_FROM = 64 }; /* for fewer keys, one thread is faster than several */
 
 int indexer_check(const struct op_case *c, const struct tensor *in, struct err *err)
 {
@@ -48,13 +48,13 @@ int indexer_check(const struct op_case *c, const struct tensor *in, struct err *
 /* One key of a sequence, with its score. */
 struct key {
 	double score, size; /* size: the sum of the magnitudes of the score's terms */
-	int64_t name;       /* page number * page size + slot in the page */
+	int64_t name;       /* the key's number: page number * page size + slot in the page */
 	int64_t place;      /* the key's position in the sequence */
-	bool named;         /* is the key listed in the row of the reference that is being judged? */
+	bool named;         /* whether the row of the reference that is being judged lists the key */
 };
 
-/* Computes even[h], the dot product of a key with query h (`query` is [dim][heads]). The products of even elements are
- * summed in `even` and the products of odd elements in `odd`; then `odd` is added to `even`. */
+/* Computes even[h], the dot product of a key with query h (`query` is [dim][heads]). The sums of the products of even
+ * elements go to `even`, those of odd elements go to `odd`, and then `odd` is added to `even`. */
 WIDE static void multiply(const struct indexer_extent *e, const double *query, const double *key, double *even,
                           double *odd)
 {
@@ -111,7 +111,7 @@ static void mistake_score(int mistake, struct key *key)
 	}
 }
 
-/* Computes the score of the key in slot `slot` of a page. `room` has space for a key's elements and two sums per
+/* Computes the score of the key in slot `slot` of a page. `room` is memory for the elements of a key and two sums per
  * head. */
 static void score_key(int mistake, struct key *key, const struct indexer_extent *e, const double *query,
                       const double *weights, const uint8_t *page, int64_t slot, double *room)
@@ -124,16 +124,16 @@ static void score_key(int mistake, struct key *key, const struct indexer_extent 
 		double sum = sums[h] * scale;
 
 		if (relu && sum <= 0)
-			continue; /* the comparison is false for NaN, so that NaN propagates */
+			continue; /* the comparison is false for NaN, so that NaN is added to the score */
 		key->score += weights[h] * sum;
 		key->size += fabs(weights[h] * sum);
 	}
 	mistake_score(mistake, key);
 	if (isnan(key->score))
-		key->score = INFINITY; /* NaN counts as larger than all other scores, because sorting needs an order */
+		key->score = INFINITY; /* sorting needs an order, so NaN counts as larger than all other scores */
 }
 
-/* Changes the weights of the heads for a mistake in the weights. */
+/* Changes the weights of the heads as a reference with the mistake does. */
 static void mistake_weights(int mistake, double *weights, int64_t heads)
 {
 	double most = -INFINITY, sum = 0;
@@ -164,7 +164,7 @@ static double *queries_of(const struct indexer_extent *e, const struct tensor *q
 	return query;
 }
 
-/* Removes keys of score 0, and returns the number of the others. */
+/* Removes the keys whose score is 0, and returns the number of the remaining keys. */
 static int64_t without_zeros(struct key *keys, int64_t count)
 {
 	int64_t left = 0;
@@ -210,7 +210,7 @@ static struct key *keys_of(const struct op_case *c, const struct tensor *in, int
 	return keys;
 }
 
-/* Returns the largest number of keys that may be selected. */
+/* Returns the maximum number of keys that are selected. */
 static int64_t most_chosen(const struct op_case *c, const struct indexer_extent *e)
 {
 	return c->mistake == INDEXER_ONE_LESS && e->chosen > 0 ? e->chosen - 1 : e->chosen;
@@ -252,7 +252,7 @@ int indexer_oracle(const struct op_case *c, const struct tensor *in, struct tens
 struct row {
 	struct key *keys; /* sorted by name */
 	int64_t count, wanted;
-	/* `least` is the smallest score among the selected keys. A key whose score is within `slack` of `least` may be
+	/* `least` is the smallest selected score. A key whose score differs from `least` by at most `slack` may be
 	 * selected or left out. */
 	double least, slack;
 };
@@ -282,7 +282,7 @@ static struct row row_of(const struct op_case *c, const struct tensor *in, int64
 	return row;
 }
 
-/* Returns a key with number `name` that the row has not listed yet, or NULL if there is none. */
+/* Returns a key of the row with number `name` that is not marked as listed yet, or NULL if there is none. */
 static struct key *find_key(struct row *row, int64_t name)
 {
 	int64_t low = 0, high = row->count;
@@ -300,12 +300,12 @@ static struct key *find_key(struct row *row, int64_t name)
 	return low < row->count && row->keys[low].name == name ? &row->keys[low] : NULL;
 }
 
-/* The state while the reference's output is compared with the true scores. */
+/* The state of the comparison of an output with the true scores. */
 struct judgement {
-	int64_t none; /* the value of entries that list no key */
+	int64_t none; /* the value of entries that stand for no key */
 	struct metrics *metrics;
 	struct err *why;
-	const struct tensor *reference, *truth; /* if `reference` is NULL, an output of zeros is judged */
+	const struct tensor *reference, *truth; /* `reference` is NULL if an output of zeros is judged */
 	int64_t misses;
 };
 
@@ -314,8 +314,8 @@ static int64_t answer_at(const struct judgement *j, int64_t index)
 	return j->reference == NULL ? 0 : (int64_t)dtype_load(j->reference->data, j->reference->dtype, index);
 }
 
-/* Counts entry `index` of the output as wrong. `distance` is how far the key's score is from the least selected score;
- * if the distance is not finite, max_abs does not include it. */
+/* Counts entry `index` of the output as wrong. `distance` is the distance between the key's score and the least
+ * selected score. If it is not finite, max_abs does not include it. */
 static void miss(struct judgement *j, int64_t index, double distance, double slack)
 {
 	struct metrics *m = j->metrics;
@@ -361,8 +361,8 @@ static void judge_place(struct judgement *j, struct row *row, int64_t b, int64_t
 	miss(j, index, row->least - key->score, row->slack);
 }
 
-/* Counts the keys that must be listed but are not. The first omitted key is counted as an error of the row's first
- * entry, the second omitted key as an error of the second entry, and so on. */
+/* Counts keys that must be listed but are not. The first omitted key counts as an error of the row's first entry, the
+ * second omitted key as an error of its second entry, and so on. */
 static void judge_omitted(struct judgement *j, const struct row *row, int64_t b, int64_t chosen)
 {
 	int64_t place = 0;

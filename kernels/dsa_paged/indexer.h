@@ -2,9 +2,9 @@
  *
  *   score[t] = sum over heads of weight[h] * max(0, query[h] . (key[t] * scale[t]))
  *
- * For each sequence, the indexer lists the min(chosen, length) keys with the largest scores. A listed key is page
- * number * page size + slot in the page; the other entries are -1. A NaN score (from a workload's keys) counts as the
- * largest score. */
+ * For each sequence, the indexer lists the min(chosen, length) keys with the largest scores. The number of a key is
+ * page number * page size + slot in the page. The remaining entries of the list are -1. A score that is NaN, which only
+ * keys of a workload give, counts as the largest score. */
 #ifndef REFTEST_KERNELS_DSA_PAGED_INDEXER_H
 #define REFTEST_KERNELS_DSA_PAGED_INDEXER_H
 
@@ -13,20 +13,20 @@
 /* Checks the lengths and the page table, if they are loaded. Returns 0, or -1 with a message if the case is invalid. */
 int indexer_check(const struct op_case *c, const struct tensor *in, struct err *err);
 
-/* Implements op.oracle: lists the selected keys by decreasing score; keys of equal score are in the order of their
- * positions. */
+/* Implements op.oracle. Lists the selected keys by decreasing score; keys with equal scores are listed in the order of
+ * their positions. */
 int indexer_oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err);
 
-/* Implements op.judge. Let the least selected score be the smallest of the min(chosen, length) largest scores. A row of
- * `reference` is correct if it lists no key twice, no key of another sequence, exactly min(chosen, length) keys, every
- * key whose score is clearly above the least selected score, and no key whose score is clearly below it. The order of
- * the keys is free. "Clearly" means by more than 2^-14 of S, the largest sum of |terms| of a score in the row. A
- * float32 sum of 64 x 128 products is off by 1e-6 S. A sum on 8-bit tensor cores, which keep 14 bits, is off by 2^-15
- * S.
+/* Implements op.judge. Let n be min(chosen, length), and let the least selected score be the smallest of the n largest
+ * scores. A row of `reference` is correct if it lists exactly n keys, all of this sequence, and none of them twice. The
+ * row must list every key whose score is clearly above the least selected score, and no key whose score is clearly
+ * below it. The order of the keys does not matter. "Clearly" means by more than 2^-14 S, where S is the largest sum of
+ * |terms| of a score in the row. A float32 sum of 64 x 128 products has an error of 1e-6 S. A sum on 8-bit tensor
+ * cores, which keep 14 bits, has an error of 2^-15 S.
  *
- * In the metrics, `hits` is the number of correct entries. `max_abs` is the largest distance between the score of a
- * wrongly listed or omitted key and the least selected score. `margin` is this distance divided by the allowed
- * distance. `cosine` is the fraction of the truth's keys that the reference lists. */
+ * In the metrics, `hits` is the number of correct entries. `max_abs` is the largest distance between the least selected
+ * score and the score of a key that is wrongly listed or omitted. `margin` is the largest distance divided by the
+ * allowed distance. `cosine` is the fraction of the truth's keys that the reference lists. */
 int indexer_judge(const struct op_case *c, const struct tensor *in, const struct tensor *reference,
                   const struct tensor *truth, struct metrics *metrics, struct err *why);
 

@@ -1,8 +1,10 @@
-/* dsa_paged inputs - the role of each tensor of DeepSeek's sparse attention, and the values of the indexer's inputs.
+/* dsa_paged inputs - declares the role of each tensor of the indexer of DeepSeek's sparse attention, and computes the
+ * values of the indexer's inputs.
  *
  * kernels/common/attention/input_values.h describes the inputs of sparse attention (variant DSA_ATTENTION).
  *
- * The indexer (variant DSA_INDEXER) has these lengths of sequences 0 … 7, in the first and in the second set of values:
+ * In the indexer (variant DSA_INDEXER), sequences 0 … 7 have these lengths in the first set of values and in the second
+ * set:
  *
  *   0  all keys that the table can hold, less 3       all keys that the table can hold.
  *   1  one key                                        one key.
@@ -13,30 +15,30 @@
  *   6  a random number of keys                        one key fewer than are selected.
  *   7  one page of keys                               one page of keys, plus one key.
  *
- * In the second set, sequences 0 and 1 are exchanged if there are several: the first sequence has the fewest keys.
- * Sequences 8 to 22 have 15, 16, 17, 31, 32, 33, … 257 keys. Of the later sequences, the last one and those next to a
- * power of two have one to three keys. The other later sequences have no keys, because a reference takes time for each
- * sequence with keys. The pages of a sequence are distinct and in random order; several sequences use the same page.
- * One page in eight is unused. Entries of the page table after the last page of a sequence are the number of an unused
- * page in the first set of values, and -1 in the second set. These entries have no meaning, and a reference need not
- * read them. Keys that belong to no sequence (in unused pages, or after the last key of a sequence) are NaN, and so are
- * their scales.
+ * In the second set, sequences 0 and 1, if both exist, are exchanged, so that the first sequence has one key. Sequences
+ * 8 to 22 have 15, 16, 17, 31, 32, 33, … 257 keys. Of the later sequences, the last one and those next to a power of
+ * two have one to three keys. The other later sequences have no keys, because a reference takes time for each sequence
+ * with keys. The pages of a sequence are distinct and in random order; several sequences use the same page. One page in
+ * eight is unused. The entries of the page table after the last page of a sequence have no meaning, and a reference
+ * need not read them. They are the number of an unused page in the first set of values, and -1 in the second set. The
+ * keys in unused pages, and those after the last key of a sequence, are NaN, and so are their scales.
  *
- * Each edge case has three sequences. In empty_sequences no sequence has keys. In few_keys the lengths are one key
- * fewer than are selected, one key, and a page plus one key. In equal_scores each sequence has as many keys as the
- * table can hold; all keys of the cache are equal, and all scales are equal.
+ * Each edge case has three sequences. In empty_sequences, no sequence has keys. In few_keys, the lengths are one key
+ * fewer than are selected, one key, and one page plus one key. In equal_scores, each sequence has as many keys as the
+ * table can hold, all keys of the cache are equal, and all scales are equal.
  *
  *   queries  are uniform on [-8, 8).
- *   keys     are uniform on [-448, 448), rounded to e4m3; every second zero is -0. One group of keys in sixteen has only
- *            zeros: the scores of these keys are exactly 0, between those of other keys, which are negative and positive.
- *   scales   of keys are m 2^e with m in [1, 2) and e = -8 … -11; a reference that ignores the scales orders the scores
- *            differently. In the second set the scales are 2^12 times as large, and the products of queries and keys
- *            exceed the range of float16.
- *   weights  are uniform on [-1, 1); a reference that ignores the weights or the relu orders the scores differently. In
- *            one third of the sequences weights are 0.5 lower, and most scores are negative. In another third weights
- *            are 0.5 higher, and most scores are positive. In the other sequences scores have both signs. The weights of
- *            one sequence in four are 2^10 times as large, and those of another one in four are 2^10 times as small: a
- *            factor does not change the order of a sequence's keys.
+ *   keys     are uniform on [-448, 448), rounded to e4m3; every second zero is -0. One group of keys in sixteen
+ *            consists of zeros. The scores of these keys are exactly 0, and lie between the negative and the positive
+ *            scores of other keys.
+ *   scales   of keys are m 2^e with m in [1, 2) and e = -8 … -11, so that a reference that ignores the scales orders
+ *            the keys differently. In the second set, the scales are 2^12 times as large, and the products of queries
+ *            and keys exceed the range of float16.
+ *   weights  are uniform on [-1, 1), so that a reference that ignores the weights or the relu orders the keys
+ *            differently. In one third of the sequences, the weights are 0.5 lower, and most scores are negative. In
+ *            another third, the weights are 0.5 higher, and most scores are positive. In the other sequences, scores
+ *            have both signs. The weights of one sequence in four are 2^10 times as large, and those of another one in
+ *            four are 2^10 times as small; such a factor does not change the order of a sequence's keys.
  *
  * In the second set of values, eight consecutive keys in a page of the cache are equal. Several keys then have the
  * least selected score, and a reference may select any of these keys. In the first set, no two keys are equal. */
@@ -48,7 +50,8 @@
 /* The variants that op.match returns. */
 enum { DSA_ATTENTION = 0, DSA_INDEXER = 1 };
 
-/* Among INDEXER_ZERO_GROUPS groups of equal keys, group INDEXER_ZERO_GROUP has only zeros. */
+/* Keys are numbered in groups of equal keys. Of every INDEXER_ZERO_GROUPS groups, group INDEXER_ZERO_GROUP has only
+ * zeros. */
 enum { INDEXER_ZERO_GROUPS = 16, INDEXER_ZERO_GROUP = 5 };
 
 /* The indices of the indexer's inputs and of its only output. */
@@ -65,18 +68,18 @@ struct indexer_extent {
 	int64_t batch, heads, dim, pages, page_size, most_pages, chosen;
 };
 
-/* The parameters of a byte of the cache, as plain data that is passed to the GPU by value. */
+/* The parameters from which a byte of the cache is computed. Kernels take this struct by value. */
 struct indexer_cache {
 	uint64_t key;
 	int64_t page_size, dim;
-	int equal; /* the size of a group of consecutive keys that are equal */
-	int loud;  /* the exponent of the factor of all scales */
-	/* [pages * page size], one entry per key: 0 if the key is unused and therefore NaN. NULL if all keys are used.
-	 * The array is in the memory of the device that computes the bytes. */
+	int equal; /* the number of consecutive keys that are equal */
+	int loud;  /* all scales are multiplied by 2^loud */
+	/* [pages * page size], one entry per key; the entry is 0 if the key is not used and therefore NaN. `used` is
+	 * NULL if all keys are used. The array is in the memory of the device that computes the bytes. */
 	const uint8_t *used;
 };
 
-/* Returns an element of a key, from its random bits. If `zero`, every element of the key is 0. */
+/* Returns an element of a key, computed from its random bits. If `zero` is true, returns 0. */
 HOST_DEVICE static inline uint8_t indexer_key_byte(int zero, uint32_t random)
 {
 	uint8_t byte = zero ? 0 : e4m3_from_float(uniform_signed(random, 8) * 448);
@@ -90,8 +93,8 @@ HOST_DEVICE static inline uint8_t indexer_byte(const struct indexer_cache *f, in
 	int64_t page_bytes = f->page_size * (f->dim + 4), page = index / page_bytes, place = index % page_bytes;
 	int64_t keys_end = f->page_size * f->dim, slot = place < keys_end ? place / f->dim : (place - keys_end) / 4;
 	int used = f->used == NULL || f->used[page * f->page_size + slot] != 0;
-	int64_t copied = index - slot % f->equal * (place < keys_end ? f->dim : 4); /* the same byte of the first key of
-										     * the group */
+	int64_t copied = index - slot % f->equal * (place < keys_end ? f->dim : 4); /* the index of the same byte in the
+										     * first key of the group */
 
 	int zero = (page * f->page_size + slot) / f->equal % INDEXER_ZERO_GROUPS == INDEXER_ZERO_GROUP;
 
@@ -107,8 +110,8 @@ HOST_DEVICE static inline uint8_t indexer_byte(const struct indexer_cache *f, in
 
 enum { INDEXER_LOUD_SCALES = 12, INDEXER_LOUD_WEIGHTS = 10 };
 
-/* If `heads` is 0, computes element `index` of the indexer's queries; otherwise, of its weights, which have `heads`
- * heads. `turn` is op_case.contents, the set of values. */
+/* If `heads` is 0, computes element `index` of the indexer's queries. Otherwise, computes element `index` of its
+ * weights, which have `heads` heads. `turn` is op_case.contents. */
 HOST_DEVICE static inline float indexer_element(int64_t heads, int turn, int64_t index, uint32_t random)
 {
 	if (heads == 0)
@@ -129,14 +132,13 @@ struct indexer_roles indexer_roles_of(const struct op_problem *problem);
 
 struct indexer_extent indexer_extent_of(const struct op_case *c, const struct indexer_roles *roles);
 
-/* indexer_cache_of returns all parameters of the cache's bytes except `used`. indexer_heads_of returns the argument
- * `heads` of indexer_element for an input. */
+/* indexer_cache_of returns the parameters of the bytes of the cache, with `used` NULL. indexer_heads_of returns the
+ * argument `heads` of indexer_element for an input. */
 struct indexer_cache indexer_cache_of(const struct op_case *c, const struct indexer_roles *roles);
 int64_t indexer_heads_of(const struct op_case *c, const struct indexer_roles *roles, int input);
 
 /* Returns an array with one byte per key of the cache, allocated with malloc: 1 if the key belongs to a sequence, else
- * 0. If a workload provides the lengths or the table, all keys count as used, and the function returns NULL. Host
- * only. */
+ * 0. Returns NULL if a workload provides the lengths or the page table; all keys then count as used. Host only. */
 uint8_t *indexer_used(const struct op_case *c, const struct indexer_roles *roles);
 
 #ifdef __cplusplus

@@ -2,7 +2,7 @@
 
 #include "kernels/common/attention/shared_mistakes.h"
 
-/* Changes the list of each query in sparse attention; -1 means no key. */
+/* Applies `change` to the list of each query in sparse attention. An entry of -1 lists no key. */
 static bool change_lists(struct op_variation *v, void (*change)(struct tensor *lists, int64_t first, int64_t length, double by), double by)
 {
 	struct tensor *lists = variation_change(v, variation_input(v, "sparse"));
@@ -14,7 +14,7 @@ static bool change_lists(struct op_variation *v, void (*change)(struct tensor *l
 	return true;
 }
 
-/* Entries that list no key are read as row `by`. */
+/* Entries that list no key are replaced by row `by`. */
 static void fill_list(struct tensor *lists, int64_t first, int64_t length, double by)
 {
 	for (int64_t i = first; i < first + length; i++)
@@ -22,7 +22,7 @@ static void fill_list(struct tensor *lists, int64_t first, int64_t length, doubl
 			dtype_store(lists->data, lists->dtype, i, by);
 }
 
-/* Entries after the first one that lists no key are not read. */
+/* Entries after the first one that lists no key are ignored. */
 static void end_list(struct tensor *lists, int64_t first, int64_t length, double by)
 {
 	bool ended = false;
@@ -35,7 +35,7 @@ static void end_list(struct tensor *lists, int64_t first, int64_t length, double
 	}
 }
 
-/* Entries that list row `by` are not read. */
+/* Entries that list row `by` are ignored. */
 static void skip_row(struct tensor *lists, int64_t first, int64_t length, double by)
 {
 	for (int64_t i = first; i < first + length; i++)
@@ -78,7 +78,7 @@ static bool half_of_list(struct op_variation *v, const struct op_mistake *mistak
 	return change_lists(v, halve_list, mistake->by);
 }
 
-/* Sequences have their pages in the order of the cache. */
+/* The page table is ignored: sequences have their pages in the order of the cache. */
 static bool table_ignored(struct op_variation *v, const struct op_mistake *mistake)
 {
 	struct tensor *table = variation_change(v, variation_input(v, mistake->role));

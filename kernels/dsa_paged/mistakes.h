@@ -1,6 +1,6 @@
 /* mistakes - the mistakes that people make in references of sparse attention and of its indexer. The table has all
- * mistakes; the enum numbers those mistakes that the oracle and the judge of the indexer compute themselves. The
- * numbers of sparse attention are in kernels/common/attention/attention.h. */
+ * mistakes. The enum has a number for each mistake that the oracle of the indexer computes itself.
+ * kernels/common/attention/attention.h has the numbers for sparse attention. */
 #ifndef REFTEST_KERNELS_DSA_PAGED_MISTAKES_H
 #define REFTEST_KERNELS_DSA_PAGED_MISTAKES_H
 
@@ -22,13 +22,13 @@ enum indexer_mistake {
 	INDEXER_FIRST_KEYS,
 	INDEXER_LAST_KEYS,
 	INDEXER_ONE_LESS,
-	INDEXER_PLACES,          /* positions in the sequence are listed, not rows of the cache */
+	INDEXER_PLACES,          /* the positions of keys in the sequence are listed, not their rows in the cache */
 	INDEXER_WHOLE_PAGES,     /* lengths are rounded up to whole pages */
 	INDEXER_ZEROS,           /* unused entries are 0 instead of -1 */
-	INDEXER_NO_ZERO_SCORES,  /* keys of score 0 are never chosen */
+	INDEXER_NO_ZERO_SCORES,  /* keys of score 0 are never selected */
 };
 
-/* the table, ended by a row without `says` */
+/* the table ends with a row whose `says` is NULL */
 extern const struct op_mistake dsa_mistakes[];
 
 #endif

@@ -1,6 +1,7 @@
 /* gated_delta_rule - the delta rule with one gate per head: S <- e^g S, then S <- S + beta k (v - S^T k)^T, output =
  * scale S^T q. kernels/common/linear_attention/recurrence.h describes the tensors.
- * kernels/common/linear_attention/input_values.h describes their values and the tolerances. */
+ * kernels/common/linear_attention/input_values.h describes the input values, and input_values.c in the same folder
+ * derives the tolerances. */
 #include "kernels/common/linear_attention/gradient_oracle.h"
 #include "kernels/common/linear_attention/input_values.h"
 #include "kernels/common/linear_attention/recurrence.h"

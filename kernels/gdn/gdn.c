@@ -1,6 +1,7 @@
-/* gdn - the gated delta net: linear attention whose state decays, and whose update corrects the value stored for a key.
+/* gdn - computes the gated delta net: linear attention whose state decays, and whose update corrects the value that is
+ * stored for a key.
  *
- * The state S [V, K] of a head processes the tokens of its sequence in order:
+ * Each head has a state S [V, K]. The tokens of a sequence update it in order:
  *
  *   g = exp(-exp(A_log) softplus(a + dt_bias)),  beta = sigmoid(b)
  *   S <- g S;   S <- S + beta (v - S k) k^T;   output = scale S q
@@ -10,40 +11,40 @@
  * normalised to q / |q| and k / |k|; otherwise q and k are not normalised. If the scale is 0 or absent, it is 1 /
  * sqrt(K). softplus(x) = log(1 + e^x).
  *
- * A definition has one of two forms, which the shape of q distinguishes (roles.h has all shapes):
+ * A definition has one of two forms, which differ in the shape of q (roles.h has all shapes):
  *
  *   decode or multi-token   q is [batch, tokens, …], and all sequences have the same number of tokens.
  *   prefill                 q is [total, …], and cu_seqlens divides the tokens into sequences.
  *
  * States are stored by sequence or, if the definition has indices, in slots of a pool. A state is [V, K] (k last). If V
- * = K, the shape is ambiguous: a state is [K, V] if the name, a tag or the description says "v-last" or "k-major".
+ * = K, the shape does not show the layout. The state is then [K, V] only if the name, a tag or the description says
+ * "v-last" or "k-major".
  *
  * A multi-token pass over a pool of states verifies draft tokens (speculative decoding). Some implementations return
  * the pool unchanged; others return the pool with the new states in the slots of the sequences. The schema does not
- * show which of the two an implementation does. The Python scalar `disable_state_update` selects one of them. If the
- * definition has no such scalar, "disable_state_update=True" (or False) in a tag or the description says whether the
- * pool stays unchanged. If the definition mentions disable_state_update nowhere, reftest runs the reference and
- * observes whether the reference returns the pool unchanged (the hidden constant updates_state). Every pass that is not
- * a multi-token pass over a pool updates the states.
+ * show what an implementation does. The Python scalar `disable_state_update` selects one of the two. If the definition
+ * has no such scalar, "disable_state_update=True" (or False) in a tag or the description decides. If the definition
+ * does not mention disable_state_update at all, reftest runs the reference and observes whether it returns the pool
+ * unchanged (the hidden constant updates_state). All other passes update the states.
  *
  * A buffer of intermediate states receives the state after each token, at [slot, token] or, if its first axis is the
- * batch, at [sequence, token]. The other entries of the buffer stay unchanged. A reference that receives a buffer must
- * fill it, even if the pool is not updated. The buffer is compared like an output, with the tolerance of states.
+ * batch, at [sequence, token]. The other entries of the buffer stay unchanged. A reference that gets a buffer must
+ * write to it, even if the pool is not updated. The buffer is compared like an output, with the tolerance of states.
  *
  * Tolerances. An output element is the product of the scale, |q| and the projection of a state's row on the direction
  * of q. The projection is around 1/2. Therefore the atol of outputs is 2^-12 scale sqrt(K / 3), or 2^-12 scale if q is
- * normalised: about a thousandth of a typical output. rtol is one ulp of the output's dtype, with a margin for the
- * errors of float32 sums (1e-6). States are float32 in most definitions. The recurrence is contracting, so rounding
+ * normalised. This is about a thousandth of a typical output. rtol is one ulp of the output's dtype, with a margin for
+ * the errors of float32 sums (1e-6). States are float32 in most definitions. The recurrence is contracting, so rounding
  * errors are not amplified: each token adds an error of about 1e-7, and the errors of earlier tokens decay with the
  * state. Chunked references also round sums of gates. kernels/common/linear_attention/input_values.c derives the bounds
- * of states from these roundings: an rtol of 2^-12 and an atol of 2^-15. In the second set of values v and the states
- * are four times as large. All outputs are linear in v and the states together, so each atol of the second set is also
- * four times as large. A pool that is not updated must be bit-identical.
+ * of states from these roundings: an rtol of 2^-12 and an atol of 2^-15. In the second set of values, v and the states
+ * are RECURRENCE_LARGER times as large. All outputs are linear in v and the states together, so each atol of the second
+ * set is larger by the same factor. A pool that is not updated must keep all its bits.
  *
- * A sequence without tokens keeps its state. For such a sequence, some implementations return a new state of zeros, or
+ * A sequence without tokens keeps its state. Some implementations return a new state of zeros for such a sequence, or
  * do not write the new state. Therefore only cases of --edge have sequences without tokens. Implementations also differ
- * for slots below 0, and for slots to which two sequences write states or intermediate states. Therefore no case has
- * slots of these two kinds, and a workload that has them is invalid. */
+ * for slot numbers below 0, and for slots to which two sequences write states or intermediate states. Therefore no case
+ * has such slots, and a workload that has them is invalid. */
 #include "kernels/gdn/input_values.h"
 
 #include <math.h>
@@ -76,19 +77,20 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
-/* The sizes of the cases of each preset: the number of sequences, the tokens of each sequence (in `packed`: of all
- * sequences), and the number of slots. In one small case, all slots are in use, in random order. In another small case,
- * a multi-token pass has a single token. recurrence_fill_offsets divides packed tokens into sequences. */
-enum { PRESETS = 3, MANY = -1 }; /* MANY: recurrence_many gives the number of sequences, and recurrence_pool the number
-				  * of slots */
+/* The sizes of the cases of each preset: the number of sequences, the number of tokens in each sequence (in `packed`,
+ * in all sequences together), and the number of slots. In one small case, all slots are used, in random order. In
+ * another small case, a multi-token pass has a single token. recurrence_fill_offsets divides packed tokens into
+ * sequences. */
+enum { PRESETS = 3, MANY = -1 }; /* MANY: recurrence_many returns the number of sequences, and recurrence_pool returns
+				  * the number of slots */
 static const struct preset {
 	int64_t sequences, tokens, slots;
 } by_batch[SIZE_COUNT][PRESETS] = {{{1, 2, 3}, {2, 1, 5}, {3, 5, 3}}, {{1, 17, 3}, {MANY, 2, MANY}}, {{64, 8, 96}}},
   one_token[SIZE_COUNT][PRESETS] = {{{1, 1, 3}, {3, 1, 3}}, {{MANY, 1, MANY}}, {{512, 1, 640}}},
   packed[SIZE_COUNT][PRESETS] = {{{1, 5, 3}, {2, 129, 7}}, {{33, 1138, 39}}, {{8, 16384, 12}}};
 
-/* Returns the number of elements that one sequence adds to a case: its state and, if there is a buffer, the
- * intermediate states of its tokens. (In a MANY case a sequence has two tokens.) */
+/* Returns the number of state elements that one sequence adds to a MANY case: its state and, if there is a buffer, two
+ * intermediate states, because a sequence has at most two tokens. */
 static int64_t slot_elements(const struct op_problem *problem, const struct gdn_roles *roles)
 {
 	const struct op_arg *q = &problem->inputs[roles->q], *v = &problem->inputs[roles->v];
@@ -199,19 +201,20 @@ static struct op_in_place in_place(const struct op_case *c, int input)
 	return (struct op_in_place){buffer ? op_own_place(c->problem, input) : OP_KEPT, false};
 }
 
-/* Returns the value of a Python scalar that a case omits. An omitted boolean scalar (l2norm or disable_state_update) is
- * false. If the definition's name or a tag mentions l2norm, however, the value of an omitted l2norm is unknown
- * (NaN). */
+/* Returns the value of a Python scalar that a case omits. An omitted scale is 0, and an omitted boolean (l2norm or
+ * disable_state_update) is false. If the definition's name or a tag mentions l2norm, however, the value of an omitted
+ * l2norm is not known (NaN). */
 static double left_out(const struct op_case *c, const struct gdn_roles *roles, int input)
 {
 	return input == roles->l2norm && (c->variant & GDN_L2NORM) != 0 ? (double)NAN : 0;
 }
 
-/* If a case has one sequence with at most this number of tokens, its second set of values has a scale of 0, which means
- * the default scale. */
+/* If a case has one sequence with at most this number of tokens, the scale in its second set of values is 0, which
+ * means the default scale. */
 enum { NO_SCALE_TOKENS = 5 };
 
-/* Across the presets, all four combinations of l2norm and disable_state_update occur. */
+/* Returns the value of a Python scalar. The cases of the presets have all four combinations of l2norm and
+ * disable_state_update. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct gdn_roles roles = gdn_roles_of(c->problem);
@@ -263,14 +266,14 @@ struct gdn_fill gdn_fill_of(const struct op_case *c, int input)
 	return f;
 }
 
-/* Writes cu_seqlens such that the second of three sequences has all tokens and the others are empty. */
+/* Writes cu_seqlens for three sequences, of which the second one has all tokens and the others are empty. */
 static void fill_empty(const struct gdn_extent *e, struct tensor *out)
 {
 	for (int64_t n = 0; n < out->elements; n++)
 		dtype_store(out->data, out->dtype, n, n < 2 ? 0 : (double)e->total);
 }
 
-/* Writes the slot of each sequence. The slots are in random order, and every `sharing` consecutive sequences use one
+/* Writes the slot of each sequence. The slots are in random order. Every `sharing` consecutive sequences use the same
  * slot. */
 static void fill_indices(const struct gdn_extent *e, uint64_t key, int64_t sharing, struct tensor *out)
 {
@@ -282,7 +285,7 @@ static void fill_indices(const struct gdn_extent *e, uint64_t key, int64_t shari
 	free(order);
 }
 
-/* Fills states and buffers, which have most of a case's elements. All elements of a row have the same range. */
+/* Fills states and buffers, which have most of the elements of a case. All elements of a row have the same range. */
 WIDE static void make_states(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
                              float *values)
 {
@@ -371,8 +374,8 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return false;
 }
 
-/* In some case, packed sequences have more tokens than two chunks of a chunked kernel; in some case, a batch has more
- * sequences than a kernel has blocks. */
+/* Returns the largest length of `axis` in the default cases. Some packed sequence has more tokens than two chunks of a
+ * chunked kernel, and some batch has more sequences than a kernel has blocks. */
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	struct gdn_roles roles = gdn_roles_of(problem);
@@ -399,7 +402,7 @@ const struct op gdn_op = {
     .edges = edges,
     .edge_axes = edge_axes,
     .constants = gdn_constants,
-    .free_constants = true, /* a reference may update the returned pool or leave it unchanged; both are right */
+    .free_constants = true, /* the reference may update the returned pool or leave it unchanged */
     .rule = rule,
     .in_place = in_place,
     .scalar = scalar,

@@ -1,7 +1,7 @@
-/* gdn on a GPU - computes the recurrence of kernels/gdn/gdn.c in float32. The rows of a state are independent: a warp
- * keeps one row of one head's state in registers, K / 32 elements per lane, through all tokens of its sequence. Dot
- * products are float32: each lane sums its elements in order, and then a butterfly sum over the lanes gives every lane
- * the same result. The result has the same bits in every run. */
+/* gdn on a GPU - computes the recurrence of kernels/gdn/gdn.c in float32. The rows of a state are independent. A warp
+ * processes all tokens of a sequence for one row of one head's state, and keeps this row in registers, with K / 32
+ * elements per lane. Dot products are float32: each lane sums its elements in order, and then a butterfly reduction
+ * over the lanes gives every lane the same result. Every run gives the same bits. */
 #include "kernels/core/elements_cuda.h"
 
 #include "kernels/core/dtype_convert.h"
@@ -10,8 +10,8 @@
 
 enum { THREADS = 256, LANES = 32, WARPS = THREADS / LANES, PER_LANE = GDN_DIM_MOST / LANES };
 
-/* The tensors and numbers that one kernel launch needs. A tensor's data is NULL if the problem or the case has no such
- * tensor. */
+/* The tensors and numbers that one kernel launch needs. The `data` of a tensor is NULL if the problem or the case has
+ * no such tensor. */
 struct net {
 	struct tensor q, k, v, a, b, a_log, dt_bias, state, indices, offsets, output, new_state, buffer;
 	struct gdn_extent e;
@@ -84,7 +84,8 @@ static __device__ __forceinline__ int64_t state_place(const struct net &net, int
 	return (slot * e.v_heads + h) * e.v_dim * e.k_dim + (net.v_last ? j * e.v_dim + v : v * e.k_dim + j);
 }
 
-/* Stores row `v` of a head's state, K / 32 elements per lane, as state number `at` of a tensor of states. */
+/* Stores row `v` of a head's state as part of state number `at` of a tensor of states. Each lane stores K / 32
+ * elements. */
 static __device__ __forceinline__ void store_row(const struct net &net, const struct tensor &to, int64_t at, int64_t h,
                                                  int64_t v, const float *state)
 {
@@ -97,8 +98,8 @@ static __device__ __forceinline__ void store_row(const struct net &net, const st
 	}
 }
 
-/* One warp computes one row of the state of one sequence and head. Warps are numbered by sequence, then by head, then
- * by row. */
+/* One warp computes one row of the state of one head of one sequence. Warps are numbered by sequence, then by head,
+ * then by row. */
 static __global__ void __launch_bounds__(THREADS) run_rows(const struct net net)
 {
 	const struct gdn_extent &e = net.e;

@@ -14,7 +14,8 @@ extern const struct op gdn_op;
 
 enum { DOES = RECURRENCE_DELTA | RECURRENCE_HEAD_GATE };
 
-/* A case of gdn whose gate `a` has the name g, as in kernels/common/linear_attention/recurrence.h. */
+/* A gdn problem or case in which the gate `a` is renamed to g, the name that
+ * kernels/common/linear_attention/recurrence.h requires. */
 struct renamed {
 	struct op_arg inputs[OP_ARGS], outputs[OP_ARGS];
 	struct op_problem problem;
@@ -36,7 +37,7 @@ static const char *rename_gate(const char *name, const char *gate)
 	return name;
 }
 
-/* Renames the gate in a definition's problem, or in the problem of its gradients. */
+/* Renames the gate in the problem of a definition, or in the problem of its gradients. */
 static const struct op_problem *rename_problem(const struct op_problem *problem, const char *gate, struct renamed *out)
 {
 	out->problem = *problem;
@@ -53,8 +54,7 @@ static const struct op_problem *rename_problem(const struct op_problem *problem,
 	return &out->problem;
 }
 
-/* Returns the variant of the recurrence. The bits of gdn's variant give the layout of states and the norm of q and
- * k. */
+/* Returns the variant of the recurrence. It takes the layout of states and the norm of q and k from gdn's variant. */
 static int variant_of(const struct op_problem *forward, int gdn_variant, const char *gate, struct err *why)
 {
 	struct renamed renamed;

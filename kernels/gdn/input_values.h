@@ -1,4 +1,4 @@
-/* gdn inputs - computes every input element of a gated delta net, with the same value on CPU and GPU.
+/* gdn inputs - computes the inputs of a gated delta net. The CPU and the GPU compute the same values.
  *
  * kernels/common/linear_attention/input_values.h describes both sets of values; that file calls a "g" and b "beta". a
  * is the value before softplus, and b the value before a sigmoid. The comments here describe only two inputs:
@@ -24,7 +24,7 @@
 
 enum gdn_part { GDN_Q, GDN_K, GDN_V, GDN_STATE, GDN_A_LOG, GDN_A, GDN_DT_BIAS, GDN_B, GDN_BUFFER };
 
-/* The parameters of an input element's value, as plain data that is passed to the GPU by value. */
+/* The parameters from which an input element is computed. Kernels take this struct by value. */
 struct gdn_fill {
 	uint64_t key, k_key; /* k_key: the random key of k, because some rows of q have the direction of a row of k */
 	int part;            /* enum gdn_part */
@@ -97,8 +97,8 @@ HOST_DEVICE static inline float gdn_query(const struct gdn_fill *f, int64_t inde
 	                               : recurrence_longer(f->second, f->for_gradients, turn + 1));
 }
 
-/* Computes element `index` of an input from its random bits. `row` is the row of f->dim elements that contains the
- * element. The caller rounds the element to the input's dtype with dtype_store_float. */
+/* Computes element `index` of an input from its random bits. `row` is the index of the element's row, where rows have
+ * f->dim elements. The caller converts the element to the input's dtype with dtype_store_float. */
 HOST_DEVICE static inline float gdn_at(const struct gdn_fill *f, int64_t row, int64_t index, uint32_t random)
 {
 	float value = uniform_signed(random, 20), larger = f->second ? RECURRENCE_LARGER : 1;

@@ -40,7 +40,8 @@ static int check_offsets(const struct op_case *c, int input, const struct gdn_ex
 static int check_indices(const char *name, const struct gdn_extent *e, bool writes, const struct tensor *indices,
 			 struct err *err)
 {
-	int64_t *owner = take(e->slots, sizeof *owner); /* for each slot, 1 + the sequence that has it, or 0 */
+	int64_t *owner = take(e->slots, sizeof *owner); /* for each slot, 1 + the sequence that has the slot, or 0 if no
+							 * sequence has it */
 	int rc = 0;
 
 	for (int64_t n = 0; n < indices->elements && rc == 0; n++) {
@@ -75,7 +76,7 @@ static bool is_zero_row(const struct tensor *tensor, int64_t row, int64_t dim)
 	return true;
 }
 
-/* If q and k are normalised, checks that no row of q or k that a workload provides is all zeros. */
+/* If q and k are normalised, checks that no row of q or k that a workload provides consists of zeros. */
 static int check_directions(const struct op_case *c, const struct gdn_roles *roles, const struct gdn_extent *e,
 			    const struct tensor *in, struct err *err)
 {
@@ -96,8 +97,8 @@ static int check_directions(const struct op_case *c, const struct gdn_roles *rol
 	return 0;
 }
 
-/* Checks that no float input is NaN. If the states are not part of the output, a state may be NaN, because its slot may
- * be unused. */
+/* Checks that no float input is NaN. A state may be NaN if the states are not an output, because no sequence may use
+ * its slot. */
 static int check_floats(const struct op_case *c, const struct gdn_roles *roles, const struct tensor *in, struct err *err)
 {
 	for (int i = 0; i < c->problem->input_count; i++)
@@ -131,8 +132,8 @@ struct computation {
 	struct gdn_extent e;
 	const struct tensor *in;
 	struct tensor *out;
-	struct tensor *buffer; /* NULL if the case does not request this output */
-	struct recurrence_work step; /* the delta rule with a gate, for the functions of recurrence_work.h */
+	struct tensor *buffer; /* NULL if the case has no buffer, or its output is not requested */
+	struct recurrence_work step; /* a delta rule with a gate, as the functions of recurrence_work.h need it */
 	bool updates, buffer_by_slot;
 };
 
@@ -196,7 +197,7 @@ static void step(const struct computation *w, int64_t token, int64_t decayed, in
 	dtype_store_run(output->data, output->dtype, place * e->v_dim, e->v_dim, values->output);
 }
 
-/* Stores a state in the buffer of intermediate states. `stored` has space for one state. */
+/* Stores a state in the buffer of intermediate states. `stored` is working memory for one state. */
 static void keep(const struct computation *w, int64_t n, int64_t token, int64_t h, const double *state, double *stored)
 {
 	const struct gdn_extent *e = &w->e;

@@ -11,11 +11,11 @@ extern "C" {
 /* Implements op.check: checks the axes, and the tensors that are loaded (data is not NULL). */
 int gdn_check(const struct op_case *c, const struct tensor *in, struct err *err);
 
-/* Returns true if the case writes to the slots of sequences. No two sequences may then share a slot. */
+/* Returns true if the case writes to the slots of sequences, so that no two sequences may share a slot. */
 struct gdn_roles;
 bool gdn_writes_slots(const struct op_case *c, const struct gdn_roles *roles);
 
-/* op.oracle. */
+/* Implements op.oracle. */
 int gdn_oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err);
 
 #ifdef __cplusplus

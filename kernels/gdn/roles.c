@@ -46,8 +46,8 @@ static int *place_of(struct gdn_roles *roles, const struct op_arg *input, int ra
 		return input->rank == 5 ? &roles->buffer : &roles->state;
 	if (input->rank == rank)
 		return first == 'q' ? &roles->q : first == 'k' ? &roles->k : first == 'v' ? &roles->v : NULL;
-	/* Only the whole names "a" and "b" match: an input named "alpha" or "beta" has already gone through softplus or
-	 * sigmoid. */
+	/* Only the names "a" and "b" match. An input that is named "alpha" or "beta" has already gone through softplus
+	 * or sigmoid. */
 	return strcmp(input->name, "a") == 0 ? &roles->a : strcmp(input->name, "b") == 0 ? &roles->b : NULL;
 }
 
@@ -104,7 +104,7 @@ static int find_inputs(const struct op_problem *problem, struct gdn_roles *roles
 	return 0;
 }
 
-/* Checks the shapes of q, k and v against each other and against the output. */
+/* Checks that the shapes of q, k and v are consistent with each other and with the output. */
 static int match_heads(const struct op_problem *problem, const struct gdn_roles *roles, struct err *why)
 {
 	const struct op_arg *q = &problem->inputs[roles->q], *k = &problem->inputs[roles->k];
@@ -171,7 +171,7 @@ bool gdn_buffer_by_slot(const struct op_problem *problem, const struct gdn_roles
 	       match_same_axis(problem, problem->inputs[roles->buffer].axis[0], problem->inputs[roles->state].axis[0]);
 }
 
-/* Checks that the buffer has an entry for each token of each sequence, or for each token of each slot. */
+/* Checks that the buffer has an entry for each token of each sequence, or an entry for each token of each slot. */
 static int match_buffer(const struct op_problem *problem, const struct gdn_roles *roles, struct err *why)
 {
 	const struct op_arg *buffer = &problem->inputs[roles->buffer], *q = &problem->inputs[roles->q];
@@ -185,7 +185,8 @@ static int match_buffer(const struct op_problem *problem, const struct gdn_roles
 			    "tokens are the same axes as in q", why);
 }
 
-/* Returns GDN_V_LAST if states are [K, V], 0 if states are [V, K], or -1 if the shape of a state fits neither. */
+/* Checks the shapes of the states. Returns GDN_V_LAST if states are [K, V], 0 if they are [V, K], and -1 if the shape
+ * of a state fits neither. */
 static int match_states(const struct op_problem *problem, const struct gdn_roles *roles, struct err *why)
 {
 	const struct op_arg *const states[] = {
@@ -268,7 +269,7 @@ const struct op_mode gdn_mode_names[] = {
     {NULL, 0, 0},
 };
 
-/* Returns NaN (does not apply) for a problem without states. */
+/* Returns NaN for a problem without states, which has no layout. */
 static double state_layout(const struct coverage_view *view, const struct op_coverage *row)
 {
 	struct gdn_roles roles = gdn_roles_of(view->c->problem);
@@ -277,7 +278,7 @@ static double state_layout(const struct coverage_view *view, const struct op_cov
 	return roles.state < 0 && roles.new_state < 0 ? (double)NAN : (view->c->variant & GDN_V_LAST) != 0;
 }
 
-/* Returns how many tokens each sequence of a batch has, or NaN (does not apply) for packed sequences. */
+/* Returns the number of tokens in each sequence of a batch, or NaN for packed sequences. */
 static double tokens(const struct coverage_view *view, const struct op_coverage *row)
 {
 	struct gdn_roles roles = gdn_roles_of(view->c->problem);

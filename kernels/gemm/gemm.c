@@ -123,7 +123,7 @@ static int match(const struct op_problem *problem, struct err *why)
 
 /* Writes the axes of a case with `m` rows. If N or K is var, its length is `n` or `k`. The product of C's leading axes
  * is `m`: each leading var axis has length 4, and the last one has the length that makes the product `m`. A var axis
- * that no tensor has is 1. */
+ * that no tensor has becomes 1. */
 static void set_axes(const struct op_problem *problem, int variant, int64_t m, int64_t n, int64_t k, int64_t *axis)
 {
 	const struct op_arg *out = &problem->outputs[0], *a = &problem->inputs[gemm_left(problem, variant)];
@@ -148,7 +148,7 @@ static int64_t elements_of_b(const struct op_problem *problem, int variant, int6
 	return k > 0 && n > INT64_MAX / k ? INT64_MAX : n * k;
 }
 
-/* Writes to `rows` how many rows A has in each case of a size preset. Returns the number of cases. */
+/* Writes the number of rows of A in each case of a size preset to `rows`. Returns the number of cases. */
 static int rows_of(enum op_size size, int64_t of_b, int64_t rows[GEMM_CASES])
 {
 	bool few = of_b <= GEMM_FEW_B;
@@ -172,8 +172,8 @@ static bool is_listed(const int64_t *axis, int count, int width, const int64_t *
 	return false;
 }
 
-/* Lists equal cases only once. Two cases are equal, for example, if they differ only in the number of rows and A has no
- * leading var axis. */
+/* Writes the cases of a size preset, but lists equal cases only once. For example, cases that differ only in the number
+ * of rows are equal if A has no leading var axis. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	static const struct {
@@ -207,7 +207,7 @@ static const struct op_edge edges[] = {
     {NULL, NULL},
 };
 
-/* The edge case many_rows has as many rows of A as keep the number of products below MANY_PRODUCTS. */
+/* The edge case many_rows has as many rows of A as possible with at most MANY_PRODUCTS products. */
 #define MANY_PRODUCTS (INT64_C(9) << 30)
 
 static int64_t many_rows(int64_t of_b)
@@ -241,7 +241,7 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
-/* The largest elements of A are the heavy elements in columns that are scaled up. The largest elements of B are in
+/* The largest elements of A are heavy elements in columns that are scaled up. The largest elements of B are also in
  * columns that are scaled up. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
@@ -252,7 +252,7 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-/* If C has several leading axes, returns 0 for each of them, because their lengths depend on each other. */
+/* Returns 0 for the leading axes of C if there are several, because their lengths depend on each other. */
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *out = &problem->outputs[0], *a = &problem->inputs[gemm_left(problem, variant)];
@@ -265,7 +265,8 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 		return 0;
 	if (elements_of_b(problem, variant, 0, 0) <= GEMM_TINY_B)
 		return GEMM_MANY_ROWS;
-	return elements_of_b(problem, variant, 0, 0) > GEMM_B_ELEMENTS ? GEMM_FEW_ROWS : GEMM_ROWS; /* or more */
+	return elements_of_b(problem, variant, 0, 0) > GEMM_B_ELEMENTS ? GEMM_FEW_ROWS : GEMM_ROWS; /* some case may
+												     * have more rows */
 }
 
 /* Computes consecutive elements of one row of A, or of B if B is [N][K]. First computes every element as if its column
@@ -311,8 +312,8 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 
 /* --- the oracle -------------------------------------------------------------------------------------------------- */
 
-/* The oracle computes C tile by tile, and each tile chunk by chunk along K. The oracle converts the chunks of A and B
- * to doubles in a buffer that fits in the L2 cache (64 x 512 doubles each). */
+/* The oracle computes C in tiles, and each tile in chunks of K. It converts the chunks of A and B to doubles, in a
+ * buffer that fits in the L2 cache (64 x 512 doubles each). */
 enum { TILE_M = 64, TILE_N = 64, CHUNK = 512, TOGETHER = 4 };
 
 struct tile {
@@ -322,8 +323,8 @@ struct tile {
 	float narrow_a[TILE_M][CHUNK], narrow_b[TILE_N][CHUNK], narrow_sum[TILE_M][TILE_N]; /* see add_narrow_chunk */
 };
 
-/* One row of A and four columns of B have four sums. ADD_PRODUCTS adds one product to each of these sums, and ADD_SUMS
- * adds these sums to the tile's sums. */
+/* ADD_PRODUCTS adds one product to each of the four sums of one row of A and four columns of B. ADD_SUMS adds these
+ * sums to the tile's sums. */
 #define ADD_PRODUCTS(s, a) s##0 += (a)[k] * b0[k], s##1 += (a)[k] * b1[k], s##2 += (a)[k] * b2[k], s##3 += (a)[k] * b3[k]
 #define ADD_SUMS(row, s) (row)[0] += s##0, (row)[1] += s##1, (row)[2] += s##2, (row)[3] += s##3
 
@@ -391,8 +392,8 @@ static bool add_narrow_chunk(struct tile *t, int64_t rows, int64_t columns, int6
 	return true;
 }
 
-/* Reads b[n][k] for the columns of the tile. Columns beyond N are not read. The tile's sums for columns beyond N and
- * rows beyond M are not used. */
+/* Reads b[n][k] for those columns of the tile that are in B. The other columns keep their old contents, because their
+ * sums are not used. */
 static void read_b(struct tile *t, const struct gemm_extent *e, const struct tensor *b, int64_t n, int64_t columns,
                    int64_t k, int64_t length)
 {

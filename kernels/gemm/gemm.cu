@@ -7,10 +7,10 @@
  * plain FMAs (no TF32), also in parts. The order of all additions depends only on K, so the result has the same bits in
  * every run, for any M and N.
  *
- * Tiles. For 16-bit operands a block computes a 128 x 128 tile of C, and each of its eight warps computes a 32 x 64
+ * Tiles. For 16-bit operands, a block computes a 128 x 128 tile of C, and each of its eight warps computes a 32 x 64
  * piece. K is processed in steps of 32, and cp.async loads each step into shared memory STAGES steps ahead. For float32
- * operands a tile is 64 x 64, each thread computes a 4 x 4 piece, and K is processed in steps of 16. Elements outside A
- * and B are read as zeros; elements outside C are not written. If the size of a row of A or B is not a multiple of 16
+ * operands, a tile is 64 x 64, each thread computes a 4 x 4 piece, and K is processed in steps of 16. Elements outside
+ * A and B are read as zeros; elements outside C are not written. If the size of a row of A or B is not a multiple of 16
  * bytes, that operand is loaded element by element. */
 #include "kernels/core/elements_cuda.h"
 
@@ -34,7 +34,7 @@ struct product {
 	bool chunks; /* is the size of every row of A and B a multiple of 16 bytes? */
 };
 
-/* The rows and columns of a matrix in memory. A block loads one tile of the matrix. */
+/* A matrix in memory, of which a block loads one tile. */
 struct matrix {
 	const void *data;
 	int64_t rows, columns;
@@ -47,11 +47,11 @@ enum {
 	TILE = 128,
 	STEP = 32,
 	STAGES = 3,
-	PAD = 8, /* padding elements after each row in shared memory, so that rows start in different banks */
+	PAD = 8, /* number of padding elements after each row in shared memory, so that rows start in different banks */
 	WIDE = TILE + PAD,
 	NARROW = STEP + PAD,
-	OPERAND = TILE * NARROW > STEP * WIDE ? TILE * NARROW : STEP * WIDE, /* the number of elements of an operand in
-									      * a stage */
+	OPERAND = TILE * NARROW > STEP * WIDE ? TILE * NARROW : STEP * WIDE, /* number of elements of one operand in a
+									      * stage */
 };
 
 static constexpr size_t half_shared_bytes = (size_t)STAGES * 2 * OPERAND * 2;
@@ -109,7 +109,7 @@ static __device__ __forceinline__ void load_stage(unsigned char *shared, const s
 }
 
 typedef wmma::fragment<wmma::accumulator, 16, 16, 16, float> accumulator;
-enum { DOWN = 2, ACROSS = 4 }; /* the numbers of 16 x 16 fragments in a warp's 32 x 64 piece */
+enum { DOWN = 2, ACROSS = 4 }; /* numbers of 16 x 16 fragments in a warp's piece of 32 x 64 */
 
 /* Accumulates the products of one stage for the warp's piece, which starts at (row, column) of the tile. */
 template <typename half, bool nn>
@@ -149,8 +149,7 @@ static __device__ __forceinline__ void add(accumulator (&total)[DOWN][ACROSS], c
 				total[i][j].x[e] += part[i][j].x[e];
 }
 
-/* Writes the warp's piece to C at (row, column). Each 16 x 16 fragment passes through shared memory that belongs to the
- * warp. */
+/* Writes the warp's piece to C at (row, column). Writes each 16 x 16 fragment first to the warp's own shared memory. */
 static __device__ void store_piece(const struct product &p, const accumulator (&total)[DOWN][ACROSS], float *own,
                                    int64_t row, int64_t column)
 {
@@ -301,7 +300,7 @@ static int launch(const struct op_case *c, const struct tensor *in, struct tenso
 	                                    (int)choice.shared_bytes),
 	               err) != 0)
 		return -1;
-	/* Consecutive blocks compute tiles of the same columns. Blocks that run at the same time thus read the same
+	/* Consecutive blocks compute tiles of the same columns, so that blocks that run at the same time read the same
 	 * part of B, the larger operand. */
 	choice.kernel<<<dim3((unsigned)rows, (unsigned)columns), THREADS, choice.shared_bytes, (cudaStream_t)stream>>>(p);
 	return cuda_check(cudaGetLastError(), "launching gemm", err);

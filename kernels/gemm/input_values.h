@@ -1,5 +1,5 @@
-/* gemm inputs - the layout of the three matrices, and functions that compute every input element with the same value on
- * CPU and GPU.
+/* gemm inputs - finds the layout of the three matrices, and computes the inputs. The CPU and the GPU compute the same
+ * values.
  *
  * C[m][n] = sum over k of A[m][k] * B(n, k), with B stored as [N][K] ("NT") or as [K][N] ("NN"). A and C may have more
  * leading axes; the product of these axes is M.
@@ -8,9 +8,9 @@
  * bfloat16, and 2^-20 for float32. The dtype represents these multiples exactly. An 8-bit float does not represent
  * them, and TF32 does not represent multiples of 2^-20.
  *
- * In the second set of values, elements are multiples of a larger number (2^-5 if K = 4096), so that a sum of K
- * products is exact in float32, in any order. A and B together have T = 22 - log2 K fraction bits. All products are
- * multiples of 2^-T, and the sum of their magnitudes is at most 2^22 2^-T.
+ * In the second set of values, elements have fewer fraction bits (they are multiples of 2^-5 if K = 4096), so that a
+ * sum of K products is exact in float32, in any order. A and B together have T = 22 - log2 K fraction bits. All
+ * products are multiples of 2^-T, and the sum of their magnitudes is at most 2^22 2^-T.
  *
  * In both sets, row m of A has "heavy" elements, +8 or -8, in the columns with k % GEMM_PERIOD == m % GEMM_PERIOD.
  * In any 128 consecutive rows, each column has one heavy element. If a reference omits a column, some element of C
@@ -20,18 +20,18 @@
  * each row of B, the two special elements have the same sign and a magnitude of 24 … 28. One row of A in GEMM_LIFTED is
  * "lifted": its two special elements are 4096 and -2304, or -4096 and 2304. In ordinary rows of A, a special element is
  * a quarter of the value that it would have in any other column. In a lifted row, the sum of products rises to 98304 …
- * 114688 at GEMM_LIFT, beyond float16's maximum, so a float16 accumulator becomes infinite. The sum falls to 33792 …
- * 59392 at GEMM_DROP. Torch lets cuBLAS round partial sums over blocks of 256 columns to float16. Both special columns
- * are in the same block, so that these partial sums stay finite. In the second set of values, the special elements are
- * 2^-7 times as large in A and 2^7 times as large in B.
+ * 114688 at column GEMM_LIFT. This is beyond float16's maximum, so a float16 accumulator becomes infinite. The sum
+ * falls to 33792 … 59392 at column GEMM_DROP. Torch lets cuBLAS round partial sums over blocks of 256 columns to
+ * float16. Both special columns are in the same block, so that these partial sums stay finite. In the second set of
+ * values, the special elements are 2^-7 times as large in A and 2^7 times as large in B.
  *
  * The rows of A after the lifted ones are "high": they are like lifted rows, but their element at GEMM_DROP is 0, so
- * the sums of products stay at 98304 … 114688. In float16 a sum of this size is infinite; a reference that limits the
- * sum to float16's maximum is wrong. If a workload provides A or B, there are no high rows, because a sum could then be
- * so close to float16's maximum that its rounding determines whether it is infinite. The rows after the high ones are
- * "faint" in the second set of values: they are scaled so that their smallest elements are 2^-24, the smallest number
- * above 0 in float16, and their two special elements are 0. The products in a faint row are below 2^-14, where float16
- * is subnormal. If K is 4096, about half of the elements of C in a faint row are also below 2^-14.
+ * the sums of products stay at 98304 … 114688. In float16, a sum of this size is infinite, so a reference that limits
+ * the sum to float16's maximum fails. If a workload provides A or B, there are no high rows, because a sum could be
+ * close to float16's maximum, and its rounding would then decide whether it is infinite. The rows after the high ones
+ * are "faint" in the second set of values: they are scaled so that their smallest elements are 2^-24, the smallest
+ * number above 0 in float16, and their two special elements are 0. The products in a faint row are below 2^-14, where
+ * float16 is subnormal. If K is 4096, about half of the elements of C in a faint row are also below 2^-14.
  *
  * If neither A nor B is float16, two of eight columns are scaled. If k % 8 is 5, column k of A is scaled by 2^30 and
  * column k of B by 2^-30. If k % 8 is 6, column k of A is scaled by 2^-30 and column k of B by 2^30. The products do
@@ -53,30 +53,30 @@ enum { GEMM_NT = 0, GEMM_NN = 1 };
 
 enum { GEMM_PERIOD = 128, GEMM_HEAVY = 8 };
 
-/* Some columns of A and B are scaled by powers of two with these exponents. GEMM_SPREAD makes elements that are above
- * float16's maximum or below its minimum. GEMM_SPREAD_HALF makes elements among float16's largest numbers and its
- * subnormals. */
+/* Some columns of A and B are scaled by powers of two with these exponents. With GEMM_SPREAD, elements are above
+ * float16's maximum or below its minimum. With GEMM_SPREAD_HALF, they are among the largest or among the subnormal
+ * numbers of float16. */
 enum { GEMM_SPREAD = 30, GEMM_SPREAD_HALF = 12 };
 
 /* GEMM_LIFT is the column at which the sums of lifted rows rise above float16's maximum, and GEMM_DROP is the column at
- * which these sums fall back. If K is at least GEMM_LIFT_FROM, the rows with m % GEMM_LIFTED == GEMM_LIFTED_ROW are
- * lifted; no two of them are GEMM_PERIOD apart. In the same way, m % GEMM_LIFTED is GEMM_HIGH_ROW for high rows and
- * GEMM_FAINT_ROW for faint rows. */
+ * which these sums fall back. If K is at least GEMM_LIFT_FROM, row m is lifted if m % GEMM_LIFTED is GEMM_LIFTED_ROW,
+ * high if it is GEMM_HIGH_ROW, and faint if it is GEMM_FAINT_ROW. GEMM_LIFTED is chosen such that two lifted rows are
+ * never exactly GEMM_PERIOD rows apart. */
 enum { GEMM_LIFT = 64, GEMM_DROP = 192, GEMM_LIFTED = 33, GEMM_LIFT_FROM = 256 };
 enum { GEMM_LIFTED_ROW = 1, GEMM_HIGH_ROW = 2, GEMM_FAINT_ROW = 3 };
 
-/* The greatest K for which sums of the second set of values are exact. */
+/* The maximum K for which the sums of the second set of values are exact. */
 enum { GEMM_EXACT_K = 1 << 16 };
 
 /* The indices of A and B among the problem's inputs, and the extents of the case. */
 struct gemm_extent {
 	int a, b;
 	int64_t m, n, k;
-	int nn; /* 0: B[n][k], 1: B[k][n] */
+	int nn; /* the layout of B: 0: B[n][k], 1: B[k][n] */
 };
 
-/* Returns 1 if input `a` can be A, and the other input can be B in the layout `nn`. A has the leading axes of C, then
- * K. Compares only axes. */
+/* Returns 1 if input `a` can be A and the other input can be B in the layout `nn`. A must have the leading axes of C
+ * and then K. Compares only axes. */
 static inline int gemm_fits(const struct op_problem *problem, int a, int nn)
 {
 	const struct op_arg *left = &problem->inputs[a], *right = &problem->inputs[1 - a], *out = &problem->outputs[0];
@@ -117,7 +117,7 @@ static inline struct gemm_extent gemm_extent_of(const struct op_case *c)
 	return e;
 }
 
-/* The parameters of an input element's value, as plain data that is passed to the GPU by value. */
+/* The parameters from which an input element is computed. Kernels take this struct by value. */
 struct gemm_fill {
 	uint64_t key;
 	int64_t k;
@@ -127,10 +127,9 @@ struct gemm_fill {
 	int lifted; /* do the sums of some rows rise above float16's maximum and fall back? */
 	int high;   /* do the sums of some rows rise above float16's maximum and stay there? */
 	int faint;  /* faint rows of A are scaled by 2^faint; 0: there are none */
-	int shift;  /* special columns of A are multiplied by 2^-shift, those of B by 2^shift */
+	int shift;  /* special columns of A are multiplied by 2^-shift, and those of B by 2^shift */
 	int scale;  /* other elements of lifted and high rows are multiplied by 2^scale */
-	int spread; /* the exponent of the scale of columns with k % 8 == 5; columns with k % 8 == 6 have the negative
-		     * exponent */
+	int spread; /* columns with k % 8 == 5 are multiplied by 2^spread, and columns with k % 8 == 6 by 2^-spread */
 };
 
 static inline int gemm_is_short(enum dtype dtype)
@@ -138,7 +137,7 @@ static inline int gemm_is_short(enum dtype dtype)
 	return dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16;
 }
 
-/* Returns the sum of the fraction bits of A and B for which sums of K products are exact in float32. */
+/* Returns the total number of fraction bits of A and B with which sums of K products are exact in float32. */
 static inline int gemm_exact_bits(int64_t k)
 {
 	int bits = 22;
@@ -154,7 +153,7 @@ static inline int gemm_is_beyond_half(const struct op_problem *problem)
 	return problem->inputs[0].dtype != DTYPE_FLOAT16 && problem->inputs[1].dtype != DTYPE_FLOAT16;
 }
 
-/* Returns the exponent of the scale of A's columns with k % 8 == 5. Host only. */
+/* Returns the exponent by which A's columns with k % 8 == 5 are scaled. Host only. */
 static inline int gemm_spread(const struct op_case *c)
 {
 	if (c->given != 0)
@@ -215,8 +214,8 @@ HOST_DEVICE static inline float gemm_plain(const struct gemm_fill *f, int64_t ro
 	return uniform_signed(random, f->bits);
 }
 
-/* Computes an element of the special columns. The sign of the element depends on the row and is the same in both
- * columns. */
+/* Computes an element of the special columns. The sign depends on the row, and is the same in both columns. `of_lift`
+ * has the random bits of the row's element at GEMM_LIFT. */
 HOST_DEVICE static inline float gemm_special(const struct gemm_fill *f, int64_t row, int64_t column, uint32_t random,
                                              uint32_t of_lift)
 {
@@ -251,8 +250,8 @@ HOST_DEVICE static inline int gemm_is_special(const struct gemm_fill *f, int64_t
 	return f->lifted && (column == GEMM_LIFT || column == GEMM_DROP);
 }
 
-/* Computes element (row, column) as A[m][k] or B(n, k). `lift` is the flat index of element (row, GEMM_LIFT). The
- * element is exact in the input's dtype. */
+/* Computes element (row, column) of A[m][k] or B(n, k). `lift` is the flat index of element (row, GEMM_LIFT). The
+ * input's dtype represents the element exactly. */
 HOST_DEVICE static inline float gemm_at(const struct gemm_fill *f, int64_t row, int64_t column, int64_t lift,
                                         uint32_t random)
 {

@@ -1,5 +1,5 @@
-/* mistakes - the mistakes that people make in references of matrix products. The table below lists all of these
- * mistakes; the enum has a number for each mistake that the oracle computes itself. */
+/* mistakes - the mistakes that people make in references of matrix products. The table has all mistakes. The enum has a
+ * number for each mistake that the oracle computes itself. */
 #ifndef REFTEST_KERNELS_GEMM_MISTAKES_H
 #define REFTEST_KERNELS_GEMM_MISTAKES_H
 
@@ -9,14 +9,14 @@ enum gemm_mistake {
 	GEMM_NO_MISTAKE,
 	GEMM_LAST_K,
 	GEMM_FIRST_K,
-	GEMM_HALVES, /* from this mistake on, the sums of parts along K are rounded to the dtype of C */
+	GEMM_HALVES, /* in this mistake and all later ones, the sums of parts along K are rounded to the dtype of C */
 	GEMM_PARTS_16,
 	GEMM_PARTS_32,
 	GEMM_PARTS_64,
 	GEMM_PARTS_128
 };
 
-/* the table, ended by a row without `says` */
+/* the table ends with a row whose `says` is NULL */
 extern const struct op_mistake gemm_mistakes[];
 
 #endif

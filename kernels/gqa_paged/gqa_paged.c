@@ -1,5 +1,5 @@
 /* gqa_paged - grouped-query attention over a paged cache of keys and values, decode and prefill.
- * kernels/common/attention/forms.h implements the family. */
+ * kernels/common/attention/forms.h describes the tensors, and declares the functions that implement the family. */
 #include "kernels/core/op.h"
 
 #include "kernels/common/attention/attention.h"

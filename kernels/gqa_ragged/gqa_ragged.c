@@ -1,5 +1,6 @@
 /* gqa_ragged - grouped-query attention over keys and values that are stored one sequence after the other (prefill
- * without a cache). kernels/common/attention/forms.h implements the family. */
+ * without a cache). kernels/common/attention/forms.h describes the tensors, and declares the functions that implement
+ * the family. */
 #include "kernels/core/op.h"
 
 #include "kernels/common/attention/attention.h"

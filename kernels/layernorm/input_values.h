@@ -1,7 +1,7 @@
-/* layernorm inputs - the role of each tensor, and a function for every input element that gives the same value on CPU
- * and GPU.
+/* layernorm inputs - finds the role of each tensor, and computes the inputs. The CPU and the GPU compute the same
+ * values.
  *
- * Each row of the activations tests one property. Rows 0 to 7 have values on which real implementations have failed.
+ * Each row of the activations tests one property. Rows 0 to 7 have values with which real implementations have failed.
  * Noise is uniform on [-1, 1).
  *
  *   row 0, 7  Tiny: the variance is about epsilon (row 0) or a 64th of epsilon (row 7). A wrong or missing epsilon
@@ -31,8 +31,8 @@
  * rows, the rounding error of the mean, times such a weight, would exceed the tolerance.
  *
  * Weights have both signs and a magnitude in [1/4, 2), or in [1/8, 8) in the second set. Biases are noise times 2^3 …
- * 2^-2. In the second set, constants, means and outliers have the opposite sign, and rows 0, 3 and 7 are scaled by a
- * quarter. Large weights and rows of integers close to M make float32 results less accurate (layernorm.c), so only the
+ * 2^-2. In the second set, constants, means and outliers have the opposite sign, and rows 0, 3 and 7 are a quarter as
+ * large. Large weights and rows of integers close to M make float32 results less accurate (layernorm.c), so only the
  * second set has them. */
 #ifndef REFTEST_KERNELS_LAYERNORM_INPUT_VALUES_H
 #define REFTEST_KERNELS_LAYERNORM_INPUT_VALUES_H
@@ -45,7 +45,7 @@
 
 enum { LAYERNORM_SPIKES = 32, LAYERNORM_SPIKE_ROW = 8, LAYERNORM_FAR = 8, LAYERNORM_FAR_ROW = 3, LAYERNORM_FARTHER = 7, LAYERNORM_LOUD = 8 };
 
-/* The index of each input, and of the only output, by its role; -1 if the problem has no such tensor. */
+/* The index of each input, and of the only output, by its role. -1: the problem has no such tensor. */
 struct layernorm_roles {
 	int x, weight, bias, eps; /* eps: a Python scalar */
 	int output;
@@ -73,7 +73,7 @@ static inline struct layernorm_roles layernorm_roles_of(const struct op_problem 
 	return roles;
 }
 
-/* Returns the epsilon of a case, or NaN if no source states it (only in a probe case). Host only. */
+/* Returns the epsilon of a case, or NaN if no source states it, which happens only in a probe case. Host only. */
 static inline double layernorm_eps(const struct op_case *c)
 {
 	int scalar = layernorm_roles_of(c->problem).eps;
@@ -85,7 +85,7 @@ static inline double layernorm_eps(const struct op_case *c)
 
 enum layernorm_part { LAYERNORM_X, LAYERNORM_WEIGHT, LAYERNORM_BIAS };
 
-/* The parameters of an input element's value, as plain data that is passed to the GPU by value. */
+/* The parameters from which an input element is computed. Kernels take this struct by value. */
 struct layernorm_fill {
 	uint64_t key;
 	int64_t columns;
@@ -153,8 +153,8 @@ HOST_DEVICE static inline float layernorm_weight(const struct layernorm_fill *f,
 	return random & 0x100 ? magnitude : -magnitude;
 }
 
-/* Computes an element of a probe case. |x| is 2^least times a number in [1, 2), signs alternate, and the bias is 0. x^2
- * is so far below any epsilon that the output is (x - mean) w / sqrt(eps). */
+/* Computes an element of a probe case. |x| is 2^least times a number in [1, 2), the signs of x alternate, and the bias
+ * is 0. x^2 is so far below any epsilon that the output is (x - mean) w / sqrt(eps). */
 HOST_DEVICE static inline float layernorm_probe(const struct layernorm_fill *f, int64_t index, uint32_t random)
 {
 	float magnitude = (float)(128 + (random >> 25)) * float_power(f->least - 7);
@@ -180,7 +180,7 @@ HOST_DEVICE static inline float layernorm_hurtful(const struct layernorm_fill *f
 	case 1:
 		return side * 4;
 	case 2:
-		return noise * 0.25f + side; /* exact: 23 bits */
+		return noise * 0.25f + side; /* exact, because 23 bits are enough */
 	case 3:
 		return noise * float_power(f->second ? f->huge - 2 : f->huge);
 	case 4:
@@ -199,8 +199,8 @@ HOST_DEVICE static inline bool layernorm_is_far(int64_t row)
 	return row >= LAYERNORM_SPIKE_ROW && row % LAYERNORM_FAR == LAYERNORM_FAR_ROW;
 }
 
-/* Computes an element of a row of integers close to M. Columns 2 i and 2 i + 1 are M + d and M - d, where the random
- * bits of column 2 i determine d. If the number of columns is odd, the last element is M. */
+/* Computes an element of a row of integers close to M. Columns 2 i and 2 i + 1 have M + d and M - d, in some order. The
+ * random bits of column 2 i determine d and the order. If the number of columns is odd, the last element is M. */
 HOST_DEVICE static inline float layernorm_far(const struct layernorm_fill *f, int64_t row, int64_t column)
 {
 	uint32_t random = philox_bits(f->key, row * f->columns + column / 2 * 2);
@@ -224,7 +224,7 @@ HOST_DEVICE static inline float layernorm_even(const struct layernorm_fill *f, i
 	return order == (uint32_t)(column % 2) ? 20.0f : -12.0f;
 }
 
-/* Computes element `index` of an input from its random bits. The caller rounds the element to the input's dtype with
+/* Computes element `index` of an input from its random bits. The caller converts the element to the input's dtype with
  * dtype_store_float. */
 HOST_DEVICE static inline float layernorm_element(const struct layernorm_fill *f, int64_t index, uint32_t random)
 {

@@ -1,12 +1,12 @@
-/* layernorm - y[r][c] = (x[r][c] - mean) / sqrt(variance + eps) * w[c] + b[c], with the mean and the variance of row r.
- * The variance is the mean of the squared differences, divided by H, not by H - 1.
+/* layernorm - computes y[r][c] = (x[r][c] - mean) / sqrt(variance + eps) * w[c] + b[c], with the mean and the variance
+ * of row r. The variance is the mean of the squared differences, divided by H, not by H - 1.
  *
  * Activations are float32, float16 or bfloat16, and [..., H] with at least two axes. Weight and bias are [H] and may
  * have a wider dtype (FlashInfer's norm.layernorm expects float32). The bias is optional.
  *
- * Epsilon is a Python scalar, or the value that kernels/core/norm_epsilon.h finds (a model's "layer_norm_eps").
- * If neither states epsilon, reftest probes epsilon with rows whose variance is far below any epsilon: in such rows, y
- * = (x - mean) w / sqrt(eps).
+ * Epsilon is a Python scalar, or the value that kernels/core/norm_epsilon.h finds (a model's "layer_norm_eps"). If
+ * there is neither, reftest recovers epsilon from a probe case, whose rows have a variance far below any epsilon: in
+ * such rows, y = (x - mean) w / sqrt(eps).
  *
  * Tolerance for the first set of values. The reference and the ground truth round nearly the same number to the
  * output's dtype, so rtol is 2^-7 for bfloat16, 2^-10 for float16 and 1e-5 for float32. If a mean is accumulated in
@@ -45,7 +45,8 @@
 #include "kernels/core/shape_match.h"
 #include "kernels/core/take.h"
 
-enum { PARALLEL_FROM = 1 << 20, PROBE_ROWS = 16 }; /* PARALLEL_FROM: for fewer elements, one thread is fastest */
+enum { PARALLEL_FROM = 1 << 20, PROBE_ROWS = 16 }; /* PARALLEL_FROM: if there are fewer elements, one thread is faster
+						    * than several */
 
 static int match_input(const struct op_problem *problem, int i, struct err *why)
 {
@@ -97,7 +98,7 @@ static int match(const struct op_problem *problem, struct err *why)
 	return 0;
 }
 
-/* Sets the last leading var axis to `rows` and each other leading var axis to 2. If H is var, sets H to `columns`. */
+/* Sets the last leading var axis to `rows` and each other leading var axis to 2. If H is var, sets it to `columns`. */
 static void set_axes(const struct op_problem *problem, int64_t rows, int64_t columns, int64_t *axis)
 {
 	const struct op_arg *y = &problem->outputs[0];
@@ -106,9 +107,9 @@ static void set_axes(const struct op_problem *problem, int64_t rows, int64_t col
 	op_set_axis(problem, y->axis[y->rank - 1], columns, axis);
 }
 
-/* The cases have one row, a multiple of the number of rows that kernels process as a block, and one row more than such
- * a multiple (row_counts.h). The last of these three cases may have more rows, up to 2^23 elements, so that every
- * column has a spike in some row. */
+/* The numbers of rows of the default cases: 1, a multiple of the number of rows that kernels process as a block, and
+ * one row more than such a multiple (row_counts.h). The last case may have more rows, up to 2^23 elements, so that
+ * every column has a spike in some row. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	const struct op_axis *last = &problem->axes[problem->outputs[0].axis[problem->outputs[0].rank - 1]];
@@ -125,8 +126,8 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count < room ? count : room;
 }
 
-/* The activations of the cases exceed the largest values known from trained models. Weights and biases reach their
- * largest values with both signs. */
+/* Returns the range of an input. The activations exceed the largest values known from trained models. Weights and
+ * biases reach their largest values with both signs. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	struct layernorm_roles roles = layernorm_roles_of(problem);
@@ -143,7 +144,8 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-/* In at least one case, the last of the leading var axes is longer than 300. */
+/* Returns the largest length of `axis` in the default cases, or a lower bound of it. If H is at most 8192, some case
+ * has more than 300 rows. */
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *y = &problem->outputs[0];
@@ -225,7 +227,7 @@ static const struct op_mistake mistakes[] = {
     {.says = NULL},
 };
 
-/* Normalises one row with a mistake. */
+/* Normalises one row as a reference with the mistake does. */
 static void mistake_row(enum mistake mistake, double *x, int64_t columns, const double *weight, const double *bias,
 			double eps)
 {
@@ -300,7 +302,7 @@ static void probe_axes(const struct op_problem *problem, int variant, int64_t *a
 }
 
 /* Estimates epsilon from every element of the output: ((x - mean) w / y)^2 - variance. Returns the number of finite
- * estimates, and stores the largest variance of a row in `largest`. */
+ * estimates. Stores the largest variance of any row in `largest`. */
 static int64_t estimate(const struct op_case *c, const struct tensor *in, const struct tensor *y, double *estimates,
                         double *largest)
 {

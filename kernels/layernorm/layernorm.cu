@@ -1,8 +1,8 @@
 /* layernorm on a GPU - computes the norm of kernels/layernorm/layernorm.c in float32.
  *
- * A block computes one row, which it reads three times: for the mean, for the squared differences from the mean, and
- * for the output. Every thread sums its columns in order, and then a tree adds up the sums of the threads. The result
- * has the same bits in every run. Division and square root are correctly rounded (IEEE 754). */
+ * Each block of threads computes one row. It reads the row three times: for the mean, for the squared differences from
+ * the mean, and for the output. Each thread sums its columns in order, and then a tree reduction adds up the threads'
+ * sums, so every run gives the same bits. Division and square root are rounded correctly (IEEE 754). */
 #include "kernels/core/elements_cuda.h"
 
 #include "kernels/layernorm/input_values.h"
@@ -10,7 +10,7 @@
 enum { THREADS = 256 };
 
 struct rows {
-	const void *x, *weight, *bias; /* weight or bias NULL: the problem has no such input */
+	const void *x, *weight, *bias; /* `weight` or `bias` is NULL if the problem has no such input */
 	void *y;
 	enum dtype x_dtype, weight_dtype, bias_dtype, y_dtype;
 	int64_t columns;

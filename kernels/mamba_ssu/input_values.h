@@ -1,33 +1,33 @@
-/* mamba_ssu inputs - the role of each tensor of a selective state update, and a function for every element that gives
- * the same value on CPU and GPU.
+/* mamba_ssu inputs - finds the role of each tensor of a selective state update, and computes the inputs. The CPU and
+ * the GPU compute the same values.
  *
  * The second set of values (op_case.contents) has another seed. If the range of an input differs between the two sets,
  * the table has both ranges, separated by a bar:
  *
- *   state, x  Uniform on [-1, 1) | [-4, 4). Every slot has a state, even if no sequence uses the slot, because all
- *             slots are in the output.
+ *   state, x  Uniform on [-1, 1) | [-4, 4). Every slot has a state, even if no sequence uses the slot, because the
+ *             output contains all slots.
  *   B, C      Uniform on [-1, 1).
  *   dt, bias  Uniform on [-2, 2), where softplus is curved | bias on [-7, -2), as in models. Some elements of dt have
  *             other values, depending on k = (7 sequence + 3 head + element) % 64. For k = 5, dt is -24, and the state
- *             is kept. For k = 21, dt is 96 | 48; exp(96) overflows float32, but softplus(96) must not. For k = 37, dt
- *             + bias is on both sides of 20, above which an implementation may skip softplus. For k = 13, 29 and 45, dt
- *             is near 12, near -12, and 0. For k = 53, dt + bias is around 5.25, where softplus(x) is x + 0.005.
- *             If dt does not go through softplus, dt is uniform on [0, 1), and bias on [0, 1) | [0, 1/8). Then, for k =
- *             21, dt is 12. For k = 5, 37 and 53, dt is -5/4 | -1/4, and dt + bias is below 0. For these three k the
- *             state grows by a factor of at most e^2.6 | e^4.2.
+ *             is kept. For k = 21, dt is 96 | 48: exp(96) overflows float32, but softplus(96) must be finite. For k =
+ *             37, dt + bias is on both sides of 20, above which an implementation may replace softplus(x) by x. For k =
+ *             13, 29 and 45, dt is near 12, near -12, and 0. For k = 53, dt + bias is around 5.25, where softplus(x) is
+ *             x + 0.005. If dt does not go through softplus, dt is uniform on [0, 1), and bias on [0, 1) | [0, 1/8).
+ *             Then, for k = 21, dt is 12. For k = 5, 37 and 53, dt is -5/4 | -1/4, and dt + bias is below 0. For these
+ *             three k the state grows by a factor of at most e^2.6 | e^4.2.
  *   A         Uniform on (-2.0625, -0.0625] | eight times as large, each element separately. Kernels use one value of A
- *             per head, but definitions declare one per element of the state. Because all elements differ, an A that is
- *             transposed or wrongly broadcast changes the result.
- *   D, z      Uniform on [-4, 4) | z on [-16, 16). The term D x of y is half as large as the term that comes from the
+ *             per head, but definitions declare one per element of the state. Because all elements differ, the result
+ *             changes if a reference transposes or wrongly broadcasts A.
+ *   D, z      Uniform on [-4, 4) | z on [-16, 16). In y, the term D x is half as large as the term that comes from the
  *             state.
  *
- * Large elements. Unless a tensor is float16, some elements are larger than the table says, and no product of two of
- * them is added to others: in odd sequences, one element in 64 of x is 64 times as large, and one in 64 of z is 100 or
- * -100; in even sequences, one element in 32 of B, and another one of C, are 32 | 128 times as large. One element in 32
- * of the states, and one in 16 of D, are 64 times as large.
+ * Large elements. Unless a tensor is float16, some elements are larger than the table says. In odd sequences, one
+ * element in 64 of x is 64 times as large, and one in 64 of z is 100 or -100. In even sequences, one element in 32 of
+ * B, and another one of C, are 32 | 128 times as large. One element in 32 of the states, and one in 16 of D, are 64
+ * times as large. No product of two large elements is added to other products.
  *
- * Slots are distinct and in random order. Sequences 3, 11, 19 … of a batch are padding, and so are most sequences after
- * the first 33 (ssu_is_padding). The x, dt, B and C of padding are NaN. */
+ * The slots of sequences are different and in random order. Sequences 3, 11, 19, … of a batch are padding, and so are
+ * most sequences after the first 33 (ssu_is_padding). The x, dt, B and C of padding are NaN. */
 #ifndef REFTEST_KERNELS_MAMBA_SSU_INPUT_VALUES_H
 #define REFTEST_KERNELS_MAMBA_SSU_INPUT_VALUES_H
 
@@ -41,30 +41,30 @@ extern "C" {
 #endif
 
 /* The index of each input by its role; output and new_state are indices of outputs. -1: the problem has no such tensor.
- * Tensors are floats unless a comment states another dtype. */
+ * Tensors are floats unless their comment says otherwise. */
 struct ssu_roles {
-	int state;       /* [slots, heads, dim, S] */
-	int x, z;        /* [batch, heads, dim]; if z is absent, y is not gated */
+	int state;       /* [slots, heads, dim, S], where S is the number of states of an element */
+	int x, z;        /* [batch, heads, dim]; if z is absent, y is not multiplied by a gate */
 	int dt;          /* [batch, heads, dim], or [batch, heads] */
 	int a;           /* [heads, dim, S], or [heads] */
 	int b, c;        /* [batch, groups, S]; heads is a multiple of groups */
 	int d, dt_bias;  /* [heads, dim], or [heads]; an absent D or dt_bias is 0 */
 	int indices;     /* [batch] integers: the slot of each sequence; without them, sequence n has slot n */
-	int softplus;    /* a Python scalar; true if absent */
-	int pad;         /* a Python scalar; -1 if absent */
+	int softplus;    /* a Python scalar; an absent one is true */
+	int pad;         /* a Python scalar; an absent one is -1 */
 	int output;      /* [batch, heads, dim] */
 	int new_state;   /* the shape of `state`; may be absent */
 };
 
 struct ssu_extent {
-	int64_t batch, slots, heads, dim, groups, states; /* states: S */
+	int64_t batch, slots, heads, dim, groups, states; /* states: the axis S */
 };
 
-/* ssu_roles_of and ssu_extent_of expect a problem that op.match accepted. Host only. */
+/* op.match must have accepted the problem that is passed to ssu_roles_of or ssu_extent_of. Host only. */
 struct ssu_roles ssu_roles_of(const struct op_problem *problem);
 struct ssu_extent ssu_extent_of(const struct op_case *c, const struct ssu_roles *roles);
 
-/* Returns the index under which the ground truth of the states is stored: the state output or, if there is none,
+/* Returns the index in op.oracle's `out` for the truth of the states: the state output or, if there is none,
  * op_own_place of the state input. Host only. */
 static inline int ssu_states_place(const struct op_problem *problem, const struct ssu_roles *roles)
 {
@@ -81,24 +81,24 @@ enum ssu_part { SSU_PLAIN, SSU_STATE, SSU_X, SSU_B, SSU_C, SSU_DT, SSU_DT_BIAS, 
  * and the states together, so outputs and tolerances are also SSU_LARGER times as large. */
 enum { SSU_LARGER = 4 };
 
-/* The parameters of an input element's value, as plain data that is passed to the GPU by value. */
+/* The parameters from which an input element is computed. Kernels take this struct by value. */
 struct ssu_fill {
 	uint64_t key;
-	int part; /* enum ssu_part */
+	int part; /* a value of enum ssu_part */
 	int softplus;
-	bool second;        /* is this the second set of values? */
-	int64_t heads, dim; /* the axes of dt */
-	int64_t batch, size; /* size: the number of elements of a sequence */
-	bool padded;         /* are the elements of padding NaN? */
-	int loud, at, every; /* the elements with index % every == at are 2^loud times as large; every = 0: none are */
-	int turn;            /* the large elements are in sequences with number % 2 == turn; -1: in all sequences */
+	bool second;        /* whether this is the second set of values */
+	int64_t heads, dim; /* the last two axes of dt; dim is 1 if dt has one value per head */
+	int64_t batch, size; /* size: the number of elements of one sequence */
+	bool padded;         /* whether the elements of padding are NaN */
+	int loud, at, every; /* an element is 2^loud times as large if index % every == at; every = 0: no element is */
+	int turn;            /* only sequences n with n % 2 == turn have large elements; -1: all sequences have */
 };
 
 /* Of the sequences with this number or a larger one, most are padding, so that a case of many sequences is cheap. */
 enum { SSU_ACTIVE = 33 };
 
 /* Returns true if a sequence is padding. Of the sequences from SSU_ACTIVE on, the last one and those next to a power of
- * two are not. */
+ * two are not padding. */
 HOST_DEVICE static inline bool ssu_is_padding(int64_t batch, int64_t sequence)
 {
 	int64_t low = sequence & (sequence - 1), high = (sequence + 1) & sequence, above = (sequence - 1) & (sequence - 2);
@@ -141,13 +141,13 @@ HOST_DEVICE static inline float ssu_step_size(const struct ssu_fill *f, int64_t 
 	}
 }
 
-/* Returns true for a large element. */
+/* Returns true if element `index` of an input is large. */
 HOST_DEVICE static inline bool ssu_is_loud(const struct ssu_fill *f, int64_t index)
 {
 	return f->every != 0 && index % f->every == f->at && (f->turn < 0 || index / f->size % 2 == f->turn);
 }
 
-/* Returns an element of a state, which is not in a sequence. */
+/* Returns an element of a state. States belong to slots, not to sequences. */
 HOST_DEVICE static inline float ssu_state(const struct ssu_fill *f, int64_t index, float value)
 {
 	bool loud = f->every != 0 && index % f->every == f->at;
@@ -162,7 +162,7 @@ HOST_DEVICE static inline float ssu_bias(const struct ssu_fill *f, float value)
 	return f->second ? value * 2.5f - 4.5f : value * 2;
 }
 
-/* Computes element `index` of an input, without the large elements and padding. */
+/* Computes element `index` of an input as if there were no large elements and no padding. */
 HOST_DEVICE static inline float ssu_usual(const struct ssu_fill *f, int64_t index, float value)
 {
 	switch (f->part) {
@@ -173,7 +173,7 @@ HOST_DEVICE static inline float ssu_usual(const struct ssu_fill *f, int64_t inde
 	case SSU_DT_BIAS:
 		return ssu_bias(f, value);
 	case SSU_A:
-		return -(value + 1.0625f) * (f->second ? 8 : 1); /* exact: 22 bits */
+		return -(value + 1.0625f) * (f->second ? 8 : 1); /* exact, because 22 bits are enough */
 	case SSU_D:
 		return value * 4;
 	case SSU_Z:
@@ -183,7 +183,7 @@ HOST_DEVICE static inline float ssu_usual(const struct ssu_fill *f, int64_t inde
 	}
 }
 
-/* Computes element `index` of an input from its random bits. The caller rounds the element to the input's dtype with
+/* Computes element `index` of an input from its random bits. The caller converts the element to the input's dtype with
  * dtype_store_float. */
 HOST_DEVICE static inline float ssu_element(const struct ssu_fill *f, int64_t index, uint32_t random)
 {

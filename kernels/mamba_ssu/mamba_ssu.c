@@ -1,18 +1,17 @@
-/* mamba_ssu - selective state update: processes one token of each sequence of a Mamba-2 layer.
+/* mamba_ssu - computes the selective state update of a Mamba-2 layer, for one token of each sequence.
  *
  *   d     = softplus(dt + dt_bias), for each sequence, head h and element i
  *   state <- state exp(A d) + d x B, for each of the S states n of element i
- *   y     = sum over n of state C + D x;  with z: times silu(z)
+ *   y     = sum over n of state C + D x;  if there is z, times silu(z)
  *
- * Head h uses B and C of group h / (heads / groups). y is computed from the new state before the state is rounded to
- * its dtype. A sequence whose slot is pad_slot_id (-1 if there is no such scalar) is padding: its output is 0, and no
- * slot changes. The state output contains all slots, most of which are unchanged. dt, A, D and dt_bias may have one
+ * Head h uses B and C of group h / (heads / groups). y is computed from the new state before this state is rounded to
+ * its dtype. A sequence whose slot is pad_slot_id (-1 if there is no such scalar) is padding: its output is 0, and it
+ * changes no slot. The state output contains all slots, most of which are unchanged. dt, A, D and dt_bias may have one
  * value per head.
  *
- * The reference may write to the input state if the definition says so (op_in_place_as_said). If the state is an
- * output, the returned state is compared. If the state is not an output, the reference may write to the input state.
- * If, moreover, the description of the state says "in place", the reference must write to the input state
- * (SSU_IN_PLACE).
+ * The reference may write to the input state if the definition says so (op_in_place_as_said). If there is a state
+ * output, it is compared. If there is none, the reference may write to the input state, and must do so if the
+ * description of the state says "in place" (SSU_IN_PLACE).
  *
  * Tolerances. A float32 sum of S products of magnitude 1 has an error of 1e-6. Where dt is 96, the products have a
  * magnitude of a hundred, and their sum has an error of 1e-4. The gate multiplies y by at most 16. The atol of y is
@@ -22,7 +21,7 @@
  * because all outputs are linear in x and the states together.
  *
  * A workload in which two sequences share a slot is invalid, because no kernel defines the result of two updates of one
- * slot. This family does not match other operations: chunks of several tokens, quantised states, and states without
+ * slot. This family does not match operations on chunks of several tokens, on quantised states, or on states without
  * heads ([slots, dim, S]). */
 #include "kernels/mamba_ssu/input_values.h"
 
@@ -40,8 +39,8 @@
 
 /* --- matching ----------------------------------------------------------------------------------------------------- */
 
-/* Returns the role of an input. Scalars, indices and the state are recognised by rank and kind of dtype, all other
- * float inputs by name. */
+/* Returns the member of `roles` to which an input belongs. Scalars, indices and the state are recognised by rank and
+ * kind of dtype, and all other float inputs by name. */
 static int *place_of(struct ssu_roles *roles, const struct op_arg *input)
 {
 	const struct {
@@ -67,7 +66,7 @@ static int *place_of(struct ssu_roles *roles, const struct op_arg *input)
 }
 
 /* Returns true if this input may be absent. The scalar pad_slot_id may not be absent, because the slot number that
- * marks padding would be unknown. */
+ * marks padding would not be known. */
 static bool may_be_absent(const struct ssu_roles *roles, int input)
 {
 	return input == roles->z || input == roles->d || input == roles->dt_bias || input == roles->indices ||
@@ -109,8 +108,8 @@ static int find_outputs(const struct op_problem *problem, struct ssu_roles *role
 	return roles->output >= 0 ? 0 : err_set(why, "the definition needs an output with the shape of x");
 }
 
-/* Returns true if `arg` has the axes that `parts` lists, one letter per axis. In `parts`, S is the slots axis of the
- * state, H its heads, D its dim and N its last axis; b is the batch axis of x; g is any const axis. */
+/* Returns true if `arg` has the axes that `parts` lists, one letter per axis. In `parts`, S, H, D and N are the axes of
+ * the state (slots, heads, dim, and the last axis). b is the batch axis of x, and g is any const axis. */
 static bool is_shape(const struct op_problem *problem, const struct ssu_roles *roles, const struct op_arg *arg,
                      const char *parts)
 {
@@ -328,9 +327,9 @@ static struct op_in_place in_place(const struct op_case *c, int input)
 }
 
 /* Returns the value of a Python scalar. pad_slot_id is -1, as in models, or another negative number. If there are slot
- * indices, pad_slot_id may also be the number of a slot, in some cases slot 0. In a batch of one, pad_slot_id is -1 in
- * both sets of values. No case omits pad_slot_id. dt_softplus is true in one set and false in the other, and an omitted
- * dt_softplus is false. */
+ * indices, it may also be the number of a slot, in some cases 0. In a batch of one sequence, it is the same negative
+ * number in both sets of values. No case omits pad_slot_id. dt_softplus is true in one set and false in the other; an
+ * omitted dt_softplus is false. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
@@ -368,7 +367,7 @@ static bool has_half(const struct op_problem *problem)
 	return half;
 }
 
-/* Says which elements of an input are large (input_values.h). */
+/* Sets the members that say which elements of an input are large (input_values.h). */
 static void set_loud(struct ssu_fill *f)
 {
 	static const struct {
@@ -419,8 +418,8 @@ struct ssu_fill ssu_fill_of(const struct op_case *c, int input)
 	return f;
 }
 
-/* Writes a slot for each sequence: distinct slots in random order. When no slot is left, the remaining sequences are
- * padding. */
+/* Writes the slot of each sequence. The slots are different and in random order. When no slot is left, the remaining
+ * sequences are padding. */
 static void fill_indices(const struct op_case *c, const struct ssu_roles *roles, uint64_t key, struct tensor *out)
 {
 	int64_t slots = ssu_extent_of(c, roles).slots, *order = take(slots, sizeof *order), next = 0;
@@ -465,7 +464,8 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 static int check_indices(const char *name, const struct ssu_extent *e, int64_t pad, const struct tensor *indices,
                          struct err *err)
 {
-	int64_t *owner = take(e->slots, sizeof *owner); /* for each slot, 1 + the sequence that has it, or 0 */
+	int64_t *owner = take(e->slots, sizeof *owner); /* for each slot, 1 + the sequence that has the slot, or 0 if no
+							 * sequence has it */
 	int rc = 0;
 
 	for (int64_t b = 0; b < indices->elements && rc == 0; b++) {
@@ -497,7 +497,8 @@ static int check_states(const struct ssu_extent *e, struct err *err)
 	               (long long)e->batch);
 }
 
-/* Checks that an input has no NaN. Padding sequences may have NaN, because the operation does not use them. */
+/* Checks that an input has no NaN. The elements of padding sequences may be NaN, because the operation does not use
+ * them. */
 static int check_tokens(const struct op_case *c, const struct ssu_roles *roles, const struct ssu_extent *e, int input,
                         const struct tensor *in, struct err *err)
 {
@@ -555,7 +556,7 @@ struct computation {
 	struct ssu_roles roles;
 	struct ssu_extent e;
 	const struct tensor *in;
-	struct tensor *out, *new_state; /* new_state.data is NULL if the case does not request the new state */
+	struct tensor *out, *new_state; /* `new_state` has no data if the new state is not requested */
 	bool softplus;
 	int64_t pad;
 	int mistake;
@@ -649,8 +650,8 @@ static double value_of(const struct computation *w, int input, int64_t index)
 	return input < 0 || w->in[input].data == NULL ? 0 : dtype_load(w->in[input].data, w->in[input].dtype, index);
 }
 
-/* Returns an element of an input that has either one value per head, or one value per head and element. `row` is the
- * index of the head, counted over all sequences if the input has a batch axis. */
+/* Returns an element of an input that has one value per head or, if its rank is `by_element`, one value per head and
+ * element. `row` is the index of the head, counted over all sequences if the input has a batch axis. */
 static double weight_of(const struct computation *w, int input, int by_element, int64_t row, int64_t i)
 {
 	if (input >= 0 && w->in[input].rank == by_element)
@@ -729,7 +730,7 @@ static double enters_of(const struct computation *w, int64_t n, int64_t h, int64
 }
 
 /* Updates the S states of element i of sequence n and head h in `state`, and returns y before the gate. `a`, `b` and
- * `c` hold S elements. */
+ * `c` have S elements each. */
 static double update(const struct computation *w, int64_t n, int64_t h, int64_t i, double z, double *state,
 		     const double *a, const double *b, const double *c)
 {

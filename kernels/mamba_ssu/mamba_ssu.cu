@@ -8,7 +8,8 @@
 
 enum { THREADS = 256, LANES = 32, WARPS = THREADS / LANES };
 
-/* The tensors and numbers of one launch. A tensor's data is NULL if the problem or the case has no such tensor. */
+/* The tensors and numbers of one launch. The `data` of a tensor is NULL if the problem or the case has no such
+ * tensor. */
 struct layer {
 	struct tensor state, x, z, dt, a, b, c, d, dt_bias, indices, output, new_state;
 	struct ssu_extent e;
@@ -16,7 +17,8 @@ struct layer {
 	bool softplus;
 };
 
-/* Returns an element of a tensor with one value per head, or one per head and element; 0 if the tensor is absent. */
+/* Returns an element of a tensor that has one value per head or, if its rank is `by_element`, one value per head and
+ * element. Returns 0 if the tensor is absent. */
 static __device__ __forceinline__ float load_weight(const struct tensor &tensor, int by_element, int64_t row,
                                                     int64_t dim, int64_t i)
 {

@@ -413,7 +413,7 @@ WIDE static void attend(const struct attention_view *v, const struct gathered *g
 			add_value(g, query_rows, i, j);
 }
 
-/* Reads row i of the queries. `room` is memory for one query. */
+/* Reads row i of the queries. `room` is working memory for one query. */
 static void read_query(const struct attention_view *v, struct query_rows *query_rows, int64_t i, double *room)
 {
 	const struct attention_extent *e = &v->extent;
@@ -561,13 +561,13 @@ static bool has_mistake(const struct attention_view *v)
 		return v->causal;
 	case ATTENTION_MASK_PAGES:
 		return v->causal && v->extent.page_size > 1;
-	case ATTENTION_ONE_SHORT: /* with a causal mask, ATTENTION_MASK_EARLY has the same effect */
+	case ATTENTION_ONE_SHORT: /* with a causal mask, this mistake is the same as ATTENTION_MASK_EARLY */
 		return v->last_page_len.data != NULL && !v->causal;
 	case ATTENTION_LAST_PAGE:
 		return v->last_page_len.data != NULL;
 	case ATTENTION_MASKED:
 		return !v->causal && v->qo_indptr.data != NULL;
-	case ATTENTION_ANY_LAST_KEY: /* with pages, ATTENTION_ONE_SHORT has the same effect */
+	case ATTENTION_ANY_LAST_KEY: /* with pages, this mistake is the same as ATTENTION_ONE_SHORT */
 		return v->last_page_len.data == NULL;
 	case ATTENTION_UNSCALED_LSE:
 	case ATTENTION_LARGEST_LSE:

@@ -26,11 +26,11 @@ enum {
  * bounds. */
 enum { NO_ROW = -1, WILD_ROW = -2 };
 
-/* The keys that query t sees, which are the first `seen` keys of its sequence. */
+/* The keys that query t sees: the first `seen` keys of its sequence. */
 struct sight {
 	struct attention_span span;
 	int64_t seen;
-	bool wild; /* true: an offset or the length of the sequence is out of bounds */
+	bool wild; /* whether an offset or the length of the sequence is out of bounds */
 };
 
 /* Returns the number of the last sequence that starts at query t or earlier, or -1 if there is no such sequence. */
@@ -124,8 +124,8 @@ struct progress {
 	float largest, sum, own[COLUMNS];
 };
 
-/* Writes the softmax weights of the keys first … first + count - 1 to `tile`. The weights are relative to the largest
- * logit so far. */
+/* Computes the softmax weights of the keys first … first + count - 1 and writes them to `tile`. The weights are
+ * relative to the largest logit so far. */
 template <enum dtype K>
 static __device__ __forceinline__ void weigh(const struct attention_view &v, struct tile &tile, const float *query,
                                              const struct sight &sight, int64_t first, int count, int64_t kv_head,
@@ -179,7 +179,7 @@ static __device__ __forceinline__ void add(const struct attention_view &v, const
 }
 
 /* Stores the output and the lse of one head of a query. progress.sum is 0 if the query sees no key, and NaN if an index
- * is out of bounds. */
+ * was out of bounds. */
 static __device__ __forceinline__ void store(const struct attention_view &v, int64_t place,
                                              const struct progress &progress)
 {

@@ -29,7 +29,7 @@ struct attention_view {
 	double mistake_by;
 };
 
-/* The mistakes of attention_mistakes that the oracle computes itself. */
+/* The mistakes in attention_mistakes that the oracle computes itself. */
 enum attention_mistake {
 	ATTENTION_NO_MISTAKE,
 	ATTENTION_MASK_LATE,
@@ -60,7 +60,8 @@ enum attention_mistake {
 /* The range of queries and the range of keys of one sequence. In sparse attention, each query counts as a sequence. */
 struct attention_span {
 	int64_t first_query, queries;
-	int64_t first_entry, keys; /* first_entry: index into kv_indices, or row of keys, or flat index into `sparse` */
+	int64_t first_entry, keys; /* first_entry: an index into kv_indices, a row of keys, or a flat index into
+				    * `sparse` */
 };
 
 HOST_DEVICE static inline int64_t attention_integer(const struct tensor *tensor, int64_t index)
@@ -119,8 +120,8 @@ struct attention_view attention_view_of(const struct op_case *c, const struct at
                                         const struct tensor *in, const struct tensor *out);
 
 /* Checks that the axes are consistent and that the index tensors are valid: no index is out of bounds, offsets never
- * decrease, and every last page length is between 1 and the page size. The tensors must be on the host; a tensor whose
- * `data` is NULL is not checked. The last offset may be below the number of rows; the remaining rows then belong to no
+ * decrease, and every last page length is between 1 and the page size. The tensors must be on the host. A tensor whose
+ * `data` is NULL is not checked. The last offset may be below the number of rows: the remaining rows then belong to no
  * sequence. Returns 0, or -1 with an error message in `err`. */
 int attention_check(const struct op_case *c, const struct tensor *in, struct err *err);
 

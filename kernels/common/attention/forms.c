@@ -78,8 +78,7 @@ static int *place_of(const struct op_problem *problem, struct attention_roles *r
 	return query ? &roles->query[part] : &roles->key[part];
 }
 
-/* Finds the parts of the queries and of the cache. If `sparse` is true, also finds the input with the keys of each
- * query. */
+/* Finds the parts of the query and of the cache and, if `sparse` is true, the input with the keys of each query. */
 static int find_parts(const struct op_problem *problem, struct attention_roles *roles, bool sparse, struct err *why)
 {
 	for (int i = 0; i < problem->input_count; i++) {

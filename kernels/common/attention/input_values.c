@@ -4,8 +4,8 @@
  * therefore be computed separately from the same plan.
  *
  * Bounds. Values v are uniform on [-1, 1), with a standard deviation of 0.58. If a query sees n keys whose logits have
- * variance s^2, about min(n, n e^-s^2) of the keys have most of the weight. If n > e^(s^2), the standard deviation of
- * an output is therefore 0.58 sqrt(e^(s^2) / n).
+ * variance s^2, about n e^-s^2 of the keys have most of the weight, but at least one. If n > e^(s^2), the standard
+ * deviation of an output is therefore 0.58 sqrt(e^(s^2) / n).
  *
  *   output  atol is 2^-12. Where logits are small, outputs computed in float32 are within 1e-6 of the truth. Where
  *           queries are 32 times as large, a logit of 500 may be off by 1e-4. An error of 1e-4 in a logit changes a
@@ -43,7 +43,7 @@ enum kind { PLAIN, ONE_KEY, SQUARE, NO_KEYS, NO_QUERY, ONE_QUERY, NOTHING };
 
 enum { SHARE = -1 }; /* in queries_of: the number of queries is random */
 
-enum { PLANNED = 1 << 16 }; /* the largest number of sequences for which attention_rule computes a plan */
+enum { PLANNED = 1 << 16 }; /* attention_rule computes plans of at most this many sequences */
 
 static const enum kind prefill_kinds[8] = {PLAIN, ONE_KEY, SQUARE, NO_KEYS, PLAIN, NO_QUERY, ONE_QUERY, NOTHING};
 static const enum kind decode_kinds[8] = {PLAIN, ONE_KEY, PLAIN, NO_KEYS, PLAIN, PLAIN, PLAIN, PLAIN};
@@ -59,8 +59,8 @@ struct draft {
 	int64_t *keys; /* number of keys of each sequence, from the case's list; -1: it follows from `entries` */
 };
 
-/* Increases the elements of `share` until their sum is `total`, each in proportion to its weight. Returns false if
- * their sum is already greater than `total` on entry, or if all weights are 0. */
+/* Increases the elements of `share`, each in proportion to its weight, until their sum is `total`. Returns false if the
+ * sum is greater than `total` on entry, or if all weights are 0. */
 static bool distribute(int64_t total, int64_t count, const int64_t *weight, int64_t *share)
 {
 	int64_t rest = total, weights = 0, left;
@@ -163,7 +163,8 @@ static bool deal_list(struct draft *d, const struct attention_extent *e, bool de
 		d->entries[b] = b == 0 ? left : (d->keys[b] + d->page_size - 1) / d->page_size;
 		left -= d->entries[b];
 	}
-	if (list != LIST_NONE && d->lengths) /* sequence 0's last page holds one key, or is full */
+	if (list != LIST_NONE && d->lengths) /* sequence 0's last page holds one key in the first set, and is full in
+					      * the second set */
 		d->keys[0] = contents == CONTENTS_FIRST ? (d->entries[0] - 1) * d->page_size + 1
 		                                        : d->entries[0] * d->page_size;
 	if (attention_list_ends_long(list, contents)) {
@@ -181,7 +182,7 @@ static int64_t last_of(const struct draft *d, int64_t b)
 	if (d->entries[b] == 0)
 		return 0;
 	least = least < 1 ? 1 : least > d->page_size ? d->page_size : least;
-	if (d->lengths && d->keys[b] >= 0) /* a list determines the number of keys */
+	if (d->lengths && d->keys[b] >= 0) /* the list of the case determines the number of keys */
 		return d->keys[b] - before > least ? d->keys[b] - before : least;
 	if (!d->lengths || b % 8 == 4)
 		return d->page_size;
@@ -263,8 +264,8 @@ static int64_t *shuffled(int64_t count, uint64_t key)
 	return order;
 }
 
-/* Returns the number of leading pages that sequence b shares with sequence 0. The last page of either sequence is never
- * shared. */
+/* Returns the number of pages that sequence b shares with sequence 0: they are the first pages of both. The last page
+ * of a sequence is never shared. */
 static int64_t shared_pages(const struct attention_plan *plan, int64_t b)
 {
 	int64_t own = plan->entries[b + 1] - plan->entries[b], first = plan->entries[1];
@@ -300,8 +301,8 @@ static int64_t *page_numbers(const struct op_case *c, const struct attention_rol
 
 /* --- sparse rows -------------------------------------------------------------------------------------------------- */
 
-/* The key rows that one query sees in sparse attention: every stride-th of the `reachable` rows, starting with row
- * `start`. */
+/* The key rows in one query's list in sparse attention. Entry j of the list is row (start + j stride) % reachable,
+ * counting only the `reachable` rows that queries may list. */
 struct rows_seen {
 	int64_t reachable, start, stride, most, width; /* most: the largest number of different rows that a list can have */
 	int64_t query, queries; /* the query's number, and the number of queries */
@@ -379,7 +380,8 @@ static bool is_seen(const struct rows_seen *r, int64_t j)
 
 enum { SPARE = 7 }; /* the row that only query 1 lists */
 
-/* Returns the row at entry j of the query's list, or -1 if the entry lists no row. No query lists rows 15, 23, …. */
+/* Returns the row at entry j of the query's list, or -1 if the entry lists no row. No query lists the rows 15, 23, 31,
+ * …. */
 static int64_t row_at(const struct rows_seen *r, int64_t j)
 {
 	if (!is_seen(r, j))
@@ -495,14 +497,14 @@ int attention_used(const struct op_case *c, const struct attention_roles *roles,
 	return rc;
 }
 
-enum { PARALLEL_FROM = 1 << 18 }; /* with fewer elements, one thread is faster than several */
+enum { PARALLEL_FROM = 1 << 18 }; /* if the tensor has fewer elements, one thread is faster than several */
 
 enum { SMALL_CASES = 2 }; /* the number of cases in every small preset of attention */
 static const double LARGEST_SCALE = 1.25;
 
-/* Returns the scale that models use: 1 / sqrt(head dim). For latent heads, the scale is 1 / sqrt(128 + r) for any size
- * of the latent, because DeepSeek's models have this scale: 128 is their head dim without the rotary part, and latents
- * have 512 elements. */
+/* Returns the scale that models use, 1 / sqrt(head dim). For latent heads, the scale is 1 / sqrt(128 + r), whatever the
+ * size of the latent: DeepSeek's models have a head dim of 128 without the rotary part r, and latents of 512
+ * elements. */
 static double canonical_scale(const struct attention_roles *roles, const struct attention_extent *e)
 {
 	return 1 / sqrt((double)(roles->query[1] < 0 ? e->dim[0] : 128 + e->dim[1]));
@@ -543,7 +545,8 @@ double attention_scalar(const struct op_case *c, int input)
 
 /* --- values ------------------------------------------------------------------------------------------------------- */
 
-/* Returns the variance of a logit for queries uniform on [-2^exponent, 2^exponent) and keys uniform on [-1, 1). */
+/* Returns the variance of a logit if queries are uniform on [-2^exponent, 2^exponent) and keys are uniform on [-1,
+ * 1). */
 static double logit_variance(const struct op_case *c, const struct attention_roles *roles, int exponent)
 {
 	struct attention_extent e = attention_extent_of(c, roles);
@@ -687,7 +690,7 @@ static int fill_structure(const struct op_case *c, const struct attention_roles 
 	return rc;
 }
 
-/* Computes consecutive elements of one head; `at` is the number of the head: row * heads + head. */
+/* Computes consecutive elements of one head. `at` is row * heads + head. */
 WIDE static void make_head(const void *recipe, int64_t at, int64_t column, int64_t count, const uint32_t *random,
                            float *values)
 {
@@ -698,7 +701,7 @@ WIDE static void make_head(const void *recipe, int64_t at, int64_t column, int64
 		values[i] = attention_value(f, row, head, column + i, random[i]);
 }
 
-/* Fills a tensor of keys or values. No random numbers are computed for the rows that are not used. */
+/* Fills a tensor of keys or values. Computes no random numbers for rows that are not used. */
 static void fill_rows(const struct attention_recipe *f, struct tensor *out)
 {
 	int64_t rows = f->row > 0 ? out->elements / f->row : 0, size = dtype_bytes(out->dtype, f->row);
@@ -830,13 +833,13 @@ static int64_t row_of(const struct op_problem *problem, const struct attention_r
 	return problem->axes[output->axis[1]].value * problem->axes[output->axis[2]].value;
 }
 
-/* The numbers of pages to which enlarge_pool enlarges a cache, with the largest number of elements that the cache may
- * then have. Page numbers then need more than 15, 12 or 8 bits. */
+/* The numbers of pages to which enlarge_pool enlarges a cache. Page numbers then need more than 15, 12 or 8 bits.
+ * `elements` is the largest number of elements that the enlarged cache may have. */
 static const struct {
 	int64_t pages, elements;
 } pools[] = {{36928, 1 << 25}, {6145, 1 << 23}, {ATTENTION_POOL, 1 << 25}};
 
-/* Returns the number of elements of a page; INT64_MAX: a page is too large for every pool. */
+/* Returns the number of elements of a page, or INT64_MAX if a page is too large for all of `pools`. */
 static int64_t page_elements(const struct op_arg *cache, const int64_t *row)
 {
 	int64_t page = 1;
@@ -851,7 +854,7 @@ static int64_t page_elements(const struct op_arg *cache, const int64_t *row)
 	return page;
 }
 
-/* Enlarges the caches to the first of `pools` that is not too expensive. */
+/* Enlarges the caches to the first of `pools` in which they do not have too many elements. */
 static void enlarge_pool(const struct op_problem *problem, const struct attention_roles *roles, int64_t *row)
 {
 	const struct op_arg *cache = &problem->inputs[roles->key[0]];
@@ -915,7 +918,7 @@ static const struct attention_preset decode_sizes[SIZE_COUNT][MOST_PRESETS] = {
     [SIZE_LARGE] = {{64, 0, 131072, LIST_NONE}},
 };
 
-/* Writes the presets of a size, at most MOST_PRESETS, and returns their number. */
+/* Writes the presets of a size to `presets`, and returns their number, at most MOST_PRESETS. */
 static int presets_of(const struct op_problem *problem, const struct attention_roles *roles, enum op_size size,
                       struct attention_preset *presets)
 {
@@ -976,7 +979,7 @@ static bool is_axis(const struct op_problem *problem, int input, int dimension, 
 	return input >= 0 && problem->inputs[input].axis[dimension] == axis;
 }
 
-/* Returns the largest total number of queries in the cases of the medium preset. */
+/* Returns the largest total number of queries in a case of the medium preset. */
 static int64_t most_queries(const struct op_problem *problem, const struct attention_roles *roles)
 {
 	struct attention_preset presets[MOST_PRESETS];
@@ -1008,7 +1011,7 @@ int64_t attention_reach(const struct op_problem *problem, int variant, int axis)
 		return batch + 1;
 	if (!paged && roles->sparse < 0 && is_axis(problem, roles->key[0], 0, axis))
 		return LIST_LONGEST;
-	if (is_axis(problem, roles->kv_indices, 0, axis)) /* the longest sequence alone */
+	if (is_axis(problem, roles->kv_indices, 0, axis)) /* the pages of the longest sequence alone */
 		return longest / problem->axes[problem->inputs[roles->key[0]].axis[1]].value + 1;
 	return 0;
 }
@@ -1025,11 +1028,11 @@ static bool is_var(const struct op_problem *problem, int input, int dimension)
 	return input < 0 || problem->axes[problem->inputs[input].axis[dimension]].var;
 }
 
-/* The largest number of elements that the keys and values of the edge case many_keys have. */
+/* The maximum number of elements of the keys and values in the edge case many_keys. */
 enum { MANY_KEYS_ELEMENTS = 13 << 22 };
 
-/* Returns the number of keys of the edge case many_keys: a quarter more than a power of two, so that a reference that
- * leaves out the keys after this power gives a wrong output. */
+/* Returns the number of keys of the edge case many_keys. This is a quarter more than a power of two, so that a
+ * reference that omits the keys beyond the power of two gives a wrong output. */
 static int64_t many_keys(const struct op_problem *problem, const struct attention_roles *roles)
 {
 	const int tensors[] = {roles->key[0], roles->key[1], roles->value == roles->key[0] ? -1 : roles->value};
@@ -1105,7 +1108,7 @@ bool attention_edge_axes(const struct op_problem *problem, int variant, int edge
 	case EDGE_NO_KEYS:
 		set_edge(problem, roles, decode ? 3 : 2, decode ? 3 : 5, 0, axis);
 		return true;
-	case EDGE_BLIND_QUERIES: /* more queries than keys: some queries see no key */
+	case EDGE_BLIND_QUERIES: /* there are more queries than keys, so some queries see no key */
 		set_edge(problem, roles, 1, page_size + 4, page_size > 1 ? 1 : 2, axis);
 		return !decode && attention_is_causal(problem, roles);
 	case EDGE_MANY_KEYS:

@@ -4,7 +4,7 @@
  * Sequences (attention_plan). Most default cases get their lengths from a list (kernels/common/attention/lengths.h).
  * If the axes fit no list, the lengths of sequence b depend on its role, which is b % 8:
  *
- *   0, 4  plain: has keys before the first query (so that a mask must be aligned at the end). 4: its last page is full
+ *   0, 4  plain: has more keys than queries, so that a mask must be aligned at the end; the last page of 4 is full
  *   1     one query, one key
  *   2     as many keys as queries
  *   3     no key: output 0, lse -infinity
@@ -23,14 +23,14 @@
  * Sparse rows. The index of a query determines which key rows it selects:
  *
  *   0 and 6    all rows
- *   1          one row, which no other query selects (row 7, if there are so many)
+ *   1          one row, which no other query selects (row 7, if there are more than 8 rows)
  *   2          all rows except one in the middle
  *   3          none
- *   4          the first hundred rows, or half of fewer rows
+ *   4          a hundred rows, or half of all rows if that is fewer
  *   5          half of the rows, scattered
  *   7          the last two rows
- *   8 to 22    the first 15, 16, 17, 31, 32, 33, … 257 rows
- *   others     none; but the last query, and queries next to a power of two, see one row or two
+ *   8 to 22    15, 16, 17, 31, 32, 33, … 257 rows
+ *   others     none; but the last query, and queries next to a power of two, select one row or two
  *
  * In the second set of values, queries 0 and 4 are exchanged, so that the first query sees fewer rows than others. Rows
  * 7, 15, 23, … are not selected by any query, except that query 1 selects row 7. In the table, "all rows" means all
@@ -96,8 +96,8 @@ enum attention_use { ATTENTION_UNUSED, ATTENTION_USED, ATTENTION_LONE };
 
 enum { ATTENTION_NO_DEEP = -1000, ATTENTION_LOUD_COLUMN = 1 };
 
-/* Returns an element of one head of row `row`, from its random bits. The caller rounds the element with
- * dtype_store_float. */
+/* Returns an element of one head of row `row`, computed from its random bits. The caller converts the element to the
+ * dtype with dtype_store_float. */
 HOST_DEVICE static inline float attention_value(const struct attention_recipe *f, int64_t row, int64_t head,
                                                 int64_t column, uint32_t random)
 {
@@ -151,11 +151,11 @@ int attention_used(const struct op_case *c, const struct attention_roles *roles,
  * attention family. attention_sizes is only for problems with sequences. */
 int attention_fill(const struct op_case *c, int input, struct tensor *out, struct err *err);
 
-/* The first set of input values has the scale that models use, which is also the default of the scale. The second set
- * has 0.65 times that scale, because 0.65 differs from the factors of common mistakes (1 / sqrt 2, ln 2, 1 / sqrt 3).
- * In the small cases, the second set has other scales, which occur in models with normalised queries and keys. In the
- * first small case the scale is 1, because a reference may take 1 for "no scale is given". In the second small case it
- * is 1.25. `sizes` is the family's op.sizes. */
+/* Returns the scale of a case. In the first set of input values, it is the scale that models use, which is also the
+ * default. In the second set, it is 0.65 times that scale; 0.65 differs from the factors of common mistakes (1 / sqrt
+ * 2, ln 2, 1 / sqrt 3). In the second set of the small cases, the scale is one that models with normalised queries and
+ * keys have. It is 1 in the first small case, because a reference may take 1 for "no scale is given", and 1.25 in the
+ * second. `sizes` is the family's op.sizes. */
 typedef int attention_sizes_of(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room);
 double attention_scale(const struct op_case *c, attention_sizes_of *sizes);
 double attention_scalar(const struct op_case *c, int input);
@@ -184,10 +184,12 @@ enum { ATTENTION_EDGE_COUNT = 5 };
 extern const struct op_edge attention_edges[];
 bool attention_edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis);
 
-/* The lengths of the sequences of a case, in arrays allocated by malloc. The struct is public only for tests. */
+/* The lengths of the sequences of a case, in arrays allocated by malloc. Only tests need the members outside
+ * input_values.c. */
 struct attention_plan {
 	int64_t batch;
-	int64_t *queries, *entries; /* [batch + 1] offsets; an entry is a page or, without pages, a key */
+	int64_t *queries, *entries; /* [batch + 1] offsets of each sequence's queries and entries; an entry is a page
+				     * or, without pages, a key */
 	int64_t *last;              /* [batch] number of keys in the last page; 0: the sequence has no page */
 	int64_t longest;            /* number of keys of the longest sequence */
 };

@@ -32,7 +32,7 @@
 extern "C" {
 #endif
 
-/* The least number of keys of the longest sequence in a BLOCKS list, and in one of latent heads. */
+/* The minimum number of keys of the longest sequence in a BLOCKS list, without and with latent heads. */
 enum { LIST_LONGEST = 2100, LIST_LATENT_LONGEST = 4200 };
 
 enum attention_list {
@@ -48,11 +48,11 @@ enum attention_list {
 	LIST_NONE = LISTS, /* the case has no list, and its lengths are random */
 };
 
-/* The total numbers of sequences, queries and entries of a case. If the keys are not in pages, page_size is 1. Entries
- * are pages or, without pages, keys. */
+/* The total numbers of sequences, queries and entries of a case. Entries are pages. If the keys are not in pages,
+ * entries are keys, and page_size is 1. */
 struct attention_totals {
 	int64_t batch, queries, entries, page_size;
-	bool decode; /* true: every sequence has one query */
+	bool decode; /* whether every sequence has exactly one query */
 };
 
 /* Returns the number of sequences of a case with many sequences, which is at most 301. `row` is the number of elements

@@ -17,8 +17,8 @@ static bool full_pages(struct op_variation *v, const struct op_mistake *mistake)
 	return lengths != NULL && page > 1;
 }
 
-/* Returns the entry that a reference with the mistake reads instead of entry j of a sequence. The entries of the
- * sequence are first … first + entries - 1. */
+/* Returns the index of the entry that a reference with the mistake reads instead of entry j of a sequence. The sequence
+ * has the entries first … first + entries - 1. */
 typedef int64_t entry_index(int64_t first, int64_t entries, int64_t j);
 
 static int64_t from_start(int64_t first, int64_t entries, int64_t j) { return (void)first, (void)entries, j; }

@@ -6,7 +6,7 @@
 
 #include "kernels/core/shape_match.h"
 
-/* The roles that exist in attention with whole heads and in attention with latent heads. */
+/* The roles that both forms have: attention with whole heads, and attention with latent heads. */
 #define COMMON_ROLES                                                                                                      \
 	OP_ROLE("q", struct attention_roles, query[0]), OP_ROLE("q_pe", struct attention_roles, query[1]),                \
 	    OP_ROLE("k", struct attention_roles, key[0]), OP_ROLE("k_pe", struct attention_roles, key[1]),                \
@@ -156,7 +156,7 @@ static int validate_queries(const struct op_problem *problem, const struct atten
 	return 0;
 }
 
-/* Returns the number of axes before the head axis in keys and values. */
+/* Returns the number of axes before the head axis in the keys and values. */
 static int leading(const struct attention_roles *roles)
 {
 	return in_pages(roles) ? 2 : 1;

@@ -23,18 +23,18 @@
 extern "C" {
 #endif
 
-/* ATTENTION_PAGE: the largest page size. Tensors have at most 2^48 bytes; if pages are not larger than ATTENTION_PAGE,
- * the number of keys therefore fits in 64 bits. */
+/* ATTENTION_PAGE is the maximum page size. It limits the number of keys to what fits in 64 bits, because tensors have
+ * at most 2^48 bytes. */
 enum { ATTENTION_PARTS = 2, ATTENTION_PAGE = 65536 };
 
-/* The variants that op.match of every attention family can return; dsa_paged has a third variant. */
+/* The variants that op.match of every attention family can return. dsa_paged has a third variant. */
 enum { ATTENTION_FULL = 0, ATTENTION_CAUSAL = 1 };
 
 /* For each role, the index of the problem's input with this role. `output` and `lse` are indices of the problem's
  * outputs. -1 means that no input or output has the role. */
 struct attention_roles {
 	int query[ATTENTION_PARTS], key[ATTENTION_PARTS], value;
-	int scale;         /* Python scalar */
+	int scale;         /* a Python scalar */
 	int qo_indptr;     /* offsets of each sequence's queries; -1: each sequence has one query */
 	int kv_indptr;     /* offsets of each sequence's entries in kv_indices; without pages, offsets of key rows */
 	int kv_indices;    /* page numbers; -1: the keys of a sequence are in consecutive rows */
@@ -48,7 +48,7 @@ struct attention_roles {
 extern const struct op_role attention_role_names[], attention_latent_role_names[];
 extern const struct op_mode attention_mode_names[];
 
-/* Rows of op.coverage. */
+/* Rows of op.coverage, as the families need them. */
 #define ATTENTION_COVERAGE_QUERIES                                                                                        \
 	COVERAGE_OPTION("queries", "qo_indptr", "prefill", "has several queries in a sequence (prefill)", "decode",       \
 			"has one query in each sequence (decode)")
@@ -72,7 +72,7 @@ extern const struct op_mode attention_mode_names[];
 	{"D", coverage_length, .role = "q", .axis = -1,                                                                   \
 	 .values = {{"64", 64, 64, "has heads of size 64"}, {"128", 128, 128, "has heads of size 128"},                   \
 		    {"256", 256, 256, "has heads of size 256"}, {"other", 1, 0x1p62, NULL}}}
-/* `kv_heads` is the axis of heads in the keys. */
+/* A row of op.coverage: the ratio of query heads to kv heads. `kv_heads` is the index of the head axis in the keys. */
 #define ATTENTION_COVERAGE_HEADS(kv_heads)                                                                                \
 	{"heads", coverage_ratio, .role = "q", .axis = 1, .other = "k", .other_axis = kv_heads,                           \
 	 .values = {{"as many keys", 1, 1, "has as many heads of keys as of queries (MHA)"},                              \
@@ -107,8 +107,8 @@ struct attention_extent {
 	int64_t queries, heads, kv_heads;
 	int64_t dim[ATTENTION_PARTS];     /* dim[1] is 0 if there is no second part */
 	int64_t value_dim;
-	int64_t pages, page_size, rows; /* without pages, each row counts as a page */
-	int64_t batch;                  /* number of sequences; sparse: 0 */
+	int64_t pages, page_size, rows; /* without pages, every row counts as a page */
+	int64_t batch;                  /* number of sequences; 0 in sparse attention */
 	/* The length of kv_indices; without pages, the number of rows; in sparse attention, the length of each query's
 	 * list. */
 	int64_t entries;

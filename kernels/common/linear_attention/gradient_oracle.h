@@ -1,9 +1,9 @@
-/* gradient_oracle - the gradients of a loss with respect to the inputs of kernels/common/linear_attention/recurrence.h,
- * computed backwards through the tokens.
+/* gradient_oracle - computes the gradients of a loss L with respect to the inputs of
+ * kernels/common/linear_attention/recurrence.h, from the last token to the first.
  *
  * S' = diag(e^g) S is the decayed state before a token's update, and S+ is the state after the token. u = v - S'^T k is
- * the error that the delta rule corrects; in families without the delta rule, u = v and beta = 1. D = dL/dS+ initially
- * holds the gradient from all later tokens:
+ * the error that the delta rule corrects; in families without the delta rule, u = v and beta = 1. D = dL/dS+ first
+ * holds the gradient from all later tokens. For each token, these steps follow, where do = dL/d(output):
  *
  *   read      D <- D + scale q do^T             dq = scale S+ do
  *   learn     dl = D^T k, l = beta u            dk = D (beta u)         dbeta = u . dl      dv = du = beta dl
@@ -14,8 +14,8 @@
  * initial state. The gradients are then propagated through the preprocessing: norms, sigmoids, softplus, A_log,
  * dt_bias, and q and k that several value heads share.
  *
- * Only every 64th state is saved; the states between two saved states are recomputed. If a row of zeros is normalised,
- * its gradient is 0 here; ordinary cases contain no such row. */
+ * Only every 64th state is saved; the states between two saved states are recomputed. The gradient of a row of zeros
+ * that is normalised is 0; default cases have no such row. */
 #ifndef REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_GRADIENT_ORACLE_H
 #define REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_GRADIENT_ORACLE_H
 
@@ -28,8 +28,8 @@ extern "C" {
 /* This is op.gradient of the families of kernels/common/linear_attention/recurrence.h.
  *
  * The bounds are error ratios from flash-linear-attention's own tests (tests/ops). The bound is 0.005 for q, k, v and
- * states, as in test_gla and test_kda. The bound is 0.02 for gates, their parameters and beta, as in test_gated_delta,
- * because these gradients are sums over tokens of terms that cancel. In float64 the bound is 1e-4, for references that
+ * states, as in test_gla and test_kda. The bound is 0.02 for gates, their parameters and beta, as in test_gated_delta:
+ * these gradients are sums over tokens, whose terms cancel. In float64, the bound is 1e-4, because some references
  * compute in float32 internally. */
 extern const struct op recurrence_gradient;
 

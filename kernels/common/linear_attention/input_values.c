@@ -1,4 +1,5 @@
-/* input_values - sizes, bounds, edge cases and inputs of recurrences. The head of input_values.h describes the values.
+/* input_values - computes the sizes, bounds, edge cases and inputs of recurrences. The comment at the top of
+ * input_values.h describes the input values.
  *
  * Bounds of outputs. An output is the product of the scale, |q| and a projection of the state. If there is an initial
  * state, the projection of a row of the state on q / |q| is around 1/2. atol is then 2^-12 scale sqrt(K / 3), about a
@@ -9,11 +10,10 @@
  * Bounds of states. A reference that processes tokens one by one rounds each element once per token, by 2^-24, and
  * these errors decay with the state. Chunked references sum gates, and compute exponentials of the differences between
  * these sums. Each of the last few additions to a sum of gates has a rounding error of at most 2^-15 (input_values.h).
- * rtol is 2^-12, eight of these roundings. atol matters for elements that are much smaller than the terms k v from
- * which they are summed. A term k v may be as large as a typical element of a state, 1/4, and eight roundings change it
- * by at most 2^-12 of its size. Roundings have random signs and sizes, and the largest is 2^-15. The sum of eight
- * roundings has a standard deviation of 1.6 times 2^-15 and rarely exceeds 2^-13. Hence, atol is 2^-13 of 1/4, which is
- * 2^-15 (RECURRENCE_STATE_ATOL).
+ * rtol is 2^-12, which is eight of these errors. atol matters if an element of a state is much smaller than the terms k
+ * v of which it is the sum. A term k v may be as large as a typical element of a state, 1/4. Eight rounding errors
+ * change it by at most 2^-12 of its size. As their signs and sizes are random, their sum has a standard deviation of
+ * 1.6 times 2^-15, and rarely exceeds 2^-13. Hence, atol is 2^-13 times 1/4, which is 2^-15 (RECURRENCE_STATE_ATOL).
  *
  * Outputs and states are linear in v and the initial state. In the second set of input values, v and the initial state
  * are RECURRENCE_LARGER times as large, and so is each atol. */
@@ -30,11 +30,12 @@
 
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
-/* The number of sequences, and the number of tokens in each sequence or, in packed cases, in all sequences. The low
- * bits of the total number of tokens determine the switches, such as beta_sigmoid (recurrence_scalar). One small case
- * has more than one chunk of 64 tokens; its optional initial state is absent. One medium case has a whole chunk of 64
- * tokens. Another medium case has 16 chunks and one token: the state must pass through whole chunks, and references
- * have blocks or tables for up to 1024 tokens. recurrence_fill_offsets sets the lengths of packed sequences. */
+/* The number of sequences, and the number of tokens: in each sequence or, in packed cases, in all sequences together.
+ * The low bits of the total number of tokens determine the switches, such as beta_sigmoid (recurrence_scalar). One
+ * small case has more than one chunk of 64 tokens, and lacks the optional initial state. One medium case has a whole
+ * chunk of 64 tokens. Another medium case has 16 chunks and one token, because references have blocks or tables for up
+ * to 1024 tokens, and because the state must pass through whole chunks. recurrence_fill_offsets sets the lengths of
+ * packed sequences. */
 enum { PRESETS = 3, MANY = -1 }; /* MANY: recurrence_many returns the number of sequences */
 static const struct preset {
 	int64_t sequences, tokens;
@@ -143,8 +144,8 @@ double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t sequence
 	return sequences <= 1 ? 0.7 / sqrt((double)k_dim) : sequences <= 3 ? 1 : 1.75;
 }
 
-/* The case and the set of input values determine whether beta goes through a sigmoid and whether it is doubled. Beta is
- * doubled without a sigmoid only if the definition says so. */
+/* The case and the set of input values determine whether beta goes through a sigmoid and whether it is doubled. A case
+ * has a doubled beta without a sigmoid only if the definition allows this. */
 enum { RAW = 0, SIGMOID = 1, DOUBLED = 2, BOTH = SIGMOID | DOUBLED };
 
 static int strength_of(const struct recurrence_extent *e, const struct op_case *c)
@@ -155,8 +156,8 @@ static int strength_of(const struct recurrence_extent *e, const struct op_case *
 	return ((c->variant & RECURRENCE_DOUBLED_ALONE) != 0 ? alone : by_case)[e->total % 4][c->contents];
 }
 
-/* Returns the default value of a scalar that the case omits: 0. A scale of 0 means 1 / sqrt(K), a switch of 0 is off,
- * and a lower bound of 0 is no bound. Returns NaN for the two scalars that no case may omit: a switch that the
+/* Returns the value of a scalar that the case omits. The value is 0: a scale of 0 means 1 / sqrt(K), a switch of 0 is
+ * off, and a lower bound of 0 is no bound. Returns NaN for two scalars, which no case may omit: a switch that the
  * definition's name or a tag turns on, and a lower bound in a definition without A_log. */
 static double left_out(const struct op_case *c, const struct recurrence_roles *roles, int input)
 {
@@ -194,8 +195,8 @@ double recurrence_scalar(const struct op_case *c, int input)
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
 
-/* With a sigmoid, `beta` is a logit, which is rounded to a sixteenth so that it does not depend on the rounding of
- * log(). */
+/* Returns the range of beta for alike keys. With a sigmoid, the member `beta` is a logit. It is rounded to a multiple
+ * of 1/16, so that it does not depend on how log() rounds. */
 struct recurrence_alike recurrence_alike_of(int64_t k_dim, bool sigmoid, bool doubled)
 {
 	double beta = fmax(1 - 8 / (double)k_dim, 0.5) / (doubled ? 2 : 1);
@@ -278,8 +279,8 @@ static void fill_some_empty(struct tensor *out)
 		dtype_store(out->data, out->dtype, n, (double)offsets[n % 6]);
 }
 
-/* Writes offsets of packed sequences. If there are many sequences, one of them is empty, and the token that it lacks
- * goes to the next sequence. */
+/* Writes offsets of packed sequences. If there are many sequences, one of them is empty, and the next sequence has one
+ * token more. */
 static void fill_offsets(const struct op_case *c, const struct recurrence_extent *e, struct tensor *out)
 {
 	enum { EMPTY = 9 };
@@ -289,7 +290,7 @@ static void fill_offsets(const struct op_case *c, const struct recurrence_extent
 		dtype_store(out->data, out->dtype, EMPTY + 1, dtype_load(out->data, out->dtype, EMPTY));
 }
 
-/* Computes consecutive elements of the tensor, which counts as one row. */
+/* Computes consecutive elements of the tensor, all of which count as one row. */
 static void make_elements(const void *recipe, int64_t row, int64_t first, int64_t count, const uint32_t *random,
                           float *values)
 {
@@ -304,7 +305,7 @@ static void fill_floats(const struct recurrence_fill *f, struct tensor *out)
 		input_fill(out, f->key, out->elements, make_elements, f);
 }
 
-/* Rejects a case whose axes or scalars are invalid. This check needs no tensors. */
+/* Rejects a case whose axes or scalars are invalid. Reads no tensor. */
 static int check_axes(const struct op_case *c, const struct recurrence_roles *roles, const struct recurrence_extent *e,
                       struct err *err)
 {
@@ -391,13 +392,13 @@ bool recurrence_range(const struct op_problem *problem, int variant, int input, 
 		struct op_range range;
 	} ranges[] = {
 	    {roles.q, {-0.99, 0.99}},
-	    {roles.k, {-0.19, 0.19}}, /* for K = 128 */
+	    {roles.k, {-0.19, 0.19}}, /* the range if K is 128 */
 	    {roles.v, {-62, 62}},
 	    {roles.gate, softplus ? (struct op_range){-24, 96} : bounded ? (struct op_range){-33, 96} : (struct op_range){-32, 0}},
 	    {roles.gamma, {-10, -0.01}},
 	    {roles.a_log, bounded ? (struct op_range){-1.6, 2.1} : (struct op_range){-6.6, 2.1}},
 	    {roles.dt_bias, bounded ? (struct op_range){-7, 7} : (struct op_range){-6, 1}},
-	    {roles.beta, {0, 1.9}}, /* if beta goes through a sigmoid, its range is wider */
+	    {roles.beta, {0, 1.9}}, /* the range is wider if beta goes through a sigmoid */
 	    {roles.state, {-31, 31}},
 	    {roles.scale, {0.7001 / sqrt((double)match_fixed_length(problem, q, q->rank - 1)), 1.75}},
 	    {roles.lower_bound, {-5, -0.75}},
@@ -414,8 +415,8 @@ bool recurrence_range(const struct op_problem *problem, int variant, int input, 
 	return false;
 }
 
-/* Returns the largest lengths of the default cases. One sequence has more than 1024 tokens, and one case has more
- * sequences than a kernel has blocks. */
+/* Returns the largest length of `axis` in the default cases. One sequence has more than 1024 tokens, and one case has
+ * more sequences than a kernel has blocks. */
 int64_t recurrence_reach(const struct op_problem *problem, int variant, int axis)
 {
 	struct recurrence_roles roles = recurrence_roles_of(problem);

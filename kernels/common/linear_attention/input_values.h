@@ -1,75 +1,77 @@
-/* input_values - the value of every input element of the families of kernels/common/linear_attention/recurrence.h, the
- * same on CPU and GPU. The file also declares the sizes, bounds and edge cases of these families.
+/* input_values - computes the inputs of the families of kernels/common/linear_attention/recurrence.h. The CPU and the
+ * GPU compute the same values. This header also declares the sizes, bounds and edge cases of these families.
  *
  * The values are scaled such that a mistake in any part of the recurrence changes the result by far more than its
- * bound. If the two sets of input values (op_case.contents) differ in more than the seed, a bar (|) separates the first
- * from the second:
+ * bound. Some values differ between the two sets of input values (op_case.contents); "a | b" means a in the first set
+ * and b in the second:
  *
- *   k          If the reference normalises k, the norm is 1, 2 or 4 | 1, 32 or 1024 in turn. An epsilon of 1e-4 in the sum
- *              of squares changes the states by more than the bound. An epsilon of 1e-5 does not, but it would if a
- *              norm were 1/2. If the reference does not normalise k, the norm depends on (token + head) % 4. For 3, the
- *              norm is near 1/2; for 0 and 1, it is near 1. For 2, the norm is near 2; but with the delta rule it is
- *              near 5/4 (near 1 if beta is doubled), because 1 - beta |k|^2 must contract.
+ *   k          If the reference normalises k, the norm of a row is 1, 2 or 4 | 1, 32 or 1024 in turn. If a reference
+ *              adds 1e-4 to the sum of squares, the states change by more than the bound. If it adds 1e-5, they do not;
+ *              they would if a norm were 1/2. If the reference does not normalise k, the norm depends on (token + head)
+ *              % 4. For 3, the norm is near 1/2; for 0 and 1, it is near 1. For 2, the norm is near 2; but with the
+ *              delta rule it is near 5/4 (near 1 if beta is doubled), because 1 - beta |k|^2 must contract.
  *   q          uniform on [-1, 1). If token + head is odd, q has the direction of k and therefore reads the value that
- *              the token wrote. Otherwise, q reads values that earlier tokens wrote.
- *              If the reference normalises q, q is multiplied by 1, 2, 4 | 1, 32, 1024 in turn, but the row is short
- *              if (token + head) % 8 is 3 (recurrence_short_query). Squares of long rows overflow float16.
+ *              the token wrote. Otherwise, q reads values that earlier tokens wrote. If the reference normalises q,
+ *              rows of q are multiplied by 1, 2, 4 | 1, 32, 1024 in turn, except that the row is short if (token +
+ *              head) % 8 is 3 (recurrence_short_query). Squares of long rows overflow float16.
  *   v          uniform on [-1, 1) | [-64, 64), but huge in tokens 9 and 73 of some heads (see below)
  *   state      uniform on [-1/2, 1/2) | [-32, 32). A reference that clamps v, a state or an output to a smaller range
- *              is wrong
+ *              gives wrong results
  *   g, g_gamma as a logarithm: for (head + key) % 4 = 0, 1, 2, 3, the least gate is -1/16, -2, -1/256, -1/2 | -2,
  *              -1/256, -1/2, -1/16. The result of a long sequence then depends on early tokens, late tokens and the
  *              initial state. g_gamma is between the least gate and half of it | between four and eight times the least
- *              gate. If (5 token + head + 3 key) % 16 is 3, g is 0 (nothing is forgotten). If this number is 11, g is 6
- *              | 16 times the least gate: sums over 64 tokens then fall below -88, where exp(-sum) overflows float32.
- *   g, A_log, dt_bias with softplus: g is recurrence_raw_gate; dt_bias is uniform on [-2, 2), where softplus bends
- *              | [-7, -2), as in models. In heads 1, 5, … | 3, 7, … dt_bias is within 1/4 of 0 | -4.5, and if (5 token
- *              + head + 3 key) % 16 is 15, the gate with its bias is near 5.25: there softplus(x) is above x by 0.005,
- *              and the head forgets so slowly that a reference that uses x fails. For head % 4 = 0, 1, 2, 3, A_log is
- *              near -3, -1, 1/2, -5 | 5/2, -7, 0, -2
+ *              gate. If (5 token + head + 3 key) % 16 is 3, g is 0, and nothing is forgotten. If (5 token + head + 3
+ *              key) % 16 is 11, g is 6 | 16 times the least gate. Sums over 64 tokens then fall below -88, where
+ *              exp(-sum) overflows float32.
+ *   g, A_log, dt_bias with softplus: g is recurrence_raw_gate; dt_bias is uniform on [-2, 2), where softplus bends |
+ *              [-7, -2), as in models. In heads 1, 5, … | 3, 7, … dt_bias is within 1/4 of 0 | -4.5. If (5 token + head
+ *              + 3 key) % 16 is 15, the gate of these heads with its bias is near 5.25, where softplus(x) is above x by
+ *              0.005. These heads forget so slowly that a reference that uses x instead of softplus(x) fails. For head
+ *              % 4 = 0, 1, 2, 3, A_log is near -3, -1, 1/2, -5 | 5/2, -7, 0, -2
  *   g, A_log, dt_bias with a lower bound: for (head + key) % 4 = 0, 1, 2, 3, g is recurrence_raw_gate minus 6, 0, 9, 3;
  *              dt_bias is uniform on [-2, 2) | [-8, 8); A_log is within 1/2 of 0 | of 5/2 and -2 in turn. This covers
  *              both ends of a sigmoid, and its middle.
- *   beta       uniform on [0, 1), but 0 or 1 for some values of (5 token + head) % 16. For other values, beta is in
- *              [1, 2) if the key is normalised or short, and in [1, 3/2) if the norm of the key is near 1, such that
- *              1 - beta |k|^2 is between -1 and 1. If the operation doubles beta, no beta is above 1. If beta goes
- *              through a sigmoid: uniform on [-4, 4), but 0, -16 or 16 | 0, -32 or 32 for some values of (5 token +
- *              head) % 16. In the second set of the smallest cases, these logits are uniform on [0, 1): a reference
- *              must not infer from the values of beta whether they are logits. Of every 64 tokens of the batch, token
- *              37 writes nothing, but still reads and forgets: its beta is 0 in every head (-32 if beta goes through a
+ *   beta       uniform on [0, 1), but 0 or 1 for some values of (5 token + head) % 16. For other values, beta is in [1,
+ *              2) if the key is normalised or short, and in [1, 3/2) if the norm of the key is near 1, such that 1 -
+ *              beta |k|^2 is between -1 and 1. If the operation doubles beta, no beta is above 1. If beta goes through
+ *              a sigmoid: uniform on [-4, 4), but 0, -16 or 16 | 0, -32 or 32 for some values of (5 token + head) % 16.
+ *              In the second set of the smallest cases, these logits are uniform on [0, 1), so that a reference fails
+ *              if it infers from the values of beta whether they are logits. Of every 64 tokens of the batch, token 37
+ *              writes nothing, but still reads and forgets: its beta is 0 in every head (-32 if beta goes through a
  *              sigmoid).
  *
- * A gate below -10 multiplies the state by less than 2^-14. A reference that limits its gates to -10 is therefore wrong
- * by more than the bound only if the state is huge. If gates can be below -10, some heads have a huge state
- * (recurrence_has_huge): in tokens 9 and 73 of the batch, v is RECURRENCE_HUGE times as large, and in tokens 10 and 74
- * the gates of every key are below -10. (g is between -13.5 and -10.5; before softplus, it is recurrence_erasing_gate.)
- * If every sequence has a single token, the initial states of sequences 10 and 74 are huge instead. A gate below -10
- * reduces a huge value to the size of other values or less, so that the bounds also hold for later tokens. The output
- * of token 9 is itself huge, and its bound is relative.
+ * A gate below -10 multiplies the state by less than 2^-14. The error of a reference that limits its gates to -10
+ * therefore exceeds the bound only if the state is huge. If gates can be below -10, some heads have a huge state
+ * (recurrence_has_huge). In tokens 9 and 73 of the batch, the v of these heads is RECURRENCE_HUGE times as large, and
+ * in tokens 10 and 74, the gates of every key are below -10: g is between -13.5 and -10.5, or recurrence_erasing_gate
+ * before softplus. If every sequence has a single token, the initial states of sequences 10 and 74 are huge instead. A
+ * gate below -10 reduces a huge value to the size of other values or less, so that the bounds also hold for later
+ * tokens. The output of token 9 is itself huge, and its bound is relative.
  *
  * Sums of gates over a chunk of 64 tokens are above -1024. In float32, the rounding error of an addition to such a sum
  * is at most 2^-15. Chunked references, which compute differences of these sums, therefore meet the bounds. The largest
- * gates are those with softplus. A gate is -rate softplus(x). In the first set, a rate is at most e. In a chunk, two
- * values of x are at most 98, two are at most 22, two are at most 18, one (which erases a huge value) is at most 16,
- * and the others are 1 on average. The sum is thus at least -e (276 + 16 + 64) = -970. In the second set, a rate is at
- * most e^3. One value of x is at most 23, one is at most 14, one (which erases a huge value) is at most 7, and the
- * others are 0.1 on average. The sum is thus at least -20 (44 + 6) = -1000. (Heads with gates near 5.25, and the other
- * heads that erase huge values, have smaller rates.)
+ * gates are those with softplus, -rate softplus(x). In the first set, rates are at most e. Of the 64 values of x in a
+ * chunk, two are at most 98, two are at most 22, two are at most 18, one (which erases a huge value) is at most 16, and
+ * the softplus of the others is 1 on average. The sum is thus at least -e (276 + 16 + 64) = -970. In the second set,
+ * rates are at most e^3. One value of x is at most 23, one is at most 14, one (which erases a huge value) is at most 7,
+ * and the softplus of the others is 0.1 on average. The sum is thus at least -20 (44 + 6) = -1000. (Heads with gates
+ * near 5.25, and the other heads that erase huge values, have smaller rates.)
  *
- * With the delta rule, the first 64 tokens of the batch have alike keys in every second head of k, if the first
- * sequence is longer than 64 tokens. A chunked reference inverts I + A, where A has the products beta_i k_i k_j (j < i)
- * of a chunk. Many references compute (I - A)(I + A^2)(I + A^4) …; if one factor is missing, A^32 is missing. If keys
- * are independent, A^32 is far below any bound. If all keys have the same direction, powers of A reach 10^17 before
- * they vanish, and the product is wrong in float32. Therefore each key is the sum of three random rows, of which it
- * shares two with the next key and one with the key after that. The products with these two keys are near 2/3 and 1/3,
- * and those with other keys are near 0. The sum over a row of A is then near 1. Powers of A neither grow nor vanish,
- * but each multiplication by A moves them away from the diagonal, by 4/3 of an element. A^32 is thus as large as A, and
- * A^63 leaves the chunk. The products of keys are random: they vary by about K^-1/2, and this makes the powers of A
- * larger. To make them smaller again, beta is near 1 - 8 / K. (In 60 trials for each K from 64 to 256, the error of a
- * correct product in float32 was at most 0.3 times the bound of states. Without the last factor, the error was at least
- * 17 times the bound.) In these tokens, gates are near 0 (g is between -1/256 and 0, or is -24 before softplus or a
- * sigmoid), and every token writes, so that the powers of A are not reduced. If keys are not normalised, their norm is
- * near 1. As in other heads, q has the direction of k if token + head is odd.
+ * Alike keys. With the delta rule, the first 64 tokens of the batch have similar keys in every second head of k, if the
+ * first sequence is longer than 64 tokens. A chunked reference inverts I + A, where A has the elements beta_i k_i . k_j
+ * (j < i) of a chunk. Many references compute the product (I - A)(I + A^2)(I + A^4) … (I + A^32). A reference that
+ * omits the last factor should fail. If keys were independent, A^32 would be far below any bound. If all keys had the
+ * same direction, powers of A would reach 10^17 before they vanish, and the product would be wrong in float32.
+ * Therefore each key is the sum of three random rows, of which it shares two with the next key and one with the key
+ * after that. The dot products with these two keys are near 2/3 and 1/3, and those with other keys are near 0. The sum
+ * over a row of A is then near 1. Powers of A neither grow nor vanish, but each multiplication by A moves the large
+ * elements away from the diagonal, by 4/3 of an element. A^32 is thus as large as A, and A^63 leaves the chunk. The dot
+ * products of keys are random and vary by about K^-1/2, which makes the powers of A larger. To make them smaller again,
+ * beta is near 1 - 8 / K. (In 60 trials for each K from 64 to 256, the error of a correct product in float32 was at
+ * most 0.3 times the bound of states. Without the last factor, the error was at least 17 times the bound.) In these
+ * tokens, gates are near 0 (g is between -1/256 and 0, or is -24 before softplus or a sigmoid), and every token writes,
+ * so that gates and betas do not reduce the powers of A. If keys are not normalised, their norm is near 1. As in other
+ * heads, q has the direction of k if token + head is odd.
  *
  * recurrence_fill_offsets computes the offsets of packed sequences. If there are more than ten sequences, sequence 9 is
  * empty. */
@@ -89,39 +91,39 @@ extern const struct op_edge recurrence_edges[];
 bool recurrence_edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis);
 struct rule recurrence_rule(const struct op_case *c, int output);
 double recurrence_scalar(const struct op_case *c, int input);
-/* Returns a scale that is never 1 / sqrt(K), the default of references. The scale is a little above the default in the
- * first set of input values. In the second set, the scale depends on the number of sequences: a little below the
- * default for one sequence; exactly 1 for two or three, because a reference may take 1 for a scale that is left out;
- * above 1 for more. */
+/* Returns the scale, which is never 1 / sqrt(K), the default of references. In the first set of input values, the scale
+ * is a little above the default. In the second set, it depends on the number of sequences: it is a little below the
+ * default for one sequence, 1 for two or three sequences, and above 1 for more. A scale of 1 shows whether a reference
+ * takes 1 for a scale that is left out. */
 double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t sequences);
-/* Returns true if the logits of beta are in [0, 1), the range of beta itself, because the case has few tokens. */
+/* Returns true if the logits of beta are in [0, 1), the range of beta itself. This is so in cases with few tokens. */
 bool recurrence_is_doubtful(const struct op_case *c, int64_t tokens);
 int recurrence_fill(const struct op_case *c, int input, struct tensor *out, struct err *err);
-/* Like recurrence_fill, but for a case of gradients. No row of q is short, because the gradient of a norm would then
- * depend on the epsilon that a reference adds. No value is huge, because bounds of gradients depend on the size of
+/* Like recurrence_fill, but for a case of gradients. No row of q is short, because the gradient of the norm of a short
+ * row depends on the epsilon that a reference adds. No value is huge, because bounds of gradients depend on the size of
  * whole tensors. */
 int recurrence_fill_for_gradients(const struct op_case *c, int input, struct tensor *out, struct err *err);
-/* Returns the exponent of the power of 2 by which a short row of q is multiplied, such that its norm is near 1/16 if
- * the output is bfloat16, 1/8 if it is float16, and 1/4 otherwise. An epsilon of 1e-5 that is added to the sum of
- * squares then changes the row by less than half of the bound of outputs. */
+/* Returns the exponent of the power of 2 by which a short row of q is multiplied. Its norm is then near 1/16 if the
+ * output is bfloat16, 1/8 if it is float16, and 1/4 otherwise. If a reference adds an epsilon of 1e-5 to the sum of
+ * squares, the row changes by less than half of the bound of outputs. */
 int recurrence_short_query(enum dtype output, int64_t k_dim);
 int recurrence_check(const struct op_case *c, const struct tensor *in, struct err *err);
 bool recurrence_range(const struct op_problem *problem, int variant, int input, struct op_range *out);
 int64_t recurrence_reach(const struct op_problem *problem, int variant, int axis);
 
 /* In the second set of input values, v and the initial states are RECURRENCE_LARGER times as large as in the first set.
- * Outputs, final states and their bounds grow by the same factor. */
+ * Outputs, final states and their bounds are larger by the same factor. */
 enum { RECURRENCE_LARGER = 64 };
 
-/* The atol of states in the first set of input values. The head of input_values.c derives this atol. */
+/* The atol of states in the first set of input values. The comment at the top of input_values.c derives it. */
 #define RECURRENCE_STATE_ATOL 0x1p-15
 
-/* A delta rule has alike keys in the first RECURRENCE_ALIKE tokens of its first sequence, if that sequence has more
- * tokens. The head of this file describes alike keys. */
+/* With the delta rule, the first RECURRENCE_ALIKE tokens of the first sequence have alike keys, if that sequence has
+ * more tokens. The comment at the top of this file describes alike keys. */
 enum { RECURRENCE_ALIKE = 64 };
 
-/* The range of beta in the tokens whose keys are alike: `beta` +- `spread`. If beta goes through a sigmoid or is
- * doubled, this is the range of beta before these steps. */
+/* The range of beta in the tokens with alike keys: `beta` +- `spread`. If beta goes through a sigmoid or is doubled,
+ * this is the range of the input before these steps. */
 struct recurrence_alike {
 	float beta, spread;
 };
@@ -157,22 +159,22 @@ enum recurrence_part {
 /* The parameters from which the float elements of an input are computed. Kernels take this struct by value. */
 struct recurrence_fill {
 	uint64_t key, k_key; /* k_key: the Philox key of k, from which q is also computed */
-	int part;            /* enum recurrence_part */
+	int part;            /* a value of enum recurrence_part */
 	int l2norm, edge;
-	bool second;        /* true: the second set of input values */
-	bool doubtful;      /* true: the logits of beta are in [0, 1) */
+	bool second;        /* whether this is the second set of input values */
+	bool doubtful;      /* whether the logits of beta are in [0, 1) */
 	int64_t heads, dim; /* dimensions of the element's tensor: [token][heads][dim] */
 	int eighths;        /* the elements of k are uniform on [-1, 1) * eighths / 8 * 2^exponent */
 	int exponent;
 	int largest; /* the largest keys are `largest` / 4 times as long as other keys */
-	bool has_alike;  /* true: the first tokens have alike keys */
-	int64_t sharing; /* number of heads of the element's tensor for each head of k */
+	bool has_alike;  /* whether the first tokens have alike keys */
+	int64_t sharing; /* number of heads in the element's tensor that use one head of k */
 	struct recurrence_alike alike;
-	int erasing;      /* enum recurrence_erasing */
-	bool single;      /* true: every sequence has one token, and sequence n has state n */
-	bool for_gradients; /* true: no short row of q, and no huge value */
-	bool beta_to_two;   /* true: beta reaches 2, because it is used as it is */
-	int short_query;  /* a short row of q is multiplied by 2^short_query if it is normalised */
+	int erasing;      /* a value of enum recurrence_erasing */
+	bool single;      /* whether every sequence has one token; the state of sequence n is then state n */
+	bool for_gradients; /* whether no row of q is short and no value is huge */
+	bool beta_to_two;   /* whether beta reaches 2: only if it is used unchanged */
+	int short_query;  /* if q is normalised, a short row of q is multiplied by 2^short_query */
 };
 
 struct recurrence_fill recurrence_fill_of(const struct op_case *c, int input);
@@ -181,11 +183,10 @@ struct recurrence_fill recurrence_fill_of(const struct op_case *c, int input);
 }
 #endif
 
-/* A huge value is multiplied by this factor. */
+/* The factor by which huge values are larger than others. */
 enum { RECURRENCE_HUGE = 256 };
 
-/* How the gates of an operation can erase a huge value: e^-10 times the value is then smaller than what tokens
- * write. */
+/* How the gates of an operation can erase a huge value: e^-10 times the value is smaller than what tokens write. */
 enum recurrence_erasing {
 	RECURRENCE_ERASES_NOTHING,
 	RECURRENCE_ERASES_BY_LOG,
@@ -193,7 +194,8 @@ enum recurrence_erasing {
 	RECURRENCE_ERASES_BY_CONSTANT
 };
 
-/* Tokens 9 and 73 of the batch write huge values; the next tokens erase them. */
+/* Returns true for the tokens 9 and 73 of the batch, which write huge values. The tokens after them erase these
+ * values. */
 HOST_DEVICE static inline bool recurrence_writes_huge(int64_t token)
 {
 	return token == 9 || token == 73;
@@ -204,8 +206,8 @@ HOST_DEVICE static inline bool recurrence_erases_huge(int64_t token)
 	return recurrence_writes_huge(token - 1);
 }
 
-/* Returns true if a value head has huge values: the gates of the head can erase them. Most heads that have huge values
- * in one set of input values have none in the other set. */
+/* Returns true if a value head has huge values. Its gates must be able to erase them. Most heads with huge values in
+ * one set of input values have none in the other set. */
 HOST_DEVICE static inline bool recurrence_has_huge(int erasing, bool second, int64_t head)
 {
 	switch (erasing) {
@@ -220,15 +222,15 @@ HOST_DEVICE static inline bool recurrence_has_huge(int erasing, bool second, int
 	}
 }
 
-/* Returns a gate before softplus that erases a huge value: the logarithm of the decay is then below -10 for the A_log
- * of the head (recurrence_a_log). */
+/* Returns a gate before softplus that erases a huge value. With the A_log of the head (recurrence_a_log), the logarithm
+ * of the decay is below -10. */
 HOST_DEVICE static inline float recurrence_erasing_gate(bool second, int64_t head)
 {
 	return second ? (head % 4 == 0 ? 8.5f : 24.5f) : head % 4 == 1 ? 52.0f : 14.0f;
 }
 
 /* Returns true if some gates of the value head, with their bias, are just above 5, where softplus(x) is x + 0.005. The
- * head forgets so slowly that a reference with x instead of softplus(x) fails. */
+ * head forgets so slowly that a reference that uses x instead of softplus(x) fails. */
 HOST_DEVICE static inline bool recurrence_bends(bool second, int64_t head)
 {
 	return head % 4 == (second ? 3 : 1);
@@ -239,14 +241,14 @@ HOST_DEVICE static inline float recurrence_bending_gate(bool second, float value
 	return value * 0.125f + (second ? 9.75f : 5.25f);
 }
 
-/* Returns true if a row of q is short, provided that the operation normalises q; turn is token + head. */
+/* Returns true if a row of q is short, given that the operation normalises q. `turn` is token + head. */
 HOST_DEVICE static inline bool recurrence_is_short_query(int64_t turn)
 {
 	return turn % 8 == 3;
 }
 
-/* In the first set of values, the gates of a head and key are of kind head + key. Most gates of a kind are at least
- * -2^level, and a few are several times as low. Returns the level. */
+/* Returns the level of a kind of gates. In the first set of values, the gates of a head and key have the kind head +
+ * key. Most of them are at least -2^level, and a few are several times as low. */
 HOST_DEVICE static inline int recurrence_level(int64_t kind)
 {
 	return kind % 4 == 0 ? -4 : kind % 4 == 1 ? 1 : kind % 4 == 2 ? -8 : -1;
@@ -262,10 +264,10 @@ HOST_DEVICE static inline float recurrence_log_gate(const struct recurrence_fill
 	return turn % 16 == 3 ? 0.0f : turn % 16 == 11 ? (f->second ? 16 : 6) * least : (value + 1) * 0.5f * least;
 }
 
-/* Returns a gate before softplus. -24 keeps the whole state; 96 is included because exp(96) overflows float32. The sums
- * of gate and dt_bias are around 12, -12, 0, and 20, above which implementations may skip the softplus. The second set
- * of input values has fewer large gates, because dt_bias is lower by 4.5 and the rates are higher. */
-enum { RECURRENCE_KEEPS_ALL = 3 }; /* a turn with the gate -24 */
+/* Returns a gate before softplus. A gate of -24 keeps the whole state; exp(96) overflows float32. The sums of gate and
+ * dt_bias are around 12, -12, 0, and 20, above which implementations may replace softplus(x) by x. The second set of
+ * input values has fewer large gates, because its dt_bias is lower by 4.5 and its rates are higher. */
+enum { RECURRENCE_KEEPS_ALL = 3 }; /* the value of `turn` for a gate of -24 */
 HOST_DEVICE static inline float recurrence_raw_gate(bool second, int64_t turn, float value)
 {
 	switch (turn % 64) {
@@ -292,13 +294,13 @@ HOST_DEVICE static inline float recurrence_raw_gate(bool second, int64_t turn, f
 	}
 }
 
-/* Returns true if the key of this token and head is one of the alike keys. */
+/* Returns true if this token has one of the alike keys in this head of k. */
 HOST_DEVICE static inline bool recurrence_is_alike(int64_t token, int64_t k_head)
 {
 	return token < RECURRENCE_ALIKE && k_head % 2 == 0;
 }
 
-/* Returns element `index` of the alike keys, for the parameter `value` of recurrence_key_element. `row` is the number
+/* Returns element `index` of the alike keys, which is passed as `value` to recurrence_key_element. `row` is the number
  * of elements of a token in k. The sum of three numbers is multiplied by 9/16, about 3^-1/2; the result is exact. */
 HOST_DEVICE static inline float recurrence_alike_element(uint64_t k_key, int64_t index, int64_t row)
 {
@@ -309,8 +311,8 @@ HOST_DEVICE static inline float recurrence_alike_element(uint64_t k_key, int64_t
 	return sum * 0.5625f;
 }
 
-/* Returns true if beta is 0 in all heads of the token, except in heads with alike keys; the token then writes nothing.
- * A case with one sequence of 64 tokens or more has such a token. */
+/* Returns true if beta is 0 in all heads of the token, except in heads with alike keys. The token then writes nothing.
+ * Every case with a sequence of 64 tokens or more has such a token. */
 HOST_DEVICE static inline bool recurrence_learns_nothing(int64_t token)
 {
 	return token % 64 == 37;
@@ -342,7 +344,7 @@ HOST_DEVICE static inline float recurrence_bias(bool second, int64_t head, float
 }
 
 /* Returns the exponent of the power of 2 that scales a row if the reference normalises that row. In cases of gradients,
- * the exponents are smaller, because the gradient of a row shrinks as the row grows. */
+ * the exponents are smaller, because the longer a row is, the smaller is its gradient. */
 HOST_DEVICE static inline int recurrence_longer(bool second, bool for_gradients, int64_t turn)
 {
 	return (int)(turn % 3) * (!second ? 1 : for_gradients ? 2 : 5);
@@ -363,8 +365,8 @@ HOST_DEVICE static inline float recurrence_query(const struct recurrence_fill *f
 	                               : recurrence_longer(f->second, f->for_gradients, turn + 1));
 }
 
-/* Returns a key element, times `quarters` / 4 and 2^longer. Both factors are small integers, so the product is rounded
- * only once. */
+/* Returns an element of a key that is multiplied by `quarters` / 4 and 2^longer. `eighths` and `quarters` are small
+ * integers, so the element is rounded only once. */
 HOST_DEVICE static inline float recurrence_key_element(int eighths, int exponent, int quarters, int longer, float value)
 {
 	return value * (float)(eighths * quarters) * float_power(exponent - 5 + longer);
@@ -385,7 +387,7 @@ HOST_DEVICE static inline float recurrence_key(const struct recurrence_fill *f, 
 	                              f->l2norm ? recurrence_longer(f->second, f->for_gradients, turn) : 0, value);
 }
 
-/* Returns a gate before softplus; turn is 5 token + head + 3 key. */
+/* Returns a gate before softplus. `turn` is 5 token + head + 3 key. */
 HOST_DEVICE static inline float recurrence_softplus_gate(bool second, bool erases, int64_t head, int64_t turn,
                                                          float value)
 {
@@ -396,8 +398,8 @@ HOST_DEVICE static inline float recurrence_softplus_gate(bool second, bool erase
 	return recurrence_raw_gate(second, turn, value);
 }
 
-/* Returns a beta that is used as it is; turn is 5 token + head, and key_turn is token + head of k. If beta is not
- * doubled, it may be above 1 where 1 - beta |k|^2 is still above -1. */
+/* Returns a beta that is used unchanged. `turn` is 5 token + head, and `key_turn` is token + head of k. If beta is not
+ * doubled, some values are above 1, but only if 1 - beta |k|^2 stays above -1. */
 HOST_DEVICE static inline float recurrence_beta(const struct recurrence_fill *f, int64_t turn, int64_t key_turn,
                                                 float value)
 {
@@ -410,8 +412,8 @@ HOST_DEVICE static inline float recurrence_beta(const struct recurrence_fill *f,
 	return f->beta_to_two && more > 0 && (turn % 8 == 5 || turn % 8 == 7) ? 1 + unit * more : unit;
 }
 
-/* Returns element `index` of the input that `f` describes, from its random bits. The caller rounds the element with
- * dtype_store_float. */
+/* Returns element `index` of the input that `f` describes, computed from its random bits. The caller converts the
+ * element to the dtype with dtype_store_float. */
 HOST_DEVICE static inline float recurrence_element(const struct recurrence_fill *f, int64_t index, uint32_t random)
 {
 	const float low[] = {6, 0, 9, 3}, larger = f->second ? RECURRENCE_LARGER : 1;

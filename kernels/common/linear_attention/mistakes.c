@@ -4,7 +4,7 @@
 #include "kernels/common/linear_attention/recurrence.h"
 #include "kernels/common/linear_attention/shared_mistakes.h"
 
-/* Sets the scale to `by` if the case passes the scale `given`. */
+/* If the case passes the scale `given`, replaces it by `by`. */
 static bool scale_of(struct op_variation *v, const char *role, double given, double by)
 {
 	int at = variation_input(v, role);
@@ -13,7 +13,7 @@ static bool scale_of(struct op_variation *v, const char *role, double given, dou
 		return false;
 	if (v->c.scalar[at] == given) {
 		v->c.scalar[at] = by;
-		v->c.absent &= ~(UINT64_C(1) << at); /* the value of an absent scale is also 0 */
+		v->c.absent &= ~(UINT64_C(1) << at); /* an absent scale, whose value is also 0, becomes a given one */
 	}
 	return true;
 }

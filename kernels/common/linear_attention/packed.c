@@ -19,8 +19,7 @@ void recurrence_size_keys(int64_t k_dim, int *eighths, int *exponent)
 	*eighths = (int)lround(wanted * ldexp(8, -*exponent));
 }
 
-/* The numbers of tokens that the first sequences have in addition to their first token. All later sequences have one
- * token. */
+/* The first sequences have these numbers of tokens in addition to one token. All later sequences have one token. */
 enum { LISTED = 4 };
 static const int64_t few[CONTENTS_COUNT][LISTED] = {{31, 0, 15, 16}, {16, 15, 0, 31}},
 		     many[CONTENTS_COUNT][LISTED] = {{1024, 0, 63, 15}, {64, 0, 15, 1025}};
@@ -30,7 +29,7 @@ static int64_t listed(const int64_t *list, int64_t n)
 	return n < LISTED ? list[n] : 0;
 }
 
-/* Returns the sum of list[n] over all sequences except the last. */
+/* Returns the sum of list[n] over all sequences n except the last. */
 static int64_t sum_listed(const int64_t *list, int64_t sequences)
 {
 	int64_t sum = 0;

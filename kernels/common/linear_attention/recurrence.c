@@ -38,8 +38,8 @@ double recurrence_softplus(double x)
 	return x > 40 ? x : log1p(exp(x));
 }
 
-/* Returns g, the logarithm of the decay. `place` is the index of an element of the gate input, `h` is the head of that
- * element, and `weight` is the index of the element of dt_bias that is added to it. */
+/* Returns g, the logarithm of the decay. `place` is the index of an element of the gate input, `h` is its head, and
+ * `weight` is the index of the element of dt_bias that belongs to it. */
 static double gate(const struct recurrence_work *w, int64_t place, int64_t h, int64_t weight)
 {
 	const struct recurrence_roles *roles = &w->roles;
@@ -97,7 +97,8 @@ double recurrence_decay(const struct recurrence_work *w, double g)
 	}
 }
 
-/* Returns the kind of mistake in the normalisation of q or k, or RECURRENCE_NORM_KINDS. */
+/* Returns the kind of mistake that the case has in the normalisation of q or k, or RECURRENCE_NORM_KINDS if it has
+ * none. */
 static enum recurrence_norm norm_mistake(const struct recurrence_work *w, bool is_query)
 {
 	int mistake = w->mistake - RECURRENCE_NORMS;
@@ -136,8 +137,8 @@ static double norm_of(const struct recurrence_work *w, enum recurrence_norm kind
 	}
 }
 
-/* Divides each element of a row by a norm over the heads of the token: the root of the sum of the squares that element
- * i has in all heads. */
+/* Divides each element of a row by a norm over the heads of the token. The norm of element i is the root of the sum of
+ * the squares that element i has in all heads. */
 static void normalise_over_heads(const struct tensor *rows, int64_t heads, int64_t first, int64_t dim, double *out)
 {
 	for (int64_t i = 0; i < dim; i++) {
@@ -175,7 +176,7 @@ void recurrence_read_row(const struct recurrence_work *w, const struct tensor *r
 		round_row(out, dim, (enum dtype)w->by == DTYPE_BFLOAT16, (enum dtype)w->by == DTYPE_FLOAT16);
 }
 
-/* Replaces the decay of every key by the decay of the mean gate. */
+/* Replaces the decay of each key by the decay that the mean of the gates gives. */
 static void mean_decay(double *stays, int64_t keys)
 {
 	double sum = 0;
@@ -247,7 +248,7 @@ void recurrence_read(const struct recurrence_work *w, int64_t t, int64_t h, stru
 	token->beta = w->delta ? read_beta(w, place) : 0;
 }
 
-/* Decays a row of the state, and returns its dot product with k. */
+/* Decays a row of the state, and returns the row's dot product with k. */
 static inline double recall(const double *stays, const double *k, int64_t dim, double *s)
 {
 	double sum = 0;
@@ -260,7 +261,7 @@ static inline double recall(const double *stays, const double *k, int64_t dim, d
 	return sum;
 }
 
-/* Adds k times `learnt` to a row of the state, and returns its dot product with q. */
+/* Adds k times `learnt` to a row of the state, and returns the row's dot product with q. */
 static inline double learn(double learnt, const double *k, const double *q, int64_t dim, double *s)
 {
 	double sum = 0;
@@ -286,8 +287,8 @@ WIDE void recurrence_step(const struct recurrence_work *w, const struct recurren
 	}
 }
 
-/* Copies the state `from`, which may be [K][V], to `to` as [V][K]. If `back` is true, `from` is [V][K], and `to` may be
- * [K][V]. */
+/* Copies a state. If `back` is false, copies `from`, which may be [K][V], to `to` as [V][K]. If `back` is true, `from`
+ * is [V][K], and `to` may be [K][V]. */
 void recurrence_turn(const struct recurrence_work *w, const double *from, double *to, bool back)
 {
 	int64_t rows = w->e.v_dim, columns = w->e.k_dim;
@@ -311,7 +312,8 @@ static double read_state(const struct recurrence_work *w, const double *state, i
 	return sum;
 }
 
-/* Returns the update for one value. `recalled` is the value that the state has for the key. */
+/* Returns what a step with the mistake adds to the state for one value. `recalled` is the value that the state has for
+ * the key. */
 static double mistaken_learnt(const struct recurrence_work *w, const struct recurrence_token *token, double value,
 			      double recalled)
 {
@@ -336,7 +338,7 @@ static void decay_state(const struct recurrence_work *w, const struct recurrence
 			state[i * w->e.k_dim + j] *= token->stays[j];
 }
 
-/* Computes the update for each value, and writes the updates to token->output, which holds no output yet. */
+/* Computes the updates for all values, with the mistake. Writes them to token->output, which holds no output yet. */
 static void mistaken_recall(const struct recurrence_work *w, const struct recurrence_token *token, const double *state)
 {
 	const double *key = w->mistake == RECURRENCE_RECALL_QUERY ? token->q : token->k;
@@ -436,8 +438,8 @@ struct recurrence_token recurrence_token_of(int64_t k_dim, int64_t v_dim)
 	return (struct recurrence_token){.q = row, .k = row + k_dim, .stays = row + 2 * k_dim, .v = v, .output = v + v_dim};
 }
 
-/* Reads the initial state of sequence n. With RECURRENCE_RUNS_ON, `state` keeps the final state of the sequence
- * before. */
+/* Reads the initial state of sequence n. With the mistake RECURRENCE_RUNS_ON, `state` keeps the final state of the
+ * previous sequence. */
 static void begin_state(const struct recurrence_work *w, int64_t n, int64_t place, double *stored, double *state)
 {
 	int64_t size = w->e.v_dim * w->e.k_dim;
@@ -550,7 +552,7 @@ bool recurrence_has(const struct recurrence_work *w)
 	case RECURRENCE_LEAST_GATE:
 	case RECURRENCE_ROUNDED_STAYS:
 	case RECURRENCE_HALF_STAYS:
-	case RECURRENCE_ROUNDED_DECAYED: /* without a gate, has the effect of ROUNDED_BEFORE or HALF_BEFORE */
+	case RECURRENCE_ROUNDED_DECAYED: /* without a gate, this is the mistake ROUNDED_BEFORE or HALF_BEFORE */
 	case RECURRENCE_HALF_DECAYED:
 		return gate != RECURRENCE_GATE_NONE && (w->delta || w->mistake != RECURRENCE_RECALL_FIRST);
 	case RECURRENCE_MEAN_GATE:
@@ -561,7 +563,7 @@ bool recurrence_has(const struct recurrence_work *w)
 	case RECURRENCE_SOFTPLUS_UP_TO:
 	case RECURRENCE_BIAS_LAST:
 	case RECURRENCE_BOUND_SOFTPLUS:
-	case RECURRENCE_A_ON_GATE: /* a scalar, lower_bound, may select the gate's formula */
+	case RECURRENCE_A_ON_GATE: /* the scalar lower_bound may select the formula of the gate */
 		return gate == RECURRENCE_GATE_SOFTPLUS || gate == RECURRENCE_GATE_BOUNDED;
 	case RECURRENCE_NO_A_EXP:
 		return w->roles.a_log >= 0;
@@ -576,7 +578,7 @@ bool recurrence_has(const struct recurrence_work *w)
 	case RECURRENCE_OTHER_DOUBLED:
 	case RECURRENCE_DOUBLED_FIRST:
 		return w->delta;
-	case RECURRENCE_BETA_BY_VALUE: /* without a sigmoid, OTHER_SIGMOID is the simpler mistake */
+	case RECURRENCE_BETA_BY_VALUE: /* without a sigmoid, this is the mistake OTHER_SIGMOID */
 		return w->delta && w->may_sigmoid;
 	case RECURRENCE_RECALL_TURNED:
 	case RECURRENCE_LEARN_TURNED:

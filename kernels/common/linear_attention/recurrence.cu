@@ -1,8 +1,9 @@
 /* recurrence - computes on a GPU, in float32, what kernels/common/linear_attention/recurrence.c computes on the host.
  *
  * The rows of a state are independent. A warp processes all tokens of a sequence for one row [K] of one head's state.
- * The row stays in registers, K / 32 elements per lane. Dot products are float32: each lane sums its elements in order,
- * and a butterfly sum adds up the lanes. All lanes get the same bits, which are also the same in every run. */
+ * The row stays in registers, with K / 32 elements per lane. Dot products are float32: each lane sums its elements in
+ * order, and a butterfly reduction adds up the sums of the lanes. All lanes get the same bits, and every run gives the
+ * same bits. */
 #include "kernels/core/elements_cuda.h"
 
 #include "kernels/common/linear_attention/recurrence_cuda.h"
@@ -10,7 +11,8 @@
 
 enum { THREADS = 256, LANES = 32, WARPS = THREADS / LANES };
 
-/* The tensors of a case. If the `data` of a tensor is NULL, the definition has no such tensor, or the case omits it. */
+/* The tensors of a case. If the `data` of a tensor is NULL, the definition has no such tensor, or the case leaves it
+ * out. */
 struct net {
 	struct tensor q, k, v, gate, gamma, a_log, dt_bias, beta, state, offsets, output, new_state;
 	struct recurrence_extent e;
@@ -30,7 +32,7 @@ template <int PER_LANE> static __device__ __forceinline__ float dot(const float 
 }
 
 /* Reads this lane's elements of a row of q or k; elements beyond the end of the row are 0. Normalises the row if
- * requested, except if all its elements are 0. */
+ * requested, unless all its elements are 0. */
 template <int PER_LANE>
 static __device__ __forceinline__ void load_row(const struct net &net, const struct tensor &tensor, int64_t row,
                                                 float *out)
@@ -59,7 +61,7 @@ static __device__ __forceinline__ float sigmoid(float x)
 	return 1.0f / (1.0f + expf(-x));
 }
 
-/* Returns e^g; `place` has the same meaning as in kernels/common/linear_attention/recurrence.c. */
+/* Returns e^g. For `place` and `weight`, see `gate` in kernels/common/linear_attention/recurrence.c. */
 static __device__ __forceinline__ float stays(const struct net &net, int64_t place, int64_t h, int64_t weight)
 {
 	if (net.mode == RECURRENCE_GATE_NONE)
@@ -211,9 +213,9 @@ int recurrence_launch(const struct op_case *c, const struct tensor *in, struct t
 	return cuda_check(cudaGetLastError(), "launching a recurrence", err);
 }
 
-/* Fills a tensor like fill_elements. The template of fill_elements cannot take struct recurrence_fill, because a
- * function is also called recurrence_fill. Each thread writes four elements, because one Philox block has the random
- * bits of four elements. */
+/* Fills a tensor as fill_elements does. The template of fill_elements cannot take struct recurrence_fill, because a
+ * function has the same name. Each thread writes four elements, because one Philox block has the random bits of four
+ * elements. */
 static __global__ void __launch_bounds__(THREADS)
     make(void *data, enum dtype dtype, int64_t elements, const struct recurrence_fill f)
 {

@@ -1,15 +1,15 @@
-/* recurrence - computes linear attention with a state, for the families gla, simple_gla, delta_rule, gated_delta_rule
- * and kda, which differ only in how the state is decayed and updated.
+/* recurrence - computes linear attention with a state. The families gla, simple_gla, delta_rule, gated_delta_rule and
+ * kda differ only in how the state is decayed and updated.
  *
- * The state S [K, V] of a head processes the tokens of its sequence in order. g is the logarithm of the decay:
+ * Each head has a state S [K, V]. The tokens of a sequence update it in order. g is the logarithm of the decay:
  *
  *   S <- diag(e^g) S                     g per head, per head and key, or no g (no decay)
- *   S <- S + k v^T                       if the state only adds, or, by the delta rule,
- *   S <- S + beta k (v - S^T k)^T        which corrects the value that the decayed state has for k
- *   output = scale S^T q                 read from the state after the token
+ *   S <- S + k v^T                       without the delta rule
+ *   S <- S + beta k (v - S^T k)^T        with the delta rule: corrects the value that the decayed state has for k
+ *   output = scale S^T q                 with the state after the token
  *
- * Value head h uses q and k of head h / (H_v / H_q); g and beta have one value per value head. A scale of 0 or an
- * absent scale means 1 / sqrt(K). An absent initial state is zero, and the final state may be an output.
+ * Value head h uses q and k of head h / (H_v / H_q). Each value head has its own g and beta. A scale of 0 or an absent
+ * scale means 1 / sqrt(K). An absent initial state is zero, and the final state may be an output.
  *
  * Names in a schema and their meaning:
  *   g (or gk)         the gate. Without A_log and lower_bound, g is the logarithm of the decay. With A_log [H_v], the
@@ -17,19 +17,19 @@
  *                     lower_bound < 0, the gate is g = lower_bound sigmoid(exp(A_log) (g + dt_bias)), and A_log may be
  *                     absent. In both formulas, dt_bias may be absent.
  *   g_gamma [H_v]     a constant gate per head, instead of g.
- *   beta              used unchanged, as sigmoid(beta), or doubled. The sigmoid applies if the input has the name b, or
- *                     if the definition's name, a tag or a Python scalar says "beta_sigmoid". Beta is doubled if the
- *                     name, a tag or a Python scalar says "neg_eigval". Implementations differ in whether they double a
- *                     beta that does not go through a sigmoid. A beta without a sigmoid is doubled if the description
- *                     of the "neg_eigval" scalar says that beta is doubled and does not mention the sigmoid; otherwise,
- *                     no case has a doubled beta without a sigmoid.
- *   "l2norm"          q / |q| and k / |k|. References may add up to 1e-5 to the sum of squares: the norm of every row
- *                     is so large that this changes no verdict.
+ *   beta              used unchanged, as sigmoid(beta), or doubled. The sigmoid applies if the input is named b, or if
+ *                     the definition's name, a tag or a Python scalar says "beta_sigmoid". Beta is doubled if the name,
+ *                     a tag or a Python scalar says "neg_eigval". Not all implementations double a beta that does not
+ *                     go through a sigmoid. Such a beta is doubled only if the description of the "neg_eigval" scalar
+ *                     says that beta is doubled and does not mention the sigmoid. Otherwise, no case has a doubled beta
+ *                     without a sigmoid.
+ *   "l2norm"          q / |q| and k / |k|. References may add up to 1e-5 to the sum of squares, because the norms are
+ *                     so large that this changes no verdict.
  *   cu_seqlens        packed sequences: q [total, H, K], or [1, total, H, K]. Without cu_seqlens: q [batch, tokens, H,
  *                     K]. The final state of a sequence without tokens is its initial state.
- *   states            [sequences, H_v, K, V] or [sequences, H_v, V, K]. If K = V, the shape does not show the layout:
- *                     it is [.., V, K] if the definition's name, a tag or the description says "v_first" or "k_last"
- *                     (with a hyphen or an underscore), else [.., K, V].
+ *   states            [sequences, H_v, K, V] or [sequences, H_v, V, K]. If K = V, the shape does not show the layout.
+ *                     The layout is then [.., V, K] if the definition's name, a tag or the description says "v_first"
+ *                     or "k_last" (with a hyphen or an underscore), else [.., K, V].
  *
  * Sources of these formulas: Yang et al., "Gated linear attention transformers with hardware-efficient training", ICML
  * 2024 (gla); Schlag et al., "Linear transformers are secretly fast weight programmers", ICML 2021 (the delta rule);
@@ -43,7 +43,7 @@
 extern "C" {
 #endif
 
-extern const struct op_mistake recurrence_mistakes[]; /* recurrence_work.h */
+extern const struct op_mistake recurrence_mistakes[]; /* described in recurrence_work.h */
 
 /* Implements op.oracle. */
 int recurrence_oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err);

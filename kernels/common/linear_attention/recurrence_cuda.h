@@ -1,4 +1,4 @@
-/* recurrence_cuda - computes the truth of kernels/common/linear_attention/recurrence.h and its inputs on a GPU. These
+/* recurrence_cuda - computes the truth of kernels/common/linear_attention/recurrence.h, and the inputs, on a GPU. These
  * functions implement the members of struct op_cuda. */
 #ifndef REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_RECURRENCE_CUDA_H
 #define REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_RECURRENCE_CUDA_H

@@ -52,7 +52,7 @@ static int *place_of(struct recurrence_roles *roles, const struct op_arg *input,
 		return &roles->dt_bias;
 	if (match_contains(input->name, "gamma"))
 		return &roles->gamma;
-	/* Only the exact names match: an input named alpha or decay, for example, may not be a logarithm. */
+	/* Only these names match. An input with another name, such as alpha or decay, may not be a logarithm. */
 	if (is(input, "g", "gk"))
 		return &roles->gate;
 	if (is(input, "beta", "b"))
@@ -170,12 +170,12 @@ double recurrence_gate_kind(const struct coverage_view *view, const struct op_co
 
 /* --- shapes ------------------------------------------------------------------------------------------------------- */
 
-/* The problem that recurrence_match checks, with its roles. */
 struct matching {
 	const struct op_problem *problem;
 	struct recurrence_roles roles;
 	const struct op_arg *q, *k, *v, *output;
-	int last; /* the index of q's last axis (K); the axes before `last - 1` are those of the tokens */
+	int last; /* the index of q's last axis (K); the last two axes are the head and K, and all axes before them are
+		   * token axes */
 	struct err *why;
 };
 
@@ -216,7 +216,7 @@ static int match_tokens(const struct matching *m)
 	return 0;
 }
 
-/* Checks the inputs of the gate. `does` contains the flags of the family: RECURRENCE_HEAD_GATE, RECURRENCE_KEY_GATE. */
+/* Checks the inputs of the gate. `does` has flags of the family: RECURRENCE_HEAD_GATE, RECURRENCE_KEY_GATE. */
 static int match_gate(const struct matching *m, int does)
 {
 	const struct op_problem *problem = m->problem;
@@ -272,7 +272,7 @@ static int match_gate_weights(const struct matching *m, int does)
 	return 0;
 }
 
-/* Checks that a gate and beta are among the inputs if and only if the family uses them. */
+/* Checks that the problem has a gate if and only if the family uses one, and likewise beta. */
 static int match_parts(const struct matching *m, int does)
 {
 	const struct recurrence_roles *roles = &m->roles;
@@ -294,7 +294,8 @@ static int match_parts(const struct matching *m, int does)
 	return match_gate(m, does) != 0 || match_gate_weights(m, does) != 0 ? -1 : 0;
 }
 
-/* Returns 1 if only [.., K, V] fits, 2 if only [.., V, K] fits, 3 if both fit, and 0 if neither fits. */
+/* Returns which layouts fit the shape of a state: 1 if only [.., K, V] fits, 2 if only [.., V, K] fits, 3 if both fit,
+ * and 0 if neither fits. */
 static int layouts(const struct matching *m, const struct op_arg *state)
 {
 	const struct op_problem *problem = m->problem;
@@ -308,8 +309,8 @@ static int layouts(const struct matching *m, const struct op_arg *state)
 		   << 1;
 }
 
-/* Checks the shapes of the states. Returns RECURRENCE_V_FIRST for [V, K], 0 for [K, V] or without states, and -1 if a
- * shape does not match. */
+/* Checks the shapes of the states. Returns RECURRENCE_V_FIRST for [V, K]. Returns 0 for [K, V] or if there are no
+ * states, and -1 if a shape does not match. */
 static int match_states(const struct matching *m)
 {
 	const struct op_problem *problem = m->problem;
@@ -339,8 +340,7 @@ static int match_states(const struct matching *m)
 	return (fitting == 3 ? first : fitting == 2) ? RECURRENCE_V_FIRST : 0;
 }
 
-/* Returns true if the description of the scalar says that the scalar doubles beta, without a condition on the
- * sigmoid. */
+/* Returns true if the description of the scalar says that the scalar doubles beta, and does not mention the sigmoid. */
 static bool says_doubled(const struct op_arg *scalar)
 {
 	static const char *const words[] = {"twice", "double", "factor 2", "factor of 2", "times 2", "by 2"};

@@ -1,5 +1,5 @@
-/* roles - finds the role of each input and output of a recurrence, the sizes of a case, and the preprocessing of its
- * inputs. The operation is in recurrence.h. */
+/* roles - finds the role of each input and output of a recurrence, the sizes of a case, and how its inputs are
+ * preprocessed. recurrence.h describes the operation. */
 #ifndef REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_ROLES_H
 #define REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_ROLES_H
 
@@ -13,8 +13,8 @@
 extern "C" {
 #endif
 
-/* The flags of a variant, which op.match returns. The first three flags are properties of the family; shapes, names and
- * tags determine the others. */
+/* The flags of a variant, which op.match returns. The first three flags are properties of the family. The shapes, names
+ * and tags of the definition determine the others. */
 enum {
 	RECURRENCE_DELTA = 1,     /* the state is updated by the delta rule; otherwise, k v^T is added */
 	RECURRENCE_HEAD_GATE = 2, /* one gate per head */
@@ -23,28 +23,31 @@ enum {
 	RECURRENCE_L2NORM = 16,
 	RECURRENCE_SIGMOID = 32, /* beta goes through a sigmoid */
 	RECURRENCE_DOUBLED = 64, /* beta is doubled after the sigmoid */
-	RECURRENCE_DOUBLED_ALONE = 128, /* a scalar, according to its description, doubles beta even without a sigmoid */
+	RECURRENCE_DOUBLED_ALONE = 128, /* beta is doubled even without a sigmoid, because the description of a scalar
+					 * says so */
 };
 
-enum { RECURRENCE_DIM_MOST = 512 }; /* the largest K and V */
+enum { RECURRENCE_DIM_MOST = 512 }; /* the maximum of K and V */
 
 /* For each role, the index of the problem's input with this role. `output` and `new_state` are indices of outputs. -1:
  * no input or output has the role. T is [batch, tokens], [total] or [1, total]. All tensors are floats, except the
  * integer offsets and the Python scalars. */
 struct recurrence_roles {
-	int q, k, v;        /* [T, H_q, K], [T, H_q, K], [T, H_v, V] */
+	int q, k, v;        /* q and k: [T, H_q, K]; v: [T, H_v, V] */
 	int gate;           /* [T, H_v], or [T, H_v, K] */
 	int gamma;          /* [H_v] */
-	int a_log, dt_bias; /* a_log: [H_v]; dt_bias: the shape of the gate without T, or flattened to one axis */
+	int a_log, dt_bias; /* a_log: [H_v]; dt_bias: the axes of the gate after T, which may be flattened to one
+			     * axis */
 	int beta;           /* [T, H_v] */
 	int state;          /* [sequences, H_v, K, V]; an absent state is zeros */
 	int cu_seqlens;     /* [sequences + 1] offsets of each sequence's tokens */
 	int scale, l2norm, sigmoid, doubled, lower_bound; /* Python scalars */
-	int output, new_state;                            /* [T, H_v, V], [sequences, H_v, K, V] */
+	int output, new_state;                            /* output: [T, H_v, V]; new_state: [sequences, H_v, K, V] */
 };
 
 struct recurrence_extent {
-	int64_t sequences, tokens, total; /* `tokens` is per sequence; 0 if sequences are packed */
+	int64_t sequences, tokens, total; /* tokens: the number of tokens in each sequence, or 0 if sequences are
+					   * packed; total: the number of tokens of all sequences */
 	int64_t q_heads, v_heads, k_dim, v_dim;
 };
 
@@ -56,7 +59,7 @@ struct recurrence_modes {
 	double scale, lower_bound;
 };
 
-/* Implements op.match. `does` contains the flags of the family (DELTA, HEAD_GATE and KEY_GATE). */
+/* Implements op.match. `does` has the flags of the family (DELTA, HEAD_GATE and KEY_GATE). */
 int recurrence_match(int does, const struct op_problem *problem, struct err *why);
 
 /* Implement op.roles, op.bind and op.modes. */
@@ -64,7 +67,7 @@ extern const struct op_role recurrence_role_names[];
 void recurrence_bind(const struct op_problem *problem, int variant, void *roles);
 extern const struct op_mode recurrence_mode_names[];
 
-/* Rows of op.coverage. */
+/* Rows of op.coverage for the families of recurrence.h. */
 #define RECURRENCE_COVERAGE                                                                                               \
 	COVERAGE_OPTION("sequences", "cu_seqlens", "packed", "has packed sequences", "in a batch",                        \
 			"has sequences in a batch"),                                                                      \
@@ -72,7 +75,7 @@ extern const struct op_mode recurrence_mode_names[];
 	     .values = {{"[K, V]", 0, 0, "has states [K, V]"}, {"[V, K]", 1, 1, "has states [V, K]"}}},                   \
 	    LINEAR_ATTENTION_COVERAGE,                                                                                    \
 	    COVERAGE_DTYPES("q")
-/* `bounded` is coverage_value.says of the value "bounded", or NULL. */
+/* The row of op.coverage about the kind of gate. `bounded` is coverage_value.says of the value "bounded", or NULL. */
 #define RECURRENCE_COVERAGE_GATE(bounded)                                                                                 \
 	{"gate", recurrence_gate_kind,                                                                                    \
 	 .values = {{"logarithm", RECURRENCE_GATE_LOG, RECURRENCE_GATE_LOG, "has the logarithm of the decay as its gate"}, \
@@ -87,7 +90,7 @@ extern const struct op_mode recurrence_mode_names[];
 double recurrence_state_layout(const struct coverage_view *view, const struct op_coverage *row);
 double recurrence_gate_kind(const struct coverage_view *view, const struct op_coverage *row);
 
-/* Returns the roles of a problem that `match` accepted. Host only. */
+/* Returns the roles of a problem that `op.match` accepted. Host only. */
 struct recurrence_roles recurrence_roles_of(const struct op_problem *problem);
 struct recurrence_extent recurrence_extent_of(const struct op_case *c, const struct recurrence_roles *roles);
 struct recurrence_modes recurrence_modes_of(const struct op_case *c, const struct recurrence_roles *roles);

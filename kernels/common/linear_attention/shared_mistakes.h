@@ -1,18 +1,18 @@
-/* shared_mistakes - the mistakes that people make in references of any kind of linear attention, as rows of a table
- * op.mistakes. Each family's table adds rows of its own. */
+/* shared_mistakes - the mistakes that people make in references of any kind of linear attention, as rows of the table
+ * op.mistakes. Each family adds rows of its own to its table. */
 #ifndef REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_SHARED_MISTAKES_H
 #define REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_SHARED_MISTAKES_H
 
 #include "kernels/common/linear_attention/recurrence_work.h"
 #include "kernels/core/mistakes.h"
 
-/* A scale of 0 means 1 / sqrt(K). With the mistake, a case that passes 0 has the scale op_mistake.by. */
+/* A scale of 0 means 1 / sqrt(K). A reference with the mistake uses op_mistake.by instead. */
 bool recurrence_scale_of_zero(struct op_variation *v, const struct op_mistake *mistake);
-/* With the mistake, a given scale of 1 becomes 1 / sqrt(K). */
+/* A reference with the mistake replaces a given scale of 1 by 1 / sqrt(K). */
 bool recurrence_scale_of_one(struct op_variation *v, const struct op_mistake *mistake);
 
 /* clang-format off */
-/* Three rows for a mistake in the normalisation: of both q and k, of q, and of k. */
+/* Three rows for one mistake in the normalisation: in both q and k, in q only, and in k only. */
 #define RECURRENCE_NORM_ROWS(kind, what, number) \
     {.says = "q and k were " what, .in_oracle = RECURRENCE_NORM(kind, RECURRENCE_OF_BOTH), .by = number}, \
     {.says = "q alone was " what, .in_oracle = RECURRENCE_NORM(kind, RECURRENCE_OF_Q), .by = number}, \

@@ -12,7 +12,7 @@
 #include "kernels/core/shape_match.h"
 #include "kernels/core/take.h"
 
-enum { PARALLEL_FROM = 1 << 14 }; /* with fewer elements, one thread is faster than several */
+enum { PARALLEL_FROM = 1 << 14 }; /* if a tensor has fewer elements, one thread is faster than several */
 
 /* Rejects unknown dtypes of inputs and outputs, and Python scalars that are not an epsilon. */
 static int refuse_dtypes(const struct op_problem *problem, struct err *why)
@@ -34,8 +34,8 @@ static int refuse_dtypes(const struct op_problem *problem, struct err *why)
 	return 0;
 }
 
-/* Rejects a tensor of a wrong shape: the weight must have one axis, the output's last axis; every other tensor must
- * have the shape of the output. */
+/* Rejects tensors of a wrong shape. The weight must have one axis, which is the last axis of the output. Every other
+ * tensor must have the shape of the output. */
 static int refuse_shapes(const struct op_problem *problem, struct err *why)
 {
 	struct rms_roles roles = rms_roles_of(problem);
@@ -60,8 +60,8 @@ static int refuse_shapes(const struct op_problem *problem, struct err *why)
 	return 0;
 }
 
-/* Rejects a definition whose name contains the name of an activation as a word, such as "fused_rmsnorm_silu", because
- * such a definition computes more than a norm. */
+/* Rejects a definition whose name contains the name of an activation function as a word, such as "fused_rmsnorm_silu".
+ * Such a definition computes more than a norm. */
 static int refuse_activations(const struct op_problem *problem, struct err *why)
 {
 	static const char *const activations[] = {"silu", "gelu", "relu", "sigmoid", "swish", "swiglu", "geglu", "tanh"};
@@ -111,8 +111,8 @@ int rms_match(const struct op_problem *problem, struct err *why)
 	return roles.residual >= 0 ? RMS_FUSED_ADD : RMS_PLAIN;
 }
 
-/* Returns the number of rows of the medium size: about 300 for the numbers of columns that models use. The rows are
- * enough for a spike in every column (rms_input_values.h), unless the tensor would have more than 2^25 elements. */
+/* Returns the number of rows of the medium size: about 300 for the usual numbers of columns. There are enough rows for
+ * a spike in every column (rms_input_values.h), unless the tensor would have more than 2^25 elements. */
 static int64_t medium_rows(int64_t columns)
 {
 	int64_t cover = RMS_SPIKE_ROW + (columns - 1) / RMS_SPIKES + 1, most = (1 << 25) / columns;
@@ -139,8 +139,8 @@ static int64_t columns_of(const struct op_problem *problem, int64_t if_var)
 	return axis->var ? if_var : axis->value;
 }
 
-/* The cases have 1 row, a multiple of the number of rows that kernels process as a block, and one row more than such a
- * multiple (row_counts.h). */
+/* The numbers of rows of the default cases: 1, a multiple of the number of rows that kernels process as a block, and
+ * one row more than such a multiple (row_counts.h). */
 int rms_sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	int64_t columns = columns_of(problem, size == SIZE_SMALL ? 128 : 4096), rows[2] = {1, 0};
@@ -156,8 +156,9 @@ int rms_sizes(const struct op_problem *problem, int variant, enum op_size size, 
 	return count < room ? count : room;
 }
 
-/* Activations exceed the largest values known from trained models. Weights reach their smallest and largest magnitudes,
- * on both sides of zero. An epsilon input has a value that no reference hard-codes. */
+/* Returns the range of an input. Activations exceed the largest values known from trained models. Weights reach the
+ * smallest and the largest magnitudes of trained models, with both signs. An epsilon input has a value that no
+ * reference hard-codes. */
 bool rms_range(const struct op_problem *problem, int offset, int input, struct op_range *out)
 {
 	struct rms_roles roles = rms_roles_of(problem);
@@ -173,7 +174,7 @@ bool rms_range(const struct op_problem *problem, int offset, int input, struct o
 	return true;
 }
 
-/* Returns the medium number of rows for the axis of rows, or 1 if there are several axes of rows. */
+/* Returns the number of rows of the medium size, or 1 if there are several row axes. */
 int64_t rms_reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *output = &problem->outputs[0];
@@ -265,7 +266,7 @@ static double factor_of(const struct rms_parts *parts, const double *x)
 	}
 }
 
-/* Normalises one row. `factors` has the factor offset + w[c] of each column; `x` and `y` have space for one row. */
+/* Normalises one row. factors[c] is offset + w[c]. `x` and `y` have space for one row. */
 static void normalise_row(const struct rms_parts *parts, int64_t row, const double *factors, double *x, double *y)
 {
 	rms_read_row(parts, row, x, y);

@@ -1,9 +1,8 @@
 /* rms - computes the norms of kernels/common/norm/rms.h on a GPU, in float32.
  *
- * A thread block computes one row and reads the row twice: first for the sum of squares, then, from the cache, for the
- * output. Every thread sums its columns in order, and a tree adds up the sums of the threads. The result therefore has
- * the same bits every time. Division and square root are correctly rounded (IEEE 754), and no operation is
- * approximate. */
+ * A thread block computes one row and reads the row twice: first for the sum of squares, and then, from the cache, for
+ * the output. Each thread sums its columns in order, and a tree reduction adds up the threads' sums, so every run gives
+ * the same bits. Division and square root are rounded correctly (IEEE 754); no operation is approximate. */
 #include "kernels/core/elements_cuda.h"
 
 #include "kernels/common/norm/rms.h"
@@ -13,7 +12,7 @@ enum { THREADS = 256 };
 
 struct rows {
 	const void *hidden, *residual, *weight; /* `residual` or `weight` is NULL if the case has no such tensor */
-	void *output, *updated;                 /* `updated` is NULL if the caller does not request this output */
+	void *output, *updated;                 /* `updated` is NULL if this output is not requested */
 	enum dtype hidden_dtype, residual_dtype, weight_dtype, output_dtype, updated_dtype;
 	int64_t columns;
 	float eps, offset;

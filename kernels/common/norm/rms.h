@@ -6,21 +6,22 @@
  * `offset` is 0, or 1 for Gemma's norms. Activations have any shape [..., H] in float32, float16 or bfloat16; the
  * weight is [H]. The optional second output is the updated residual: x, rounded to the dtype of this output.
  *
- * Bound. If a reference computes in float32, its error is about 1e-6 y before the rounding to the output's dtype. The
- * sum of H positive squares, in any sensible order, is accurate to sqrt(H) 2^-24, and the square root halves this
- * error; 1 + w adds half an ulp of float32. The outputs of the reference and of the oracle are thus roundings of nearly
- * the same number, and differ by at most one ulp. rtol is 2^-10 for float16 and 2^-7 for bfloat16: for |y| in [2^e,
+ * Bound. If a reference computes in float32, its error is about 1e-6 y before it rounds y to the output's dtype. A sum
+ * of H squares, in any usual order, has a relative error of up to sqrt(H) 2^-24, and the square root halves this error;
+ * 1 + w adds half an ulp of float32. The outputs of the reference and of the oracle are thus roundings of nearly the
+ * same number, and differ by at most one ulp. rtol is 2^-10 for float16 and 2^-7 for bfloat16: for |y| in [2^e,
  * 2^(e+1)), one ulp is at most rtol |y|, and two ulps are always more. For float32, rtol is 1e-5, ten times the error
- * of the sum. No terms of y cancel, so that atol can be as small as one ulp of the subnormals. For bfloat16 and
- * float32, atol is 2^-126, below which a machine may flush float32 to zero.
+ * of the sum. No terms of y cancel, so atol can be as small as one ulp of the subnormals. For bfloat16 and float32,
+ * atol is 2^-126, because a machine may flush smaller float32 numbers to zero.
  *
- * In the exact row of rms_input_values.h, rtol is a quarter as large, which is less than one ulp: no difference is
- * allowed. An epsilon of up to 1e-3 changes the exact result by 2e-6, which every rounding removes. If epsilon is
- * larger, the usual bound applies.
+ * In the exact row of rms_input_values.h, rtol is a quarter as large. This is less than one ulp, so no difference is
+ * allowed. An epsilon of up to 1e-3 changes the result by at most 2e-6, which the rounding to the output's dtype
+ * removes. If epsilon is larger, the usual bound applies.
  *
- * rms_input_values.h describes the errors that these bounds detect. Only the exact row detects an additional rounding of
- * 1 + w or, if the offset is 1, of x / rms: elsewhere, such a rounding changes y by only one ulp. If the offset is 0, both
- * are right: to round x / rms before the product with the weight, as Llama's norm does, and not to round it. */
+ * rms_input_values.h describes the errors that these bounds detect. Only the exact row detects an additional rounding
+ * of 1 + w or, if the offset is 1, of x / rms. In other rows, such a rounding changes y by only one ulp. If the offset
+ * is 0, a reference may round x / rms before the product with the weight, as Llama's norm does, or leave it
+ * unrounded. */
 #ifndef REFTEST_KERNELS_COMMON_NORM_RMS_H
 #define REFTEST_KERNELS_COMMON_NORM_RMS_H
 
@@ -34,22 +35,22 @@ extern "C" {
 enum { RMS_PLAIN = 0, RMS_FUSED_ADD = 1 };
 
 /* Writes the axis values of a case with `rows` rows and, if the last axis is var, `columns` columns. If several leading
- * axes are var, all except the last get the length 4, and the last gets the length with which the product of these
- * lengths is `rows`. A var axis that no activation has gets the length 1. */
+ * axes are var, all except the last get the length 4, and the last gets the length that makes the product of these
+ * lengths `rows`. A var axis that no activation has gets the length 1. */
 void rms_set_axes(const struct op_problem *problem, int64_t rows, int64_t columns, int64_t *axis);
 
-/* The tensors of a case by role. A pointer is NULL if the case has no such tensor. If there is no weight, y is not
- * multiplied by a weight. rms_find_parts sets the output pointers only if `out` is not NULL. rms_find_parts returns 0,
- * or -1 if the hidden state is absent or the sizes are inconsistent. */
+/* The tensors of a case by role. A pointer is NULL if the case has no such tensor. Without a weight, y is not
+ * multiplied by one. rms_find_parts sets the output pointers only if `out` is not NULL. It returns 0, or -1 if the
+ * hidden state is absent or the sizes are inconsistent. */
 struct rms_parts {
 	const struct tensor *hidden, *residual, *weight;
 	struct tensor *output, *updated;
 	int64_t rows, columns;
 	double eps;
-	int mistake; /* op_case.mistake: one of enum rms_mistake */
+	int mistake; /* op_case.mistake: a value of enum rms_mistake */
 };
 
-/* The mistakes of rms_mistakes that the oracle computes itself. */
+/* The mistakes in rms_mistakes that the oracle computes itself. */
 enum rms_mistake { RMS_NO_MISTAKE, RMS_EPS_OUTSIDE, RMS_SUM, RMS_VARIANCE, RMS_ROUNDED_SUM };
 extern const struct op_mistake rms_mistakes[];
 
@@ -72,7 +73,7 @@ int rms_fill(const struct op_case *c, int offset, int input, struct tensor *out,
 int rms_check(const struct op_case *c, const struct tensor *in, struct err *err);
 int rms_oracle(const struct op_case *c, int offset, const struct tensor *in, struct tensor *out, struct err *err);
 
-/* These functions implement members of struct op_cuda; only the CUDA library contains these functions. */
+/* These functions implement members of struct op_cuda. Only the CUDA library contains them. */
 int rms_fill_cuda(const struct op_case *c, int offset, int input, struct tensor *out, void *stream, struct err *err);
 int rms_launch(const struct op_case *c, int offset, const struct tensor *in, struct tensor *out, void *stream,
 	       struct err *err);

@@ -3,7 +3,7 @@
 #include "kernels/common/norm/rms_roles.h"
 #include "kernels/core/simd.h"
 
-/* Returns the smallest exponent e >= from with count * 4^e >= energy. */
+/* Returns the smallest exponent e, at least `from`, for which count * 4^e >= energy. */
 static int least_exponent(int from, double count, double energy)
 {
 	int e = from;
@@ -13,8 +13,8 @@ static int least_exponent(int from, double count, double energy)
 	return e;
 }
 
-/* Returns true if an activation is float16. If an activation is float16, sums and squares must be within the range of
- * float16, and the smallest elements must have the full precision of float16. */
+/* Returns true if an activation is float16. If so, sums and squares must be in the range of float16, and the smallest
+ * elements must have the full precision of float16. */
 static bool has_half(const struct op_problem *problem, const struct rms_roles *roles)
 {
 	bool half = problem->inputs[roles->hidden].dtype == DTYPE_FLOAT16;
@@ -48,7 +48,7 @@ struct rms_recipe rms_recipe_of(const struct op_case *c, int offset, int input)
 	enum dtype dtype = problem->inputs[roles.hidden].dtype;
 	enum dtype other = roles.residual >= 0 ? problem->inputs[roles.residual].dtype : dtype;
 	enum dtype weight = problem->inputs[roles.weight].dtype;
-	double noise = roles.residual >= 0 ? 2.0 / 3 : 1.0 / 3; /* the mean square of a noise element */
+	double noise = roles.residual >= 0 ? 2.0 / 3 : 1.0 / 3; /* the mean square of an element of the sum of noise */
 	double eps = rms_eps(c);
 	bool half = has_half(problem, &roles);
 	struct rms_recipe f;
@@ -62,8 +62,8 @@ struct rms_recipe rms_recipe_of(const struct op_case *c, int offset, int input)
 	f.exact = rms_is_exact(c);
 	f.second = c->contents == CONTENTS_SECOND;
 	f.has_residual = roles.residual >= 0 && (c->absent >> roles.residual & 1) == 0;
-	/* `least`: in float16, numbers below 2^-14 are subnormal and have fewer than 11 bits. For other dtypes, x^2 must be
-	 * a normal number in float32. */
+	/* `least` is larger in float16, where numbers below 2^-14 are subnormal and have fewer than 11 bits. For other
+	 * dtypes, x^2 must be a normal number in float32. */
 	f.huge = half ? 14 : 20;
 	f.least = half ? -13 : -40;
 	f.tiny = least_exponent(f.least, noise, eps > 0 && eps < 1e6 ? eps / 2 : eps == 0 ? 1e-14 : 1e-6);

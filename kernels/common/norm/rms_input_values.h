@@ -1,10 +1,10 @@
-/* rms_input_values - computes the value of every input element of an RMS norm, the same on CPU and GPU.
+/* rms_input_values - computes the inputs of an RMS norm. The CPU and the GPU compute the same values.
  *
- * Each row of the activations detects one kind of error. Rows 0 … 7 have values that are known to reveal wrong
- * implementations. The other rows have spikes (large elements), which make an error in any single column visible:
+ * Each row of the activations detects one kind of error. Rows 0 … 7 have values with which wrong implementations are
+ * known to fail. The other rows have spikes (large elements), which make an error in any single column visible:
  *
- *   row 0, 7  tiny: the mean square is about epsilon (row 7: a 64th of epsilon), and a wrong or missing epsilon
- *             changes the result. Even a batch with a single row detects this error, because the single row is row 0.
+ *   row 0, 7  tiny: the mean square is about epsilon (row 7: a 64th of epsilon), so that a wrong or missing epsilon
+ *             changes the result. Even a batch of one row detects this error, because its row is row 0.
  *   row 1     zeros: only epsilon keeps the result finite (plain noise if epsilon is 0)
  *   row 2     shifted: 1 + noise / 4, whose variance is far from its mean square
  *   row 3     huge: noise on [-2^20, 2^20), larger than the largest activations of trained models; elements and sums of
@@ -14,12 +14,13 @@
  *   row 6     plain noise
  *   row r>=8  noise and `spikes` equal spikes, in columns (r - 8) * spikes and following, wrapping at the end
  *
- * Spikes. The squares of a row's spikes make up at least 3/4 of the row's sum of squares. If a reference omits any one
- * of 32 spikes, all elements of the row change by 1.2 % or more: two ulps of bfloat16 for most elements. Together,
- * ceil(columns / spikes) rows have spikes in all columns. In even rows of a fused add, the residual of a spike is half
- * an ulp of the spike. The sum of hidden state and residual is then a tie. If a reference rounds the sum before it
- * computes the mean, the residual is lost, and the noise in the output changes by up to two ulps. The magnitude of the
- * spikes changes every two rows, between 8 and 15 eighths of a power of two. 1 / rms therefore differs between rows.
+ * Spikes. The squares of a row's spikes make up at least 3/4 of the row's sum of squares. If a reference omits one of
+ * 32 spikes, all elements of the row change by 1.2 % or more, which is two ulps of bfloat16 for most elements.
+ * Together, ceil(columns / spikes) rows have spikes in all columns. In even rows of a fused add, the residual of a
+ * spike is half an ulp of the spike. The sum of hidden state and residual is then a tie. If a reference rounds the sum
+ * before it computes the mean, the residual is lost, and the noise in the output changes by up to two ulps. The
+ * magnitude of the spikes changes every two rows, from 8/8 to 15/8 of a power of two, so that 1 / rms differs between
+ * rows.
  *
  * In the second set of input values, the shift of row 2 and the outliers of rows 4 and 5 have the opposite sign, and
  * rows 0, 3 and 7 are a quarter as large.
@@ -27,22 +28,23 @@
  * Exact row. In the second set of a case with one row, rms_rule allows no difference. If the offset is 0, every element
  * (with the residual, every sum) is 16 or -16, and w has eight significant bits. The output is then exactly w or its
  * negative, however often a reference rounds. If a reference divides the sum of squares by columns - 1, a float16 or
- * bfloat16 output changes by less than its rounding. This mistake is visible only in the exact row, and only if rows are
- * short.
+ * bfloat16 output changes by less than its rounding error. This mistake is visible only in the exact row, and only if
+ * rows are short.
  *
- * If the offset is 1, a reference must round only once, as every implementation of Gemma's norm does. Elements of the
- * exact row are then 32 (5 of 12 columns) or 16 (7 of 12), or 24 in the last columns if their number is not a multiple
- * of 12; half of all are negative. Their root mean square is 24, so that x / rms is 4/3, 2/3 or 1, of which bfloat16
- * represents only 1. Half of the weights make 1 + w a multiple of 1/128, which bfloat16 represents. In the other half, w
- * is k/1024 for an odd k with 1024 + k not a multiple of 3, and bfloat16 does not represent 1 + w. The outputs are at
- * least an eighth of their last place away from a tie, so that errors of float32 do not change how they are rounded.
+ * If the offset is 1, a reference must round only once, as every implementation of Gemma's norm does. Of every 12
+ * elements of the exact row, 5 are then 32 and 7 are 16; if the number of columns is not a multiple of 12, the last
+ * elements are 24. Half of all elements are negative. The root mean square is 24, so that x / rms is 4/3, 2/3 or 1, of
+ * which bfloat16 represents only 1. For half of the weights, 1 + w is a multiple of 1/128, which bfloat16 represents.
+ * The other weights are k/1024, where k is odd and 1024 + k is not a multiple of 3; bfloat16 does not represent their 1
+ * + w. The outputs are at least an eighth of an ulp away from a tie, so that errors of float32 do not change how they
+ * are rounded.
  *
  * Noise is uniform on [-1, 1) in 2^21 steps, rounded to the dtype. If the offset is 0, weights are positive or
- * negative, with a magnitude in [1/4, 16). If the offset is 1, weights are noise times 2^3 … 2^-5, on both sides of -1:
- * as small and as large as trained weights. With an offset of 1, the mean of the weights is near 0 in the first set of
- * input values. In the second set, seven of eight weights are positive, and the mean is above 1/2. In the second set, one
- * weight in 32 is 2^7 times as large, unless a tensor is float16, whose range an output would leave. All scaling and all
- * sums are exact. */
+ * negative, with a magnitude in [1/4, 16). If the offset is 1, weights are noise times 2^3 … 2^-5: they are as small
+ * and as large as trained weights, and some are below -1. Their mean is near 0 in the first set of input values. In the
+ * second set, seven of eight weights are positive, and the mean is above 1/2. With either offset, one weight in 32 of
+ * the second set is 2^7 times as large, unless a tensor is float16, because an output would overflow. All scaling and
+ * all sums are exact. */
 #ifndef REFTEST_KERNELS_COMMON_NORM_RMS_INPUT_VALUES_H
 #define REFTEST_KERNELS_COMMON_NORM_RMS_INPUT_VALUES_H
 
@@ -59,35 +61,34 @@ enum rms_part { RMS_HIDDEN, RMS_RESIDUAL, RMS_WEIGHT };
 struct rms_recipe {
 	uint64_t key;
 	int64_t columns;
-	int part;	   /* enum rms_part */
-	int probe;	   /* 1: the probe case, whose rows all serve to recover epsilon */
+	int part;	   /* a value of enum rms_part */
+	int probe;	   /* 1: the probe case, from whose rows epsilon is recovered */
 	int zero_row;	   /* 1: row 1 contains only zeros */
 	int exact;	   /* 1: the only row is the exact row */
 	int second;	   /* 1: the second set of input values */
 	int has_residual;  /* 1: the norm adds a residual to the hidden state */
-	int tiny;	   /* exponent of the scale of the tiny rows */
-	int huge;	   /* exponent of the scale of the huge row */
+	int tiny;	   /* exponent of the scale of the tiny rows 0 and 7 */
+	int huge;	   /* exponent of the scale of the huge row 3 */
 	int least;	   /* smallest exponent at which the dtype has full precision */
 	int spikes;	   /* number of spikes in each row, starting with RMS_SPIKE_ROW */
 	int spike, single; /* log2 of the magnitude of a spike; `single` is for rows with only one spike */
-	int half_ulp; /* log2 of half an ulp of 1 in the activations' dtype; 0: residuals are noise */
-	int weight_bits; /* fraction bits of a weight */
-	int loud;	 /* exponent of the factor of large weights; 0: there are none */
-	int offset;	 /* offset that is added to a weight: 0 or 1 */
+	int half_ulp; /* log2 of half an ulp of 1 in the activations' dtype; 0: the residuals of spikes are noise */
+	int weight_bits; /* number of fraction bits of a weight */
+	int loud;	 /* large weights are multiplied by 2^loud; 0: no weight is large */
+	int offset;	 /* the offset that is added to a weight: 0 or 1 */
 };
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Returns the parameters of a tensor input of a problem that rms_match accepted. `offset` has the same meaning as in
- * rms.h. Host only. */
+/* Returns the parameters of a tensor input of a problem that rms_match accepted. For `offset`, see rms.h. Host only. */
 struct rms_recipe rms_recipe_of(const struct op_case *c, int offset, int input);
 
-/* Returns true if some weights are large. Host only. */
+/* Returns true if some weights in the second set of input values are large. Host only. */
 bool rms_is_loud(const struct op_problem *problem);
 
-/* Returns true if the inputs of the case are the exact row. Host only. */
+/* Returns true if the only row of the case is the exact row. Host only. */
 bool rms_is_exact(const struct op_case *c);
 
 #ifdef __cplusplus
@@ -110,7 +111,7 @@ HOST_DEVICE static inline float rms_weight(const struct rms_recipe *f, uint32_t 
 	return random & 0x100 ? magnitude : -magnitude;
 }
 
-/* Returns an element of the probe case: |hidden| is in [1, 2) times the smallest possible power of two, and the
+/* Returns an element of the probe case. |hidden| is in [1, 2) times the smallest possible power of two, and the
  * residual is 0. x^2 is so far below any epsilon that the output is x w / sqrt(eps). */
 HOST_DEVICE static inline float rms_probe(const struct rms_recipe *f, uint32_t random)
 {
@@ -121,7 +122,7 @@ HOST_DEVICE static inline float rms_probe(const struct rms_recipe *f, uint32_t r
 	return random & 1 ? magnitude : -magnitude;
 }
 
-/* Returns a weight of the exact row if the offset is 1. */
+/* Returns a weight for the exact row if the offset is 1. */
 HOST_DEVICE static inline float rms_exact_weight(uint32_t random)
 {
 	int fine = (int)(random >> 16 & 0xff) - 128;
@@ -140,8 +141,8 @@ HOST_DEVICE static inline float rms_exact_magnitude(const struct rms_recipe *f, 
 	return column >= f->columns / 12 * 12 ? 24.0f : column % 12 < 5 ? 32.0f : 16.0f;
 }
 
-/* Returns an element of the exact row. The sum of hidden state and residual must not depend on their random bits, and
- * therefore depends on the column alone: for example, 16 is 12 + 4 or 20 - 4. */
+/* Returns an element of the exact row. The sum of hidden state and residual depends on the column alone, and not on the
+ * random bits, which differ between the two tensors. For example, 16 is 12 + 4 or 20 - 4. */
 HOST_DEVICE static inline float rms_exact(const struct rms_recipe *f, int64_t column, uint32_t random)
 {
 	uint32_t mixed = (uint32_t)column * 0x9E3779B1u;
@@ -156,8 +157,8 @@ HOST_DEVICE static inline float rms_exact(const struct rms_recipe *f, int64_t co
 }
 
 /* Returns a spike or, for the residual, the element that is added to the spike. The magnitude of a spike is from
- * 2^exponent to almost 2^(exponent + 1), and increases every two rows. The sign depends on the position and not on the
- * random bits, because a spike and its residual must have the same sign. */
+ * 2^exponent to almost 2^(exponent + 1), and increases every two rows. The sign depends on the row and column and not
+ * on the random bits, because a spike and its residual must have the same sign. */
 HOST_DEVICE static inline float rms_spike(const struct rms_recipe *f, int64_t row, int64_t column, int exponent,
 					  float noise)
 {
@@ -185,7 +186,8 @@ HOST_DEVICE static inline float rms_hurtful(const struct rms_recipe *f, int row,
 	case 1:
 		return f->zero_row ? 0 : noise;
 	case 2:
-		return noise * 0.25f + (f->part != RMS_HIDDEN ? 0.0f : f->second ? -1.0f : 1.0f); /* exact: 23 bits */
+		return noise * 0.25f + (f->part != RMS_HIDDEN ? 0.0f : f->second ? -1.0f : 1.0f); /* exact, because 23
+												   * bits are enough */
 	case 3:
 		return noise * float_power(f->second ? f->huge - 2 : f->huge);
 	case 4:
@@ -199,8 +201,8 @@ HOST_DEVICE static inline float rms_hurtful(const struct rms_recipe *f, int row,
 	}
 }
 
-/* Returns the element at a row and column of the input that `f` describes, from its random bits. The caller rounds the
- * element to the input's dtype with dtype_store_float. */
+/* Returns the element at a row and column of the input that `f` describes, from its random bits. The caller converts
+ * the element to the input's dtype with dtype_store_float. */
 HOST_DEVICE static inline float rms_at(const struct rms_recipe *f, int64_t row, int64_t column, uint32_t random)
 {
 	float noise = uniform_signed(random, 20);

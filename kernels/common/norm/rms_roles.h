@@ -1,5 +1,5 @@
 /* rms_roles - finds the role of each input and output of an RMS norm, its epsilon, and its numbers of rows and columns.
- * The operation is in rms.h. */
+ * rms.h describes the operation. */
 #ifndef REFTEST_KERNELS_COMMON_NORM_RMS_ROLES_H
 #define REFTEST_KERNELS_COMMON_NORM_RMS_ROLES_H
 
@@ -13,7 +13,7 @@ extern "C" {
 /* Indices of the problem's inputs and outputs; -1: the problem has no such input or output. */
 struct rms_roles {
 	int hidden, residual, weight, eps; /* eps: the epsilon as a Python scalar */
-	int output, updated;		   /* updated: hidden + residual, rounded to its dtype */
+	int output, updated;		   /* updated: hidden + residual, rounded to the output's dtype */
 };
 
 /* Finds roles by shape. If shapes are ambiguous (two activations, two outputs, or activations of rank 1), names
@@ -25,8 +25,8 @@ extern const struct op_role rms_role_names[];
 extern const struct op_coverage rms_coverage[];
 void rms_bind(const struct op_problem *problem, int variant, void *roles);
 
-/* Returns the epsilon of a case, or NaN if no source states it. The epsilon is NaN in a probe case, which recovers the
- * epsilon. */
+/* Returns the epsilon of a case, or NaN if the definition and its case do not state it. It is also NaN in a probe case,
+ * from which epsilon is recovered. */
 double rms_eps(const struct op_case *c);
 
 /* Writes the number of rows and columns of the activations. The columns are the last axis, which is normalised. The
