@@ -1,5 +1,5 @@
-/* definition_meaning - computes the meaning of a definition, which is independent of its name, description and tags. Two
- * definitions with equal meanings describe the same operation with the same reference. */
+/* definition_meaning - computes the meaning of a definition, which is independent of its name, description and tags. If
+ * two definitions have equal meanings, they describe the same operation and have the same reference. */
 #ifndef REFTEST_EXTRACT_DEFINITION_MEANING_H
 #define REFTEST_EXTRACT_DEFINITION_MEANING_H
 
@@ -27,12 +27,12 @@ struct meaning meaning_of(const cJSON *definition, struct arena *arena);
 
 bool meaning_equal(const struct meaning *a, const struct meaning *b);
 
-/* Returns whether two definitions differ only in their references and constraints. If so, both references take the same
- * inputs. */
+/* Returns whether two definitions differ at most in their references and constraints. Both references then take the
+ * same inputs. */
 bool meaning_same_interface(const struct meaning *a, const struct meaning *b);
 
-/* Appends each field in which two meanings differ, as a JSON object {"field", "ours", "theirs"}. A reference is written
- * as its unchanged text, and a field that one meaning lacks as null. */
+/* Appends each field in which two meanings differ, as a JSON object {"field", "ours", "theirs"}. In these objects, a
+ * reference is the text that the definition has, not its normal form. Absent fields are null. */
 void meaning_write_differences(const struct meaning *ours, const struct meaning *theirs, struct buf *out);
 
 #endif

@@ -64,8 +64,8 @@ static const char *filled(struct making *m, const char *text, size_t length)
 	return copy;
 }
 
-/* Sets the error message about a degree that does not divide a field of the configuration. The evaluation of the
- * expression stops at this field, so it is the last one in the list of fields. */
+/* Sets the message that a degree does not divide a field of the configuration. The message names the last field that
+ * the evaluation of the expression read. */
 static void degree_does_not_divide(struct making *m, const char *expression)
 {
 	struct degrees *d = m->degrees;
@@ -111,8 +111,8 @@ static enum draft_answer no_value(struct making *m, enum expression_result resul
 	return DRAFT_LEFT_OUT;
 }
 
-/* Sets an error about a contradictory configuration: the length of an axis is not an integer, even without parallelism.
- * The message names the fields from which the length is computed. */
+/* Sets the error that the configuration contradicts itself: even without parallelism, the length of an axis is not an
+ * integer. The message names the fields from which the length is computed. */
 static enum draft_answer contradicts_itself(struct making *m, const char *axis, const char *expression)
 {
 	const struct degrees *d = m->degrees;
@@ -139,7 +139,7 @@ static void note_dependence(struct making *m, const char *expression, int64_t va
 	}
 }
 
-/* Evaluates an expression that must have a value. */
+/* Evaluates an expression. If it has no value, sets the reason (see no_value). */
 static enum draft_answer value_of(struct making *m, const cJSON *expression, int64_t *value)
 {
 	enum expression_result result = degrees_evaluate(m->degrees, expression->valuestring, value);
@@ -256,8 +256,8 @@ static bool lists(const cJSON *names, const char *name)
 	return false;
 }
 
-/* Returns whether the tags of the definition state a degree. The tags state a degree if the template requires it, or if
- * the length of an axis depends on the degree. */
+/* Returns whether the tags of the definition must state a degree (tp or ep). The tags state a degree if the template
+ * always states it, or if the length of an axis depends on it. */
 static bool states_degree(const struct making *m, const cJSON *always, bool expert)
 {
 	return lists(always, expert ? "ep" : "tp") || m->depends[expert];

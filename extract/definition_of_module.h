@@ -14,15 +14,15 @@ struct draft {
 
 enum draft_answer {
 	DRAFT_MADE,
-	DRAFT_LEFT_OUT, /* the model needs no such definition; `why` says why not */
+	DRAFT_LEFT_OUT, /* the model needs no definition from this rule; `why` is the reason */
 	DRAFT_ERROR     /* the configuration or a degree is wrong; `why` is the error message */
 };
 
-/* Makes the definition of a rule, for the parallel degrees and the page size in `degrees`. */
+/* Makes the definition for a rule of the architecture, with the parallel degrees and the page size in `degrees`. */
 enum draft_answer draft_make(const struct rule *rule, struct degrees *degrees, struct draft *draft, struct arena *arena, struct err *why);
 void draft_free(struct draft *draft);
 
-/* Writes the text of a definition: one line for each member of axes, inputs and outputs. */
+/* Writes the text of a definition, with one line for each axis, input and output. */
 void draft_write(const cJSON *definition, struct buf *out);
 
 #endif

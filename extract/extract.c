@@ -14,7 +14,7 @@
 
 enum { KNOWN_STEP = 64, VERSIONS_MAX = 100 };
 
-/* A definition of the dataset, or one that this extraction writes. */
+/* A definition that is in the dataset, or that this extraction writes. */
 struct known {
 	const char *op_type, *name, *path, *text;
 	cJSON *json;
@@ -130,8 +130,8 @@ static bool has_tag(const cJSON *json, const char *tag)
 	return false;
 }
 
-/* Returns the byte after the last tag of a text that begins with `model:`. If there is no such tag, returns the byte
- * after the last tag of any kind. Sets `first` to the first byte of the chosen tag. */
+/* Returns a pointer to the byte after the last `model:` tag of a text. If the text has no such tag, returns a pointer
+ * to the byte after the last tag. Sets `first` to the first byte of the chosen tag. */
 static const char *behind_tag(const struct known *k, const char **first)
 {
 	const cJSON *tags = json_member(k->json, "tags"), *item;
@@ -162,7 +162,8 @@ static const char *behind_tag(const struct known *k, const char **first)
 	return *at == '"' ? at + 1 : NULL;
 }
 
-/* Adds a tag to the text of a definition, and changes no other byte. Returns NULL if the text has no tags. */
+/* Returns the text of a definition with one more tag; all other bytes stay the same. Returns NULL if the text has no
+ * tags. */
 static const char *with_tag(struct extraction *e, const struct known *k, const char *tag)
 {
 	const char *first = NULL, *behind = behind_tag(k, &first), *line = first;
@@ -218,7 +219,7 @@ static void note_conflict(struct extraction *e, const struct draft *draft, const
 	buf_free(&text);
 }
 
-/* Finds a name that the dataset does not have: NAME, else NAME_v2, NAME_v3, … */
+/* Returns the first of the names NAME, NAME_v2, NAME_v3, … that no definition has yet. */
 static const char *free_name(struct extraction *e, const struct draft *draft)
 {
 	const char *name = draft->name;
@@ -360,8 +361,8 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Lists the definitions that several models share. Sorts them, because the system lists the files of a folder in no
- * fixed order. */
+/* Lists the definitions that have the tags of several models. Sorts them, because the system lists the files of a
+ * folder in no fixed order. */
 static void note_shared(struct extraction *e)
 {
 	for (int i = 0; i < e->known_count; i++) {
@@ -388,7 +389,7 @@ static void note_not_covered(struct extraction *e)
 		string_list_add(&e->result->not_covered, arena_string(e->arena, item->valuestring));
 }
 
-/* Checks that each op_type in the request belongs to a rule with a template. */
+/* Checks that, for each op_type in the request, some rule has a template. */
 static int check_op_types(struct extraction *e)
 {
 	char *copy = arena_string(e->arena, e->request->op_types != NULL ? e->request->op_types : ""), *rest = NULL;
@@ -412,8 +413,7 @@ static const struct extract_file *file_named(const struct extraction *e, const c
 	return NULL;
 }
 
-/* Follows the symbolic links of `path` and returns the file at the end, so that this file is written and the links
- * stay. */
+/* Returns `path` with symbolic links resolved, so that a write changes the file and keeps the links. */
 static const char *behind_links(struct extraction *e, const char *path)
 {
 	char *real = realpath(path, NULL);
@@ -492,7 +492,7 @@ static const char *folder_of(const char *path, struct arena *arena)
 	return arena_copy(arena, path, (size_t)(strrchr(path, '/') - path));
 }
 
-/* Undoes the writes after a failed write: restores the old files, and removes the folders that were made. */
+/* After a failed write, restores the files that were written, and removes the folders that were created for them. */
 static void roll_back(const struct extract_result *result, int count, struct arena *arena)
 {
 	struct err ignored;

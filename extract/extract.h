@@ -1,10 +1,10 @@
 /* extract - makes the definitions of a model, and writes them into a dataset.
  *
  * Each rule of the model's architecture that has a template gives one definition for each combination of degrees and
- * page size. If a definition of the dataset has the same meaning (extract/definition_meaning.h) under any name, no new
- * definition is written: the existing one gets the model's tag. If a definition of the dataset has the same name but
- * another meaning, the new definition gets the name NAME_v2. Between extract_plan and extract_write, the caller may
- * remove new definitions. extract_write writes either all files or none. */
+ * page size. If a definition of the dataset has the same meaning (extract/definition_meaning.h), whatever its name, no
+ * new definition is written, and the existing one gets the model's tag. If a definition of the dataset has the same
+ * name but another meaning, the new definition gets the name NAME_v2. Between extract_plan and extract_write, the
+ * caller may remove new definitions. extract_write writes all files or none. */
 #ifndef REFTEST_EXTRACT_EXTRACT_H
 #define REFTEST_EXTRACT_EXTRACT_H
 
@@ -33,12 +33,10 @@ struct extract_file {
 	const char *op_type, *name; /* for example "gemm", "gemm_n4096_k4096" */
 	const char *path;	    /* the file to write: ROOT/definitions/…, after symbolic links are resolved */
 	const char *below;	    /* the path below the root: "definitions/gemm/gemm_n4096_k4096.json" */
-	const char *text, *old_text; /* text: the new text of the file; old_text: the present text, or NULL for a new
-				      * definition */
-	bool keep;		    /* whether the file is written; extract_plan sets true */
-	bool in_new_folder;	    /* whether extract_write made the folder of the file */
-	const char *status, *why;   /* set if the caller removed the definition: its status, and a sentence that gives
-				     * the reason */
+	const char *text, *old_text; /* old_text: NULL for a new definition */
+	bool keep;		    /* false: the file is not written; extract_plan sets this member to true */
+	bool in_new_folder;	    /* true: extract_write created the file's folder */
+	const char *status, *why;   /* if the caller removed the definition: its status, and a sentence that says why */
 };
 
 /* A new definition that got the name NAME_v2, because the dataset already had another definition with its name. */
@@ -47,8 +45,7 @@ struct extract_conflict {
 	const struct extract_file *file; /* the new definition */
 	const char *existing_text;	/* the text of the existing definition; NULL: its file cannot be read */
 	const char *differences;	/* a JSON array (meaning_write_differences) */
-	bool same_interface;		/* whether the two definitions differ only in the reference and in
-					 * constraints */
+	bool same_interface;		/* the two definitions differ only in their references and constraints */
 	const char *behaviour, *why;	/* set by the caller: whether both definitions behave alike, and a sentence
 					 * about the comparison; NULL: their behaviour was not compared */
 };
@@ -73,8 +70,8 @@ struct extract_result {
  * wrong. */
 int extract_plan(const struct extract_request *request, struct extract_result *result, struct arena *arena, struct err *err);
 
-/* Writes the files whose member `keep` is true, and lists the new definitions in `written`. If a file cannot be
- * written, leaves all files as they were and returns -1 with a message. */
+/* Writes the files whose member `keep` is true, and lists the new files in `written`. If a file cannot be written,
+ * writes no file and returns -1 with a message. */
 int extract_write(struct extract_result *result, struct arena *arena, struct err *err);
 
 #endif

@@ -22,8 +22,7 @@ struct asking {
 	const struct architecture *architecture;
 	struct sglang_witness *out;
 	struct string_list read; /* names, without ".py", of the files whose text is in `all` */
-	struct buf own, all;	 /* own: the text of the model file; all: this text and the texts of the files that the
-				  * model file imports */
+	struct buf own, all;	 /* own: text of the model file; all: also the texts of the files that it imports */
 	struct arena *arena;
 };
 
@@ -88,7 +87,7 @@ static struct string_list list_files(const struct asking *a)
 	return names;
 }
 
-/* Finds and reads the model file that defines the class of the architecture. */
+/* Finds the model file that defines the class of the architecture, and reads this file. */
 static bool find_file(struct asking *a)
 {
 	const struct string_list names = list_files(a);
@@ -109,7 +108,7 @@ static bool was_read(const struct asking *a, const char *name)
 	return false;
 }
 
-/* Appends to `all` the texts of the model files that the text imports, directly or indirectly. */
+/* Adds the texts of the model files that `text` imports directly or indirectly. */
 static void add_imports(struct asking *a, const char *text)
 {
 	static const char head[] = "from sglang.srt.models.";
@@ -164,8 +163,8 @@ static const char *imported_from(const char *text, const char *name, struct aren
 	return NULL;
 }
 
-/* Appends to `all` the file that defines a class which the text imports. If the text imports the class from a package,
- * follows the import in the package's __init__.py. */
+/* Adds the text of the file that defines an imported class. If the text imports the class from a package, follows the
+ * import in the package's __init__.py. */
 static void add_class(struct asking *a, const char *name)
 {
 	struct buf bytes = {0};
@@ -202,8 +201,8 @@ static const char *assigned(const char *at, size_t *length)
 }
 
 
-/* Returns the name of the class that the value calls: "RMSNorm" in "RMSNorm(x)" and in "(RMSNorm(x) if y". Returns NULL
- * if the name of the class does not end with Linear or Norm. */
+/* Returns the name of the class that the value calls, for example "RMSNorm" for "RMSNorm(x)" and for "(RMSNorm(x) if
+ * y". Returns NULL if the name does not end with Linear or Norm. */
 static const char *layer_class(const char *value, struct arena *arena)
 {
 	size_t length = 0;
@@ -233,7 +232,7 @@ static const cJSON *of_sglang(const struct asking *a, const char *member)
 }
 
 /* Returns whether `name` is the last part of a module's path in the architecture. The architecture covers several
- * models, so this model may lack the module. */
+ * models. The function therefore also returns true for a module that this model lacks. */
 static bool is_module(const struct asking *a, const char *name)
 {
 	const cJSON *block, *rule, *blocks = json_member(a->architecture->root, "blocks");
@@ -245,8 +244,8 @@ static bool is_module(const struct asking *a, const char *name)
 	return false;
 }
 
-/* Returns whether the text assigns to self.NAME, or to a longer name that begins with NAME: self.attn_mqa belongs to
- * `attn`. A longer name does not count if another module of the architecture has this name. */
+/* Returns whether the text assigns to self.NAME. A longer name that begins with NAME also counts, unless another module
+ * has this longer name. For example, self.attn_mqa counts as a layer of `attn`. */
 static bool has_layer(const struct asking *a, const char *name)
 {
 	const size_t own = strlen(name);
@@ -283,7 +282,7 @@ static void check_fields(struct asking *a, const struct rule *rule)
 						 degrees.fields[i].name, rule->module));
 }
 
-/* Compares a rule with the model file. Skips samplers, because SGLang's model files do not contain them. */
+/* Compares a rule with the model file. Skips samplers, because they are not part of SGLang's model files. */
 static void check_rule(struct asking *a, const struct rule *rule)
 {
 	const char *name = last_part(rule->module);
@@ -297,8 +296,8 @@ static void check_rule(struct asking *a, const struct rule *rule)
 	check_fields(a, rule);
 }
 
-/* Returns whether the mapping contains this name. The name may be the name of a layer or SGLang's name for a layer, or
- * it may appear under "not_covered". */
+/* Returns whether the mapping contains this name, as the name of a layer, as SGLang's name for a layer, or as the name
+ * of a part under "not_covered". */
 static bool in_mapping(const struct asking *a, const char *name)
 {
 	const cJSON *block, *rule, *item, *blocks = json_member(a->architecture->root, "blocks");

@@ -1,6 +1,6 @@
 /* sglang_witness - compares the mapping of an architecture (models/architecture.h) with the model file of a checkout of
- * SGLang. The model file is an independent source: it shows which layers the architecture has, and which fields of the
- * configuration these layers read.
+ * SGLang. The model file shows which layers the architecture has, and which fields of the configuration these layers
+ * read.
  *
  * The comparison searches the text of the model file, and of the files that the model file imports from
  * sglang.srt.models. It runs no code. A layer is an assignment to `self.NAME`. A layer belongs to a module if NAME
@@ -16,12 +16,12 @@ struct architecture;
 struct model;
 
 struct sglang_witness {
-	const char *file; /* path of the model file below the checkout; NULL: no file contains the architecture */
-	struct string_list disagreements; /* sentences about the disagreements */
+	const char *file; /* path below the checkout; NULL: no file defines the architecture */
+	struct string_list disagreements; /* sentences */
 };
 
 /* Compares the rules that have a template with the linear layers and norms in the model file. `checkout` is the folder
- * of SGLang's checkout, or NULL if there is none. Source files of SGLang that cannot be read are ignored. */
+ * of SGLang's checkout; NULL: there is no checkout. Ignores source files of SGLang that cannot be read. */
 void sglang_witness_ask(const char *checkout, const struct model *model, const struct architecture *architecture,
 			struct sglang_witness *out, struct arena *arena);
 

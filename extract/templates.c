@@ -25,6 +25,8 @@ static const struct {
 #undef TEMPLATE
 };
 
+/* Sets `out` to template number `index`. The templates are numbered from 0, in the order of the names of their
+ * families. Returns false if there is no template with this number. */
 bool template_at(int index, struct template_text *out)
 {
 	if ((size_t)index >= sizeof places / sizeof *places)

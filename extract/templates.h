@@ -1,8 +1,7 @@
 /* templates - finds the templates of definitions in the folders of op families. kernels/{family}/templates/{name}.json
  * is a definition without a model and without a reference, and {name}.py.in is its reference. In both, @NAME@ stands
- * for an axis value, a constant, or the model's name. In the definition of a template, const axes have no value, and
- * "degrees" lists the degrees (tp, ep) that the definition always states as tags. make embeds the templates in the
- * program. */
+ * for an axis value, a constant, or the model's name. In the definition, const axes have no value, and "degrees" lists
+ * the degrees (tp, ep) that are always stated as tags. The Makefile embeds these files in the program. */
 #ifndef REFTEST_EXTRACT_TEMPLATES_H
 #define REFTEST_EXTRACT_TEMPLATES_H
 
@@ -17,11 +16,11 @@ struct template_text {
 	size_t reference_length;
 };
 
-/* Writes the template with this name. Returns false if there is none. */
+/* Sets `out` to the template with this name. Returns false if no template has this name. */
 bool template_find(const char *name, struct template_text *out);
 
-/* Writes template number `index` (numbers begin at 0 and follow the order of the families' names). Returns false if
- * there is no template with this number. */
+/* Sets `out` to template number `index`. The templates are numbered from 0, in the order of the names of their
+ * families. Returns false if there is no template with this number. */
 bool template_at(int index, struct template_text *out);
 
 

@@ -8,9 +8,9 @@
  *    "reason": null, "message": null, "seconds": 0.05, "stored": true}], "verdicts": ["LINE"]}
  *   {"event": "error", "id": "7", "message": "request:3:2: unknown field 'definitoin'"}
  *
- * "checker" is the digest of the code that checks (docs/architecture.md): verdicts of a different build do not count.
- * "verdicts" has the signed lines of the verdicts that `verify` would store (cache/verdict_line.h). All other fields of
- * an answer are unsigned and must not be trusted. */
+ * "checker" is the digest of the code that checks references (docs/architecture.md). Verdicts of a build with a
+ * different digest do not count. "verdicts" has one signed line for each verdict that `verify` would store
+ * (cache/verdict_line.h). All other fields of an answer are unsigned and must not be trusted. */
 #ifndef REFTEST_FLEET_ANSWER_H
 #define REFTEST_FLEET_ANSWER_H
 
@@ -24,15 +24,15 @@
 #include "remote/signing_key.h"
 
 enum {
-	ANSWER_LINE_MAX = 64 << 20,    /* the maximum length of a line, in bytes */
-	ANSWER_VERDICTS_MAX = 1 << 17, /* the maximum number of verdicts in an answer */
+	ANSWER_LINE_MAX = 64 << 20,    /* the largest number of bytes in a line */
+	ANSWER_VERDICTS_MAX = 1 << 17, /* the largest number of verdicts in an answer */
 };
 
 /* What a worker says about itself. */
 struct worker_facts {
 	const struct program *program;
 	const struct machine_policy *machine;
-	int requests;                     /* how many requests the worker takes at the same time */
+	int requests;                     /* the largest number of requests that the worker takes at a time */
 	const struct signing_key *signer; /* NULL: the worker does not sign */
 };
 
@@ -44,13 +44,13 @@ void answer_write_error(struct buf *out, const char *id, const char *message);
 
 /* One line of a worker's output, with the fields that `cache merge` needs. */
 struct answer {
-	const char *id;              /* the id of the request; NULL: none */
-	const char *checker;         /* the checker digest of the worker's build; NULL in a line about an error */
-	const char *const *verdicts; /* the lines of the verdicts, without LF */
+	const char *id;              /* NULL: none */
+	const char *checker;         /* the "checker" of the line; NULL in a line about an error */
+	const char *const *verdicts; /* lines without LF */
 	int verdict_count;
 };
 
-/* Reads line `number`. The answer is in `arena`. Returns 0, or -1 and sets `err`. */
+/* Reads line `number` of a worker's output. `out` points into `arena`. Returns 0, or -1 and sets `err`. */
 int answer_read(const char *line, size_t length, int64_t number, struct arena *arena, struct answer *out,
 		struct err *err);
 

@@ -32,7 +32,7 @@ int lines_fill(struct lines *lines, int fd)
 	return 0;
 }
 
-/* Takes the complete line at `at`, which has `length` bytes, and returns its kind. */
+/* Takes the complete line of `length` bytes that begins at `at`, and returns its kind. */
 static enum line_kind take(struct lines *lines, size_t length, const char **line, size_t *out)
 {
 	bool fits = !lines->skipping && length <= lines->most;
@@ -57,7 +57,7 @@ enum line_kind lines_next(struct lines *lines, const char **line, size_t *length
 
 		lines->skipping = !whole;
 		lines->at += size + (feed != NULL);
-		if (!skipped) /* a line that is too long is reported only once, at its first part */
+		if (!skipped) /* a line that is too long is reported only once, when its first part arrives */
 			return kind;
 	}
 	return LINE_NONE;

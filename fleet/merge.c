@@ -9,15 +9,16 @@
 #include "fleet/answer.h"
 #include "fleet/lines.h"
 
-/* The maximum number of records that one transaction stores. */
+/* The records of all lines that one read returned are stored in one transaction, or in several if there are more than
+ * RECORDS_MOST records. */
 enum { RECORDS_MOST = 4096 };
 
 struct merging {
 	struct store *store;
 	const struct merge_rules *rules;
 	struct lines lines;
-	struct buf records; /* an array of struct verdict_line, which are not stored yet */
-	struct buf replies; /* the lines to print when the records are stored */
+	struct buf records; /* array of struct verdict_line */
+	struct buf replies; /* the lines to print after the records are stored */
 	long refused;
 	struct arena arena; /* the memory of the records */
 };
@@ -30,7 +31,7 @@ static int check_checker(const char *theirs, const char *ours, struct err *err)
 		       theirs != NULL ? err_show(theirs).text : "unknown", ours);
 }
 
-/* Returns a field of the record as text for a message, or NULL. */
+/* Returns the value of a field of the record as text, or NULL if the record has no such field. */
 static const char *field_of(const struct verdict_line *record, const char *tag, struct arena *arena)
 {
 	struct fields fields = {0};
@@ -114,7 +115,7 @@ static int store_taken(struct merging *m, struct err *err)
 	return 0;
 }
 
-/* Takes all lines that were read. */
+/* Handles all complete lines that were read. */
 static int take_lines(struct merging *m, struct err *err)
 {
 	const char *line;

@@ -6,10 +6,11 @@
  *
  *   {"id": "7", "stored": 3, "refused": null}
  *
- * A verdict is accepted under the same conditions as one in an imported file. Its checksum is valid, and its fields are
- * consistent. If a key is set, its signature is valid. The sandbox in which its reference ran had only gaps that are
- * allowed. In addition, the worker and the verdict must have the checker digest of this build. If one verdict of an
- * answer is refused, no verdict of this answer is stored, and "refused" says why. */
+ * A verdict is accepted under the same conditions as one in an imported file. The verdict's checksum is valid, and its
+ * fields are consistent. If a key is set, the verdict's signature is valid. The sandbox in which the reference ran had
+ * no gaps except those that the rules allow. In addition, the worker and the verdict must have the same checker digest
+ * as this build (fleet/answer.h). If one verdict of an answer is refused, no verdict of this answer is stored, and
+ * "refused" says why. */
 #ifndef REFTEST_FLEET_MERGE_H
 #define REFTEST_FLEET_MERGE_H
 
@@ -18,8 +19,7 @@
 #include "cache/store.h"
 
 struct merge_rules {
-	struct record_signer signer; /* decides whether a record is accepted: signer.check examines its signature and
-				      * its containment */
+	struct record_signer signer; /* signer.check decides whether a record's signature and sandbox are accepted */
 	const char *checker;         /* the checker digest of this build */
 };
 
@@ -27,8 +27,8 @@ struct merge_rules {
  * cannot be read or stored. */
 long merge_answers(struct store *store, const struct merge_rules *rules, struct err *err);
 
-/* Checks one verdict line of an answer. Returns 0 and sets `out` to the record, which is in `arena`. Returns -1 and
- * sets `err` if the line is refused. */
+/* Checks one verdict line of an answer. Returns 0 and sets `out` to the record, which is in `arena`, or returns -1 and
+ * sets `err`. */
 int merge_check(const struct merge_rules *rules, const char *line, struct arena *arena, struct verdict_line *out,
 		struct err *err);
 

@@ -41,7 +41,7 @@ static bool is_known(const char *key, const char *const *known)
 	return *known != NULL;
 }
 
-/* Refuses unknown members, because a misspelt member that is ignored could cause the wrong cases to be verified. */
+/* Refuses members with unknown names, because a misspelt member that is ignored could select the wrong cases. */
 static int check_members(const struct reading *r, const cJSON *object, const struct json_step *at,
 			 const char *const *known)
 {
@@ -166,7 +166,7 @@ int request_read(const char *line, size_t length, int64_t number, struct arena *
 
 /* ---- writing ---------------------------------------------------------------------------------------------------- */
 
-/* Returns whether the case would run. In a dry run, such a case has no verdict. */
+/* Returns whether a case of a dry run would run: it then has no verdict. */
 static bool would_run(const struct case_result *c)
 {
 	return c->verdict == NULL && c->test->job != NULL;

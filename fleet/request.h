@@ -4,9 +4,9 @@
  *    "cases": [{"id": "small:batch_size=1", "seconds": 0.2}]}
  *
  * `verify --dry-run --format requests` writes one request, without "id", for each definition that has cases to run.
- * "id" is repeated in the answer. "content" is the digest of the definition's files. If "whole" is true, every case of
- * the definition is verified; otherwise, only the cases under "cases" are verified. "seconds" is an estimate of the
- * time that a case takes. The program that distributes the requests may use it. */
+ * "id" is repeated in the answer. "content" is the digest of the definition's files, for which the worker must have the
+ * same files. If "whole" is true, every case of the definition is verified; otherwise only the cases under "cases" are.
+ * "seconds" is the estimated time of a case. The program that distributes the requests may use it. */
 #ifndef REFTEST_FLEET_REQUEST_H
 #define REFTEST_FLEET_REQUEST_H
 
@@ -19,11 +19,11 @@
 #include "engine/run_state.h"
 
 enum {
-	REQUEST_LINE_MAX = 1 << 20,   /* the maximum length of a line, in bytes */
-	REQUEST_ID_MAX = 128,         /* the maximum length of "id", in bytes */
-	REQUEST_NAME_MAX = 512,       /* the maximum length of "definition", in bytes */
-	REQUEST_CASES_MAX = 1 << 14,  /* the maximum number of cases in a request */
-	REQUEST_CASE_MAX = 4096,      /* the maximum length of the id of a case, in bytes */
+	REQUEST_LINE_MAX = 1 << 20,   /* the largest number of bytes in a line */
+	REQUEST_ID_MAX = 128,         /* the largest number of bytes in "id" */
+	REQUEST_NAME_MAX = 512,       /* the largest number of bytes in "definition" */
+	REQUEST_CASES_MAX = 1 << 14,  /* the largest number of cases in a request */
+	REQUEST_CASE_MAX = 4096,      /* the largest number of bytes in the id of a case */
 };
 
 struct work_request {
@@ -34,13 +34,13 @@ struct work_request {
 				   * the definition is verified */
 };
 
-/* Reads line `number` of the requests. Returns 0 and sets `out` to the request, which is in `arena`. Returns -1 and
- * sets `err` if the line is not a valid request. Even then sets `out->id` if the id can be read, so that the answer can
+/* Reads line `number` of the requests. Returns 0 and sets `out` to the request, which is in `arena`. If the line is not
+ * a request, returns -1 and sets `err`. Even then, sets `out->id` if the line has a readable id, so that the answer can
  * name the request. */
 int request_read(const char *line, size_t length, int64_t number, struct arena *arena, struct work_request *out,
 		 struct err *err);
 
-/* Appends a request for the cases of the result that would run. `result` is from a dry run. If no case would run,
+/* Appends a request for the cases that would run, according to `result`, the result of a dry run. If no case would run,
  * appends nothing and returns false. */
 bool request_write(struct result *result, struct buf *out);
 

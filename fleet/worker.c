@@ -20,9 +20,9 @@
 #include "remote/signature.h"
 #include "workers/pool/pool.h"
 
-/* A worker takes more requests than it runs, so that its lanes stay busy while answers and requests are in transit: one
- * request runs and one waits for each lane. A worker with few lanes takes REQUESTS_MORE requests in addition. It takes
- * no more, because another worker could run them. */
+/* A worker takes more requests than it can run at once. Every lane therefore stays busy while answers and new requests
+ * are in transit. For each lane, one request runs and one waits (REQUESTS_OF_LANE), and REQUESTS_MORE further requests
+ * wait. A worker takes no more requests than that, because another worker could run them. */
 enum { REQUESTS_OF_LANE = 2, REQUESTS_MORE = 2, REQUESTS_MOST = 64 };
 
 struct worker;
@@ -142,8 +142,8 @@ static int open_run(struct item *item, struct err *err)
 	return run_begin(&item->run, err);
 }
 
-/* Checks that the files of the definition have the digest that the request names. Fails before any case of the request
- * runs. */
+/* Checks that the digest of the definition's files is the one in the request. The check precedes the first case of the
+ * run. */
 static int check_content(struct item *item, struct err *err)
 {
 	const struct result *result = item->run.count > 0 ? item->run.results[0] : NULL;
@@ -194,7 +194,7 @@ static void take_request(struct worker *worker, const char *line, size_t length)
 	worker->count++;
 }
 
-/* Begins as many of the requests that were read as there is room for. Returns whether more bytes must be read. */
+/* Begins requests that were read, until no more requests fit. Returns whether more bytes must be read. */
 static bool take_requests(struct worker *worker)
 {
 	const char *line;
@@ -242,7 +242,7 @@ static void finish_items(struct worker *worker)
 static bool wait_for_work(const struct worker *worker, bool wants_input, bool *readable)
 {
 	struct pollfd fds[] = {{.fd = worker->program->signals, .events = POLLIN},
-			       {.fd = STDOUT_FILENO}, /* poll sets POLLERR when nobody reads the answers any more */
+			       {.fd = STDOUT_FILENO}, /* POLLERR: the reader of the answers has closed the pipe */
 			       {.fd = pool_runner(worker->pool).calls->fd(worker->pool), .events = POLLIN},
 			       {.fd = wants_input && !worker->lines.ended ? STDIN_FILENO : -1, .events = POLLIN}};
 

@@ -1,6 +1,6 @@
-/* worker - the loop of `reftest work`. It reads requests (fleet/request.h) from standard input, verifies them on one
- * device with processes that are kept for the next request, and writes an answer to each request to standard output
- * (fleet/answer.h).
+/* worker - the loop of `reftest work`. The loop reads requests (fleet/request.h) from standard input and verifies them
+ * on one device. Its processes keep running from one request to the next. The loop writes an answer to each request to
+ * standard output (fleet/answer.h).
  *
  * Each request is a separate run over one definition, and all runs share one pool. A worker neither reads nor writes a
  * cache: the sender of the requests knows which verdicts are missing, and stores the answers. */
@@ -9,10 +9,10 @@
 
 #include "engine/run.h"
 
-/* Works until the end of standard input. Returns EXIT_VERIFIED after the last answer, even if the status of an answer
- * is not `passed`. Returns EXIT_USAGE or EXIT_UNVERIFIED, and sets `err`, if no request can be verified here. Returns
- * EXIT_INTERNAL, and sets `err`, if the pool failed. Returns EXIT_INTERRUPTED after a signal, or if nobody reads the
- * answers. */
+/* Works until the end of standard input. Returns EXIT_VERIFIED after the last answer, even if references failed.
+ * Returns EXIT_USAGE or EXIT_UNVERIFIED, and sets `err`, if this machine cannot verify any request. Returns
+ * EXIT_INTERNAL, and sets `err`, if the pool failed. Returns EXIT_INTERRUPTED after a signal, or if the reader of the
+ * answers has closed the pipe. */
 int worker_run(struct program *program, const struct run_options *options, struct err *err);
 
 #endif

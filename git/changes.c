@@ -15,7 +15,7 @@ int git_merge_base(const struct repository *repository, const char *name, struct
 {
 	const char *const words[] = {"merge-base", name, "HEAD", NULL};
 	struct buf text = {0};
-	/* git prints the name unescaped in its error message, so a name with unsafe characters is not passed to git. */
+	/* an unsafe name is not passed to git, because git's error messages contain the name unescaped */
 	int rc = name[0] == '-' || !text_is_safe(name) ? -1 : git_output(repository, words, 256, &text, NULL);
 
 	if (rc == 0)
@@ -30,7 +30,8 @@ int git_merge_base(const struct repository *repository, const char *name, struct
 	return rc;
 }
 
-/* Runs the git command `words`, which prints NUL-terminated paths, and adds the paths below the root. */
+/* Runs the git command `words`, which prints NUL-terminated paths. Adds those paths that are below the dataset's
+ * directory. */
 static int list_files(const struct repository *repository, const char *const *words, struct arena *arena,
 		      struct git_files *out, struct err *err)
 {

@@ -8,20 +8,20 @@
 #include "base/err.h"
 #include "git/repository.h"
 
-/* Paths relative to the dataset's directory (repository.prefix). The arena of the call owns them. */
+/* Paths relative to the dataset's directory (repository.prefix), allocated in the arena of the call. */
 struct git_files {
 	const char **list;
 	int count;
 };
 
-/* Finds the merge base of HEAD and `name`, which is a branch or another name of a commit. Sets `commit` to the object
- * name of the merge base. Returns 0, or -1 and sets `err`. */
+/* Finds the merge base of HEAD and `name`, which names a branch or a commit. Sets `commit` to the object id of the
+ * merge base. Returns 0, or -1 and sets `err`. */
 int git_merge_base(const struct repository *repository, const char *name, struct arena *arena, const char **commit,
 		   struct err *err);
 
-/* Lists the files below the dataset's directory that differ between the working tree and `commit`. The list has
- * changed, added and deleted files, both names of a renamed file, and untracked files that git does not ignore. Returns
- * 0, or -1 and sets `err`. */
+/* Lists the files below the dataset's directory that differ between the working tree and `commit`. These are the
+ * changed, added and deleted files, both names of each renamed file, and untracked files that git does not ignore.
+ * Returns 0, or -1 and sets `err`. */
 int git_changed_files(const struct repository *repository, const char *commit, struct arena *arena, struct git_files *out,
 		      struct err *err);
 

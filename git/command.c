@@ -16,9 +16,9 @@ extern char **environ;
 
 enum { WORDS_MOST = 64, PRINTED_MOST = 256 << 20 };
 
-/* Settings that every git command gets. Some turn off hooks, because a hook from the user's template could run any
- * program. Others turn off git's background work, because that work could continue after the lock that the command
- * inherits is released. */
+/* The settings of every git command. They turn off hooks, because a hook from the user's template directory could run
+ * any program. They turn off git's maintenance in the background, because it could go on after the command has ended
+ * and the lock that the command inherited was released. */
 static const char *const settings[] = {
     "core.hooksPath=/dev/null", "gc.auto=0",		  "maintenance.auto=false",
     "submodule.recurse=false",  "advice.detachedHead=false", "protocol.ext.allow=never",
@@ -83,7 +83,7 @@ static char **make_arguments(const struct git_command *git, const char *const *w
 	return all;
 }
 
-/* Runs in the child. Every signal that reftest ignores or blocks gets its default action. */
+/* Runs in the child process. Resets the signals that reftest ignores or blocks to their default actions. */
 static void become_git(char **arguments, char **environment, int in, int out, int said, int inherited)
 {
 	sigset_t none;

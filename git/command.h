@@ -1,8 +1,8 @@
 /* command - runs a git command that may change a repository or contact a server, and keeps its output.
  *
- * git runs as a child process, never through a shell. When reftest ends, git gets the signal SIGKILL. The git process
- * runs no hooks, starts no work in the background and asks no questions. Environment variables that name another
- * repository are not passed to git. */
+ * git runs as a child process, never through a shell. When reftest's process ends, git gets the signal SIGKILL. The git
+ * process runs no hooks, starts no work in the background and asks no questions. Environment variables that name a
+ * repository are removed. */
 #ifndef REFTEST_GIT_COMMAND_H
 #define REFTEST_GIT_COMMAND_H
 
@@ -12,10 +12,10 @@
 #include "base/err.h"
 
 struct git_command {
-	const char *folder; /* the working tree, whose repository is folder/.git; NULL: the command has no repository */
+	const char *folder; /* the working tree; its repository is folder/.git; NULL: the command has no repository */
 	const char *index;  /* the file of the index; NULL: the index of the repository itself */
-	bool lfs;	    /* true for a command of Git LFS; other commands leave LFS pointers unchanged */
-	int inherited;	    /* a descriptor that git and its children keep open, such as a lock; -1: none */
+	bool lfs;	    /* true: a command of Git LFS; false: LFS pointers stay unchanged */
+	int inherited;	    /* a file descriptor that git and its children inherit, such as a lock; -1: none */
 	struct buf out;	    /* what git printed on standard output, NUL-terminated; git_command_free frees it */
 	struct buf said;    /* what git printed on standard error */
 };
@@ -24,9 +24,9 @@ struct git_command {
  * 128 + N if signal N killed git. Returns -1 and sets `err` if git cannot be started. */
 int git_run(struct git_command *git, const char *const *words, struct err *err);
 
-/* Returns the most informative line that git printed on standard error: the first line that begins with "fatal: " or
- * "error: ", else the last line. The word "fatal: " or "error: " and the end of the line are removed. The result points
- * into `said`, whose text the function changes. Returns "" if git printed nothing on standard error. */
+/* Returns the first line on git's standard error that begins with "fatal: " or "error: ", without this prefix. If there
+ * is no such line, returns the last line. The result has no line end. It points into `said`, whose text the function
+ * changes. Returns "" if git printed nothing on standard error. */
 const char *git_said(struct git_command *git);
 
 void git_command_free(struct git_command *git);

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An entry of the index consists of ten 32-bit stat fields (the seventh is the mode), the object id, 16 bits of flags,
- * and the path. In version 3 and later, an entry may have 16 more bits of flags before the path. Versions 2 and 3 pad
- * an entry with NULs to a multiple of 8 bytes. Version 4 compresses paths: a path is stored as the number of bytes to
- * remove from the end of the previous path, and the bytes to append. */
+/* An entry consists of ten 32-bit stat fields (the seventh is the mode), the object id, 16 bits of flags, and the path.
+ * In version 3 and later, an entry may have 16 more bits of flags before the path. In versions 2 and 3, NULs pad each
+ * entry to a multiple of 8 bytes. Version 4 compresses paths: a path is stored as the number of bytes to remove from
+ * the end of the previous path, and the bytes to append. */
 enum {
 	HEAD_BYTES = 12,
 	STAT_BYTES = 40,
@@ -42,8 +42,7 @@ static size_t left(const struct cursor *from)
 	return (size_t)(from->end - from->at);
 }
 
-/* Reads a variable-length number. In git's encoding, 1 is added for each byte after the first, so that every number has
- * exactly one encoding. */
+/* Reads a variable-length number in git's encoding: 7 bits per byte, and one is added for each byte after the first. */
 static bool get_offset(struct cursor *from, size_t *out)
 {
 	size_t value = 0;
@@ -115,8 +114,8 @@ static bool kind_of(unsigned mode, enum entry_kind *kind)
 	return false;
 }
 
-/* Appends the entry to the list. If a path has a merge conflict, skips its second and third stage. Returns false if the
- * entries are not sorted by path, or if a path without a conflict appears twice. */
+/* Appends the entry. Skips the second and third stage of a path with a merge conflict. Returns false if the entries are
+ * not sorted by path, or if a path without a merge conflict appears twice. */
 static bool add_entry(struct index_entry *entries, int *count, const struct index_entry *entry)
 {
 	struct index_entry *last = *count > 0 ? &entries[*count - 1] : NULL;
@@ -129,7 +128,7 @@ static bool add_entry(struct index_entry *entries, int *count, const struct inde
 	return true;
 }
 
-/* Reads one entry. If the entry has no content (`git add --intent-to-add`), skips it and returns INDEX_OK. */
+/* Reads one entry. An entry without content (from `git add --intent-to-add`) is skipped, and INDEX_OK is returned. */
 static enum index_answer read_entry(struct cursor *from, unsigned version, int object_bytes, const char **before,
 				    struct arena *arena, struct index_entry *entries, int *count)
 {
@@ -166,8 +165,8 @@ static enum index_answer read_entry(struct cursor *from, unsigned version, int o
 	return add_entry(entries, count, &out) ? INDEX_OK : INDEX_BAD;
 }
 
-/* Skips the extensions. Returns INDEX_OTHER if there is a mandatory extension. The names of optional extensions begin
- * with a capital letter. */
+/* Skips the extensions. Returns INDEX_OTHER if the file has a mandatory extension. The names of optional extensions
+ * begin with a capital letter. */
 static enum index_answer pass_extensions(struct cursor *from)
 {
 	while (left(from) > 0) {
@@ -236,8 +235,8 @@ static bool get_hex(const char *text, int bytes, unsigned char *out)
 	return true;
 }
 
-/* Parses a line "S 100644 OBJECT STAGE\tPATH", which ends with a NUL. The letter S means that the entry is marked
- * skip-worktree. */
+/* Parses a line "S 100644 OBJECT STAGE\tPATH", which ends with a NUL. S is a letter, which means that the entry is
+ * marked skip-worktree. */
 static bool read_line(const char *line, int object_bytes, struct arena *arena, struct index_entry *entries, int *count)
 {
 	struct index_entry entry = {.path = NULL};

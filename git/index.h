@@ -20,7 +20,7 @@ enum entry_kind { ENTRY_FILE, ENTRY_LINK, ENTRY_SUBMODULE };
 struct index_entry {
 	const char *path; /* relative to the top of the working tree */
 	enum entry_kind kind;
-	bool conflict; /* the path has a merge conflict and several stages; `object` belongs to the first stage */
+	bool conflict; /* the path has a merge conflict, and so several stages; `object` is of the first stage */
 	bool skipped;  /* marked skip-worktree, by a sparse checkout or by `git update-index --skip-worktree` */
 	unsigned char object[OBJECT_BYTES];
 };
@@ -32,9 +32,10 @@ struct index {
 
 enum index_answer { INDEX_BAD = -1, INDEX_OK = 0, INDEX_OTHER = 1 };
 
-/* Parses an index file. `bytes` must outlive the entries, because their paths may point into it. `object_bytes` is the
- * length of an object id, 20 or 32 bytes. Entries without content (`git add --intent-to-add`) are skipped. Returns
- * INDEX_OTHER for a format that this parser does not read. Returns INDEX_BAD and sets `err` if the file is invalid. */
+/* Parses an index file. `bytes` must outlive the entries, because their paths may point into it. `object_bytes`: the
+ * length of an object id, 20 or 32. Entries without content (`git add --intent-to-add`) are skipped. Returns
+ * INDEX_OTHER for a format that this parser does not support. Returns INDEX_BAD and sets `err` if the file is
+ * invalid. */
 enum index_answer index_parse(const char *bytes, size_t length, int object_bytes, struct arena *arena,
 			      struct index *out, struct err *err);
 

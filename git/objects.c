@@ -19,8 +19,8 @@ enum { WORDS = 16, WORDS_OURS = 6, LISTING_BYTES = 1 << 30, INDEX_BYTES = 1 << 3
 
 /* ---- running git ------------------------------------------------------------------------------------------------ */
 
-/* Returns whether `git rev-parse --local-env-vars` lists the variable. These variables describe a single repository, so
- * they must not be passed to a git process in another repository. */
+/* Returns whether `git rev-parse --local-env-vars` lists the variable. The listed variables describe one repository,
+ * and a git process in another repository must not get them. */
 static bool is_local(const char *variable)
 {
 	static const char *const names[] = {"GIT_ALTERNATE_OBJECT_DIRECTORIES",
@@ -48,8 +48,8 @@ static bool is_local(const char *variable)
 	return false;
 }
 
-/* Returns whether reftest sets this variable itself (in make_environment), or passes a command-line option of git that
- * has the same effect. */
+/* Returns whether reftest sets this variable in make_environment, or passes to git a command-line option with the same
+ * effect. */
 static bool is_ours(const char *variable)
 {
 	return strncmp(variable, "GIT_INDEX_FILE=", 15) == 0 || strncmp(variable, "GIT_PREFIX=", 11) == 0 ||
@@ -207,8 +207,7 @@ static bool read_all(int fd, char *bytes, size_t length)
 	return true;
 }
 
-/* Reads a line of at most `room` - 1 bytes. The line is read byte by byte, because the content after the line must stay
- * unread. */
+/* Reads a line of at most `room` - 1 bytes, byte by byte, because the bytes after the line must stay unread. */
 static bool read_line(int fd, char *line, size_t room)
 {
 	for (size_t i = 0; i < room; i++) {
@@ -222,8 +221,8 @@ static bool read_line(int fd, char *line, size_t room)
 	return false;
 }
 
-/* Reads an answer of `git cat-file --batch`. The answer is the line "OBJECT blob SIZE" and the content, or the line
- * "OBJECT missing". In a partial clone, some versions of git exit if the content is missing. */
+/* Reads an answer of `git cat-file --batch`: the line "OBJECT blob SIZE" and the content, or the line "OBJECT missing".
+ * Some versions of git exit if a partial clone lacks the content. */
 static int read_answer(struct git *git, const char *name, bool partial, const char *path, size_t limit,
 		       struct buf *out, struct err *err)
 {
@@ -283,7 +282,7 @@ int git_object(struct git *git, const struct repository *repository, const unsig
 
 /* ---- the index --------------------------------------------------------------------------------------------------- */
 
-/* Removes the entries of `git add --intent-to-add` from the list, because `git ls-files` lists them as empty files. */
+/* Removes the entries from `git add --intent-to-add`, because `git ls-files` lists them as empty files. */
 static int drop_announced(const struct repository *repository, struct arena *arena, struct index *index,
 			  struct err *err)
 {

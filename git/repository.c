@@ -11,7 +11,7 @@
 
 enum { GITFILE_BYTES = 8192, CONFIG_BYTES = 1 << 20 };
 
-/* Sets `out` to "FOLDER/NAME", or to NAME if NAME is absolute. Returns false if the path would have more than PATH_MAX
+/* Sets `out` to "FOLDER/NAME", or to NAME if NAME is absolute. Returns false if the path does not fit in PATH_MAX
  * bytes. */
 static bool join(const char *folder, const char *name, char *out)
 {
@@ -75,8 +75,8 @@ bool repository_above(const char *folder, char *top, char *directory)
 }
 
 /* Resolves a path from a GIT_* variable relative to the working directory or, if it does not exist there, relative to
- * `top`. Git starts a hook at the top of the working tree, and gives it GIT_* variables with paths relative to the top.
- * The hook may have changed the working directory before it started reftest. */
+ * `top`. Git starts a hook at the top of the working tree, and the GIT_* variables of the hook have paths relative to
+ * the top. The hook may have changed its working directory before it started reftest. */
 static bool from_here_or_top(const char *path, const char *top, char *out)
 {
 	char joined[PATH_MAX];
@@ -84,9 +84,9 @@ static bool from_here_or_top(const char *path, const char *top, char *out)
 	return realpath(path, out) != NULL || (top[0] != '\0' && join(top, path, joined) && realpath(joined, out) != NULL);
 }
 
-/* Finds the repository to which the environment refers. If GIT_DIR is set, the working tree is GIT_WORK_TREE or, if
- * that is not set, the working directory. If GIT_DIR is not set, finds the repository that contains the working
- * directory. On input, `top` is the top of the dataset's own repository, or "" if there is none. */
+/* Finds the repository to which the environment refers. If GIT_DIR is set, the working tree is GIT_WORK_TREE. If
+ * GIT_WORK_TREE is not set, it is the working directory. If GIT_DIR is not set, finds the repository that contains the
+ * working directory. Before the call, `top` must be the top of the dataset's own repository, or "" if there is none. */
 static bool environment_repository(char *top, char *directory)
 {
 	const char *given = getenv("GIT_DIR"), *tree = getenv("GIT_WORK_TREE");
@@ -113,8 +113,8 @@ static void set_by(const char *line, const char *key, bool *out)
 	*out = !sets(line, key, "false") && (*out || sets(line, key, "true"));
 }
 
-/* Reads the settings that struct repository needs from a config file of the repository. A simple parser is enough,
- * because git itself writes these settings, one per line. */
+/* Reads the settings that struct repository needs from a config file of the repository. The parser handles only one
+ * setting per line, because git itself writes these settings in this form. */
 static void read_config(struct repository *repository, const char *folder, const char *name)
 {
 	char path[PATH_MAX];

@@ -1,8 +1,8 @@
 /* repository - finds the git repository that contains a directory, by git's rules and without running git.
  *
- * When git runs a hook, it sets environment variables to the paths of the repository and of the index. These variables
- * are used, because `git commit -a` and `git commit FILE` have a temporary index. If the dataset is in another
- * repository, for example in a submodule, the variables are ignored, and the nearest .git is used. */
+ * When git runs a hook, it sets environment variables with the paths of the repository and the index. reftest uses
+ * these variables, because `git commit -a` and `git commit FILE` have a temporary index. If the dataset is in another
+ * repository, for example in a submodule, the variables are ignored, and the nearest .git determines the repository. */
 #ifndef REFTEST_GIT_REPOSITORY_H
 #define REFTEST_GIT_REPOSITORY_H
 
@@ -18,11 +18,10 @@ struct repository {
 	char common[PATH_MAX];	  /* the directory with objects, config and hooks, which all worktrees share */
 	char index[PATH_MAX];	  /* the index file: $GIT_INDEX_FILE if it belongs to this repository */
 	char prefix[PATH_MAX];	  /* the dataset's directory relative to `top`: "" or "data/set/" */
-	bool environment;	  /* whether the GIT_* variables of this process apply to this repository */
+	bool environment;	  /* true: the GIT_* variables of this process apply to this repository */
 	int object_bytes;	  /* the length of an object id: 20 bytes, or 32 with SHA-256 */
-	bool partial;		  /* whether the repository is a partial clone, which fetches missing contents from a
-				   * git remote */
-	bool sparse;		  /* whether the checkout is sparse: only a part of the index is checked out */
+	bool partial;		  /* the repository is a partial clone, which lacks some objects */
+	bool sparse;		  /* sparse checkout is on: only some files of the index are checked out */
 	bool cone;		  /* true if the sparse checkout selects directories, false if it selects patterns */
 };
 

@@ -557,10 +557,9 @@ class Child:
 
     def erase_freed_memory(self):
         """Prepares a runner on a GPU for references that use uninitialised memory (torch.empty): such memory must hold
-        nothing that an earlier reference computed. From now on malloc overwrites memory when it is freed and when it is
-        allocated. This works because malloc has no caches of small blocks here (workers/pool/environment.c)."""
+        nothing that an earlier reference computed."""
         if self.device != "cpu":
-            libc.mallopt(M_PERTURB, 255)
+            overwrite_freed_memory()
             self.frees = gpu_memory_frees()
 
     def free_gpu_memory(self):
@@ -873,6 +872,12 @@ def has_gpu_memory(device, size):
         return False
     free, total = torch.cuda.mem_get_info(device)
     return size < total and free >= size - torch.cuda.memory_reserved(device)
+
+
+def overwrite_freed_memory():
+    """From now on, malloc overwrites memory when it is freed and when it is allocated. This works only without malloc's
+    caches of small blocks, which workers/pool/environment.c turns off."""
+    libc.mallopt(M_PERTURB, 255)
 
 
 def gpu_memory_frees():

@@ -1,4 +1,4 @@
-"""isolation - tests which references may share a runner (python/isolation.py), and that everything that a reference
+"""isolation - tests which references may share a runner (python/isolation.py), and whether everything that a reference
 could leave behind is found (python/process_state.py). Prints TAP."""
 
 import contextlib
@@ -6,7 +6,9 @@ import gc
 import json
 import math
 import os
+import re
 import signal
+import subprocess
 import sys
 import threading
 import types
@@ -102,8 +104,8 @@ INSIDE = {
     "a context": HEAD + "def run(x):\n    with torch.inference_mode():\n        return torch.softmax(x, -1)\n",
 }
 
-# The hostile references that may share a runner. These references do harm only by their outputs or their time, so they
-# do not affect later references.
+# The hostile references that may share a runner. They do harm only by their outputs or the time that they take, and do
+# not affect later references.
 HARMLESS = set("""answers_memoised_by_shape answers_right_at_first endless_at_load endless_loop outputs_complex outputs_enormous
 outputs_not_a_number outputs_that_are_inputs outputs_too_many recursion_in_python text_directions text_of_100_megabytes
 text_of_markup text_orders_to_ci text_surrogates text_terminal_orders""".split())
@@ -132,7 +134,7 @@ def texts():
     for path in sorted((TOP / "tests/hostile/references").glob("*.py")):
         for erases, harmless in ((False, HARMLESS), (True, HARMLESS_IF_ERASED)):
             why = isolation.needs_own(path.read_text(encoding="utf-8"), erases)
-            tell((why is None) <= (path.stem in harmless), f"hostile, erases {erases}: {path.stem}", "it is kept")
+            tell((why is None) <= (path.stem in harmless), f"hostile: {path.stem}{', memory is erased' if erases else ''}", "it is kept")
     starter = {path.stem: json.loads(path.read_text())["reference"] for path in sorted((TOP / "definitions").glob("*/*.json"))}
     own = {name: isolation.needs_own(text, False) for name, text in starter.items()}
     others = {name: why for name, why in own.items() if why is not None and "'empty" not in why}
@@ -177,8 +179,8 @@ def stateless():
 
 
 def attributes():
-    """Checks the list of allowed attributes. A reference can reach some modules. No allowed attribute leads from these
-    modules to another module, to a class that makes tensors, or to a value that could be changed."""
+    """Checks the list of allowed attributes. From the modules that a reference can reach, no allowed attribute leads to
+    another module, to a class that makes tensors, or to a value that could be changed."""
     known = {torch.nn: "nn", torch.nn.functional: "functional", torch.functional: "functional", torch.linalg: "linalg",
              torch.special: "special", torch.cpu: "cpu"}
     classes = (torch.device, torch.dtype, torch.finfo, torch.iinfo, torch.layout, torch.no_grad, torch.inference_mode)
@@ -288,9 +290,8 @@ def states():
         tell(after is None, f"undone: {name}", after)
 
 
-# Calls of functions in the list, with inputs that leave nothing to compute: a product over no elements, a mask that
-# lets nothing pass, an input without rows. The results of these calls must not be what happened to be in memory. `z`
-# makes zeros.
+# Calls of allowed functions with inputs for which there is nothing to compute: a product over no elements, a mask that
+# selects nothing, an input without rows. The results of these calls must not be uninitialised memory. `z` makes zeros.
 NOTHING_TO_COMPUTE = """
     z(8, 0) @ z(0, 8) | torch.bmm(z(2, 4, 0), z(2, 0, 8)) | torch.mv(z(64, 0), z(0)) | torch.addmv(z(64), z(64, 0), z(0), beta=0)
     torch.addmm(z(8, 8), z(8, 0), z(0, 8), beta=0) | torch.addbmm(z(8, 8), z(0, 8, 3), z(0, 3, 8), beta=0)
@@ -318,10 +319,10 @@ NOTHING_TO_COMPUTE = """
 """
 
 
-def shows_freed_memory(call):
-    """Whether the result of a call contains values of memory that was freed before the call."""
+def shows_freed_memory(call, counts=(64, 128)):
+    """Returns whether the result of a call contains values from memory that was freed before the call."""
     for _ in range(20):
-        for count in (64, 128):
+        for count in counts:
             freed = [torch.full((count,), 12345.0) for _ in range(16)]
             del freed
         if bool((call().double() == 12345).any()):
@@ -340,12 +341,39 @@ def memory_without_values():
     tell(shows_freed_memory(lambda: torch.empty(64)), "uninitialised memory is found")
 
 
+OVERWRITTEN = [1, 3, 64, 1000, 1 << 16, 1 << 20]  # numbers of elements of freed tensors
+
+
+def overwritten_memory():
+    """Checks, in a process with the settings of runners, that uninitialised memory shows nothing after
+    overwrite_freed_memory()."""
+    text = (TOP / "workers/pool/environment.c").read_text()
+    environment = {**os.environ, "GLIBC_TUNABLES": re.search(r'"GLIBC_TUNABLES=([^"]*)"', text)[1]}
+    done = subprocess.run([sys.executable, __file__, "--overwritten"], env=environment, capture_output=True, text=True, check=False)
+    shown, after = json.loads(done.stdout or "[[], [-1]]")
+    tell(len(shown) > 2, "freed memory shows before malloc overwrites it", (shown, done.stderr))
+    tell(after == [], "freed memory that malloc overwrites shows nothing", (after, done.stderr))
+
+
+def print_overwritten():
+    """Prints which sizes show freed memory, before and after overwrite_freed_memory()."""
+    import runner
+
+    def shown():
+        return [count for count in OVERWRITTEN if shows_freed_memory(lambda: torch.empty(count), (count,))]
+
+    before = shown()
+    runner.overwrite_freed_memory()
+    print(json.dumps([before, shown()]))
+
+
 def rehearsal():
-    """Runners rehearse in the zygote and while they wait. A later reference must not find any trace of a rehearsal."""
+    """Checks that a later reference finds no trace of a rehearsal, which happens in the zygote and in waiting
+    runners."""
     import runner
     torch.set_num_threads(1)
     tell(runner.import_torch("cpu") is None, "the runner's modules load in this process")
-    runner.rehearse()  # rehearse() imports what torch imports late
+    runner.rehearse()  # rehearse() imports the modules that torch imports late
 
     def state():
         return process_state.state(torch, "cpu", ()), sorted(os.listdir("/proc/self/fd"))
@@ -357,8 +385,12 @@ def rehearsal():
     tell(left is None and fds == fds_after, "a rehearsal leaves nothing in its process", (left, fds, fds_after))
 
 
+if sys.argv[1:] == ["--overwritten"]:
+    print_overwritten()
+    sys.exit()
 texts()
 stateless()
+overwritten_memory()
 rehearsal()
 memory_without_values()
 attributes()

@@ -1,11 +1,11 @@
-"""isolation_orders - verifies the starter definitions in random orders with runners that are kept, and compares all
-verdicts with those of a run in which each definition has a runner of its own.
+"""isolation_orders - verifies the starter definitions in random orders with runners that are kept. Compares all
+verdicts with those of a run in which each definition has its own runner.
 
     python3 tests/isolation_orders.py BUILD [--device cpu] [--orders 100] [--parallel 1] [--op-type TYPE…] [--seed N]
 
-reftest visits definitions in the order of their paths, so the script makes a copy of the dataset with other names for
-each order. A verdict is the status, the reason and every figure of every output. Ends with 1 if a verdict differs, or
-if no runner was kept."""
+reftest verifies definitions in the order of their paths, so the script makes a copy of the dataset with new names for
+each order. The compared parts of a verdict are the status, the reason and every figure of every output. Ends with 1 if
+a verdict differs, or if no runner was kept."""
 
 import argparse
 import concurrent.futures
@@ -58,7 +58,7 @@ def main():
         orders.append([f"n{number:04}" for number in range(len(definitions))])
         chance.shuffle(orders[-1])
 
-    def verify(order):  # in order 0 each definition has a runner of its own
+    def verify(order):  # in order 0, each definition has its own runner
         with tempfile.TemporaryDirectory() as folder:
             write_dataset(Path(folder), definitions, orders[order])
             return verdicts(reftest, folder, options, "kept" if order > 0 else "own")

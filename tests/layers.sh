@@ -1,13 +1,13 @@
 #!/bin/sh
 # layers - checks which module may include which (docs/architecture.md, "Modules"). Prints a line for each #include that
-# breaks a rule, then plants one violation of each kind in a copy of the sources and checks that each is found.
+# breaks a rule. Then plants a violation of each kind in a copy of the sources, and checks that each is found.
 #
 # - A module may include itself and the modules that the table below lists for it. A folder inside a module, such as
 # watcher/fs, is a separate module if the table lists it. A new module needs a row in the table.
-# - An op family is a module: no other file of kernels/ includes a file from the family's folder, and the family
+# - An op family is a module. No other file of kernels/ includes a file from the family's folder, and the family
 # includes no file from another family's folder.
-#   - There is no cycle between files: x.c, x.h, x_internal.h and x.cuh count as one file, and x.cu, the CUDA half, as
-#     another.
+#   - There is no cycle of includes. For this rule, x.c, x.h, x_internal.h and x.cuh count as one file, and x.cu, the
+#     CUDA half, as another.
 #   - Includes of reftest's own files are written from the root, "module/noun.h", and x.c begins with its own x.h if
 #     there is one.
 set -eu
@@ -135,7 +135,7 @@ none_broken() {
 	[ ! -s "$scratch/found" ]
 }
 
-# `planted FILE LINE`: puts LINE before the includes of FILE, and says whether the violation is found.
+# `planted FILE LINE`: puts LINE before the includes of FILE, and succeeds if the violation is found.
 planted() {
 	# shellcheck disable=SC2086 # a list of words
 	cp -r $sources "$scratch/tree/"
@@ -155,7 +155,7 @@ no_cycle() {
 	[ ! -s "$scratch/found" ]
 }
 
-# `cycle_planted FILE LINE`: puts LINE before the includes of FILE, and says whether the cycle is found.
+# `cycle_planted FILE LINE`: puts LINE before the includes of FILE, and succeeds if the cycle is found.
 cycle_planted() {
 	# shellcheck disable=SC2086 # a list of words
 	cp -r $sources "$scratch/tree/"

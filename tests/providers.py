@@ -4,11 +4,11 @@ functions (tests/data/signatures.json, which tools/record_signatures.py makes fr
 
 Every row is called on the CPU, on inputs with the shapes and roles of the starter definitions. The roles are those of
 reftest_roles in build/libreftest_kernels.so, or in the library that is named as the argument. The libraries' functions
-are replaced by stand-ins that accept exactly the arguments of the recorded signature; the rows of torch run for real.
-Then the recorded signatures are changed, one at a time, and each change must be noticed; so must a recorded name that
-no table uses. Prints TAP. Needs torch.
+are replaced by stand-ins that accept exactly the arguments of the recorded signature. The rows of torch call the real
+library. Then the recorded signatures are changed, one at a time. The test must notice each change, and also a recorded
+name that no table uses. Prints TAP. Needs torch.
 
-A new provider table is tested without a change here if the signatures of the functions that it calls are recorded."""
+A new provider table needs no change here if the signatures of the functions that it calls are recorded."""
 
 import contextlib
 import ctypes
@@ -29,17 +29,17 @@ TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 WITHOUT_RESULT = {"fused_add_rmsnorm", "gemma_fused_add_rmsnorm", "merge_state_in_place", "append_paged_kv_cache",
                   "append_paged_mla_kv_cache", "fused_topk_deepseek", "__init__", "plan", "ServerArgs",
                   "is_config_namespace_published", "set_server_args"}
-# functions that return an object, and the object's class in the same module
+# {function that returns an object: the object's class in the same module}
 OWNS = {"get_context": "RuntimeContext", "get_parallel": "ParallelContext"}
-UNREACHED = {"flashinfer.jit.core:JitSpec.build_and_load"}  # wrapped by on_import; only the library itself calls it
+UNREACHED = {"flashinfer.jit.core:JitSpec.build_and_load"}  # on_import wraps it, and only the library calls it
 
 
 HANDED = []  # the arguments of each call of a stand-in
 
 
 class Reached(Exception):
-    """Raised by a stand-in if the signature allows the arguments of the call, because a stand-in has no real result for
-    the caller."""
+    """Raised by a stand-in whose signature allows the arguments of the call, because the stand-in has no real result
+    for the caller."""
 
 
 def load(name, path):
@@ -51,14 +51,15 @@ def load(name, path):
 
 
 def stand_in(name, takes, called, role):
-    """A stand-in for a function of a module; with the role "method" or "__init__", for a function of a class."""
-    signature = recorded.signature(takes)  # **words accepts unknown keywords, so it is removed from the signature
+    """Returns a stand-in for a function of a module or, with the role "method" or "__init__", for a function of a
+    class."""
+    signature = recorded.signature(takes)  # removes **words from the signature, because it accepts unknown keywords
     signature = signature.replace(parameters=[p for p in signature.parameters.values() if p.kind != p.VAR_KEYWORD])
     last = role if role == "__init__" else re.split("[.:]", name)[-1]
     itself = 0 if role == "function" else 1
 
     def function(*args, **given):
-        signature.bind(*args[itself:], **given)  # TypeError: the table calls the function with other arguments
+        signature.bind(*args[itself:], **given)  # raises TypeError if the table calls the function with other arguments
         called.add(name)
         HANDED.append((name, args[itself:], given))
         if last == "fused_topk_deepseek":  # this function returns nothing, and fills two of its arguments
@@ -77,7 +78,7 @@ def stand_in(name, takes, called, role):
 
 
 def module_of(name):
-    """The module of this name. The module and its parents are created if they do not exist yet."""
+    """Returns the module of this name. Creates the module and its parents if they do not exist yet."""
     if name not in sys.modules:
         sys.modules[name] = types.ModuleType(name)
         sys.modules[name].__path__ = []
@@ -160,7 +161,7 @@ class Starter:
                         "constants": CONSTANTS, "outputs": outputs, **roles_of(definition)}
 
     def call(self, change=None, device="cuda"):
-        """Builds a call; `change` may alter the request and the inputs first."""
+        """Builds a call. `change` may first change the request and the inputs."""
         request = json.loads(json.dumps(self.request))
         inputs = {n: x.clone() if self.torch.is_tensor(x) else x for n, x in self.inputs.items()}
         if change is not None:
@@ -187,8 +188,8 @@ def rows_for(tables, starter, only=None):
 
 
 def run_all(torch, common, tables, known, only=None):
-    """Returns {called function: families that called it}, the rows (table, family) that called a function, and the
-    errors as messages."""
+    """Returns {called function: families that called it}, the rows (table, family) that called a function, and messages
+    about errors."""
     called, by_family, reached, wrong = set(), {}, set(), []
     install(known, called)
     for starter in starters(torch, common, only):
@@ -211,8 +212,8 @@ def run_all(torch, common, tables, known, only=None):
 
 
 class Device(str):
-    """A device that provider tables treat as a GPU, while torch creates its tensors on the CPU. The device equals only
-    its own name."""
+    """A device that provider tables treat as a GPU, but on which torch creates tensors in the CPU's memory. It is equal
+    only to its own name."""
 
     def __new__(cls, name):
         device = super().__new__(cls, "cpu")
@@ -225,8 +226,8 @@ class Device(str):
     __hash__ = str.__hash__
 
 
-# Parameters of the functions listed here are passed by keyword, so that a renamed parameter is noticed like a missing
-# one.
+# Changes of these functions that the test must notice. Their parameters are passed by keyword, so a renamed parameter
+# is noticed like a missing one.
 PLANTED = (
     ("flashinfer:BatchDecodeWithPagedKVCacheWrapper.plan", "sm_scale"),
     ("flashinfer:BatchPrefillWithPagedKVCacheWrapper.plan", "sm_scale"),
@@ -244,8 +245,8 @@ NOBODYS = "flashinfer.norm:nobodys_norm"
 
 
 def known_of(record, absent="sgl_kernel"):
-    """{name: recorded parameters} for all libraries but one, as the tables use them. sgl_kernel is left out, because it
-    is the earlier name of sglang_kernel."""
+    """Returns {name: recorded parameters} for all libraries except `absent`. sgl_kernel is left out, because it is the
+    earlier name of sglang_kernel."""
     known = {}
     present = {library: entry for library, entry in record.items() if library != absent}
     for library, names in recorded.asked_by("providers", present).items():
@@ -263,8 +264,7 @@ def plants(record):
 
 
 def misrecorded(record):
-    """Yields names for which the record lists the wrong families, and names that the record lists although no library
-    has them."""
+    """Yields recorded names with the wrong families, and recorded names that no library has."""
     recorder = load("record_signatures", os.path.join(TOP, "tools", "record_signatures.py"))
     recorded_names = {name for entry in record.values() for name in entry["signatures"]}
     wanted = recorder.asked()
@@ -278,8 +278,7 @@ def misrecorded(record):
 
 
 def unheeded():
-    """Yields files on which the provider's outputs depend, although a change of the file does not change the provider's
-    version."""
+    """Yields files that can change the provider's outputs without a change of the provider's version."""
 
     def version(folder):
         matrix = subprocess.run([sys.executable, os.path.join(folder, "provider.py"), "--matrix", "cpu"], check=True,
@@ -301,8 +300,8 @@ def unheeded():
 
 
 def gradients_leave(torch):
-    """Computes gradients in float64 of a function that returns and of a function that raises. Yields the settings of
-    torch that differ afterwards."""
+    """Computes gradients in float64 of a function that returns, and of a function that raises an exception. Yields the
+    settings of torch that are different afterwards."""
     runner = load("reftest_runner", os.path.join(TOP, "python", "runner.py"))
     runner.import_torch("cpu")
     case = {"inputs": [{"name": name, "scalar": False} for name in ("x", "grad:y", "step:x")],
@@ -335,8 +334,8 @@ def gradients_leave(torch):
 
 
 def loads_alone():
-    """Returns the errors of a Python without site-packages, and so without torch and libraries, when it loads common.py
-    and the tables."""
+    """Loads common.py and the tables in a Python without site-packages, and therefore without torch and libraries.
+    Returns the errors."""
     process = subprocess.run([sys.executable, "-I", "-S", "-c", """
 import importlib.util, sys
 spec = importlib.util.spec_from_file_location("reftest_providers", sys.argv[1] + "/common.py")
@@ -352,7 +351,7 @@ assert all(common.version_of(table)[0] is None for table in tables.values())
 
 
 def outcome(torch, common, row, call):
-    """Returns the arguments of all library calls, and the results by output role, as text that can be compared."""
+    """Returns the arguments of all library calls and the results by output role, as text for a comparison."""
     HANDED.clear()
     try:
         results = dict(zip((spec["name"] for spec in call.outputs), row.call(call)))
@@ -365,7 +364,7 @@ def outcome(torch, common, row, call):
     def shown(x):
         if not torch.is_tensor(x):
             return x
-        # A workspace buffer has arbitrary content, so its content is ignored in the comparison.
+        # The comparison ignores the content of workspace buffers, which is arbitrary.
         values = x.double().nan_to_num(7.0).flatten() if x.dtype != torch.uint8 else torch.zeros(0)
         if len(values) > 64:
             values = torch.stack([values.sum(), (values * torch.arange(1.0, len(values) + 1)).sum()])
@@ -378,7 +377,8 @@ def outcome(torch, common, row, call):
 
 
 def numbered(torch, roles, inputs):
-    """Gives each float input its own number, by role, so that the arguments of a call show which inputs they are."""
+    """Fills each float input with its own number, by role, so that the arguments of a call show which inputs they
+    are."""
     for number, role in enumerate(sorted(roles), 2):
         x = inputs[roles[role]]
         if torch.is_tensor(x) and x.is_floating_point():
@@ -388,7 +388,7 @@ def numbered(torch, roles, inputs):
 
 
 def disguised(request, inputs):
-    """Replaces the names of inputs and outputs by meaningless or misleading names, in reversed order, and makes an
+    """Replaces the names of inputs and outputs by meaningless or misleading names, reverses their order, and makes an
     optional input absent."""
     names, words = list(reversed(inputs)), ["weight", "residual", "q_bias", "kv_indices", "scale", "top_k"]
     other = {name: words[at] if at < len(words) else "x%d" % at for at, name in enumerate(names)}
@@ -448,7 +448,7 @@ def padding_kept(torch, common, tables):
 
 
 def empty_launched(torch, common, tables):
-    """Yields rows that call a kernel with an empty batch although the kernel does not support that."""
+    """Yields rows that call a kernel with an empty batch, although the kernel does not support empty batches."""
     without = {"dsa_paged": "q", "gdn": "q", "gla": "q", "kda": "q", "delta_rule": "q", "simple_gla": "q",
                "gated_delta_rule": "q", "mamba_ssu": "x", "moe": "hidden", "page": "batch_indices",
                "quantize_fp8_per_token_group": "hidden"}
@@ -471,8 +471,8 @@ def empty_launched(torch, common, tables):
 
 
 def experts_misread(torch, common, tables):
-    """Yields tables for mixtures of experts that overlook a property which no starter definition has: the numbers of
-    groups as inputs, or scales of hidden states with the token as the first axis."""
+    """Yields tables for mixtures of experts that ignore a property that no starter definition has: the numbers of
+    groups are inputs, or the token is the first axis of the scales of hidden states."""
     (starter,) = starters(torch, common, {"moe"}, "ng8")
 
     def usual(request, inputs):
@@ -516,14 +516,14 @@ def last_call(row, call):
 
 
 def chosen_misread(torch, common, tables):
-    """Yields tables that misinterpret experts which an input chooses, among them experts of another device and experts
+    """Yields tables that misinterpret experts that an input chooses, including experts of another device and experts
     with factors."""
     (given,) = starters(torch, common, {"moe"}, "routed")
     rows = dict((table.name, row) for table, row in rows_for(tables, given))
 
     def chosen(request, inputs):
-        """Sets up routed experts and returns the name of their ids: each token is routed to experts 0 and 2^15 - 1,
-        then to expert 0, with weight 1/2."""
+        """Makes the chosen experts an input, and returns the name of their ids. Each token is routed to experts 0 and
+        2^15 - 1, then to expert 0, with weight 1/2."""
         request["constants"] = {}
         name = request["roles"]["ids"]
         count = inputs[name].shape[1]
@@ -613,8 +613,8 @@ def reversed_outputs(request, inputs):
 
 
 def outputs_mistaken(torch, common, tables):
-    """Yields rows that return outputs by position. If a definition lists its outputs in another order, these rows
-    return them in the wrong order."""
+    """Yields rows that return outputs by position, and therefore in the wrong order for a definition that lists its
+    outputs in another order."""
 
     def answers(part, family, table, change):
         starter = starters(torch, common, {family}, part)[0]
@@ -654,7 +654,7 @@ def outputs_mistaken(torch, common, tables):
 
 
 def numbers_misread(torch, common, tables):
-    """Yields rows that pass numbers in a form that the library interprets differently, or that ignore numbers which a
+    """Yields rows that pass numbers in a form that the library interprets differently, or that ignore numbers that a
     definition gives."""
 
     def asked(table, family, part, change):
@@ -708,8 +708,8 @@ def numbers_misread(torch, common, tables):
 
 
 def second_hand(torch, common, tables):
-    """Yields rows of sgl_kernel that call FlashInfer's kernels. These rows would wrongly count as a second independent
-    ground truth."""
+    """Yields rows of sgl_kernel that call FlashInfer's kernels, because these rows would wrongly count as a second
+    independent ground truth."""
     for name in ("sgl_kernel.elementwise", "sgl_kernel.sampling"):
         module_of(name)._has_flashinfer = True
     for starter in starters(torch, common, {"rmsnorm", "gemma_rmsnorm", "sampling"}):
@@ -724,7 +724,7 @@ def second_hand(torch, common, tables):
 
 
 def unoffered(common):
-    """Yields the tables whose names are missing in the help text and the completions of --ground-truth."""
+    """Yields the tables whose names are missing from the help text or the completions of --ground-truth."""
     with open(os.path.join(TOP, "cli", "shared_options.h"), encoding="utf-8") as file:
         (offered,) = re.findall(r'#define GROUND_TRUTHS \\\s*"([^"]*)"', file.read())
     for name in common.load_tables(os.path.join(TOP, "python", "libraries")):
@@ -736,8 +736,8 @@ def main():
     import torch
 
     common = load("reftest_providers", os.path.join(TOP, "python", "libraries", "common.py"))
-    # fi_api takes its function and its arguments from the definition, not from roles; an end-to-end test has a fake
-    # library.
+    # Omits fi_api, which takes its function and arguments from the definition and not from roles. An end-to-end test
+    # calls it with a fake library.
     tables = [table for table in common.load_tables(os.path.join(TOP, "python", "libraries")).values() if table.name != "fi_api"]
     record = recorded.load()
     print("1..%d" % (20 + 3 * len(PLANTED)))

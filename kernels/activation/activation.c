@@ -2,25 +2,27 @@
  * row.
  *
  *   silu        act(x) = x / (1 + e^-x)
- *   gelu        act(x) = x Phi(x), where Phi is the normal distribution function (erf)
+ *   gelu        act(x) = x Phi(x), where Phi is the distribution function of the standard normal distribution
  *   gelu_tanh   act(x) = x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
  *
- * The input is [..., 2H] and the output is [..., H], each in float32, float16 or bfloat16. The name or the fi_api tag
- * of the definition selects the activation: "silu" or "swiglu", "gelu_tanh", "gelu" or "geglu". FlashInfer calls these
- * operations activation.*_and_mul. In the moe family, the two halves have the opposite order.
+ * The input is [..., 2H] and the output is [..., H], each in float32, float16 or bfloat16. A word in the definition's
+ * name, its fi_api tag or its op_type selects the activation: "silu" or "swiglu" selects silu, "gelu" or "geglu"
+ * selects gelu, and "gelu_tanh" or "geglu_tanh" selects gelu_tanh. FlashInfer calls these operations
+ * activation.*_and_mul. In the moe family, the two halves have the opposite order.
  *
- * Tolerance. In float32, the product has a relative error of a few times 2^-24. A reference may round the activation to
- * float16 or bfloat16 before the product, as torch's own activations do. The activation, the product and the ground
+ * Tolerance. In float32, the relative error of the product is a few times 2^-24. A reference may round the activation
+ * to float16 or bfloat16 before the product, as torch's own activations do. The activation, the product and the ground
  * truth are then each off by half an ulp, which is at most 2^-8 (bfloat16) or 2^-11 (float16) of the value. Therefore
- * rtol allows three such roundings: 1.2 % for bfloat16 and 0.15 % for float16. For large negative x, 1 + erf and 1 +
- * tanh in gelu cancel, and an error of 2^-24 remains. This error is multiplied by |x| / 2 and by the second half of the
- * row. |x| / 2 is at most 4, because 1 + erf and 1 + tanh are exactly 0 in float32 below x = -8. The second half is
- * usually at most 2. Therefore atol is 2e-6. With gelu, the second half exceeds 2 only in two kinds of rows. If |gate|
- * is at most 1, 1 + erf is at least 0.3, and its relative error is at most 2e-7. If |gate| is 128 or more, nothing
- * cancels. silu has no cancellation, and its error is smaller. In rows with factors up to 2^40, |gate| is at most 32,
- * so the relative error of the exponential, and of silu, is below 3e-6. In rows with still larger factors, gates are at
- * most -128, and the result is 0 or below 1e-15. If a gate is subnormal in float16, its activation is nearly always
- * subnormal, too, and rounding changes the activation by no more than atol (input_values.h describes these gates). */
+ * rtol allows three such roundings: 1.2 % for bfloat16 and 0.15 % for float16. For large negative x, the sums 1 + erf
+ * and 1 + tanh in gelu are near 0, and an absolute error of 2^-24 remains. This error is multiplied by |x| / 2 and by
+ * the second half of the row. |x| / 2 is at most 4, because 1 + erf and 1 + tanh are exactly 0 in float32 below x = -8.
+ * The elements of the second half are usually at most 2. Therefore atol is 2e-6. With gelu, they exceed 2 only in two
+ * kinds of rows. In rows whose |gate| is at most 1, 1 + erf is at least 0.3, and its relative error is at most 2e-7. In
+ * rows whose |gate| is 128 or more, nothing cancels. silu has no cancellation, and its error is smaller. In rows with
+ * factors up to 2^40 the relative error of silu is below 3e-6, because exponents are at most 32. In rows with still
+ * larger factors gates are at most -128, and the result is 0 or below 1e-15. If a gate is subnormal in float16
+ * (input_values.h), its activation is nearly always subnormal, too. Rounding then changes the activation by at most
+ * atol. */
 #include "kernels/activation/input_values.h"
 
 #include <math.h>
@@ -34,9 +36,9 @@
 #include "kernels/core/simd.h"
 #include "kernels/core/take.h"
 
-enum { PARALLEL_FROM = 1 << 20 }; /* if the output has fewer elements, one thread is faster than several */
+enum { PARALLEL_FROM = 1 << 20 }; /* if a case has fewer elements, one thread is faster than several */
 
-/* Returns the kind of activation that `word` names, or -1 if it names none. */
+/* Returns the activation that `word` names, or -1 if `word` is not the name of an activation. */
 static int kind_in(const char *word)
 {
 	static const struct {
@@ -99,9 +101,9 @@ static int match(const struct op_problem *problem, struct err *why)
 	return kind_of(problem, why);
 }
 
-/* The numbers of rows of the default cases: 1, a multiple of the number of rows that kernels process as a block, and
- * one row more than such a multiple (row_counts.h). The last of the leading var axes is the number of rows; the other
- * leading var axes are 1. */
+/* The numbers of rows are 1, a multiple of the block size of usual kernels, and such a multiple plus 1 (row_counts.h).
+ * The last of the leading var axes is the number of rows; the other leading var axes are
+ * 1. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	const struct op_arg *x = &problem->inputs[0];
@@ -131,8 +133,8 @@ static bool edge_axes(const struct op_problem *problem, int variant, int edge, i
 	return op_edge_rows(sizes, problem, variant, edge == EDGE_NO_ROWS ? 0 : 3, axis);
 }
 
-/* Returns an element of an edge case with huge gates. A gate is +-60000, which float16 can represent, or +-2^100, whose
- * cube overflows float32. */
+/* Returns an element of the edge case with huge gates; `element` is its value in an ordinary case. A gate is +-60000,
+ * which float16 can represent, or +-2^100; the cube of 2^100 overflows float32. */
 static float edge_element(const struct activation_fill *f, enum dtype dtype, int64_t index, float element)
 {
 	float huge = index % 3 == 0 && dtype != DTYPE_FLOAT16 ? float_power(100) : 60000;
@@ -152,7 +154,7 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
-/* Gates and factors reach +-1020. The exponential of 1020 overflows float16 and float32. */
+/* Gates and factors reach +-1020. exp(1020) overflows float16 and float32. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	(void)problem;
@@ -162,8 +164,7 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-/* Returns 301 if the input has at most 9000 columns, because a default case then has more than 300 rows. With more
- * columns, the cases have fewer rows. */
+/* Some default case has more than 300 rows. If the input has more than 9000 columns, fewer rows are enough. */
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *x = &problem->inputs[0];
@@ -202,8 +203,8 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return 0;
 }
 
-/* The mistakes that the oracle computes. SHAPES is the first of those in which the gate goes through another function
- * than the definition's. */
+/* The mistakes that the oracle computes. SHAPES + s: the gate goes through the function of shape s (enum shape) instead
+ * of the definition's. */
 enum mistake { NO_MISTAKE, SWAPPED, INTERLEAVED, NOT_MULTIPLIED, ADDED, OF_PRODUCT, OF_BOTH, UP_AT_7, UP_BELOW_7, SHAPES };
 
 enum shape { SHAPE_RELU, SHAPE_HARD_SWISH, SHAPE_SIGMOID, SHAPE_QUICK_GELU, SHAPE_NONE, SHAPE_SILU, SHAPE_GELU, SHAPE_GELU_TANH, SHAPE_NO_ROOT, SHAPE_SHARE };

@@ -1,5 +1,5 @@
-/* activation on a GPU - computes the operation of kernels/activation/activation.c in float32, with formulas that do not
- * cancel. Each thread computes consecutive elements of the output. */
+/* activation on a GPU - computes the same operation as kernels/activation/activation.c, in float32 and with formulas in
+ * which no terms cancel. Each thread computes several consecutive elements of the output. */
 #include "kernels/core/elements_cuda.h"
 
 #include "kernels/activation/input_values.h"
@@ -11,7 +11,7 @@ static __device__ __forceinline__ float activate(int kind, float x)
 		return x / (1 + expf(-x));
 	case ACTIVATION_GELU:
 		return 0.5f * x * erfcf(-0.70710678f * x);
-	default: /* uses (1 + tanh(u)) / 2 = 1 / (1 + e^-2u), which does not cancel */
+	default: /* (1 + tanh(u)) / 2 is computed as 1 / (1 + e^-2u), in which no terms cancel */
 		return x / (1 + expf(-1.59576912f * (x + 0.044715f * x * x * x)));
 	}
 }

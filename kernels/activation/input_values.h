@@ -1,30 +1,32 @@
-/* activation inputs - computes the elements of a row, which consists of gates and factors. The CPU and the GPU compute
- * the same values.
+/* activation inputs - the positions of gate and factor in a row, and functions that compute each input element. A GPU
+ * computes the same values as the CPU.
  *
  * The first half of a row is the gate. Gates are uniform on [-s, s). Successive rows have s = 8, 4, 2 and 1 (in the
- * second set of values 16, 8, 4 and 1/2). The gates are small, because silu and gelu differ most there. Rows with row %
- * 16 == 15 have s = 128 (in the second set 1024): the exponential of such a gate overflows, and every activation is
- * saturated. The second half of a row, the factor by which the activation is multiplied, is uniform on [-2, 2). In rows
- * with row % 16 == 3, the factor is uniform on [-128, 128), in the second set on [-1024, 1024). Large gates and large
- * factors reveal a reference that clamps gates or factors.
+ * second set of values 16, 8, 4 and 1/2), because silu and gelu differ most at such small gates. Rows with row % 16 ==
+ * 15 have s = 128 (in the second set 1024): a naive exponential overflows there, and every activation is saturated. The
+ * second half of a row, the factor by which the activation is multiplied, is uniform on [-2, 2). In rows with row % 16
+ * == 3 the factor is uniform on [-128, 128), in the second set on [-1024, 1024). If a reference clamps gates or
+ * factors, large gates and large factors make this mistake visible.
  *
- * In rows with row % 16 == 7, both halves are large, and the product overflows float16. Gates have magnitudes from 256
- * to 512, and factors have magnitudes up to 1024. If the input is float16, gates have magnitudes from 128 to 256, and
- * factors up to 128. In the second set of float16 values, gates are between -512 and -256, and factors have magnitudes
- * up to 512: the product of gate and factor overflows, but the correct result is 0. In rows with row % 16 == 11, the
- * factors are large and the gates are below 2^-15, where float16 is subnormal. These rows show whether a reference
- * flushes such gates to zero, or converts gates or activations to float16 although the tensor has another dtype. If the
- * input is float16, gates below 2^-15 are multiples of 2^-23. The activation of such a gate is half the gate, which
- * float16 represents exactly; a reference may therefore compute this activation in float16.
+ * In rows with row % 16 == 7 both halves are large, and the product overflows float16. Gates have magnitudes from 256
+ * to 512, and factors have magnitudes up to 1024. For float16 inputs, gates have magnitudes from 128 to 256, and
+ * factors have magnitudes up to 128. In the second set of float16 values, gates are between -512 and -256, and factors
+ * have magnitudes up to 512: the product of gate and factor overflows, but the correct result is 0. In rows with row %
+ * 16 == 11, the factors are large and the gates are below 2^-15, where float16 is subnormal. These rows detect
+ * references that flush such gates to zero, and references that convert gates or activations to float16 although the
+ * tensor has another dtype. If the input is float16, gates below 2^-15 are multiples of 2^-23. The activation of such a
+ * gate is half the gate, which float16 represents exactly. A reference that computes this activation in float16 is
+ * therefore correct.
  *
- * With silu, rows with row % 16 == 9 have gates from -32 to -16 and factors up to 2^40. The small values of silu then
- * give large results, and a reference whose sigmoid is 0 for such a gate has wrong results. If a tensor is float16, or
- * if the activation is gelu, rows with row % 16 == 9 are like ordinary rows: in float16, such small values of silu are
- * 0, and in gelu, 1 + erf cancels for such gates.
+ * Rows with row % 16 == 9 have, for silu, gates from -32 to -16 and factors up to 2^40. The values of silu are small,
+ * but their products with the factors are large. A reference that rounds the sigmoid of such a gate to 0 is therefore
+ * wrong. If a tensor is float16, or if the activation is gelu, rows with row % 16 == 9 are like ordinary rows. The
+ * reason is that such small values of silu are 0 in float16, and that the terms of gelu cancel for gates from -32 to
+ * -16.
  *
- * Rows with row % 16 == 13 have gates from -256 to -128 and factors up to 2^126, unless a tensor is float16. The product
- * of gate and factor overflows float32, but the magnitude of the activation is below 2^-170, which is 0 in float32. The
- * correct result is thus 0 or below 1e-15. */
+ * Rows with row % 16 == 13 have gates from -256 to -128 and factors up to 2^126, unless a tensor is float16. The
+ * product of gate and factor overflows float32, but the activation is below 2^-170 in magnitude, and therefore 0 in
+ * float32. The correct result is thus 0 or below 1e-15. */
 #ifndef REFTEST_KERNELS_ACTIVATION_INPUT_VALUES_H
 #define REFTEST_KERNELS_ACTIVATION_INPUT_VALUES_H
 
@@ -40,13 +42,12 @@ enum { ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_GELU_TANH };
 struct activation_fill {
 	uint64_t key;
 	int64_t half; /* columns of the output */
-	int second;   /* whether this is the second set of values */
-	int gate, up; /* for rows with row % 16 == 7: log2 of the smallest |gate|, and log2 of the upper limit of
-		       * |factor| */
-	int negative; /* whether all gates of the rows with row % 16 == 7 are negative */
-	int fine;     /* the number of fraction bits of the gates below 2^-15 */
-	int deep;     /* whether rows with row % 16 == 9 have negative gates and very large factors */
-	int huge;     /* whether rows with row % 16 == 13 have products of gate and factor that overflow float32 */
+	int second;   /* is this the second set of values? */
+	int gate, up; /* in rows with large gates and factors: log2 of the smallest gate and of the factors' limit */
+	int negative; /* are all gates of the rows with large gates negative? */
+	int fine;     /* the number of fraction bits of gates below 2^-15 */
+	int deep;     /* are there rows with negative gates and very large factors? */
+	int huge;     /* are there rows where the product of gate and factor overflows float32? */
 };
 
 enum { ACTIVATION_DEEP_ROW = 9, ACTIVATION_DEEP_UP = 40 };

@@ -1,24 +1,26 @@
-/* cascade - merges attention over parts of a sequence (states) into attention over the whole sequence.
+/* cascade - merges the results of attention over parts of a sequence (states) into the result of attention over the
+ * whole sequence.
  *
  *   s[t][h] = log2 of the sum over states i of 2^s_i[t][h]
  *   v[t][h] = sum over i of v_i[t][h] 2^(s_i[t][h] - s[t][h])
  *
- * A state is the attention output v over one part of the sequence, with the log-sum-exp s of its scores. merge_state
- * has v_a, v_b [tokens, heads, D] and s_a, s_b [tokens, heads], and optionally a bool mask [tokens]. A token whose mask
- * is false keeps v_a and s_a. merge_states has v [tokens, states, heads, D] and s [tokens, states, heads]. The outputs
- * are v [tokens, heads, D] and optionally s [tokens, heads]. v is float32, float16 or bfloat16. s is float32 and has
- * base 2, as in FlashInfer's cascade.merge_state, merge_state_in_place and merge_states. The log-sum-exp of an empty
- * part is -infinity. If every part is empty, v is 0 and s is -infinity. The default cases have no token whose parts are
- * all empty, because some implementations return NaN for such tokens. Cases of --edge have such tokens.
+ * A state is the attention output v over one part of the sequence, with the log-sum-exp s of its scores. The operation
+ * merge_state has the inputs v_a, v_b [tokens, heads, D] and s_a, s_b [tokens, heads], and optionally a bool mask
+ * [tokens]. If the mask of a token is false, the outputs are v_a and s_a. The operation merge_states has the inputs v
+ * [tokens, states, heads, D] and s [tokens, states, heads]. The outputs are v [tokens, heads, D] and optionally s
+ * [tokens, heads]. v is float32, float16 or bfloat16. s is float32 and has base 2, as in FlashInfer's
+ * cascade.merge_state, merge_state_in_place and merge_states. The log-sum-exp of an empty part is -infinity. If every
+ * part is empty, v is 0 and s is -infinity. Some implementations return NaN for a token whose parts are all empty.
+ * Therefore only the cases of --edge have such tokens.
  *
  * Tolerance. |s_i| is at most 204, and a reference that uses natural logarithms multiplies it by ln 2. Each exponent
- * then has an error of 204 ln 2 2^-24 = 8e-6, and a quotient of two powers has an error of 2e-5. The error of v is
- * 4e-5, because values up to 2 may cancel. Larger values occur only where a single state has weight. Therefore the atol
- * of v is 5e-5. The rtol of v allows one rounding to v's dtype: 2^-7 for bfloat16, 2^-10 for float16, 1e-5 for float32.
- * The conversion back to base 2 leaves an error of three times 8e-6 / ln 2 in s, so the atol of s is 1e-4. The
- * tolerance does not depend on the number of states: an error that affects all weights alike cancels, and an error of a
- * single weight is multiplied by that weight. No case has a tolerance of zero, because the last bits of exp2 and log2
- * differ between machines. */
+ * then has an error of 204 ln 2 2^-24 = 8e-6, and a quotient of two powers has a relative error of 2e-5. v has an error
+ * of 4e-5, because values up to 2 may cancel. Larger values occur only where a single state has weight. Therefore the
+ * atol of v is 5e-5. The rtol of v allows one rounding to v's dtype: 2^-7 for bfloat16, 2^-10 for float16, 1e-5 for
+ * float32. After the conversion back to base 2, s has an error of up to three times 8e-6 / ln 2. Therefore the atol of
+ * s is 1e-4. The tolerance does not depend on the number of states: an error that affects all weights alike cancels,
+ * and an error of a single weight is multiplied by that weight. No case has a tolerance of zero, because the last bits
+ * of 2^x and log2(x) differ between machines. */
 #include "kernels/cascade/input_values.h"
 
 #include <math.h>
@@ -31,10 +33,10 @@
 #include "kernels/core/simd.h"
 #include "kernels/core/take.h"
 
-enum { PARALLEL_FROM = 1 << 20 }; /* if the output has fewer elements, one thread is faster than several */
+enum { PARALLEL_FROM = 1 << 20 }; /* if a case has fewer elements, one thread is faster than several */
 
-/* Returns true if the axes of `arg` are the first `count` axes of `like`, leaving out axis `without` (-1: none is left
- * out). */
+/* Returns true if the axes of `arg` are the first `count` axes of `like` without axis `without` (-1: with all of
+ * them). */
 static bool has_axes(const struct op_arg *arg, const struct op_arg *like, int without, int count)
 {
 	int at = 0;
@@ -186,8 +188,8 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
-/* The s of two states may differ by 400, so that their weights differ by a factor of 2^400. Some elements of v are
- * beyond the range of float16; if v is float16, they reach half of that range. */
+/* The s of two states may differ by 400, and their weights then differ by a factor of 2^400. Some elements of v are
+ * beyond the range of float16. If v is float16, they reach half of that range. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	struct cascade_roles roles = cascade_roles_of(problem);
@@ -255,8 +257,8 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return 0;
 }
 
-/* Returns the index in s of state `i` of one head of one token. The v of that state has `width` elements, which begin
- * at the returned index times `width`. */
+/* Returns the index in s of state `i`, for one head of one token. In v, the elements of this state begin at the
+ * returned index times `width`. */
 static int64_t place(const struct cascade_extent *e, bool many, int64_t token, int64_t head, int64_t i)
 {
 	return many ? (token * e->states + i) * e->heads + head : token * e->heads + head;
@@ -284,7 +286,7 @@ static bool mask_reversed(struct op_variation *v, const struct op_mistake *mista
 	return mask != NULL;
 }
 
-/* Sets the log-sum-exp of each empty state to op_mistake.by. */
+/* The mistake: the log-sum-exp of an empty state is op_mistake.by. */
 static bool empty_is(struct op_variation *v, const struct op_mistake *mistake)
 {
 	bool any = false;
@@ -301,7 +303,7 @@ static bool empty_is(struct op_variation *v, const struct op_mistake *mistake)
 	return any;
 }
 
-/* Replaces every log-sum-exp below op_mistake.by with op_mistake.by. */
+/* The mistake: every log-sum-exp is at least op_mistake.by. */
 static bool all_least(struct op_variation *v, const struct op_mistake *mistake)
 {
 	struct op_mistake s = *mistake, other = *mistake;
@@ -388,7 +390,7 @@ static double merge_states(const struct op_case *c, const struct tensor *in, int
 	return most + (c->mistake == NATURAL || c->mistake == NATURAL_SUM ? log(sum) : log2(sum));
 }
 
-/* Like merge_states, but keeps the first state if the mask of the token is false. */
+/* Like merge_states, but returns the first state if the mask of the token is false. */
 static double merge(const struct op_case *c, const struct tensor *in, int64_t token, int64_t head, double *v, double *row)
 {
 	struct cascade_roles roles = cascade_roles_of(c->problem);
@@ -406,8 +408,8 @@ static double merge(const struct op_case *c, const struct tensor *in, int64_t to
 	return c->mistake == MASK_FOR_V ? s : s_of(&in[roles.s[0]], at);
 }
 
-/* Checks that every v is finite, and that every s is finite or -infinity. Other values make the case invalid. If there
- * is a mask, the second state is not checked, because its elements may have any value where the mask is false. */
+/* Checks that every v is finite, and that every s is finite or -infinity. Rejects the case otherwise. If there is a
+ * mask, the second state is not checked, because it may hold anything where the mask is false. */
 static int check(const struct op_case *c, const struct tensor *in, struct err *err)
 {
 	struct cascade_roles roles = cascade_roles_of(c->problem);

@@ -1,6 +1,6 @@
-/* cascade on a GPU - merges attention states as kernels/cascade/cascade.c does, in float32. There is one block per head
- * and token. Because there are few states, each thread computes the largest s and the sum of the weights by itself, and
- * then merges its part of v. */
+/* cascade on a GPU - merges attention states as kernels/cascade/cascade.c does, in float32. Each thread block computes
+ * one head of one token. Each thread computes the largest s and the sum of the weights by itself, because there are few
+ * states. The thread then merges its part of v. */
 #include "kernels/core/elements_cuda.h"
 
 #include "kernels/cascade/input_values.h"
@@ -28,7 +28,7 @@ static __device__ __forceinline__ float s_of(const struct merging &m, int64_t to
 	return m.s[m.many ? 0 : state][place(m, token, head, state)];
 }
 
-/* An empty state has weight 0, even if all states are empty. */
+/* Returns the weight of a state. An empty state has weight 0, even if all states are empty. */
 static __device__ __forceinline__ float weight_of(float s, float most)
 {
 	return most == -INFINITY ? 0 : exp2f(s - most);

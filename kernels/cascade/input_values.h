@@ -1,29 +1,30 @@
-/* cascade inputs - finds the role of each tensor, and computes the elements of the inputs. The CPU and the GPU compute
- * the same values.
+/* cascade inputs - the role of each tensor, and functions that compute each input element. A GPU computes the same
+ * values as the CPU.
  *
- * Attention outputs v are uniform on [-2, 2), except in row 10 below. Noise is uniform on [-1, 1). One state of each token and head is
- * "chosen": the first, the last or one between. The log-sum-exps s (in base 2) depend on (token + head) % 16:
+ * Attention outputs v are uniform on [-2, 2), except in row 10 below. Noise is uniform on [-1, 1). For each token and
+ * head, one state is "chosen": the first state, the last state or one between them. The log-sum-exps s (in base 2)
+ * depend on (token + head) % 16:
  *
  *   0, 7    all states: 10 noise.
- *   1, 2    the chosen state is 50 above the others; only its v matters.
+ *   1, 2    the chosen state is 50 above the others; the output is its v.
  *   3, 4    the chosen state is empty: -infinity, weight 0.
  *   5       all states: 3 + noise / 16, so that all weights are nearly equal.
  *   6       all states: 200 + 4 noise; powers of two overflow unless the maximum is subtracted first.
- *   8       the chosen state is -40960, the others are 512 j below it, j from 1 to 8; powers of two underflow, also in
- *           a reference that subtracts the maximum of -10000 and the s.
- *   9       all states: 24 noise; weights range from large to below the precision of float32.
+ *   8       the chosen state is -40960, the others are 512 j below it, j from 1 to 8; powers of two underflow, even if
+ *           a reference subtracts max(-10000, the largest s).
+ *   9       all states: 24 noise; some weights are below the precision of float32.
  *   10      all states except the chosen one are empty. v is uniform on [-2^18, 2^18) ([-2^15, 2^15) if v is float16):
- *           the output is the chosen state's v, however large it is.
- *   11      all states: 4, a tie.
+ *           the output is the chosen state's v, which is large.
+ *   11      all states: 4, so that all weights are equal.
  *   12      the chosen state is 8 above the others, whose weights are small.
  *   13      the chosen state is 400 above the others.
  *   14      every second state is empty, and the chosen state is 2 above the rest.
  *   15      the chosen state is 30 below the others.
  *
- * The second set of values uses (token + head + 8) % 16. Both sets together thus cover both halves of the table even if
- * there are few tokens. If the mask of a token is false, v and s of its second state are not read. They are NaN if the
- * index of the token is odd and above 16. No token has only empty states, because implementations differ in the result
- * (0 and -infinity, or NaN). */
+ * The second set of values uses (token + head + 8) % 16. A case of few tokens thus covers both halves of the table. If
+ * the mask of a token is false, v and s of its second state are not read, and may hold anything: in every second of
+ * these tokens, from token 16 on, they are NaN. No token has only empty states, because implementations return
+ * different results for such a token (v = 0 and s = -infinity, or NaN). */
 #ifndef REFTEST_KERNELS_CASCADE_INPUT_VALUES_H
 #define REFTEST_KERNELS_CASCADE_INPUT_VALUES_H
 
@@ -88,11 +89,11 @@ struct cascade_fill {
 	uint64_t key;
 	int is_s;
 	int64_t states, heads, width;
-	int loud;     /* exponent of the factor of v in row 10 of the table, where only one state is not empty */
-	int64_t turn; /* the row of the table at the head of this file that applies to head 0 of token 0 */
-	int state; /* the number of the state, if the tensor holds one state; -1: the tensor holds all states */
-	int masked; /* whether some elements are NaN where the mask is false */
-	int second; /* whether this is the second set of values */
+	int loud;     /* v is multiplied by 2^loud if only one state is not empty (row 10 of the table) */
+	int64_t turn; /* the row for token 0, head 0 in the table of log-sum-exps at the head of this file */
+	int state; /* the number of the state in a tensor that holds one state; -1: the tensor holds all states */
+	int masked; /* are elements NaN where the mask is false? */
+	int second; /* is this the second set of values? */
 	uint64_t mask_key; /* the key of the mask */
 };
 
@@ -151,8 +152,8 @@ HOST_DEVICE static inline float cascade_s(int64_t kind, int chosen, int64_t stat
 	}
 }
 
-/* Returns the mask of a token: 1 if the token's states are merged. The mask of token 0 is 1 only in the first set of
- * values. Of the other tokens, three in four have the mask 1. */
+/* Returns the mask of a token: 1 if it is merged. Token 0 is merged only in the first set of values. Three in four of
+ * the other tokens are merged. */
 HOST_DEVICE static inline int cascade_mask(enum op_contents contents, int64_t token, uint32_t random)
 {
 	return token == 0 ? contents == CONTENTS_FIRST : random % 4 != 0;

@@ -1,17 +1,18 @@
 /* gdn inputs - computes the inputs of a gated delta net. The CPU and the GPU compute the same values.
  *
- * kernels/common/linear_attention/input_values.h describes both sets of values. There, a is called g (before softplus),
- * and b is called beta (before a sigmoid). Only two inputs are described here:
+ * kernels/common/linear_attention/input_values.h describes both sets of values; that file calls a "g" and b "beta". a
+ * is the value before softplus, and b the value before a sigmoid. The comments here describe only two inputs:
  *
  *   state      Every slot has a state, even if no sequence uses the slot, because the output contains all slots. States
- *              are huge only if every sequence has one token and there are no slots.
- *   buffer     A reference writes to the buffer of intermediate states and does not read it. Its initial elements have
- *              magnitudes of 64 to 128 and both signs. An element therefore has a large error if the reference does not
- *              write it, or adds the new value to it. No element is NaN, because the whole buffer is compared.
+ *              are huge only if every sequence has one token and the case has no slots.
+ *   buffer     The buffer of intermediate states. A reference writes the buffer and does not read it. The initial
+ *              elements have magnitudes of 64 to 128 and both signs. If a reference does not write an element, or adds
+ *              the new value to the initial one, the error of that element is large. No initial element is NaN, because
+ *              the whole buffer is compared, also elements that no reference writes.
  *
- * recurrence_fill_offsets divides the tokens of a packed batch into sequences. The slots of sequences are different and
- * in random order (recurrence_shuffle_slots). But if sequences only read their slots, two sequences share each slot in
- * the second set of values. */
+ * recurrence_fill_offsets divides the tokens of a packed batch into sequences. Slots are distinct and in random order
+ * (recurrence_shuffle_slots). In the second set of values, two sequences share each slot if sequences only read their
+ * slots. */
 #ifndef REFTEST_KERNELS_GDN_INPUT_VALUES_H
 #define REFTEST_KERNELS_GDN_INPUT_VALUES_H
 
@@ -25,20 +26,20 @@ enum gdn_part { GDN_Q, GDN_K, GDN_V, GDN_STATE, GDN_A_LOG, GDN_A, GDN_DT_BIAS, G
 
 /* The parameters from which an input element is computed. Kernels take this struct by value. */
 struct gdn_fill {
-	uint64_t key, k_key; /* k_key: the Philox key of input k, for rows of q that have the direction of k */
-	int part;            /* a value of enum gdn_part */
+	uint64_t key, k_key; /* k_key: the random key of k, because some rows of q have the direction of a row of k */
+	int part;            /* enum gdn_part */
 	int follows, l2norm;
-	bool second; /* whether this is the second set of values */
-	bool doubtful; /* whether the logits of beta are in [0, 1) */
+	bool second; /* is this the second set of values? */
+	bool doubtful; /* are the elements of b, the logits of beta, in [0, 1)? */
 	int64_t heads, dim; /* lengths of the axes after the tokens; dim is 1 for a and b */
 	int eighths;        /* the elements of k are uniform on [-1, 1) * eighths / 8 * 2^exponent */
 	int exponent;
-	bool has_alike;  /* whether the first tokens have alike keys */
-	int64_t sharing; /* number of heads of this input that use one head of k */
+	bool has_alike;  /* do the first tokens have nearly equal rows of k? */
+	int64_t sharing; /* how many heads of this input share one head of k */
 	struct recurrence_alike alike;
-	bool single;     /* whether every sequence has one token; the state of sequence n is then state n */
-	bool for_gradients; /* whether this is a case of gradients, which has no short rows of q and no huge values */
-	int short_query; /* if q is normalised, a short row of q is multiplied by 2^short_query */
+	bool single;     /* does every sequence have one token? If so, sequence n has state n */
+	bool for_gradients; /* does the case check gradients? Such a case has no short rows of q and no huge values */
+	int short_query; /* a short row of q is multiplied by 2^short_query if it is normalised */
 };
 
 #ifdef __cplusplus
@@ -47,7 +48,7 @@ extern "C" {
 
 /* Host only. */
 struct gdn_fill gdn_fill_of(const struct op_case *c, int input);
-/* Fills an input of a gradient case, as recurrence_fill_for_gradients does. */
+/* Does for an input of a gradient case what recurrence_fill_for_gradients does. */
 int gdn_fill_for_gradients(const struct op_case *c, int input, struct tensor *out, struct err *err);
 
 #ifdef __cplusplus
@@ -65,8 +66,8 @@ HOST_DEVICE static inline bool gdn_has_huge(const struct gdn_fill *f, int64_t he
 	return !f->for_gradients && recurrence_has_huge(RECURRENCE_ERASES_BY_SOFTPLUS, f->second, head);
 }
 
-/* Returns the factor by which all elements of a state are multiplied. `row` is the index of one head's state among the
- * states of all sequences or slots. */
+/* Returns the factor by which all elements of one head's state are multiplied. `row` is the index of this state among
+ * the states of all heads of all sequences or slots. */
 HOST_DEVICE static inline float gdn_state_size(const struct gdn_fill *f, int64_t row)
 {
 	bool huge = f->single && recurrence_erases_huge(row / f->heads) && gdn_has_huge(f, row % f->heads);

@@ -155,7 +155,7 @@ static double weight_of(const struct computation *w, int input, int64_t index)
 	return dtype_load(w->in[input].data, w->in[input].dtype, index);
 }
 
-/* Returns the decay of one token in value head h. */
+/* Returns the decay factor of one token in value head h. */
 static double decay_of(const struct computation *w, int64_t token, int64_t h)
 {
 	double x = weight_of(w, w->roles.a, token * w->e.v_heads + h);
@@ -171,8 +171,8 @@ static double beta_of(const struct computation *w, int64_t place)
 	return w->step.mistake == RECURRENCE_BETA_1 ? 1 : w->step.modes.sigmoid ? recurrence_sigmoid(b) : b;
 }
 
-/* Processes one token of value head h, with the decay of token `decayed`. Without a mistake, `decayed` is `token`.
- * `state` is [V][K]. */
+/* Processes one token of value head h with the decay of token `decayed`. `decayed` is `token`, unless a mistake uses
+ * another token's decay. `state` is [V][K]. */
 static void step(const struct computation *w, int64_t token, int64_t decayed, int64_t h, double *state,
 		 struct recurrence_token *values)
 {
@@ -208,8 +208,8 @@ static void keep(const struct computation *w, int64_t n, int64_t token, int64_t 
 		        stored);
 }
 
-/* Reads the initial state of sequence n. With the mistake RECURRENCE_RUNS_ON, `state` keeps the final state of the
- * previous sequence. */
+/* Reads the initial state of sequence n into `state`. With the mistake RECURRENCE_RUNS_ON, `state` keeps the final
+ * state of the previous sequence instead. */
 static void begin_state(const struct computation *w, int64_t n, int64_t place, double *stored, double *state)
 {
 	int64_t size = w->e.v_dim * w->e.k_dim;

@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/* Implements op.check. Checks the tensors of offsets and slots, if they are loaded. */
+/* Implements op.check: checks the axes, and the tensors that are loaded (data is not NULL). */
 int gdn_check(const struct op_case *c, const struct tensor *in, struct err *err);
 
 /* Returns true if the case writes to the slots of sequences, so that no two sequences may share a slot. */

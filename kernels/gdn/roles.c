@@ -30,8 +30,8 @@ static int *vector_place(struct gdn_roles *roles, const struct op_arg *input)
 	return match_contains(input->name, "log") ? &roles->a_log : match_contains(input->name, "bias") ? &roles->dt_bias : NULL;
 }
 
-/* Returns the member of `roles` to which an input belongs. The rank of the input decides or, if several roles have the
- * same rank, the name. `rank` is the rank of the output. */
+/* Returns the member of `roles` for an input. The input's rank determines the role. If several roles have that rank,
+ * the input's name determines which of them it is. `rank` is the rank of the output. */
 static int *place_of(struct gdn_roles *roles, const struct op_arg *input, int rank)
 {
 	const char first = (char)tolower((unsigned char)input->name[0]);
@@ -152,7 +152,7 @@ static int match_gates(const struct op_problem *problem, const struct gdn_roles 
 	return 0;
 }
 
-/* Returns which layouts fit the shape of the state: bit 0 is set for [.., V, K], bit 1 for [.., K, V]. */
+/* Returns the layouts that fit the shape of the state: bit 0 is set if [.., V, K] fits, bit 1 if [.., K, V] fits. */
 static int layouts(const struct op_problem *problem, const struct gdn_roles *roles, const struct op_arg *state)
 {
 	const struct op_arg *v = &problem->inputs[roles->v], *q = &problem->inputs[roles->q];
@@ -354,8 +354,8 @@ bool gdn_l2norm(const struct op_case *c, const struct gdn_roles *roles)
 	return roles->l2norm >= 0 ? c->scalar[roles->l2norm] != 0 : (c->variant & GDN_L2NORM) != 0;
 }
 
-/* Returns true if the problem is a multi-token pass over a pool, and its schema does not say whether the pass updates
- * the pool. */
+/* Returns true if the problem processes several tokens per sequence with a pool of states, and its schema does not say
+ * whether the pool is updated. */
 static bool may_be_frozen(const struct op_problem *problem, const struct gdn_roles *roles)
 {
 	const struct op_arg *q = &problem->inputs[roles->q];
@@ -389,8 +389,8 @@ int gdn_check_axes(const struct op_case *c, const struct gdn_roles *roles, const
 	return 0;
 }
 
-/* Returns 1 if the text says that the pass updates the pool, 0 if it says that the pool stays unchanged, and -1 if it
- * says neither. */
+/* Returns 1 if the text says that the pool is updated, 0 if it says that the pool stays unchanged, and -1 if it says
+ * neither. */
 static int updates_in(const char *text)
 {
 	return match_contains(text, "disable_state_update=true")    ? 0

@@ -16,8 +16,8 @@ enum { GDN_V_LAST = 1, GDN_L2NORM = 2 }; /* GDN_V_LAST: states are [K, V] instea
 
 enum { GDN_DIM_MOST = 256 }; /* the maximum of K and V */
 
-/* The index of each input by its role; output and new_state are indices of outputs. -1: the problem has no such tensor.
- * H_v is a multiple of H_q and H_k. T is [batch, tokens], or [total] if sequences are packed. */
+/* For each role, the index of the input that has it, or -1 if no input has it. output and new_state are indices of
+ * outputs. H_v is a multiple of H_q and H_k. T is [batch, tokens], or [total] if sequences are packed. */
 struct gdn_roles {
 	int q, k, v;	    /* q: [T, H_q, K], k: [T, H_k, K], v: [T, H_v, V]; floats */
 	int state;	    /* [slots, H_v, V, K] floats; if absent, states start as zeros */
@@ -55,7 +55,7 @@ struct gdn_extent gdn_extent_of(const struct op_case *c, const struct gdn_roles 
  * sequence. */
 bool gdn_buffer_by_slot(const struct op_problem *problem, const struct gdn_roles *roles);
 
-/* Returns the scale by which outputs are multiplied: 1 / sqrt(K) if the case's scale is 0 or absent. */
+/* Returns the factor by which outputs are multiplied: the case's scale, or 1 / sqrt(K) if the scale is 0 or absent. */
 double gdn_scale(const struct op_case *c, const struct gdn_roles *roles);
 bool gdn_l2norm(const struct op_case *c, const struct gdn_roles *roles);
 

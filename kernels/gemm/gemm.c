@@ -5,43 +5,43 @@
  * be mixed.
  *
  * The oracle accumulates in double. A product of two float16 or bfloat16 numbers has at most 22 bits. If A and B are
- * float16 or bfloat16 and have this family's values, the oracle's sums are exact in any order. The result is then
- * rounded only once, to C's dtype. For the second set of values, the oracle sums chunks in float, and repeats a chunk
- * in double if any sum was rounded.
+ * float16 or bfloat16 and have this family's values, the oracle's sums are exact in any order. The only rounding is
+ * then the conversion to C's dtype. For the second set of values, the oracle sums each chunk of K in float, and repeats
+ * the chunk in double if a float result was rounded.
  *
  * Tolerance for the second set of values: zero. The sums are exact in float32 in any order (input_values.h says why),
- * and only the rounding to C's dtype remains. Every reference that accumulates in float32 or better thus returns
- * exactly the ground truth. A reference that rounds intermediate sums (to a float16 accumulator, or to partial sums in
- * C's dtype) returns other bits. If a workload provides an input, or if K exceeds GEMM_EXACT_K, the tolerance of the
- * first set applies.
+ * and only the conversion to C's dtype rounds. Every reference that accumulates in float32 or double thus returns
+ * exactly the ground truth. A reference that rounds intermediate sums (for example, to float16 or to C's dtype) returns
+ * other bits. If a workload provides an input, or if K exceeds GEMM_EXACT_K, the tolerance of the first set applies.
  *
  * Tolerance for the first set of values. Let u be half an ulp of 1 (2^-11 for float16, 2^-8 for bfloat16) and s the
- * standard deviation of an element of C. A product of two uniform elements has a variance of 1/9. One product in 128
- * has a heavy element of A and a variance of 64/3. Hence s = sqrt(K (1/9 + 64/384)) = 0.53 sqrt(K). The products of the
- * two special columns have a variance of 14, which matters only if K is small. The root mean square error of one
- * rounding is 0.43 u times the value.
+ * standard deviation of an element of C. A product of two uniform elements has the variance 1/9. One product in 128 has
+ * a heavy element of A (8 or -8, see input_values.h) and the variance 64/3. Hence s = sqrt(K (1/9 + 64/384)) = 0.53
+ * sqrt(K). The products of the two special columns (input_values.h) have the variance 14, which matters only if K is
+ * small. Rounding a value has a root mean square error of 0.43 u times the value.
  *
- *   float16, bfloat16: Reference and truth round nearly the same number and differ by at most one ulp, so rtol = 2 u.
- *     For elements near zero, rtol allows almost no error, and the errors of the float32 sums matter. On an H200 (torch
- *     2.11, K up to 65536, M 1 to 4096) this error exceeded rtol by at most 0.08 u sqrt(K) for float16, and bfloat16
- *     was exact. In a lifted row (input_values.h), elements of C are at least 2^15. Float32 sums of this magnitude are
- *     multiples of 2^-8 and have errors of at most 2^-9 sqrt(K), and rtol allows an error of 16. In a high row,
- *     elements of C are at least 98304 minus the rest of the sum: they are infinite in float16, whatever the order of
- *     the sum.
+ *   float16, bfloat16: The reference and the ground truth round nearly the same number and differ by at most one ulp,
+ *     so rtol = 2 u. For elements near zero, rtol allows almost no error, so atol must allow the error of the float32
+ *     sums. On an H200 (torch 2.11, K up to 65536, M 1 to 4096) this error exceeded what rtol allows by at most 0.08 u
+ *     sqrt(K) for float16. bfloat16 results were exact. In a lifted row (input_values.h) elements of C are at least
+ *     2^15. Float32 numbers of this magnitude are multiples of 2^-8, so sums have errors of at most 2^-9 sqrt(K). rtol
+ *     allows an error of 16. In a high row, elements of C are at least 98304 minus the rest of the sum: they are
+ *     infinite in float16, whatever the order of the sum.
  *   float16: atol = 2 u sqrt(K) = 2^-10 sqrt(K). This tolerance also accepts a split-K kernel that rounds partial sums
- *     to float16. By default, torch allows cuBLAS to use such a kernel, but cuBLAS was not observed to do so. The error
- *     of partial sums in float16 is 0.43 u s = 0.23 u sqrt(K), or 0.53 u sqrt(K) if eight of these sums are added up in
- *     float16. This tolerance detects an error of 1 % in elements with |C| > 0.2 s.
+ *     to float16. By default torch allows cuBLAS to use such a kernel, but no run was seen in which cuBLAS used one.
+ *     Rounding a sum to float16 has an error of 0.43 u s = 0.23 u sqrt(K). If eight partial sums are added in float16,
+ *     the error is 0.53 u sqrt(K). This tolerance detects an error of 1 % in elements with |C| > 0.2 s.
  *   bfloat16: atol = u sqrt(K) / 2 = 2^-9 sqrt(K). An error of 1 % is 2.56 u |C|, of which rtol allows 2 u |C|. The
- *     remaining 0.56 u |C| exceeds atol if |C| > 1.7 s; of a hundred elements, some reach |C| = 3 s. If a reference
- *     rounds partial sums to bfloat16, some errors exceed atol.
- *   float32: atol = 2^-23 K and rtol = 2^-22. If K terms are added one after the other, which is the worst order, the
- *     error is 0.43 * 2^-24 s sqrt(K / 2) = 0.16 * 2^-24 K; atol is more than ten times as large. rtol allows for the
- *     rounding of reference and truth. The error of TF32 is 0.25 * 2^-11 s, which is detected up to K = 10^5. Float32
- *     cases have no lifted rows, because float32 sums of magnitude 2^16 would have errors above atol.
+ *     remaining 0.56 u |C| exceeds atol if |C| > 1.7 s, and among a hundred elements some |C| reaches 3 s. If a
+ *     reference rounds partial sums to bfloat16, the errors of some elements exceed atol.
+ *   float32: atol = 2^-23 K and rtol = 2^-22. Sequential summation of K terms, the order with the largest error, has an
+ *     error of 0.43 * 2^-24 s sqrt(K / 2) = 0.16 * 2^-24 K, and atol is more than ten times as large. rtol allows the
+ *     rounding of the reference and the ground truth to float32. TF32 has an error of 0.25 * 2^-11 s, which is detected
+ *     up to K = 10^5. Float32 cases have no lifted rows, because the errors of float32 sums of magnitude 2^16 would
+ *     exceed atol.
  *
- * If a reference rounds one operand to 8-bit floats (e4m3), the root mean square error of C is 0.016 s (for A) or 0.025
- * s (for B). The errors of many elements then exceed each of these tolerances. */
+ * If a reference rounds one operand to 8-bit floats (e4m3), the root mean square error of C is 0.016 s (if it rounds A)
+ * or 0.025 s (if it rounds B). The errors of many elements then exceed every tolerance here. */
 #include "kernels/gemm/mistakes.h"
 #include "kernels/gemm/input_values.h"
 
@@ -57,13 +57,13 @@
 #include "kernels/core/simd.h"
 #include "kernels/core/take.h"
 
-/* The numbers of rows of A in the medium cases. The first case usually has GEMM_ROWS rows, which is one more than a
- * multiple of 16, 32 and 64. It has GEMM_MORE_ROWS rows if B has more than GEMM_FEW_B and at most GEMM_MORE_B elements,
- * and GEMM_FEW_ROWS rows, one more than a block, if B has more than GEMM_B_ELEMENTS elements. If B has at most
- * GEMM_FEW_B elements, cases take little time, and there are more of them: their numbers of rows are block sizes, or
- * one more or less. If B has at most GEMM_TINY_B elements, one more case has GEMM_MANY_ROWS rows; N and K are small in
- * this case if they are var. If B has more than GEMM_FEW_B elements, the second small case has 128 rows, a usual block
- * size. */
+/* The numbers of rows of A in the medium cases. The first case has GEMM_ROWS rows, one more than a multiple of 16, 32
+ * and 64, or GEMM_MORE_ROWS if B has more than GEMM_FEW_B and at most GEMM_MORE_B elements. If B has at most GEMM_FEW_B
+ * elements, cases are cheap. Further cases then have as many rows as a block of a kernel, or one row more or less. If B
+ * has at most GEMM_TINY_B elements, one more case has GEMM_MANY_ROWS rows; N and K are small in this case if they are
+ * var. If B has more than GEMM_FEW_B elements, the first medium case is the only one, and the second small case has 128
+ * rows, a usual block size. If B has more than GEMM_B_ELEMENTS elements, the only medium case has GEMM_FEW_ROWS rows,
+ * one more than a block. */
 enum { GEMM_MORE_ROWS = 513, GEMM_MORE_B = 1 << 22 };
 enum { GEMM_ROWS = 321, GEMM_FEW_ROWS = 129, GEMM_FEW_B = 1 << 21, GEMM_B_ELEMENTS = 1 << 24, GEMM_CASES = 8 };
 enum { GEMM_MANY_ROWS = ROWS_PAST_GRID, GEMM_TINY_B = 1 << 18 };
@@ -135,8 +135,8 @@ static void set_axes(const struct op_problem *problem, int variant, int64_t m, i
 	rows_divide(problem, out, inner, m, axis);
 }
 
-/* Returns the number of elements of B, where `n` and `k` are the lengths of N and K if these are var. Returns 0 if an
- * axis is 0, and INT64_MAX if the product overflows. */
+/* Returns the number of elements of B in cases of this size: 0 if an axis is 0, and the largest int64_t if the product
+ * overflows. */
 static int64_t elements_of_b(const struct op_problem *problem, int variant, int64_t n, int64_t k)
 {
 	const struct op_arg *out = &problem->outputs[0], *a = &problem->inputs[gemm_left(problem, variant)];
@@ -269,8 +269,8 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 												     * have more rows */
 }
 
-/* Computes consecutive elements of one row of A, or of B if B is [N][K]. Computes all elements as ordinary ones first,
- * and then the elements of the two special columns again. */
+/* Computes consecutive elements of one row of A, or of B if B is [N][K]. First computes every element as if its column
+ * were ordinary, then overwrites the elements of the two special columns. */
 WIDE static void make_row(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
                           float *values)
 {
@@ -318,9 +318,9 @@ enum { TILE_M = 64, TILE_N = 64, CHUNK = 512, TOGETHER = 4 };
 
 struct tile {
 	double a[TILE_M][CHUNK], b[TILE_N][CHUNK], sum[TILE_M][TILE_N], row[TILE_N];
-	double total[TILE_M][TILE_N]; /* the totals of rounded sums, for mistakes that round the sums of parts */
-	float narrow_a[TILE_M][CHUNK], narrow_b[TILE_N][CHUNK], narrow_sum[TILE_M][TILE_N]; /* used by
-											     * add_narrow_chunk */
+	double total[TILE_M][TILE_N]; /* the total of rounded partial sums, for mistakes that round the sums of parts of
+				       * K */
+	float narrow_a[TILE_M][CHUNK], narrow_b[TILE_N][CHUNK], narrow_sum[TILE_M][TILE_N]; /* see add_narrow_chunk */
 };
 
 /* ADD_PRODUCTS adds one product to each of the four sums of one row of A and four columns of B. ADD_SUMS adds these
@@ -328,9 +328,9 @@ struct tile {
 #define ADD_PRODUCTS(s, a) s##0 += (a)[k] * b0[k], s##1 += (a)[k] * b1[k], s##2 += (a)[k] * b2[k], s##3 += (a)[k] * b3[k]
 #define ADD_SUMS(row, s) (row)[0] += s##0, (row)[1] += s##1, (row)[2] += s##2, (row)[3] += s##3
 
-/* The body of a function that adds the dot product of a[m] and b[n] over one chunk to sum[m][n]. `number` is the C type
- * of the numbers. Computes four rows by four columns at a time, so that eight loaded numbers give sixteen products. The
- * columns of B stay in the L1 cache while the rows of A are read. */
+/* The body of a function that adds a[m] . b[n] over one chunk to sum[m][n], for numbers of the C type `number`. It
+ * computes four rows by four columns at a time, so it loads eight numbers for sixteen products. The columns of B stay
+ * in the L1 cache while the rows of A are read. */
 #define ADD_CHUNK(number, a, b, sum)                                                                                   \
 	for (int64_t n = 0; n < columns; n += TOGETHER)                                                                \
 		for (int64_t m = 0; m < rows; m += TOGETHER) {                                                         \
@@ -362,8 +362,8 @@ static int64_t round_up(int64_t count)
 	return (count + TOGETHER - 1) / TOGETHER * TOGETHER;
 }
 
-/* Computes the sums of a chunk in float. The function is not inlined, because the caller reads which floating-point
- * exceptions it raised. */
+/* Computes the sums of a chunk in float. The function is not inlined, because the caller reads the floating-point
+ * exceptions that the function's arithmetic raised. */
 WIDE FUSED __attribute__((noinline)) static void sum_narrow_chunk(struct tile *t, int64_t rows, int64_t columns,
                                                                int64_t length)
 {
@@ -377,8 +377,8 @@ WIDE FUSED __attribute__((noinline)) static void sum_narrow_chunk(struct tile *t
 	ADD_CHUNK(float, t->narrow_a, t->narrow_b, t->narrow_sum)
 }
 
-/* Like add_chunk, but takes half the time. Works only if float represents all sums of the chunk exactly: if the
- * processor's flag for rounded results is set, returns false and changes no sum. */
+/* Does what add_chunk does, in half the time, if float represents all sums of the chunk exactly. The processor's
+ * "inexact" flag shows whether it rounded a result. If the flag is set, returns false and changes no sum. */
 static bool add_narrow_chunk(struct tile *t, int64_t rows, int64_t columns, int64_t length)
 {
 	if (feclearexcept(FE_INEXACT) != 0)
@@ -406,8 +406,8 @@ static void read_b(struct tile *t, const struct gemm_extent *e, const struct ten
 	}
 }
 
-/* Returns the length of a part if a reference with this mistake sums K in parts and rounds the sum of each part, else
- * 0. */
+/* If a reference with this mistake splits K into parts and rounds the sum of each part, returns the length of a part;
+ * otherwise returns 0. */
 static int64_t rounded_part(int mistake, int64_t k)
 {
 	switch (mistake) {
@@ -434,7 +434,7 @@ static double as(double x, enum dtype dtype)
 	return dtype_load(bytes, dtype, 0);
 }
 
-/* Rounds the sums of a part, adds them to the total, and rounds the total. */
+/* Rounds the sums of a part of K, adds them to the totals, and rounds the totals. */
 static void add_part(struct tile *t, int64_t rows, enum dtype dtype)
 {
 	for (int64_t i = 0; i < rows; i++)
@@ -448,7 +448,7 @@ static void make_tile(struct tile *t, const struct gemm_extent *e, const struct 
 {
 	int64_t rows = e->m - m < TILE_M ? e->m - m : TILE_M, columns = e->n - n < TILE_N ? e->n - n : TILE_N;
 	int64_t end = e->k - (c->mistake == GEMM_LAST_K && e->k > 0), part = rounded_part(c->mistake, e->k), length;
-	bool narrow = c->contents == CONTENTS_SECOND; /* whether float represents all sums (input_values.h) */
+	bool narrow = c->contents == CONTENTS_SECOND; /* does float represent all sums exactly? (input_values.h) */
 
 	memset(t->sum, 0, sizeof t->sum);
 	memset(t->total, 0, sizeof t->total);

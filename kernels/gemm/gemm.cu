@@ -1,11 +1,11 @@
 /* gemm on a GPU - computes C[m][n] = sum over k of A[m][k] * B(n, k), with B stored as [N][K] or as [K][N].
  *
- * Accumulation. Products of two 16-bit floats are exact in float32, also on tensor cores, and are accumulated in
+ * Accumulation. The product of two 16-bit floats is exact in float32, also on tensor cores. Products are accumulated in
  * float32. A tensor core rounds its sums towards zero. Therefore tensor cores accumulate only PART terms at a time, and
- * these partial sums are added with ordinary float32 additions, which round to nearest. The error of a long sum is then
- * a random walk of K / PART steps, and not larger than the error of a float32 loop. float32 operands are multiplied and
- * added with float32 FMAs (no TF32), also in parts. The order of the additions depends only on K, so every run gives
- * the same bits, for any M and N.
+ * ordinary float32 additions, which round to nearest, add these partial sums. The error of a long sum is then a random
+ * walk of K / PART steps, no worse than the error of a plain float32 loop. float32 operands are multiplied and added by
+ * plain FMAs (no TF32), also in parts. The order of all additions depends only on K, so the result has the same bits in
+ * every run, for any M and N.
  *
  * Tiles. For 16-bit operands, a block computes a 128 x 128 tile of C, and each of its eight warps computes a 32 x 64
  * piece. K is processed in steps of 32, and cp.async loads each step into shared memory STAGES steps ahead. For float32
@@ -31,7 +31,7 @@ struct product {
 	void *c;
 	enum dtype c_dtype;
 	int64_t m, n, k;
-	bool chunks; /* whether all rows of A and B consist of aligned 16-byte chunks */
+	bool chunks; /* is the size of every row of A and B a multiple of 16 bytes? */
 };
 
 /* A matrix in memory, of which a block loads one tile. */
@@ -78,7 +78,7 @@ static __device__ __forceinline__ void load_tile(half *to, const struct matrix &
 	}
 }
 
-/* The places of the tiles of A and B of one stage in shared memory. */
+/* The positions in shared memory of the tiles of A and B of one stage. */
 template <typename half> struct stage {
 	half *a, *b;
 };
@@ -185,7 +185,7 @@ static __global__ void __launch_bounds__(THREADS) multiply_half(const struct pro
 		load_stage<half, nn>(shared, p, s);
 	for (int64_t step = 0; step < steps; step++) {
 		__pipeline_wait_prior(STAGES - 2);
-		__syncthreads(); /* after this, the tiles of this step are loaded, and no thread reads the stage that is
+		__syncthreads(); /* from here on, this step's tiles are loaded, and no thread reads the stage that is
 				  * overwritten next */
 		load_stage<half, nn>(shared, p, step + STAGES - 1);
 		multiply_stage<half, nn>(part, stage_of<half>(shared, step), row, column);

@@ -13,7 +13,7 @@
  * products are multiples of 2^-T, and the sum of their magnitudes is at most 2^22 2^-T.
  *
  * In both sets, row m of A has "heavy" elements, +8 or -8, in the columns with k % GEMM_PERIOD == m % GEMM_PERIOD.
- * Among 128 consecutive rows, each column has one heavy element. If a reference omits a column, some element of C
+ * In any 128 consecutive rows, each column has one heavy element. If a reference omits a column, some element of C
  * therefore changes by up to 8, for any K.
  *
  * If A, B and C are all 16-bit and K is large enough, two columns of A and B are special: GEMM_LIFT and GEMM_DROP. In
@@ -34,12 +34,12 @@
  * float16 is subnormal. If K is 4096, about half of the elements of C in a faint row are also below 2^-14.
  *
  * If neither A nor B is float16, two of eight columns are scaled. If k % 8 is 5, column k of A is scaled by 2^30 and
- * column k of B by 2^-30. If k % 8 is 6, column k of A is scaled by 2^-30 and column k of B by 2^30. This does not
- * change the products, but if a reference converts A or B to float16, the elements of these columns become infinite or
- * zero. If A or B is float16, the factors are 2^12 and 2^-12, in the first set of values only. In columns scaled by
- * 2^-12, a quarter of the elements are then below 2^-14. These elements are subnormal in float16, but exact, because
- * they are multiples of 2^-22. The heavy elements of columns scaled by 2^12 are 2^15. If a workload provides A or B, no
- * column is scaled, because the columns of the workload's matrix are not scaled. */
+ * column k of B by 2^-30. If k % 8 is 6, column k of A is scaled by 2^-30 and column k of B by 2^30. The products do
+ * not change, but a reference that converts A or B to float16 makes the elements of these columns infinite or zero. If
+ * A or B is float16, the factors are 2^12 and 2^-12, and only the first set of values has scaled columns. In columns
+ * scaled by 2^-12, a quarter of the elements are then below 2^-14. These elements are subnormal in float16, but exact,
+ * because they are multiples of 2^-22. The heavy elements of columns scaled by 2^12 are 2^15. If a workload provides A
+ * or B, no column is scaled, because the workload's matrix has no such columns. */
 #ifndef REFTEST_KERNELS_GEMM_INPUT_VALUES_H
 #define REFTEST_KERNELS_GEMM_INPUT_VALUES_H
 
@@ -123,9 +123,9 @@ struct gemm_fill {
 	int64_t k;
 	int64_t across; /* N if B is stored as [K][N], otherwise 0 */
 	int is_a;
-	int bits;   /* number of fraction bits of an element */
-	int lifted; /* whether there are lifted rows, whose sums rise above float16's maximum */
-	int high;   /* whether there are high rows, whose sums stay above float16's maximum */
+	int bits;   /* the number of fraction bits */
+	int lifted; /* do the sums of some rows rise above float16's maximum and fall back? */
+	int high;   /* do the sums of some rows rise above float16's maximum and stay there? */
 	int faint;  /* faint rows of A are scaled by 2^faint; 0: there are none */
 	int shift;  /* special columns of A are multiplied by 2^-shift, and those of B by 2^shift */
 	int scale;  /* other elements of lifted and high rows are multiplied by 2^scale */
@@ -147,7 +147,7 @@ static inline int gemm_exact_bits(int64_t k)
 	return bits < 11 ? bits : 11;
 }
 
-/* Returns 1 if some columns of A and B may be outside of float16's range. */
+/* Returns 1 if the elements of some columns of A and B may be outside float16's range. */
 static inline int gemm_is_beyond_half(const struct op_problem *problem)
 {
 	return problem->inputs[0].dtype != DTYPE_FLOAT16 && problem->inputs[1].dtype != DTYPE_FLOAT16;
@@ -206,7 +206,7 @@ HOST_DEVICE static inline int gemm_row_of(const struct gemm_fill *f, int64_t row
 	return at == GEMM_FAINT_ROW && f->faint != 0 ? GEMM_FAINT : GEMM_USUAL;
 }
 
-/* Computes an element of A or B before columns or rows are scaled. */
+/* Computes an element of A or B without the scales of its row and column. */
 HOST_DEVICE static inline float gemm_plain(const struct gemm_fill *f, int64_t row, int64_t column, uint32_t random)
 {
 	if (f->is_a && (column - row) % GEMM_PERIOD == 0)

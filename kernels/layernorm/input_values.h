@@ -5,8 +5,8 @@
  * Noise is uniform on [-1, 1).
  *
  *   row 0, 7  Tiny: the variance is about epsilon (row 0) or a 64th of epsilon (row 7). A wrong or missing epsilon
- *             changes the output of these rows. Because row 0 is tiny, even a batch of one row shows a wrong epsilon.
- *   row 1     Constant: every element is 4. The variance is 0, so only epsilon keeps the quotient finite, and the
+ *             changes the output of these rows. Row 0 is tiny, so that even a case of one row reveals a wrong epsilon.
+ *   row 1     Constant: every element is 4. The variance is 0, so without epsilon the quotient would be 0 / 0. The
  *             output is the bias.
  *   row 2     Shifted: 1 + noise / 4. The mean is seven times the standard deviation.
  *   row 3     Huge: noise on [-2^20, 2^20), which overflows float16. If a tensor is float16, noise on [-2^14, 2^14), whose
@@ -14,21 +14,21 @@
  *   row 4, 5  Noise and one outlier, in the first column (row 4) or in the last column (row 5).
  *   row 6     Plain noise.
  *   row r>=8  Every eighth row, starting with row 11, is shifted like row 2 in the first set of values. In the second
- *             set, such a row has integers close to a large M. If a reference computes the variance as the mean of
- *             squares minus the square of the mean, it loses many digits in such a row. Columns come in pairs of M + d
- *             and M - d, so the mean is exactly M. With up to 2^16 columns, every sum is exact in float32, in any
- *             order. If the output is float32, M is at most 250 and d is from 1 to 4, so the mean is 91 times the
- *             standard deviation. If the output is float16 or bfloat16, M is at most 254, and d is 1 in one of 32 pairs
- *             and 0 in the others, so the mean is about 1400 times the standard deviation. In two of four such rows,
- *             all elements are multiplied by 2^7, so the mean is about 32000. All other rows from row 8 on have noise
- *             and 32 consecutive spikes (large elements) of equal magnitude and alternating sign. In the k-th row with
- *             spikes, the spikes start at column 32 k, modulo the number of columns. At least 3/4 of the variance is
- *             due to the spikes, so if a reference leaves out a column with a spike, the whole row changes.
+ *             set, such a row has integers close to a large M. There, a variance that is computed as the mean of
+ *             squares minus the square of the mean loses many digits. Columns come in pairs of M + d and M - d, so the
+ *             mean is exactly M, and every sum is exact in float32 in any order (up to 2^16 columns). If the output is
+ *             float32, M is at most 250 and d is from 1 to 4: the mean is 91 times the standard deviation. If the
+ *             output is float16 or bfloat16, M is at most 254, and d is 1 in one of 32 pairs, else 0: the mean is about
+ *             1400 times the standard deviation. In two of four rows of integers, all elements are multiplied by 2^7:
+ *             the mean is about 32000. From row 8 on, all other rows have noise and 32 consecutive spikes of equal
+ *             magnitude and alternating sign. In the k-th row with spikes, the spikes start at column 32 k, modulo the
+ *             number of columns. At least 3/4 of the variance comes from the spikes. If a reference omits a column with
+ *             a spike, its whole row of outputs is therefore wrong.
  *
  * If a case has one row, this row is "even" in the second set: each pair of columns has 20 and -12 in some order, and
  * the last element is 4 if the number of columns is odd. The mean is then exactly 4, and (x - mean) / sqrt(variance) is
- * 1, -1 or 0. In such a case, one weight in 16 is 2^8 times as large. In other cases, the rounding error of the mean,
- * times such a weight, would exceed the bound.
+ * 1, -1 or 0. In such a case, one weight in 16 is 2^8 times as large. Only an even row can have such weights: in other
+ * rows, the rounding error of the mean, times such a weight, would exceed the tolerance.
  *
  * Weights have both signs and a magnitude in [1/4, 2), or in [1/8, 8) in the second set. Biases are noise times 2^3 …
  * 2^-2. In the second set, constants, means and outliers have the opposite sign, and rows 0, 3 and 7 are a quarter as
@@ -51,8 +51,8 @@ struct layernorm_roles {
 	int output;
 };
 
-/* Finds the roles by shape. Of two tensors with one axis, the bias is the one whose name contains "bias", otherwise the
- * second. In a problem that op.match accepts, every tensor has a role. Host only. */
+/* Finds the roles by shape. If two tensors have one axis, the bias is the one whose name contains "bias". If neither
+ * name does, the bias is the second. If op.match accepts the problem, every tensor has a role. Host only. */
 static inline struct layernorm_roles layernorm_roles_of(const struct op_problem *problem)
 {
 	struct layernorm_roles roles = {-1, -1, -1, -1, 0};
@@ -89,22 +89,21 @@ enum layernorm_part { LAYERNORM_X, LAYERNORM_WEIGHT, LAYERNORM_BIAS };
 struct layernorm_fill {
 	uint64_t key;
 	int64_t columns;
-	int part;        /* a value of enum layernorm_part */
-	int probe;       /* whether this is a probe case, from whose rows epsilon is recovered */
-	int second;      /* whether this is the second set of values */
-	int even;        /* whether the only row is even */
-	int narrow;      /* whether the output is float16 or bfloat16 */
-	int huge;        /* the huge row is noise times 2^huge */
+	int part;        /* enum layernorm_part */
+	int probe;       /* is this a probe case? The rows of a probe case reveal only epsilon */
+	int second;      /* is this the second set of values? */
+	int even;        /* does the case have one row that is even? */
+	int narrow;      /* is the output float16 or bfloat16? */
+	int huge;        /* row 3 (huge) is noise times 2^huge */
 	int tiny;        /* a tiny row is noise times 2^tiny */
 	int least;       /* the smallest exponent at which the dtype has full precision */
 	int spikes;      /* the number of spikes in a row */
 	int spike;       /* log2 of the magnitude of spikes */
-	int single;      /* log2 of the magnitude of the outlier in rows 4 and 5 */
+	int single;      /* log2 of the magnitude of the outliers in rows 4 and 5 */
 	int weight_bits; /* the number of fraction bits of a weight */
 };
 
-/* Returns the smallest exponent e that is at least `from` and for which `count` * 4^e is at least `energy`. Host
- * only. */
+/* Returns the smallest exponent e >= `from` for which `count` * 4^e >= `energy`. Host only. */
 static inline int layernorm_exponent(int from, double count, double energy)
 {
 	int e = from;

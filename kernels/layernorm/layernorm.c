@@ -8,30 +8,30 @@
  * there is neither, reftest recovers epsilon from a probe case, whose rows have a variance far below any epsilon: in
  * such rows, y = (x - mean) w / sqrt(eps).
  *
- * Tolerance for the first set of values. The reference's output and the ground truth are roundings of nearly the same
- * number, so rtol is 2^-7 for bfloat16, 2^-10 for float16 and 1e-5 for float32. A mean that is accumulated in float32,
- * one element after another, has a relative error of up to sqrt(H) 2^-25. In the first set, the mean of a row is at
- * most 7 times the row's standard deviation. Therefore (x - mean) / sqrt(variance) has an error of 2e-5 if H is 8192.
- * This error is multiplied by a weight, which is below 2 in the first set. The sum with the bias may cancel, so atol is
- * 5e-5.
+ * Tolerance for the first set of values. The reference and the ground truth round nearly the same number to the
+ * output's dtype, so rtol is 2^-7 for bfloat16, 2^-10 for float16 and 1e-5 for float32. If a mean is accumulated in
+ * float32, one element after another, its relative error is up to sqrt(H) 2^-25. In the first set the mean of a row is
+ * at most 7 times the row's standard deviation. Therefore the error of (x - mean) / sqrt(variance) is 2e-5 if H is
+ * 8192. This error is multiplied by a weight, which is below 2 in the first set. Adding the bias may cancel most of the
+ * value, but not the error, so rtol is not enough and atol is 5e-5.
  *
- * Tolerance for the second set of values. Weights reach 8 in the second set, so the error of the first set grows to
- * 1.5e-4, and atol is 2e-4. In the rows of integers close to M (input_values.h), every sum is exact, but the mean has a
- * relative error of 2^-24, because 1 / H and its product with the sum are rounded. The error is about the same if the
- * mean is updated part by part (Welford). If the output is float32, the mean is at most 91 times the standard
- * deviation, and its error, times a weight of 8, is 4e-5. If the output is float16 or bfloat16, the mean is up to 1440
- * times the standard deviation, and the error is 7e-4; therefore atol is 1e-3 for these dtypes. A variance that is
- * computed as the mean of squares minus the square of the mean has an error of about 2^-24 times the squared mean. In
- * the rows of integers close to M, this error is 5e-4 of the variance if the output is float32, and 10 % of the
- * variance if the output is float16 or bfloat16. If the mean were smaller, the rounding of a float16 or bfloat16 output
- * would hide the error of such a variance.
+ * Tolerance for the second set of values. Weights reach 8 in the second set, so the error that is 5e-5 in the first set
+ * may be 1.5e-4 here, and atol is 2e-4. In the rows of integers close to M (input_values.h) every sum is exact. The
+ * mean of such a row still has a relative error of 2^-24, because 1 / H and its product with the sum are rounded. The
+ * error of the mean is about the same if the mean is updated part by part (Welford). With a float32 output the mean is
+ * at most 91 times the standard deviation; multiplied by a weight of 8, the error of the mean is 4e-5. With a float16
+ * or bfloat16 output the mean is up to 1440 times the standard deviation, and the error is 7e-4; therefore atol is 1e-3
+ * for these dtypes. If a variance is computed as the mean of squares minus the square of the mean, its error is about
+ * 2^-24 times the square of the mean. In the rows of integers close to M, this error is 5e-4 of the variance if the
+ * output is float32, and 10 % of the variance if the output is float16 or bfloat16. If the mean were smaller, the
+ * rounding of a float16 or bfloat16 output would hide the error of such a variance.
  *
- * In the even row, weights reach 2048, and an output is the weight or its negative, plus the bias. Sums are exact, and
- * rtol allows for the error of (x - mean) / sqrt(variance).
+ * In the even row, weights reach 2048, and outputs are the weight or its negative, plus the bias. Sums are exact, and
+ * rtol allows the error of the quotient.
  *
- * If a workload provides the activations, the tolerance of the first set applies. If a reference divides by H - 1
- * instead of H, the relative change of y is 1 / 2H. A float32 output shows this change; float16 and bfloat16 outputs do
- * not. */
+ * If a workload provides the activations, the tolerance is that of the first set. If a reference divides by H - 1
+ * instead of H, the relative change of y is 1 / 2H. A float32 output reveals this change; float16 and bfloat16 outputs
+ * do not. */
 #include "kernels/layernorm/input_values.h"
 
 #include <math.h>
@@ -71,7 +71,7 @@ static int match_input(const struct op_problem *problem, int i, struct err *why)
 	return 0;
 }
 
-/* Returns true if the op_type, the name or a bias shows that the norm is a layer norm. */
+/* Returns true if the op_type, the name or the presence of a bias shows that the norm is a layer norm. */
 static bool is_layernorm(const struct op_problem *problem, const struct layernorm_roles *roles)
 {
 	return strstr(problem->op_type, "layer") != NULL || strstr(problem->name, "layernorm") != NULL ||

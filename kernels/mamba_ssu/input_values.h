@@ -77,8 +77,8 @@ int64_t ssu_pad(const struct op_case *c, const struct ssu_roles *roles); /* retu
 
 enum ssu_part { SSU_PLAIN, SSU_STATE, SSU_X, SSU_B, SSU_C, SSU_DT, SSU_DT_BIAS, SSU_A, SSU_D, SSU_Z };
 
-/* In the second set of values, x and the states are SSU_LARGER times as large as in the first. Outputs and tolerances
- * are larger by the same factor, because outputs are linear in x and the states together. */
+/* In the second set of values, x and the states are SSU_LARGER times as large as in the first. Outputs are linear in x
+ * and the states together, so outputs and tolerances are also SSU_LARGER times as large. */
 enum { SSU_LARGER = 4 };
 
 /* The parameters from which an input element is computed. Kernels take this struct by value. */
@@ -94,7 +94,7 @@ struct ssu_fill {
 	int turn;            /* only sequences n with n % 2 == turn have large elements; -1: all sequences have */
 };
 
-/* Of the sequences after this number, most are padding, so that a case of many sequences takes little time. */
+/* Of the sequences with this number or a larger one, most are padding, so that a case of many sequences is cheap. */
 enum { SSU_ACTIVE = 33 };
 
 /* Returns true if a sequence is padding. Of the sequences from SSU_ACTIVE on, the last one and those next to a power of

@@ -13,12 +13,12 @@
  * output, it is compared. If there is none, the reference may write to the input state, and must do so if the
  * description of the state says "in place" (SSU_IN_PLACE).
  *
- * Tolerances. A float32 sum of S products of magnitude 1 has an error of 1e-6. If dt is 96, the products have a
- * magnitude of a hundred, and the error of their sum is 1e-4. The gate multiplies y by at most 16. The atol of y is
- * 2^-12 sqrt(S), a thousandth of the typical magnitude of y. If S is 128, atol is 3e-3. A new state is the sum of only
- * two products. Even if the two products have a magnitude of a hundred, an atol of 2^-16 suffices. rtol is one ulp of
- * the dtype. In the second set of values, x and the states are four times as large, and so is each atol, because all
- * outputs are linear in x and the states together.
+ * Tolerances. A float32 sum of S products of magnitude 1 has an error of 1e-6. Where dt is 96, the products have a
+ * magnitude of a hundred, and their sum has an error of 1e-4. The gate multiplies y by at most 16. The atol of y is
+ * 2^-12 sqrt(S), a thousandth of the typical magnitude of y; for S = 128 it is 3e-3. A new state is the sum of only two
+ * products. Even if the two products have a magnitude of a hundred, an atol of 2^-16 suffices. rtol is one ulp of the
+ * dtype. In the second set of values x and the states are four times as large, and each atol is four times as large,
+ * because all outputs are linear in x and the states together.
  *
  * A workload in which two sequences share a slot is invalid, because no kernel defines the result of two updates of one
  * slot. This family does not match operations on chunks of several tokens, on quantised states, or on states without
@@ -163,8 +163,7 @@ static int match_shapes(const struct op_problem *problem, const struct ssu_roles
 }
 
 /* The bits of the variant that op.match returns. */
-enum { SSU_IN_PLACE = 1 }; /* the definition has no state output, and the reference must write the new states to the
-			    * input state */
+enum { SSU_IN_PLACE = 1 }; /* new states are not an output, so a reference must write them to the input state */
 
 static bool says_in_place(const struct op_arg *state)
 {
@@ -236,9 +235,10 @@ static const struct preset {
 	int64_t batch, slots;
 } presets[SIZE_COUNT][2] = {{{1, 3}, {5, 8}}, {{SSU_ACTIVE, 41}}, {{256, 512}}};
 
-/* The medium case has MORE sequences if sequences have slots and a slot has at most MORE_ELEMENTS elements. Most of the
- * last sequences are then padding. The edge case many_sequences has MANY sequences. */
-enum { MORE = 65, MANY = 129, MORE_ELEMENTS = 1 << 18 };
+/* If sequences have slots, and a slot has at most MORE_ELEMENTS elements, the medium case has MORE sequences, most of
+ * the last ones padding. The edge case many_sequences has MANY. MORE is no multiple of five, so that pad_slot_id is 0 in
+ * its second set of values (scalar). */
+enum { MORE = 66, MANY = 129, MORE_ELEMENTS = 1 << 18 };
 
 /* Returns the number of elements of a slot. */
 static int64_t slot_size(const struct op_problem *problem, const struct ssu_roles *roles)
@@ -348,8 +348,8 @@ static double scalar(const struct op_case *c, int input)
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
 
-/* Returns true if the elements of padding are NaN in this input. They are not NaN if a workload provides the slots,
- * because any sequence may then be read, and never in z, because z must be finite (check_floats). */
+/* Returns true if the elements of padding sequences are NaN in this input. They are not if a workload provides the
+ * slots, because then any sequence may be read, and not in z, which must be finite (check_floats). */
 static bool is_padded(const struct op_case *c, const struct ssu_roles *roles, enum ssu_part part)
 {
 	return (part == SSU_X || part == SSU_DT || part == SSU_B || part == SSU_C) && roles->indices >= 0 &&
@@ -488,7 +488,7 @@ static int check_indices(const char *name, const struct ssu_extent *e, int64_t p
 	return rc;
 }
 
-/* Checks that there is a state for each sequence if there are no slot indices. */
+/* If there are no slot indices, there must be as many states as sequences. */
 static int check_states(const struct ssu_extent *e, struct err *err)
 {
 	if (e->slots >= e->batch)
@@ -528,12 +528,13 @@ static int check_floats(const struct op_case *c, const struct ssu_roles *roles, 
 	for (size_t i = 0; i < sizeof by_sequence / sizeof *by_sequence; i++)
 		if (check_tokens(c, roles, e, by_sequence[i], in, err) != 0)
 			return -1;
-	/* z must be finite also in padding sequences, because some references multiply their output, which is 0, by the
-	 * gate silu(z). */
+	/* z must also be finite in padding sequences, because some references multiply the output of padding, 0, by the
+	 * gate silu(z), and 0 times NaN is NaN. */
 	return check_numbers(c, in, roles->z, true, "padding would have the output 0 * silu(z), which would not be 0", err);
 }
 
-/* Checks the slot indices if they are loaded. Returns 0, or -1 with a message if the case is invalid. */
+/* Implements op.check: checks the axes, and the tensors that are loaded (data is not NULL). Returns 0, or -1 with a
+ * message if the case is invalid. */
 static int check(const struct op_case *c, const struct tensor *in, struct err *err)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
@@ -696,7 +697,7 @@ static double gate_of(const struct computation *w, double z)
 	}
 }
 
-/* Returns the step size d of element i: dt with its bias, and after softplus. */
+/* Returns the step d of element i: dt plus its bias, through softplus if the case has it. */
 static double step_of(const struct computation *w, int64_t n, int64_t h, int64_t i)
 {
 	int64_t at = w->mistake == FIRST_STEP ? 0 : i;
@@ -761,8 +762,7 @@ static void read_decays(const struct computation *w, int64_t h, int64_t i, doubl
 		out[j] = dtype_load(a->data, a->dtype, h);
 }
 
-/* Returns the group of B or C that head h reads. A mistake may change this group for both B and C, or for only one of
- * them. */
+/* Returns the group of B or C that head h reads. A mistake may change the group that is read of B, of C, or of both. */
 static int64_t group_of(const struct computation *w, int64_t h, enum mistake tiled, enum mistake first)
 {
 	if (w->mistake == TILED || w->mistake == (int)tiled)

@@ -1,6 +1,6 @@
-/* mamba_ssu on a GPU - computes the state update of kernels/mamba_ssu/mamba_ssu.c in float32. First, all slots are
- * copied to the output. Then each warp updates the S states of one element of one head. Each lane sums its terms in
- * order, and a butterfly reduction adds up the sums of the lanes. Every run gives the same bits. */
+/* mamba_ssu on a GPU - computes the state update of kernels/mamba_ssu/mamba_ssu.c in float32. First all slots are
+ * copied to the output. Then each warp updates the S states of one element of one head. Each lane sums its states in
+ * order, and butterfly shuffles add the sums of the lanes. The result has the same bits in every run. */
 #include "kernels/core/elements_cuda.h"
 
 #include "kernels/core/dtype_convert.h"

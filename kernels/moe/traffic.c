@@ -1,5 +1,5 @@
-/* traffic - draws rows of logits at random, and selects experts from them as the oracle does. If the margin of a
- * selection is too small, or if the token is routed to other experts than intended, the row is drawn again. */
+/* traffic - draws rows of logits at random, and selects experts from them as the oracle does. A row is drawn again if
+ * the margin of a selection is too small, or if its token is routed to other experts than intended. */
 #include "kernels/moe/traffic.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 #include "kernels/core/take.h"
 
 /* Logits are multiples of a step, 1 / STEPS. The slope of a row determines the differences between its SPREAD largest
- * logits (or more, if more experts are selected). The other logits are one step apart. */
+ * logits, or between its selected logits if these are more than SPREAD. The other logits are one step apart. */
 enum { STEPS = 32, SPREAD = 16, TRIES = 64, NEAR_TRIES = 16, LONELY = 8, REGULAR_ROWS = 16 };
 /* The height of a row is its largest logit. A case has HEIGHTS different heights, and FAR_HEIGHTS more if the routing
  * computes softmaxes. SPECIALS is the number of "special" experts, each of which has a fixed number of tokens. */
@@ -103,7 +103,7 @@ static void set_numbers(struct traffic *t)
 		t->specials = SPECIALS;
 }
 
-/* Returns the index in t->expert of the expert that the token must select first, or -1 if any expert may be first. */
+/* Returns the index in t->expert of the expert that must be the token's first choice, or -1 if any expert may be. */
 static int64_t special_of(const struct traffic *t, int64_t token)
 {
 	for (int64_t s = 0; s < t->specials; s++) {
@@ -187,8 +187,7 @@ static void draw_any_order(const struct traffic *t, int64_t token, int64_t attem
 	int64_t experts = t->e.experts, base = (token * TRIES + attempt) * (experts + 2), from = t->specials + t->unused;
 	int64_t others = experts - from, special = special_of(t, token), elsewhere = 0;
 	enum row_kind kind = kind_of(t, token);
-	int64_t every = token < REGULAR_ROWS ? 4 : 2; /* if one expert is the favourite of half of 321 tokens, it has
-						       * more than a tile of 128 */
+	int64_t every = token < REGULAR_ROWS ? 4 : 2; /* half of 321 tokens are more than a tile of 128 */
 	bool shared = (kind == ROW_FAVOURITE && token > 0) || (token % every == 1 && t->specials == 0);
 	uint32_t whom = shared ? philox_bits(~t->key, 0) : philox_bits(t->key, base + experts);
 
@@ -217,9 +216,10 @@ static void draw_order(const struct traffic *t, int64_t token, int64_t attempt, 
 		place_twins(t, order);
 }
 
-/* Returns the number of steps by which the logit of the expert at `rank` is lowered. The logits of the experts of this
- * device are lowered if the token must not be routed to them, except in the favourite's group, from which another
- * expert may be selected. The logits of experts in other groups are lowered so that the favourite's group is kept. */
+/* Returns the number of steps by which the logit of the expert at `rank` is lowered. The logit of an expert of this
+ * device is lowered if the token must not be routed to the expert. Another expert of the favourite's group may be
+ * selected, so its logit is not lowered. The logit of an expert of another group is lowered, so that the score of this
+ * group does not exceed that of the favourite's group. */
 static int64_t shunned(const struct traffic *t, enum row_kind kind, const int64_t *order, int64_t rank)
 {
 	int64_t rival = kind == ROW_FAVOURITE && t->r->groups > 1 && rank > 1 ? RIVAL : 0;
@@ -252,8 +252,8 @@ static enum slope slope_of(const struct traffic *t, int64_t token)
 	return slope == SLOPE_FAR && is_led(t, token) ? SLOPE_QUARTER : slope;
 }
 
-/* Returns the height of a row, which is its largest logit. Without a bias, the selection of experts does not depend on
- * the height. */
+/* Returns the height of a row: its largest logit. If there is no bias, the selected experts do not depend on the
+ * height. */
 static int64_t height_of(const struct traffic *t, int64_t token)
 {
 	bool highest = is_led(t, token) && t->r->method != MOE_RENORMALISE;
@@ -397,9 +397,9 @@ static struct traffic open_traffic(const struct op_case *c, const struct moe_rol
 static void make_logits(const struct op_case *c, const struct moe_roles *roles, const struct routing *r,
 			struct tensor *out)
 {
-	/* In each row of this table, the first height must be the largest, because element 0 of `sigmoid` is the
-	 * sigmoid of the first height. If the method uses sigmoids that are not divided by their sum, heights are not
-	 * very low, because the outputs would vanish. */
+	/* In each row of this table, the first height must be the highest: element 0 of `sigmoid` is the sigmoid of the
+	 * first height. Heights for sigmoids are never very low: the sigmoids would be close to 0, and the outputs too,
+	 * because sigmoids are not divided by their sum. */
 	static const int64_t heights[][HEIGHTS] = {
 	    [MOE_DEEPSEEK] = {4, 1, -2, -5}, [MOE_RENORMALISE] = {20, 4, 0, -12}, [MOE_LLAMA4] = {4, 1, -1, -4}};
 	static const int64_t far[FAR_HEIGHTS] = {100, -106};

@@ -30,7 +30,7 @@ struct page_roles {
 	int batch_indices, positions, indptr, indices, last_page_len;
 };
 
-/* Finds the role of input `i`, which is a table of integers, by its name. */
+/* Finds the role of input `i` by its name. The input is a table of integers. */
 static inline void page_table_role(const struct op_problem *problem, int i, struct page_roles *roles)
 {
 	const char *name = problem->inputs[i].name;
@@ -47,7 +47,7 @@ static inline void page_table_role(const struct op_problem *problem, int i, stru
 		roles->indices = i;
 }
 
-/* Returns the output that belongs to a cache: the output with the cache's name, or else the output at the cache's
+/* Returns the output of a cache: the output that has the cache's name or, if there is none, the output at the cache's
  * position. */
 static inline int page_output(const struct op_problem *problem, int cache, int order)
 {

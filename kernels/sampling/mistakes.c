@@ -3,8 +3,8 @@
 #include "kernels/core/mistakes.h"
 #include "kernels/core/dtype_convert.h"
 
-/* Gives every row the largest top_k of the batch. If the largest top_k drops no token, top_k is ignored, which is
- * another mistake in the table. */
+/* Gives every row the largest top_k of the batch. If the largest top_k drops no token, the mistake has the same effect
+ * as ignoring top_k. */
 static bool largest_of_batch(struct op_variation *v, const struct op_mistake *mistake)
 {
 	struct tensor *values = variation_change(v, variation_input(v, mistake->role));

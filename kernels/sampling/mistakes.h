@@ -32,7 +32,7 @@ enum sampling_mistake {
 	SAMPLING_P_95,
 	SAMPLING_P_ONE_ALONE,
 	SAMPLING_K_OF_BATCH,
-	/* The mistakes from here on are only in filtered probabilities. */
+	/* The mistakes that only definitions with filtered probabilities as output can have. */
 	SAMPLING_CROSSING_DROPPED_ALONE,
 	SAMPLING_IN_ORDER,
 	SAMPLING_SUM_BFLOAT16,

@@ -240,7 +240,7 @@ static double scalar(const struct op_case *c, int input)
 	}
 }
 
-/* Fills a row of a case of --edge. The first heavy token has all of the weight, or all heavy tokens have equal
+/* Fills a row of a case of --edge. Either the first heavy token has all of the weight, or all heavy tokens have equal
  * weights. */
 static void fill_edge_row(const struct sampling_fill *f, int edge, int64_t row, struct tensor *out)
 {
@@ -389,10 +389,10 @@ static struct filter_kept mistaken_row(int mistake, const struct filter_bounds *
 		return kept;
 	if ((mistake == SAMPLING_CROSSING_DROPPED || mistake == SAMPLING_CROSSING_MORE) && kept.by == FILTER_BY_TOP_P)
 		keep_exactly(&kept, filter, kept.count + (mistake == SAMPLING_CROSSING_MORE ? 1 : -1));
-	/* If top_p is below 1, the last kept token is the one that crosses top_p, even if the filter keeps every
-	 * token. */
+	/* If top_p is below 1, the sum of probabilities exceeds top_p at the last kept token, even if the filter keeps
+	 * every token. */
 	if (mistake == SAMPLING_CROSSING_DROPPED_ALONE && bounds.has_top_p && bounds.top_p < 1) {
-		kept.defined = kept.count > 1; /* if no token remained, 0 would be divided by 0 */
+		kept.defined = kept.count > 1; /* if only one token is kept, 0 is divided by 0 */
 		keep_exactly(&kept, filter, kept.count - 1);
 	}
 	if (mistake != SAMPLING_DRAWN_EVENLY && mistake != SAMPLING_SOFTMAX)
@@ -453,7 +453,7 @@ static double sum_of_batch(const struct op_case *c, const struct tensor *in, str
 	return sum;
 }
 
-/* Writes one row of the output. The kept probabilities are divided by `divisor` or, if it is 0, by their sum. */
+/* The kept probabilities are divided by `divisor`, or by their sum if `divisor` is 0. */
 static void write_row(const struct filter *filter, const struct filter_kept *kept, bool renorm, int mistake, double divisor,
 		      int64_t row, struct tensor *out)
 {

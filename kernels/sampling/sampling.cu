@@ -121,8 +121,8 @@ static __device__ double count_or_sum(const struct row *r, double least, double 
  * k tokens have a probability above 0. */
 static __device__ double top_k_threshold(const struct row *r, double largest, int64_t k)
 {
-	int64_t low = 0, high = __double_as_longlong(largest); /* in each step, at least k tokens have a probability of
-								* at least `low` */
+	int64_t low = 0, high = __double_as_longlong(largest); /* invariant: at least k tokens have a probability of
+							        * `low` or more */
 
 	while (low < high) {
 		int64_t middle = low + (high - low + 1) / 2;

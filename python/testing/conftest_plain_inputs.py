@@ -87,9 +87,11 @@ class Plain:
         if role == "temperature":
             return values.abs() + 0.5
         if "new_state" in self.test.OUTPUT_ROLES:
-            if role in ("gate", "gamma"):  # this is the logarithm of a decay, which is at most 0
+            # The logarithm of a decay is at most 0.
+            if role in ("gate", "gamma"):
                 return -values.abs()
-            if role == "k":  # keys with a norm above 1 would amplify the state at each token
+            # Keys with a norm above 1 would amplify the state at each token.
+            if role == "k":
                 return torch.nn.functional.normalize(values, dim=-1)
         return values
 

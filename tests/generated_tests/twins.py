@@ -50,8 +50,8 @@ def facts(test, names):
 
 
 def plain_integers(test, names):
-    """Generates inputs. Only integer inputs depend on nothing but their roles, because the random numbers of float
-    inputs depend on the order of the inputs."""
+    """Generates inputs. Returns only the integer inputs, which depend only on their roles. The random numbers of float
+    inputs also depend on the order of the inputs."""
     try:
         inputs = conftest.Plain(test, test.SIZES[0], {}, 0, "").inputs(HOST)
     except conftest.Unavailable as why:

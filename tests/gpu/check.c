@@ -2,9 +2,9 @@
  *
  *   check LIBRARY [quick]    LIBRARY: libreftest_kernels_cuda.so; quick: few and small sizes, for compute-sanitizer
  *
- * Speaks TAP. The CPU's code is linked in; the GPU's library is loaded as the program loads it. Every check plants the
- * errors that it must find: a difference, an overwritten canary, a NaN, or a value that is wrong by one unit in the
- * last place. */
+ * Speaks TAP. The code for the CPU is linked in, and the library for the GPU is loaded as the program loads it. Every
+ * check plants the errors that it must find: a difference, an overwritten canary, a NaN, or a value that is wrong by
+ * one unit in the last place. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <sys/wait.h>
@@ -146,9 +146,9 @@ static int searches_find_the_first_byte(const struct check *check)
 	return wrong;
 }
 
-/* Parts that repeat one byte, and parts that copy bytes, are written at all alignments and compared with what they must
- * hold. Then one byte is changed and the parts are compared again: a change inside a part must be found, and a change
- * between the parts must not count. */
+/* Writes parts that repeat one byte, and parts that copy bytes, at all alignments, and compares them with the expected
+ * bytes. Then changes one byte and compares the parts again. A change inside a part must be found, and a change between
+ * the parts must be ignored. */
 static int parts_of(const struct check *check, unsigned char *a, const unsigned char *from, int64_t bytes)
 {
 	const struct device_calls *calls = check->gpu->calls;
@@ -200,8 +200,8 @@ static int parts_are_written_and_compared(const struct check *check)
 /* --- comparisons -------------------------------------------------------------------------------------------------- */
 
 /* Returns the next length to test. The tested lengths are all lengths up to 70, some around the number of elements that
- * a warp handles, and some above the number that a block handles. Long tensors are not combined with every tolerance
- * rule. */
+ * a warp handles, and some above the number that a block handles. Long tensors are tested with only some of the
+ * tolerance rules. */
 static int64_t next_length(int64_t length, bool quick)
 {
 	static const int64_t longer[] = {127, 255, 256, 257, 1023, 2049, 4097, 8191, 65536, 65549, 300007};
@@ -252,7 +252,7 @@ static int comparisons_agree_with_the_cpu(const struct check *check)
 	return wrong;
 }
 
-/* Two int64 values can differ although both convert to the same double; the comparison must see that they differ. */
+/* Two different int64 values may convert to the same double. The comparison must find that they differ. */
 static int integers_beyond_doubles_are_distinguished(const struct check *check)
 {
 	enum { N = 5000 };
@@ -273,8 +273,8 @@ static int integers_beyond_doubles_are_distinguished(const struct check *check)
 	return wrong;
 }
 
-/* A tensor so long that every block processes several pieces. The tensor repeats one sequence of values. The length of
- * this sequence is not a multiple of a block. A few places are not finite, and the worst place is at the end. */
+/* Compares tensors that are so long that every block processes several pieces. A tensor repeats one sequence of values,
+ * whose length is not a multiple of a block's. A few values are not finite, and the worst place is at the end. */
 static int compare_long(const struct check *check, enum dtype dtype, int64_t n)
 {
 	const int64_t period = 100003 * 2; /* even, because two elements of float4_e2m1 share a byte */
@@ -314,8 +314,8 @@ static int long_comparisons_agree_with_the_cpu(const struct check *check)
 	return wrong;
 }
 
-/* More elements than 32 bits can count: the bytes are set on the GPU, and a few differences are planted behind element
- * 2^31. */
+/* Compares tensors with more elements than 32 bits can count. Their bytes are set on the GPU, and a few differences are
+ * planted after element 2^31. */
 static int two_billion_elements_are_counted(const struct check *check)
 {
 	const int64_t n = (INT64_C(1) << 31) + 4099, places[3] = {n - 1, (INT64_C(1) << 31) + 5, 12345};
@@ -348,7 +348,7 @@ static int two_billion_elements_are_counted(const struct check *check)
 	return wrong;
 }
 
-/* A comparison gives the same bits in whatever order the GPU runs its blocks. */
+/* A comparison gives the same bits whatever the order in which the GPU runs its blocks. */
 static int comparisons_repeat_to_the_last_bit(const struct check *check)
 {
 	const int64_t n = check->quick ? 5000 : 1 << 24;
@@ -423,7 +423,7 @@ static int gemm_is_the_oracles(const struct check *check)
 	return wrong;
 }
 
-/* Checks the inputs that are generated, in every dtype, for definitions that no family supports. */
+/* Checks the inputs that are generated for definitions without a family, in every dtype. */
 static int generic_inputs_are_the_cpus(const struct check *check)
 {
 	int wrong = 0;
@@ -492,7 +492,7 @@ int main(int argc, char **argv)
 		printf("Bail out! usage: check libreftest_kernels_cuda.so [quick] (%s)\n", argc > 1 ? dlerror() : "no library");
 		return 1;
 	}
-	if (!check.quick) /* compute-sanitizer would report the error that this check plants */
+	if (!check.quick) /* omitted under compute-sanitizer, which would report the error that this check plants */
 		failed += report(++number, "a lost context is said by every later call",
 		                 a_lost_context_is_said_by_every_later_call(check.api));
 	check.cpu = device_open_cpu(&err);

@@ -10,7 +10,7 @@
 #include "kernels/core/random_inputs.h"
 #include "tests/gpu/check.h"
 
-/* noise: a uniform number in [-1, 1); draw: an integer from 0 to range - 1. */
+/* noise returns a uniform number in [-1, 1), and draw an integer from 0 to range - 1. */
 static inline double noise(uint64_t key, int64_t index)
 {
 	return (double)uniform_signed(philox_bits(key, index), 23);
@@ -21,7 +21,7 @@ static inline int64_t pick(uint64_t key, int64_t index, int64_t range)
 	return philox_bits(key, index) % range;
 }
 
-/* A pair of tensors on the host. All values are written with dtype_store, which rounds to the dtype. */
+/* A pair of tensors on the host. All values are written with dtype_store, which rounds them to the dtype. */
 struct tensors {
 	void *r, *g;
 	enum dtype dtype;
@@ -36,7 +36,7 @@ static inline void put(const struct tensors *t, int64_t i, double r, double g)
 	dtype_store(t->g, t->dtype, i, g);
 }
 
-/* A random value whose magnitude suits the dtype. */
+/* Returns a random value with a magnitude that suits the dtype. */
 static inline double value(const struct tensors *t, int64_t i)
 {
 	double scale = dtype_is_float(t->dtype) ? 2 : t->dtype == DTYPE_BOOL ? 1 : 100;
@@ -44,7 +44,7 @@ static inline double value(const struct tensors *t, int64_t i)
 	return noise(t->key, i) * scale;
 }
 
-/* Pairs with values inside and outside the bound, and with all kinds of ratios. */
+/* Makes pairs with values inside and outside the bound, and with many different ratios. */
 static inline void make_close(const struct tensors *t)
 {
 	for (int64_t i = 0; i < t->elements; i++) {
@@ -60,7 +60,7 @@ static inline void make_equal(const struct tensors *t)
 		put(t, i, value(t, i), value(t, i));
 }
 
-/* Each pair is 1.5 and either 1.25 or 1.75, so all ratios are equal, and all sums are multiples of one term. */
+/* Makes pairs of 1.5 and either 1.25 or 1.75, so that all ratios are equal, and all sums are multiples of one term. */
 static inline void make_ties(const struct tensors *t)
 {
 	for (int64_t i = 0; i < t->elements; i++)
@@ -88,7 +88,7 @@ static inline void make_zero_reference(const struct tensors *t)
 		put(t, i, 0, i % 5 ? value(t, i) / 64 : 0);
 }
 
-/* Close values. In a few pairs, each side is NaN, an infinity or 1. */
+/* Makes pairs of close values, except for a few pairs in which each side is NaN, an infinity or 1. */
 static inline void make_nonfinite(const struct tensors *t)
 {
 	static const double odd[] = {NAN, INFINITY, -INFINITY, 1};
@@ -98,7 +98,7 @@ static inline void make_nonfinite(const struct tensors *t)
 		put(t, pick(t->key + 2, k, t->elements), odd[pick(t->key + 3, k, 4)], odd[pick(t->key + 4, k, 4)]);
 }
 
-/* All values are equal, except one planted pair that is not finite and does not match. */
+/* Makes all values equal, except one pair that is not finite and does not match. */
 static inline void make_one_odd(const struct tensors *t)
 {
 	make_equal(t);
@@ -106,7 +106,8 @@ static inline void make_one_odd(const struct tensors *t)
 		put(t, pick(t->key + 2, 0, t->elements), -INFINITY, INFINITY);
 }
 
-/* Values so small that their squares underflow in float. Rows have 64 elements, and every second row is zeros. */
+/* Makes values so small that their squares underflow in float. Rows have 64 elements, and every second row consists of
+ * zeros. */
 static inline void make_tiny(const struct tensors *t)
 {
 	for (int64_t i = 0; i < t->elements; i++) {
@@ -136,8 +137,8 @@ static inline void make_edge(const struct tensors *t)
 	}
 }
 
-/* The values of a pair are equal in the first half, and then differ more and more, so that the worst places are near
- * the end. */
+/* Makes pairs that are equal in the first half of the tensors, and then differ more and more, so that the worst places
+ * are near the end. */
 static inline void make_late(const struct tensors *t)
 {
 	for (int64_t i = 0; i < t->elements; i++) {
@@ -190,9 +191,9 @@ static inline double ratio_of(struct rule rule, const struct worst *place)
 	return fmin(place->diff / (rule.atol + rule.rtol * fabs(place->ground_truth)), FLT_MAX);
 }
 
-/* Says whether the GPU's worst place `gpu` is acceptable, given the CPU's worst place `cpu`. The values that `gpu`
- * states must be those of the tensors at its place. The GPU's place may differ from the CPU's only if the ratios at
- * both places are as close as kernels/core/compare_cuda.h allows. */
+/* Returns whether `gpu`, the worst place that the GPU found, is acceptable if the CPU found `cpu`. The values in `gpu`
+ * must be those of the tensors at its place. The places may differ only if the ratios at both are as close as
+ * kernels/core/compare_cuda.h allows. */
 static inline bool right_place(const struct tensors *t, const struct worst *cpu, const struct worst *gpu, bool exact)
 {
 	double r = dtype_load(t->r, t->dtype, gpu->index), g = dtype_load(t->g, t->dtype, gpu->index);
@@ -216,7 +217,7 @@ static inline bool same_worst(const struct tensors *t, const struct metrics *cpu
 	return true;
 }
 
-/* Names the first figure in which the results of CPU and GPU differ; NULL if none differs. */
+/* Returns the name of the first figure in which the results of CPU and GPU differ, or NULL. */
 static const char *what_differs(const struct tensors *t, const struct metrics *a, const struct metrics *b, bool exact)
 {
 	const struct {

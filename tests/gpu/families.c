@@ -3,22 +3,23 @@
  *
  *   families LIBRARY|cpu [ROOT [DRAWS [SECONDS [SEED [FAMILY|all [MOST]]]]]]
  *
- * LIBRARY: libreftest_kernels_cuda.so. "cpu" compares the CPU with itself. Without a GPU, such a run shows which shapes
- * are drawn, how long the CPU needs, and that planted errors are found. ROOT: a dataset (default: the working
- * directory). Each definition of ROOT that a family recognises is tested with DRAWS shapes (default 6); after SECONDS
- * (default 15) no further shape is begun. FAMILY: only this family. MOST: the upper limit of each var axis; for each
- * variant of a family, only the smallest definition is tested. Use MOST under tools that make a kernel a thousand times
- * slower.
+ * LIBRARY: libreftest_kernels_cuda.so. "cpu" compares the CPU with itself. On a machine without a GPU, such a run shows
+ * which shapes are drawn, how much time the CPU needs, and that planted errors are found. ROOT: a dataset (default: the
+ * working directory). Each definition of ROOT that a family recognises is tested with DRAWS shapes (default 6), or
+ * fewer if SECONDS (default 15) have passed. FAMILY: only this family. MOST: the upper limit of each var axis; with it,
+ * only the smallest definition of each variant of a family is tested. Use MOST under tools that make a kernel a
+ * thousand times slower.
  *
- * - Every var axis is drawn from 1 to its largest size in the small and medium presets; small values are as likely as
- *   large ones. An axis that constraints determine is computed. If the axes violate a constraint, or if the family
- *   rejects them (op.check), all axes are drawn again.
- * - Every input is generated on the CPU and on the GPU, and both must have the same bits. Shapes alternate between the
- *   first and the second set of input values.
- * - The outputs of the oracle and of the GPU are compared by the family's tolerance rule, or by op.judge if there is no
- *   rule and the bits differ. The GPU computes the outputs twice, and both results must have the same bits.
+ * - The length of every var axis is drawn between 1 and its largest size in the small and medium presets. Small values
+ *   are as likely as large ones. An axis that constraints determine is computed. If the axes violate a constraint, or
+ *   if the family rejects them (op.check), all axes are drawn again.
+ * - Every input is generated on the CPU and on the GPU, and both must have the same bits. The shapes use the first and
+ *   the second set of input values in turn.
+ * - The outputs of the oracle and of the GPU are compared by the family's tolerance rule. If there is no rule and the
+ *   bits differ, op.judge compares them. The GPU computes the outputs twice, and both results must have the same bits.
  * - The final value of an input that the operation writes to (op.in_place) counts as an output.
- * - Once for each family, a byte of each input and an element of each output are changed; both changes must be found.
+ * - Once for each family, a byte of each input and an element of each output are changed. The comparison must find all
+ * these changes.
  *
  * Prints TAP, one test for each family, with the worst margin, where it occurred, and the time that the oracle and the
  * kernels took. */
@@ -60,11 +61,11 @@ struct contest {
 	double seconds;
 	uint64_t seed;
 	const char *family; /* NULL: all */
-	int64_t most;       /* the largest size of a var axis; INT64_MAX: no limit */
+	int64_t most;       /* the largest allowed size of a var axis; INT64_MAX: no limit */
 	struct score scores[FAMILIES]; /* indexed like op_table */
 };
 
-/* A definition as an op family sees it. Everything that the struct points to is in `arena`. */
+/* A definition that an op family recognises. All pointers are to memory in `arena`. */
 struct subject {
 	struct arena arena;
 	const struct definition *definition;
@@ -88,7 +89,7 @@ struct draw {
 /* The tensors of one side, CPU or GPU, for a shape. */
 struct side {
 	struct device *device;
-	struct tensor in[OP_ARGS], out[OP_PLACES]; /* from op_own_place on: final values of inputs */
+	struct tensor in[OP_ARGS], out[OP_PLACES]; /* `out` from op_own_place on: the final values of inputs */
 };
 
 static double now(void)
@@ -129,7 +130,7 @@ static void find_derived(struct subject *s)
 	}
 }
 
-/* Reads a definition; false if no family recognises it. */
+/* Reads a definition. Returns false if no family recognises it. */
 static bool open_subject(struct subject *s, const struct dataset *dataset, const struct dataset_file *file)
 {
 	struct buf bytes = {0};
@@ -155,7 +156,7 @@ static bool open_subject(struct subject *s, const struct dataset *dataset, const
 
 /* --- draws -------------------------------------------------------------------------------------------------------- */
 
-/* A value from 1 to `most`; small values are as likely as large ones. */
+/* Returns a value from 1 to `most`. Small values are as likely as large ones. */
 static int64_t some_value(int64_t most, uint64_t key, int64_t index)
 {
 	double part = (double)philox_bits(key, index) / 0x1p32;
@@ -224,7 +225,7 @@ static void make_case(struct draw *d, uint64_t seed, enum op_contents contents)
 	describe(d);
 }
 
-/* Says whether the family accepts the axes and both sides have enough memory. */
+/* Returns whether the family accepts the axes and both sides have enough memory. */
 static bool is_possible(const struct contest *contest, const struct draw *d)
 {
 	const struct op *op = d->subject->entry->op;
@@ -240,7 +241,7 @@ static bool is_possible(const struct contest *contest, const struct draw *d)
 	       bytes < contest->cpu->calls->memory_free(contest->cpu);
 }
 
-/* Draws the axes of shape `number` and builds their case; false if no valid axes were found. */
+/* Draws the axes of shape `number`, and builds their case. Returns false if it finds no valid axes. */
 static bool make_draw(const struct contest *contest, const struct subject *s, int number, struct draw *d)
 {
 	d->subject = s;
@@ -258,8 +259,8 @@ static bool make_draw(const struct contest *contest, const struct subject *s, in
 
 /* --- both sides --------------------------------------------------------------------------------------------------- */
 
-/* Allocates a tensor of the shape. The bytes of the tensor get a fill value, so that elements that are never written
- * are noticed. */
+/* Allocates a tensor of the shape. Sets the bytes of the tensor to a fill value, so that elements that are never
+ * written are noticed. */
 static struct tensor allocate(struct device *device, const struct op_arg *arg, const int64_t *axis)
 {
 	struct tensor tensor = job_tensor(arg, axis);
@@ -273,8 +274,8 @@ static struct tensor allocate(struct device *device, const struct op_arg *arg, c
 	return tensor;
 }
 
-/* Returns what a place of `out` is for: an output, or the final value of an input (op.in_place). NULL: the place is
- * unused. */
+/* Returns the output, or the input with a final value (op.in_place), that a place of `out` is for. Returns NULL if the
+ * place is unused. */
 static const struct op_arg *arg_at(const struct draw *d, int place)
 {
 	const struct op_problem *problem = &d->job.problem;
@@ -325,7 +326,7 @@ static struct tensor on_host(struct device *device, const struct tensor *tensor)
 	return copy;
 }
 
-/* Offset of the first byte in which the GPU's tensor differs from the one on the host; -1 if none differs. */
+/* Returns the offset of the first byte in which the GPU's tensor differs from the tensor on the host, or -1. */
 static int64_t first_difference(const struct contest *contest, const struct tensor *gpu, const void *host)
 {
 	int64_t bytes = job_tensor_bytes(gpu);
@@ -390,14 +391,15 @@ static int same_inputs(const struct contest *contest, struct score *score, const
 
 /* --- answers ------------------------------------------------------------------------------------------------------ */
 
-/* The result of both sides for one output, on the host. */
+/* The results of both sides for one output, in host memory. */
 struct answers {
 	const struct side *cpu; /* the CPU's side, whose tensors are in host memory */
 	struct tensor oracle, gpu;
 	int output;
 };
 
-/* Compares by the tolerance rule; if there is no rule and the bits differ, the family's op.judge decides. */
+/* Compares the results by the tolerance rule. If there is no rule and the bits differ, the family's op.judge
+ * decides. */
 static struct metrics compare(const struct contest *contest, const struct draw *d, const struct answers *a,
                               struct err *why)
 {
@@ -429,8 +431,8 @@ static double wrong_value(const struct tensor *tensor, struct rule rule, double 
 	return -7; /* an index that is never valid */
 }
 
-/* Changes an element in the middle of the GPU's output (all elements if the rule tolerates some misses), and checks
- * that the comparison finds it. */
+/* Changes an element in the middle of the GPU's output, or all elements if the rule tolerates some misses. Checks that
+ * the comparison finds the change. */
 static int plant_in_output(const struct contest *contest, const struct draw *d, const struct answers *a)
 {
 	struct rule rule = d->subject->entry->op->rule(&d->c, a->output);
@@ -468,7 +470,7 @@ static int same_output(const struct contest *contest, struct score *score, const
 	return wrong;
 }
 
-/* Computes the outputs of one side; returns the seconds. */
+/* Computes the outputs of one side, and returns the seconds that this took. */
 static double answer(struct side *side, const struct draw *d)
 {
 	struct err err;
@@ -489,7 +491,7 @@ static int same_answers(const struct contest *contest, struct score *score, cons
 	answer(gpu, d);
 	for (int o = 0; o < OP_PLACES; o++)
 		first[o] = on_host(gpu->device, &gpu->out[o]);
-	score->gpu_seconds += answer(gpu, d); /* the first computation also loads the code */
+	score->gpu_seconds += answer(gpu, d); /* the first call, which also loads the code, is not timed */
 	for (int o = 0; o < OP_PLACES; o++) {
 		if (gpu->out[o].data == NULL)
 			continue;
@@ -544,7 +546,7 @@ static void limit_axes(struct subject *s, int64_t most)
 			s->most[a] = most;
 }
 
-/* The size in bytes of all tensors if every var axis has its largest allowed size. */
+/* Returns the size in bytes of all tensors if every var axis has its largest allowed size. */
 static int64_t largest_bytes(struct subject *s)
 {
 	int64_t *axis = arena_array(&s->arena, (size_t)s->problem.axis_count + 1, sizeof *axis);
@@ -555,9 +557,9 @@ static int64_t largest_bytes(struct subject *s)
 	return job_bytes(&job);
 }
 
-/* Facts about a definition that are collected before any definition is tested. */
+/* What is known about a definition before any definition is tested. */
 struct entrant {
-	const struct op_entry *entry; /* NULL: no family of this test recognises the definition */
+	const struct op_entry *entry; /* NULL if no family of this test recognises the definition */
 	int variant;
 	int64_t bytes;
 };
@@ -576,8 +578,8 @@ static struct entrant enter(const struct contest *contest, const struct dataset 
 	return entrant;
 }
 
-/* Says whether this definition is the smallest of its family and variant. If several are equally small, the first one
- * counts. */
+/* Returns whether this definition is the smallest of its family and variant, or the first of several that are equally
+ * small. */
 static bool is_smallest(const struct entrant *entrants, int count, int index)
 {
 	const struct entrant *it = &entrants[index];

@@ -1,5 +1,5 @@
 #!/bin/sh
-# On a GPU with FlashInfer, the tag `fi_api:` of a definition names a ground truth: a right reference passes, and a
+# On a GPU with FlashInfer, the tag `fi_api:` of a definition names a ground truth. A correct reference passes, and a
 # wrong one fails. The kernels are compiled at their first use, which takes minutes.
 #
 #   sh tests/gpu/fi-api-is-a-ground-truth.sh

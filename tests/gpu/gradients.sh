@@ -1,9 +1,9 @@
 #!/bin/sh
-# gradients - checks the gradients of every starter definition of linear attention on a GPU. Compares the gradients of
-# the reference's autograd, of flash-linear-attention's backward kernels (fla, fla_chunk) and of the oracle with each
-# other. Prints a line for each case and ground truth: its worst margin against builtin, or why it was skipped. Prints
-# at last the messages of all cases that did not pass. Triton compiles and tunes in one thread, and needs minutes for
-# each op type. So the op types run in parallel.
+# gradients - checks the gradients of every starter definition of linear attention on a GPU. Compares three gradients
+# with each other: those of the reference by autograd, of flash-linear-attention's backward kernels (fla, fla_chunk),
+# and of the oracle. For each case and ground truth, prints a line with the worst margin against builtin, or with the
+# reason why the ground truth was skipped. Finally prints the messages of all cases that did not pass. The op types run
+# in parallel, because Triton compiles and tunes in one thread, and needs minutes for each op type.
 #
 #         tests/gpu/gradients.sh [BUILD [DEVICE [OPTION…]]]
 set -eu

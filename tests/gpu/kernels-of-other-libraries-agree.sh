@@ -1,7 +1,7 @@
 #!/bin/sh
-# On a GPU, the references of the starter dataset agree with the kernels of FlashInfer, SGLang and
-# flash-linear-attention, as far as these libraries are installed. Generated tests call the kernels. The kernels are
-# compiled at their first use, which takes minutes; so the files run in parallel, and $OUT receives the output of each.
+# On a GPU, the references of the starter dataset agree with the kernels of those libraries among FlashInfer, SGLang and
+# flash-linear-attention that are installed. Generated tests call the kernels. The test files run in parallel, because
+# the kernels are compiled at their first use, which takes minutes. $OUT receives the output of each file.
 #
 #   sh tests/gpu/kernels-of-other-libraries-agree.sh [SELECTION]     SELECTION: for pytest's -k; default: small, and not
 #   moe
@@ -30,8 +30,8 @@ grep -hE ' FAILED| ERROR|^E  |passed|failed|ended with' "$logs"/*.txt >"$work/ou
 sed 's/^/# /' "$work/out"
 step="pytest"
 ! grep -qE ' FAILED| ERROR|ended with 1$' "$work/out" || fail "a ground truth disagrees"
-# pytest's exit status 5 means that no test of the file is selected. A test file whose run crashed or timed out proves
-# nothing, so it counts as failed.
+# pytest's exit status 5 means that no test of the file is selected. A test file whose run crashed or timed out counts
+# as failed, because it proves nothing.
 ! grep 'ended with' "$work/out" | grep -vqE 'ended with (0|5)$' || fail "the tests of a file did not run to their end"
 expectations=$((expectations + 2))
 grep -q ' PASSED' "$logs"/*.txt || fail "no ground truth was compared"

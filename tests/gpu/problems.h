@@ -1,4 +1,4 @@
-/* problems - problems of op families that a check builds itself, and their inputs and ground truth on CPU and GPU. */
+/* problems - builds problems of op families for the checks, with inputs and ground truths on CPU and GPU. */
 #ifndef REFTEST_TESTS_GPU_PROBLEMS_H
 #define REFTEST_TESTS_GPU_PROBLEMS_H
 
@@ -37,7 +37,7 @@ static inline void finish_problem(struct made *m, const char *op_type, int axes,
 	m->seed = 42;
 }
 
-/* rmsnorm; rmsnorm with a residual; and rmsnorm that also returns the updated residual */
+/* variants of rmsnorm: plain; with a residual; with a residual that is also returned after the update */
 enum { PLAIN, FUSED, UPDATED };
 
 static inline void make_rmsnorm(struct made *m, enum dtype dtype, int form, int64_t rows, int64_t columns)
@@ -88,13 +88,13 @@ static inline int64_t bytes_of(const struct tensor *tensor)
 	return dtype_bytes(tensor->dtype, tensor->elements);
 }
 
-/* A case's tensors on one device, the CPU or the GPU. */
+/* The tensors of a case on one device, the CPU or the GPU. */
 struct side {
 	struct device *device;
 	struct tensor in[4], out[2];
 };
 
-/* Allocates the tensors with a fill value, so that elements that are never written are noticed. */
+/* Allocates the tensors, and fills them with a fixed byte, so that elements that are never written are noticed. */
 static inline void allocate_side(struct side *side, struct device *device, const struct made *m)
 {
 	struct err err;
@@ -132,7 +132,7 @@ static inline struct op_case case_of(const struct made *m, const struct op *op, 
 	return c;
 }
 
-/* Offset of the first byte in which the GPU's tensor differs from the CPU's; -1 if none differs. */
+/* Returns the offset of the first byte in which the GPU's tensor differs from the CPU's, or -1. */
 static inline int64_t first_difference(const struct check *check, const struct tensor *cpu, const struct tensor *gpu)
 {
 	void *copy = gpu_memory(check, bytes_of(cpu));
@@ -163,8 +163,8 @@ static inline int same_inputs(const struct check *check, const struct made *m, c
 	return wrong;
 }
 
-/* Compares the GPU's truth with the oracle's by the family's tolerance rule, and with a second run on the GPU bit by
- * bit. */
+/* Compares the ground truth of the GPU with that of the oracle by the family's tolerance rule, and bit by bit with a
+ * second run on the GPU. */
 static inline int same_truth(const struct check *check, const struct made *m, const struct op *op,
 			     const struct op_case *c, struct side *cpu, struct side *gpu)
 {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # On a machine with two GPUs or more, `--device cuda` uses all of them: each verifies a part of the starter dataset, and
-# the verdicts are the same as on one GPU. `cuda:1` uses the second GPU alone. If a GPU does not exist or is named
-# twice, the command prints one sentence. Prints the cases of each device and the seconds of both runs.
+# the verdicts are the same as on one GPU. `cuda:1` uses only the second GPU. If a GPU does not exist or is named twice,
+# the command prints a one-line message. Prints the cases of each device and the seconds of both runs.
 #
 #   sh tests/gpu/several-gpus-share-a-run.sh
 . "$(dirname "$0")/../e2e/harness.sh"
@@ -51,7 +51,7 @@ print(f"# {len(one['cases'])} cases, {one['seconds'] / several['seconds']:.2f} t
 sys.exit(bool(different) or len(used) != int(sys.argv[3]) or set(one["devices"]) != {"cuda:0"})
 P
 
-# A verdict of one GPU counts for all GPUs. --device also accepts a list of GPUs.
+# A verdict of one GPU is accepted for all GPUs. --device also accepts a list of GPUs.
 run verify --format json --device cuda
 expect_exit 0
 expect_ran 0

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Every definition of the starter dataset passes on a GPU at every size, with tensors passed through CUDA IPC and
-# through the host. A CPU's verdict is not accepted for a GPU, and a GPU's verdict is not accepted if the CPU was
-# requested.
+# through the host. The verdict of a CPU is not accepted for a GPU, and the verdict of a GPU is not accepted if the CPU
+# was requested.
 . "$(dirname "$0")/../e2e/harness.sh"
 cp -r "$top/definitions" "$top/workloads" "$top/blob" .
 run verify --format json --device cuda:0 --sizes small,medium,large

@@ -1,20 +1,21 @@
-"""hostile_reference.py - reads the references of tests/hostile/references and the heads that say what reftest must
-report about them.
+"""hostile_reference.py - reads the references of tests/hostile/references. The head of each one says what reftest must
+report about it.
 
 A head is a comment at the beginning of the file: a sentence about what the reference does, then lines "# KEY: VALUE".
 
-- expect: the status and the reason that reftest must report, "error raised"; several are separated by "|". A status
-  alone stands for all its reasons, and "not passed" for every status except "passed". A reference whose case may end by
-  a timeout runs in a batch with a short timeout.
+- expect: the status and the reason that reftest must report, such as "error raised"; alternatives are separated by "|".
+A status without a reason stands for all its reasons, and "not passed" for every status except "passed". A reference
+  whose case may end by a timeout runs in a batch with a short timeout.
 - on_cuda: what reftest must report on a CUDA device instead of what "expect" says.
-- gap: the reference tries something and then raises an exception whose text begins with "reached" or "contained".
-  "reached" is allowed only in set-ups in which this gap of docs/containment.md is open. With "none" it is never
-  allowed.
-- reached, contained: "error timeout". The verdict by which a reference shows that it reached something, or that it did
-  not, if it cannot raise an exception in this case.
-- destroys: "run". If the gap is open, the reference would end the whole run, so the reference is left out of set-ups
-with the gap.
-- uses: "processes_named". The function of this name, from the file beside this one, is added at the end of the reference.
+- gap: the reference tries something and then raises an exception whose text begins with "reached" if it succeeded, else
+  with "contained". "reached" is allowed only in set-ups in which this gap of docs/containment.md is open. If the gap is
+  "none", it is never allowed.
+- reached, contained: "error timeout". The verdict that shows that the reference succeeded (reached) or did not succeed
+  (contained), if it cannot raise an exception then.
+- destroys: "run". The reference is left out of set-ups in which the gap is open, because it would end the whole run
+there.
+- uses: "processes_named". The function of this name is added at the end of the reference. It is from the file with its
+name beside this file.
 - needs: "cuda" (the reference runs only on a CUDA device), or "x86-64" (it uses numbers of system calls).
 """
 

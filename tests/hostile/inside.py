@@ -1,8 +1,8 @@
-"""inside.py - runs the hostile references in one set-up, in the guard of setups.py, and prints as JSON what happened.
-run.py starts this program and judges the result.
+"""inside.py - runs the hostile references in one set-up, inside the guard of setups.py, and prints the results as JSON.
+run.py starts this program and judges the results.
 
 The first process of the guard builds the set-up (main), then gives up its rights and continues in `attempt`. All
-processes that nobody waits for become children of this first process, so it sees what the references leave behind.
+orphaned processes become children of this first process, so it sees the processes that the references leave behind.
 """
 
 import ctypes
@@ -34,8 +34,8 @@ MS_BIND, MS_REC = 4096, 16384
 TMP_SIZE, SHM_SIZE = "3g", "256m"
 MEMORY_MAX = 2 << 30  # bytes of memory that a process may have, whatever reftest allows
 GPU_MEMORY_MAX = 16 << 30  # the same limit on a GPU: its driver reserves more
-CASE = "small:batch_size=256"  # each reference runs in one case: three calls with two sets of values
-MEMORY = "1G"  # the memory that reftest lets a reference use
+CASE = "small:batch_size=256"  # each reference runs in this case: three calls with two sets of values
+MEMORY = "1G"  # the memory limit of a reference
 TIMEOUT, SHORT_TIMEOUT = 60, 2  # seconds for a case
 SLEEPERS = ("sleeper", "victim", "stopped")  # processes of the user; the references may end "victim" and stop "stopped"
 
@@ -50,7 +50,7 @@ def run(hidden_states, weight):
     return (normed * weight.float()).to(hidden_states.dtype)
 """
 WRONG = RIGHT.replace("1e-6", "1e-2")
-# Their names place the honest definitions before, between and after the others.
+# The honest definitions. By their names, they run before, between and after the others.
 NEIGHBOURS = {f"{place}_{kind}": kind for place in ("a", "f", "m", "s", "z") for kind in ("right", "wrong")}
 
 
@@ -117,8 +117,8 @@ def main(setup, options):
 
 
 class Neighbours:
-    """Processes, files and services of the user who runs reftest. The references must not reach any of them. Where a
-    reference has the text @name@, the value of `name` in `places` replaces it."""
+    """The processes, files and services of the user who runs reftest. The references must not reach any of them. In the
+    text of a reference, the value of `name` in `places` replaces @name@."""
 
     def __init__(self, options):
         self.secret = "secret-" + secrets.token_hex(16)  # the secret must not occur in any output of reftest
@@ -147,8 +147,8 @@ class Neighbours:
         self.sharer = None if options["device"] == "cpu" else self.share_gpu_memory(options)
 
     def share_gpu_memory(self, options):
-        """Starts a process that shares memory of the GPU, and makes sure that a process with the handle can open this
-        memory. If no process could open this memory, a failed attempt of a reference would prove nothing."""
+        """Starts a process that shares memory of the GPU. Checks that a process with the right handle can open this
+        memory, because otherwise the failed attempt of a reference would prove nothing."""
         program, device = [options["python"], "-IS", str(HERE / "gpu_memory.py")], options["device"]
         one = subprocess.Popen([*program, "share", device], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         handle = one.stdout.readline().strip()
@@ -233,7 +233,7 @@ def other_processes(known):
 
 
 def wait_for_end(known):
-    """Waits for the processes that are being killed. Returns the processes that are left, and kills them."""
+    """Waits until the killed processes have ended. Kills the processes that are left, and returns them."""
     for _ in range(100):
         left = other_processes(known)
         if not left:
@@ -248,8 +248,8 @@ def wait_for_end(known):
 
 
 def files_below(*folders):
-    """Returns what a reference could change below the directories `folders`: files, directories and links, with their
-    mode, owner, time and content."""
+    """Returns the state that a reference could change below the directories `folders`: files, directories and links,
+    with their mode, owner, time and content."""
     found = {}
     for folder in folders:
         for path in [folder, *folder.rglob("*")]:
@@ -261,7 +261,7 @@ def files_below(*folders):
 
 
 def run_reftest(options, *words, seconds=300):
-    """Runs reftest as a user would: in a session of its own, with a key, an inherited descriptor and a time limit."""
+    """Runs reftest as a user would, in a new session, with a key, an inherited file descriptor and a time limit."""
     inherited = os.open(WORK / "others/file", os.O_RDWR)
     environment = {
         "PATH": os.environ["PATH"], "HOME": str(WORK / "home"), "TMPDIR": str(WORK / "temporary"), "LC_ALL": "C.UTF-8",

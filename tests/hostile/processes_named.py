@@ -1,5 +1,5 @@
 def processes_named(name):
-    """Returns the processes with this name that this process can see, except itself."""
+    """Returns the pids of the processes with this name that this process can see, except its own."""
     import os
 
     try:

@@ -1,18 +1,17 @@
 #!/usr/bin/env python3
-"""run.py - runs hostile references, and checks what reftest reports about them and what they reach:
-python3 tests/hostile/run.py BUILD [options].
+"""python3 tests/hostile/run.py BUILD [options] - runs hostile references, and checks what reftest reports about them
+and what they reach.
 
 Each file of tests/hostile/references is a reference with one kind of hostile behaviour. The head of the file says what
-reftest must report (hostile_reference.py). All of these references become one dataset, beside honest definitions with
-right and with wrong references, and are verified in each set-up of setups.py. In each set-up:
+reftest must report (hostile_reference.py). A dataset contains all of these references, and also honest definitions with
+correct and with wrong references. It is verified in each set-up of setups.py. In each set-up:
 
-- each reference gets a verdict that its head allows, and each honest definition gets the right verdict,
-- only the gaps are open that docs/containment.md names for the set-up. An attack reaches something only if `reftest
-  doctor` reports the gap that the attack's head names. For each reported gap, some attack shows that the gap is
-  open,
+- each reference gets a verdict that its head allows, and each honest definition gets the right verdict;
+- the open gaps are those that docs/containment.md names for the set-up: an attack succeeds only if `reftest doctor`
+  reports the gap in the attack's head, and for each reported gap, some attack succeeds;
 - no process and no file is left, the user's files are unread and unchanged, and the run ends in time.
 
-A set-up that this machine cannot make is a failure, unless REFTEST_ALLOW_MISSING_SETUPS=1 says that this is known.
+If this machine cannot make a set-up, this is a failure, unless REFTEST_ALLOW_MISSING_SETUPS=1 is set.
 
 Prints TAP: for each set-up a line for each reference and for each of the statements above.
 """
@@ -31,8 +30,8 @@ import inside
 import setups
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent.parent
-LEAST = 80  # the least number of references
-RUN_SECONDS = 150  # the longest time that a batch of a set-up may take
+LEAST = 80  # the minimum number of references
+RUN_SECONDS = 150  # the maximum time for a batch of a set-up
 GUARD_SECONDS = 500
 ALLOW_MISSING = "REFTEST_ALLOW_MISSING_SETUPS"
 
@@ -60,8 +59,8 @@ class Tap:
             print("".join(f"# {escape(line)}\n" for line in str(reason)[:4000].split("\n")), end="", flush=True)
 
     def miss(self, sentence, reason):
-        """Tells that this machine cannot make a set-up. A missing set-up is a failure, unless the environment says that
-        it is known to be missing."""
+        """Reports that this machine cannot make a set-up. This is a failure unless the environment allows missing
+        set-ups."""
         if os.environ.get(ALLOW_MISSING) == "1":
             self.skip(sentence, reason)
         else:
@@ -78,7 +77,7 @@ def escape(text):
 
 
 class Result:
-    """What happened in one set-up."""
+    """The results of one set-up."""
 
     def __init__(self, facts):
         self.facts = facts
@@ -102,7 +101,7 @@ def message_of(definition):
 
 
 def claim_of(reference, definition):
-    """Returns "reached" or "contained": what the verdict shows, or else what the reference's exception says. None:
+    """Returns "reached" or "contained", from the verdict or else from the text of the reference's exception. None:
     neither says so."""
     verdict = f"{definition['status']} {definition['reason']}"
     if verdict in (reference.reached, reference.contained):
@@ -114,7 +113,7 @@ def claim_of(reference, definition):
 
 
 def fault_of(reference, result, device):
-    """Returns None, or why a reference's report is not the expected one."""
+    """Returns why the report about a reference is not the expected one, or None."""
     definition = result.definition(reference)
     status, reason, claim = definition["status"], definition["reason"], claim_of(reference, definition)
     if not reference.accepts(status, reason, device):

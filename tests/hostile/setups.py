@@ -20,7 +20,7 @@ NO_NAMESPACES = frozenset({"attributes", "processes", "disk", "memory"})
 NEITHER = NO_NAMESPACES | {"files", "signals", "process_memory", "process_list"}
 LANDLOCK_CREATE_RULESET, LANDLOCK_VERSION, LANDLOCK_ABI = 444, 1, 6
 GPU = frozenset({"memory", "local_services"})  # further gaps on a GPU
-PLAIN_USER = 61234  # if this test runs as root: the number of a user that has no other process
+PLAIN_USER = 61234  # the id of a user without other processes, for a test that runs as root
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Setup:
     about: str
     refused: tuple = ()  # options of tests/e2e/tools/restrict.c
     as_root: bool = False
-    gaps: frozenset = frozenset()  # gaps that a new kernel leaves open on a CPU: docs/containment.md, "Set-ups"
+    gaps: frozenset = frozenset()  # gaps that are open on a new kernel with a CPU; see docs/containment.md, "Set-ups"
 
 
 SETUPS = [
@@ -44,8 +44,8 @@ SETUPS = [
 
 
 def guard(setup):
-    """Returns the first words of a command. The words that the caller appends run in the guard, with the rights to
-    build the set-up."""
+    """Returns the beginning of a command line. The command that the caller appends runs in the guard, with the rights
+    to build the set-up."""
     words = ["unshare", "--mount", "--pid", "--ipc", "--net", "--fork", "--kill-child", "--mount-proc"]
     if os.geteuid() != 0:
         words += ["--user", *(["--map-root-user"] if setup.as_root else ["--map-current-user", "--keep-caps"])]
@@ -53,7 +53,7 @@ def guard(setup):
 
 
 def refusal(setup):
-    """Returns None, or why this machine cannot build a guard."""
+    """Returns the reason why this machine cannot build a guard, or None."""
     if pathlib.Path("/tmp") in pathlib.Path(__file__).resolve().parents:
         return "this checkout is below /tmp, and the guard has a /tmp of its own"
     for program in ("unshare", "setpriv", "cc"):
@@ -66,7 +66,7 @@ def refusal(setup):
 
 
 def old_kernel():
-    """Returns None, or why this kernel lacks layers that newer kernels have."""
+    """Returns the reason why this kernel lacks layers of the sandbox that newer kernels have, or None."""
     version = tuple(int(number) for number in re.findall(r"\d+", platform.release())[:2])
     if version < (6, 14):
         return f"Linux {platform.release()} is older than 6.14"
@@ -75,7 +75,7 @@ def old_kernel():
 
 
 def drop_rights(setup):
-    """Returns the first words of a command. The words that the caller appends run as the set-up's user."""
+    """Returns the beginning of a command line. The command that the caller appends runs as the set-up's user."""
     if setup.as_root:
         kept = ",".join(f"+{name}" for name in CONTAINER.split())
         return ["setpriv", f"--bounding-set=-all,{kept}", f"--inh-caps=-all,{kept}"]

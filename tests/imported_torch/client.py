@@ -1,6 +1,7 @@
-"""client - the code of runner.py, provider.py and pytest.py beside this file. The client asks the server for a process
-that has imported torch and takes the place of the client. The client ends with the status of this process. Without a
-server, or if the server is another interpreter, reftest's own script or pytest runs in the client.
+"""client - the code that runner.py, provider.py and pytest.py in this folder share. The client asks the server for a
+process that has already imported torch. This process replaces the client, which waits and ends with the same exit
+status. Without a server, or if the server runs another interpreter, reftest's own script or pytest runs in the client
+itself.
 """
 import json
 import os
@@ -18,7 +19,7 @@ def run_here(script, module):
 
 
 def paths(module):
-    """The sys.path with which the process begins. It does not contain the folder of the script, because reftest's
+    """Returns the sys.path with which the process begins. The folder of the script is not in it, because reftest's
     scripts remove this folder."""
     if sys.flags.no_site:
         import site
@@ -28,7 +29,7 @@ def paths(module):
 
 
 def ask(server, message, descriptors):
-    """Sends the request and returns the wait status of the process; None if the server has ended."""
+    """Sends the request. Returns the wait status of the process, or None if the server has ended."""
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(server)
     rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("%di" % len(descriptors), *descriptors))]
@@ -37,13 +38,13 @@ def ask(server, message, descriptors):
     connection.sendall(text[sent:])
     null = os.open("/dev/null", os.O_RDWR)
     for fd in descriptors:
-        os.dup2(null, fd)  # otherwise this process would keep pipes open that the new process closes
+        os.dup2(null, fd)  # so that this process does not keep pipes open that the new process closes
     answer = connection.makefile().readline()
     return int(answer) if answer else None
 
 
 def serves(server):
-    """Whether the server is the same interpreter as this one."""
+    """Returns whether the server runs the same interpreter as this process."""
     try:
         with open(server + ".prefix", encoding="utf-8") as file:
             return file.read() == os.path.realpath(sys.prefix)
@@ -58,12 +59,12 @@ def umask():
 
 
 def main(name, descriptors, module=None):
-    """Runs python/`name`, or the module, and returns its exit status. The script or module gets the first `descriptors`
-    descriptors of this process."""
+    """Runs the script python/`name`, or the module, and returns its exit status. The script or module gets the first
+    `descriptors` file descriptors of this process."""
     script = os.path.join(os.path.dirname(os.path.dirname(HERE)), "python", name)
     server = os.environ.get("REFTEST_TEST_TORCH", "")
     path = paths(module)  # sets sys.prefix
-    if not serves(server) or module is None and sys.argv[1] != "cpu":  # a process that was forked cannot use a GPU
+    if not serves(server) or module is None and sys.argv[1] != "cpu":  # a forked process cannot use a GPU
         return run_here(script, module)
     status = ask(server, {"words": [script, *sys.argv[1:]], "module": module, "environment": dict(os.environ),
                           "folder": os.getcwd(), "umask": umask(), "path": path}, list(range(descriptors)))

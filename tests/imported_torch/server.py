@@ -1,23 +1,23 @@
 """server.py - imports torch once and forks a process for each interpreter that an end-to-end test starts:
 python3 -sSu - SOCKET <server.py
 
-Importing torch takes a second of processor time. This is most of the time that a small `reftest verify` takes.
-tests/run starts this server as reftest starts an interpreter (zygote.c), with the environment that references get.
-harness.sh sets REFTEST_RUNNER and REFTEST_PROVIDER to the scripts runner.py and provider.py beside this file, and
-starts pytest with pytest.py. These three scripts send their descriptors, arguments and environment to this server,
-which forks a process that takes the place of the script. The process runs reftest's own script, or pytest, as if the
-interpreter had just started, and its `import torch` finds the module. Everything after that is as in every interpreter:
-the sandbox, the runners and the messages.
+An import of torch takes a second of processor time, which is most of the time of a small `reftest verify`. tests/run
+starts this server as reftest starts an interpreter (zygote.c), with the environment that references get. harness.sh
+sets REFTEST_RUNNER and REFTEST_PROVIDER to the scripts runner.py and provider.py beside this file, and starts pytest
+with pytest.py. These three scripts send their file descriptors, arguments and environment to this server, which forks a
+process that replaces the script. The process runs reftest's own script, or pytest, as if the interpreter had just
+started, and its `import torch` finds the module. Everything else is as in any interpreter: the sandbox, the runners and
+the messages.
 
-A test whose subject is the start or the end of an interpreter, or what an interpreter can reach, has a line
-"# own interpreter: WHY" at its head, and does not use this server.
+A test of the start or end of an interpreter, or of what an interpreter can reach, has a line "# own interpreter: WHY"
+at its head, and does not use this server.
 
-The server reads its program from standard input and not from a file. Every forked process still has the server's frames
-on its stack. Code that walks the stack would open the file of these frames, and the runner would think that the
-reference opened the file.
+The server reads its program from standard input and not from a file. The reason is that every forked process still has
+the server's frames on its stack. Code that walks the stack would open the source file of these frames, and the runner
+would think that the reference opened this file.
 
-The client keeps its connection. When the process ends, the server sends its wait status to the client. When the
-connection ends, reftest has killed the client, so the server kills the process.
+The client keeps its connection. When the process ends, the server sends its wait status to the client. If the
+connection ends first, reftest has killed the client, so the server kills the process.
 """
 import ctypes
 import gc
@@ -39,7 +39,7 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def receive(connection):
-    """Returns the client's message and its descriptors; None if the client has ended."""
+    """Returns the client's message and its file descriptors, or None if the client has ended."""
     text, descriptors = b"", []
     while not text.endswith(b"\n"):
         part, ancillary, _, _ = connection.recvmsg(MESSAGE_MOST, socket.CMSG_SPACE(64), socket.MSG_CMSG_CLOEXEC)
@@ -52,8 +52,8 @@ def receive(connection):
 
 
 def become(message, descriptors):
-    """Gives this process, which was just forked, the descriptors, arguments, environment and folder of the client, and
-    runs the client's script."""
+    """Gives this process, which was just forked, the file descriptors, arguments, environment and working directory of
+    the client, and runs the client's script."""
     os.setsid()
     high = [os.dup2(fd, 100 + at, False) for at, fd in enumerate(descriptors)]
     for at, fd in enumerate(high):
@@ -80,7 +80,7 @@ def become(message, descriptors):
 
 
 def run(message, descriptors):
-    """Ends this process with the status that the interpreter would end with."""
+    """Runs the script, and ends this process with the exit status that an interpreter would have."""
     status = 1
     try:
         signal.set_wakeup_fd(-1)
@@ -99,7 +99,7 @@ def run(message, descriptors):
 
 
 def kill(pid):
-    """Kills a process that has not been reaped, and its group."""
+    """Kills a process that has not been reaped, and its process group."""
     try:
         os.killpg(pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -123,7 +123,7 @@ class Server:
         self.poll.register(self.listener, select.POLLIN)
         self.poll.register(wake, select.POLLIN)
         self.started = 0
-        self.processes = {}  # the descriptor of a connection -> (connection, pid)
+        self.processes = {}  # {file descriptor of a connection: (connection, pid)}
 
     def serve(self):
         while True:
@@ -155,7 +155,7 @@ class Server:
             os.close(fd)
 
     def end(self):
-        """Ends every process and this one, and prints the number of processes and their processor time."""
+        """Ends all processes and this one, and prints the number of processes and their processor time."""
         for _, pid in self.processes.values():
             kill(pid)
         end = time.monotonic() + 2
@@ -207,7 +207,7 @@ def main():
     import torch
     gc.enable()
     gc.collect()
-    gc.freeze()  # a garbage collector then does not write to these objects, so forked processes share their pages
+    gc.freeze()  # so that the garbage collector does not write to these objects, and forked processes share their pages
     server = Server(sys.argv[1])
     signal.signal(signal.SIGTERM, lambda *_: server.end())
     server.serve()

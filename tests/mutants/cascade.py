@@ -38,8 +38,8 @@ MUTANTS = [
     (MANY, "last state left out", "total = torch.logsumexp(natural, dim=1)", "natural[:, -1] = float('-inf')\n    total = torch.logsumexp(natural, dim=1)"),
     (MANY, "averaged", "(v.float() * weights[..., None]).sum(dim=1)", "v.float().mean(dim=1)"),
     (MANY, "over the tokens", "torch.logsumexp(natural, dim=1)", "torch.logsumexp(natural.mean(dim=2, keepdim=True), dim=1).expand(-1, natural.shape[2])"),
-    # The next mistakes show only with both signs of s, far and near values, many states or many tokens. Mistakes in
-    # precision follow.
+    # The next mistakes show only if s has both signs, if values are both close and far apart, or if there are many
+    # states or tokens. Mistakes in precision follow.
     (TWO, "the largest from 0 on", "torch.maximum(s_a, s_b)", "torch.maximum(s_a, s_b).clamp(min=0)"),
     (TWO, "far below taken for empty", WEIGHTS, "s_a, s_b = torch.where(s_a < -30, -torch.inf, s_a), torch.where(s_b < -30, -torch.inf, s_b)\n    " + WEIGHTS),
     (TWO, "logsumexps held above -100", WEIGHTS, "s_a, s_b = s_a.clamp(min=-100), s_b.clamp(min=-100)\n    largest = torch.maximum(s_a, s_b)\n    " + WEIGHTS),
@@ -55,7 +55,7 @@ MUTANTS = [
      "clamp(min=-1e4)"),
     ("merge_states_h8_d128", "log-sum-exps limited to -10000 below", "natural = s * math.log(2)",
      "natural = torch.where(torch.isinf(s), s, s.clamp(min=-1e4)) * math.log(2)"),
-    # Values that are large where one state alone has weight.
+    # The next mistakes show because values are large where only one state has weight.
     (TWO, "values limited to 100", "v_a.float() * (weight_a / total)", "v_a.float().clamp(-100, 100) * (weight_a / total)"),
     (TWO, "values of the other limited to 65504", "v_b.float() * (weight_b / total)", "v_b.float().clamp(-65504, 65504) * (weight_b / total)"),
     (PLACE, "values limited to 448", "v.float() * mine", "v.float().clamp(-448, 448) * mine"),

@@ -6,17 +6,17 @@ Plants the mistakes of tests/mutants/{family}.py as run.py does, and verifies th
 failures by wrong numbers count. Wrong shapes and dtypes, errors and overwritten inputs do not count. DIAGNOSES in
 tests/mutants/{family}.py is {mistake: regular expression for the words that name the mistake}. A failure is
 
-  right   if each line "behaves as if ..." has these words, or, without such a line, if each failed case has a region
+  right if each line "behaves as if ..." has these words, or, without such lines, if each failed case has a region
           ("output ... is 0 only where ...", "... differs only where ...") with these words;
-  wrong   if it has a line "behaves as if ..." without these words, or one for a mistake that is not in the table;
-  silent  otherwise. A region without these words says where the output differs, but names no cause.
+  wrong if a line "behaves as if ..." lacks these words, or if the mistake is not in the table; silent otherwise. A
+  region without these words says only where the output differs, and names no cause.
 
 The check of a family fails if a diagnosis is wrong, if FIGURES has no number for the family, or if the number of right
 diagnoses is below this number. The number is nine tenths of the measured one, because the time for a diagnosis is
-limited and a slow machine finds fewer mistakes in this time. Without --family, all families with a table run. At least
-half of all their failures must then have a right diagnosis, and a TAP comment names the families without a table.
+limited and a slow machine finds fewer mistakes in this time. Without --family, all families with a table run. Then at
+least half of all their failures must have a right diagnosis, and a TAP comment names the families without a table.
 --list prints every failure with its diagnosis as soon as it is found. --mistake plants only the mistakes whose text has
-these words, and FIGURES is then ignored. Prints TAP.
+these words, and ignores FIGURES. Prints TAP.
 """
 import argparse
 import json
@@ -29,8 +29,8 @@ import tempfile
 
 import run
 
-BAR = 0.5  # the least fraction of all failures with a right diagnosis
-# The least number of right diagnoses of a family.
+BAR = 0.5  # the minimum fraction of all failures that have a right diagnosis
+# The minimum number of right diagnoses for each family.
 FIGURES = {
     "activation": 25,
     "cascade": 20,
@@ -69,7 +69,7 @@ def regions_name(definition, words):
 
 
 def judge(definition, words):
-    """Returns "right", "wrong" or "silent". words: the regular expression of the mistake, or None."""
+    """Returns "right", "wrong" or "silent". `words` is the regular expression for the mistake, or None."""
     said = definition["diagnosis"]
     if said:
         return "right" if words and all(re.search(words, s) for s in said) else "wrong"

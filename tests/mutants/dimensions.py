@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""dimensions.py - plants wrong dimensions and degrees into the starter definitions: python3 tests/mutants/dimensions.py
-BUILD [ROOT…]. ROOT is a dataset; by default this repository.
+"""python3 tests/mutants/dimensions.py BUILD [ROOT…] - plants wrong dimensions and wrong degrees of parallelism into the
+starter definitions. ROOT is a dataset; by default this repository.
 
 A definition gets mistakes only if it has a `model:` tag that models/models.json knows. An axis gets mistakes only if a
 rule of models/architectures.json states its length. The kinds:
@@ -10,9 +10,9 @@ rule of models/architectures.json states its length. The kinds:
                 configuration contradicts the length
   - degree      the tag tp: or ep: states twice the degree
 
-No reference runs, because a definition that contradicts itself fails before. Prints TAP: the mistakes that were not
-found, and for each kind the number found and planted. The last test verifies the definitions without a mistake, and no
-definition may fail.
+No reference runs, because a definition that contradicts itself fails before its reference runs. Prints TAP: the
+mistakes that were not found, and for each kind the number found and planted. The last test verifies the definitions
+without a mistake. None of them may fail.
 """
 import collections
 import glob
@@ -33,15 +33,15 @@ def known_models():
 
 
 def have_vocabulary():
-    """The models whose vocabulary size models/models.json states. For other models, the output projection may have any
-    number of rows."""
+    """Returns the models whose vocabulary size models/models.json states. For other models, the output projection may
+    have any number of rows."""
     with open(f"{TOP}/models/models.json") as file:
         rows = json.load(file)
     return {name for row in rows if "vocab_size" in row for name in [row["model"], *row.get("aliases", [])]}
 
 
 def known_axes():
-    """{op_type: axes that its rules name}, without the axes that every model may choose."""
+    """Returns {op_type: axes that its rules name}, without the axes that may have any length in every model."""
     with open(f"{TOP}/models/architectures.json") as file:
         blocks = json.load(file)["blocks"]
     axes = collections.defaultdict(set)
@@ -52,9 +52,9 @@ def known_axes():
 
 
 def other_numbers(definition, name, value):
-    """Lengths that people write by mistake, and that are not the right length divided by a degree of parallelism. For a
-    matrix product, five quarters of the right length may be the length of another projection, so other numbers are
-    used."""
+    """Returns lengths that people write by mistake, and that are not the right length divided by a degree of
+    parallelism. For a matrix product, five quarters of the right length may be the length of another projection, so
+    other factors are used."""
     if definition["op_type"] == "gemm":
         numbers = (value + 8, value * 11)
     elif name.startswith("num_") or name in ("nheads", "ngroups"):
@@ -93,7 +93,7 @@ def degree_mistakes(definition):
 
 
 def statuses(build, definitions):
-    """The status and reason of each definition, without running any reference."""
+    """Returns the status and reason of each definition. No reference runs."""
     with tempfile.TemporaryDirectory() as root:
         for definition in definitions:
             folder = f"{root}/definitions/{definition['op_type']}"

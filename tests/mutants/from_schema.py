@@ -5,15 +5,15 @@ run.py beside this file.
 
 The mistakes need only a definition's schema, so they can be planted in every op family:
 
-  - In every call the reference uses the value that an input had in the first call with these shapes, as if it ignored
+  - In every call, the reference uses the value that an input had in the first call with these shapes, as if it ignored
     the argument.
-  - The reference has two Python scalars, and keeps a table by the second one alone. If a later call has the same second
-    scalar but another first scalar, the reference still uses the old first scalar.
-  - In every call the reference returns the output of the first call with these shapes.
+  - The reference has two Python scalars, and keeps a table with the second one as the only key. If a later call has the
+    same second scalar but another first scalar, the reference still uses the old first scalar.
+  - In every call, the reference returns the output of the first call with these shapes.
   - The outputs are in the same memory as those of the previous call.
-  - If a Python scalar has a certain valid number (1, or the usual number), the reference treats the scalar as absent,
-    and uses another number instead.
-  - The reference raises if an optional input is None.
+  - If a Python scalar is a certain valid number (1, or the most common number), the reference treats it as absent, and
+    uses another number instead.
+  - The reference raises an exception if an optional input is None.
   - A random number from torch makes an output up to 0.3 % larger (not for operations that sample).
 
 Each mistake is a function around the definition's own run(). If several starter definitions have the same op_type and
@@ -69,25 +69,25 @@ SEEDED = """    results = _run(**given)
     results[{at}] = (results[{at}].float() * factor).to(results[{at}].dtype)
     return tuple(results) if several else results[0]"""
 FLOATS = ("float32", "float16", "bfloat16")
-# Inputs that can have only one value, so that keeping the value is no mistake: {(definition, input): why}.
+# {(definition, input): why} for inputs that can have only one value, so that it is not a mistake to keep the value.
 ONE_VALUE = {
     ("append_paged_kv_cache_kv8_d128_ps1", "kv_last_page_len"): "a page of one token is full",
 }
-# The numbers at which a reference may treat a Python scalar as absent, and the number that it then uses: {name:
-# (number, other number)}. Each float scalar that is not in the table has the number 1.
+# {name: (number, other number)}: a mutant treats the Python scalar as absent if it is the first number, and then uses
+# the other one. For float scalars that are not in the table, the first number is 1.
 NUMBERS = {
     "rope_theta": (10000.0, 500000.0),
     "local_expert_offset": (0, 1),
     "pad_slot_id": (0, -1),
 }
-# Float scalars for which no mutant replaces the value: {name: why}.
+# {name: why} for float scalars whose value no mutant replaces.
 NO_NUMBER = {
     "lower_bound": "it is below 0",
 }
 
 
 def is_used(definition, name):
-    """Says whether the argument has more elements than the definition declares."""
+    """Returns whether the argument has more elements than the definition declares."""
     return len(re.findall(rf"\b{name}\b", definition["reference"])) > 1
 
 
@@ -122,7 +122,8 @@ def plant(definition, body):
 
 
 def definitions_of(families):
-    """Of the definitions with the same op_type and inputs, the first by name: [(family, definition)]."""
+    """Returns [(family, definition)], with only the first by name of the definitions that have the same op_type and
+    inputs."""
     seen = set()
     for path in sorted(glob.glob(os.path.join(run.PROJECT, "definitions", "*", "*.json"))):
         family = os.path.basename(os.path.dirname(path))
@@ -157,7 +158,7 @@ def main():
         print(f"1..{len(options.device) * len(options.family)}", flush=True)
         for d, device in enumerate(options.device):
             lanes = ["--device", device, "--jobs", str(min(os.cpu_count(), 4))]
-            # run.py verifies the originals at all sizes.
+            # only the small size, because run.py verifies the originals at all sizes
             caught, passed = run.judge(options.build, root, planted, originals, lanes + words, all_sizes=False)
             for f, family in enumerate(options.family):
                 number = 1 + d * len(options.family) + f

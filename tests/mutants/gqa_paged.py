@@ -85,12 +85,12 @@ MUTANTS = [
      "logits = logits.masked_fill(~seen[:, None, None, :], -30000.0)"),
     ("gqa_paged_prefill_causal_h16_kv4_d128_ps16", "a maximum that starts at -10000", "torch.softmax(logits, dim=-1)",
      "(lambda e: e / e.sum(dim=-1, keepdim=True))(torch.exp(logits - logits.amax(dim=-1, keepdim=True).clamp(min=-1e4)))"),
-    # Mistakes that use as many keys as the first sequence has.
+    # The next mistakes use as many keys as the first sequence has.
     (P16, "only as many pages as the first sequence has", "pages = kv_indices[first:end].long()", "end = min(end, first + max(1, kv_indptr[1].item()))\n        pages = kv_indices[first:end].long()"),
-    # Keys and values that are large where a sequence has one key.
+    # The next mistakes show because keys and values are large where a sequence has only one key.
     (D1, "keys limited to 50", "k_cache[slots, 0].float()", "k_cache[slots, 0].float().clamp(-50, 50)"),
     (D16, "keys limited to 65504", "keys = k_cache[pages].flatten(0, 1)[:length].float()", "keys = k_cache[pages].flatten(0, 1)[:length].float().clamp(-65504, 65504)"),
-    # Page numbers above 4095.
+    # The next mistakes show only with page numbers above 4095.
     (D1, "page numbers in 12 bits", "slots = kv_indices[first:end].long()", "slots = kv_indices[first:end].long() & 4095"),
     (FULL, "page numbers limited to 4095", "kv_indptr[i + 1].item()].long()", "kv_indptr[i + 1].item()].long().clamp(max=4095)"),
     ("gqa_paged_decode_h28_kv4_d128_ps1", "page numbers of 16 bits", "kv_indices[first:end].long()",

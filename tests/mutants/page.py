@@ -1,4 +1,4 @@
-"""page - mistakes that people make in appending to paged caches."""
+"""page - mistakes that people make in references that append to paged caches."""
 
 PAGED = "append_paged_kv_cache_kv8_d128_ps16"
 SINGLE = "append_paged_kv_cache_kv8_d128_ps1"
@@ -41,7 +41,7 @@ MUTANTS = [
     (LATENT, "slots counted in pages", "slots = pages.long() * page_size + positions % page_size", "slots = pages.long()"),
     (LATENT, "rotated keys not written", "kpe_cache.view(-1, kpe_cache.shape[-1])[slots] = append_kpe", "pass"),
     (LATENT, "position for slot", "slots = pages.long() * page_size + positions % page_size", "slots = positions.long() % (ckv_cache.shape[0] * page_size)"),
-    # Mistakes that need far positions, many sequences, or values of every magnitude.
+    # The next mistakes show only with large positions, many sequences, or values of every magnitude.
     (PAGED, "positions as int16", RANK, "positions = positions.to(torch.int16).int() % (page_size * len(kv_indices))\n    " + RANK),
     (PAGED, "positions rounded to float16", RANK, "positions = positions.half().float().clamp(0, 60000).int()\n    " + RANK),
     (PAGED, "positions below 131072 alone", RANK, "positions = positions.clamp(max=131071)\n    " + RANK),
@@ -60,7 +60,7 @@ MUTANTS = [
     (PAGED, "appends to one of two caches in place", "page_size = k_cache.shape[1]", "page_size = k_cache.shape[1]\n    v_cache = v_cache.clone()"),
     (LATENT, "every token in the last page of its sequence", "kv_indices[kv_indptr[batch_indices] + positions // page_size]", "kv_indices[kv_indptr[batch_indices.long() + 1].long() - 1]"),
     (LATENT, "appends to one of two caches in place", "page_size = ckv_cache.shape[1]", "page_size = ckv_cache.shape[1]\n    ckv_cache = ckv_cache.clone()"),
-    # Page numbers above 4095, and offsets above 32767.
+    # The next mistakes show only with page numbers above 4095 or offsets above 32767.
     (SINGLE, "page numbers in 12 bits", "int(kv_indices[starts[sequence] + position])", "int(kv_indices[starts[sequence] + position]) & 4095"),
     (SINGLE, "page numbers limited to 4095", "int(kv_indices[starts[sequence] + position])", "min(int(kv_indices[starts[sequence] + position]), 4095)"),
     (PAGED, "offsets in 16 bits", RANK, RANK.replace("kv_indptr[", "kv_indptr.to(torch.int16).int()[")),

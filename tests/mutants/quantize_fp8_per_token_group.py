@@ -66,7 +66,7 @@ MUTANTS = [
     (LATENT, "quotient rounded to float16 first", "(448.0 / amax))", "(448.0 / amax)).half()"),
     (LATENT, "0.1 % too large", "448.0 / amax", "448.448 / amax"),
     (LATENT, "input limited to 65504", "x.abs()", "x.clamp(-65504, 65504).abs()"),
-    # Mistakes that show only if numbers of x have more digits than bfloat16 or float16.
+    # The next mistakes show only if numbers in x have more digits than bfloat16 or float16 can represent.
     (LATENT, "largest magnitude in bfloat16", "x.abs().amax(", "x.abs().bfloat16().float().amax("),
     (LATENT, "largest magnitude with 16 bits", "x.abs().amax(", "(x.abs().view(torch.int32) & -256).view(torch.float32).amax("),
     (HALF, "scales of the first 4096 rows alone", "return amax / limit,", "amax[4096:] = limit\n    return amax / limit,"),

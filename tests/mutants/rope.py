@@ -55,7 +55,7 @@ MUTANTS = [
     (GIVEN, "theta fixed", "rope_theta ** -exponents", "10000.0 ** -exponents"),
     (GIVEN, "scale left out", "/ rope_scale", "/ 1.0"),
     (GIVEN, "multiplied by the scale", "/ rope_scale", "* rope_scale"),
-    # Mistakes that need far positions, long caches or other parameters; then mistakes in precision.
+    # The next mistakes show only with large positions, long caches or other parameters. Mistakes in precision follow.
     (FULL, "positions as int16", ROWS, "cos_sin_cache[positions.to(torch.int16).long() % len(cos_sin_cache)]"),
     (FULL, "positions held below 4096", ROWS, "cos_sin_cache[positions.clamp(max=4095)]"),
     (FULL, "positions held below 32768", ROWS, "cos_sin_cache[positions.clamp(max=32767)]"),
@@ -82,7 +82,7 @@ MUTANTS = [
      "frequencies = rope_theta ** -exponents / rope_scale",
      'tables = vars(rotate).setdefault("tables", {})\n    frequencies = tables.setdefault(rotary_dim, rope_theta ** -exponents / rope_scale)'),
     (GIVEN, "a scale below 1 taken for 1", "/ rope_scale", "/ max(rope_scale, 1.0)"),
-    # Mistakes that show only with numbers that float16 cannot represent.
+    # The next mistakes show only with numbers that float16 cannot represent.
     (PARTIAL, "the rest by way of float16", "rotated.to(x.dtype), resting", "rotated.to(x.dtype), resting.half().to(x.dtype)"),
     (PARTIAL, "what is rotated by way of float16", "x[..., :ROTARY_DIM].float()", "x[..., :ROTARY_DIM].half().float()"),
     (PARTIAL, "tiny numbers of the rest taken for 0", "rotated.to(x.dtype), resting", "rotated.to(x.dtype), resting.where(resting.abs() > 1e-7, 0)"),

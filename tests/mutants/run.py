@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""run.py - plants mistakes into correct references and checks that reftest finds them: python3 tests/mutants/run.py
-BUILD [options]. Words after "--" are passed to `reftest verify`.
+"""python3 tests/mutants/run.py BUILD [options] - plants mistakes into correct references, and checks that reftest finds
+them. Words after "--" are passed to `reftest verify`.
 
-Every tests/mutants/{family}.py has MUTANTS, a list of (definition, mistake, old, new): `old` occurs exactly once in
-that starter definition's reference and is replaced by `new`. A new op family needs such a file. All mutants of all
-families, and their original definitions, become one dataset, which is verified on the CPU, and on the GPU if there is
-one. All mutants run at the small size. Mutants that are not caught at this size, and the originals, also run at the
-medium size. A mutant is caught if its own reference fails or raises. A family passes if it has at least ten mutants, all of
+Every tests/mutants/{family}.py has MUTANTS, a list of (definition, mistake, old, new). `old` occurs exactly once in the
+reference of this starter definition, and is replaced by `new`. A new op family needs such a file. A dataset with all
+mutants of all families, and with their original definitions, is verified on the CPU, and on the GPU if there is one.
+All mutants run at the small size. Mutants that are not caught there, and the originals, also run at the medium size. A
+mutant is caught if its reference fails or raises an exception. A family passes if it has at least ten mutants, all of
 them are caught, and the original definitions pass. Prints TAP: the number of mutants caught and planted, by device and
 family.
 """
@@ -22,7 +22,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROJECT = os.path.dirname(os.path.dirname(HERE))
-LEAST = 10  # the least number of mutants of a family
+LEAST = 10  # the minimum number of mutants of a family
 
 
 def load_table(path, table):
@@ -62,8 +62,8 @@ def plant(definition, mistake, old, new):
 
 
 def build_dataset(root, families, with_originals=True):
-    """Writes the mutants and, if asked for, the originals. Returns {mutant's name: (family, definition, mistake)} and
-    {original's name: family}."""
+    """Writes the mutants and, if `with_originals` is true, the originals. Returns {mutant's name: (family, definition,
+    mistake)} and {original's name: family}."""
     planted, originals = {}, {}
     for family in families:
         for number, (name, mistake, old, new) in enumerate(load_mutants(os.path.join(HERE, family + ".py"))):
@@ -81,7 +81,7 @@ def build_dataset(root, families, with_originals=True):
 
 def verify(build, root, names, words, codes=(0, 1)):
     """Runs verify on the definitions `names`, or on all, and returns {name: its part of the JSON}. Ends the program if
-    the exit status is not in `codes`. No diagnosis is made, because diagnoses take time."""
+    the exit status is not in `codes`. Makes no diagnoses, because they take time."""
     command = [os.path.join(build, "reftest"), "--root", root, "verify", "--no-workloads", "--format", "json", "--no-diagnosis", *words]
     done = subprocess.run(command + names, stdout=subprocess.PIPE, check=False)
     if done.returncode not in codes:
@@ -95,8 +95,8 @@ def is_caught(definition):
 
 
 def judge(build, root, planted, originals, words, all_sizes=True):
-    """Returns two dicts: whether each mutant is caught, and whether each original passes: at all default sizes, or only
-    at the small size."""
+    """Returns two dicts: whether each mutant is caught, and whether each original passes. If `all_sizes` is false, only
+    the small size is verified."""
     if not planted:
         return {}, {}
     small = verify(build, root, [], [*words, "--sizes", "small"])
@@ -108,7 +108,7 @@ def judge(build, root, planted, originals, words, all_sizes=True):
 
 
 def tell(number, device, family, planted, originals, caught, passed, least=LEAST):
-    """Prints one line of TAP for a family; returns whether it passes."""
+    """Prints a line of TAP for a family, and returns whether the family passes."""
     mine = [name for name in planted if planted[name][0] == family]
     hits = sum(caught[name] for name in mine)
     wrong = [f"not caught: {planted[n][1]}: {planted[n][2]}" for n in mine if not caught[n]]
@@ -122,7 +122,8 @@ def tell(number, device, family, planted, originals, caught, passed, least=LEAST
 
 
 def op_files():
-    """The op families: the folders of kernels/ that contain a C file of the same name. core/ and common/ contain none."""
+    """Returns the op families, which are the folders of kernels/ that contain a C file of the same name. core/ and
+    common/ contain no such file."""
     files = glob.glob(os.path.join(PROJECT, "kernels", "*", "*.c"))
     return [file for file in files if os.path.basename(file) == os.path.basename(os.path.dirname(file)) + ".c"]
 

@@ -16,14 +16,14 @@ MIN_DRAW = "torch.multinomial(kept, 1)"
 
 
 def summed(dtype):
-    """The code of a sampler that looks up random numbers in cumulative probabilities of this dtype."""
+    """Returns the code of a sampler that looks up random numbers in cumulative probabilities of this dtype."""
     return (f"torch.searchsorted(torch.cumsum(probs, dim=-1).{dtype}().float(), torch.rand(len(probs), 1, device=probs.device), "
             "right=True).clamp(max=probs.shape[1] - 1)")
 
 
 def draw_some(which):
-    """The code of a sampler that draws only tokens for which the expression `which` is true. The expression may use
-    rank, place and n (the number of kept tokens)."""
+    """Returns the code of a sampler that draws only tokens for which the expression `which` is true. The expression may
+    use rank, place and n (the number of kept tokens)."""
     return (f"n = int((weights > 0).sum())\n        rank = torch.arange(len(weights), device=row.device)\n"
             "        place = torch.argsort(torch.argsort(torch.where(weights > 0, tokens, len(row))))\n"
             f"        drawn = torch.multinomial(torch.where({which}, weights, 0.0), 1)")

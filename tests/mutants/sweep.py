@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """sweep.py - plants one small change into every expression of the starter references: sweep.py BUILD ROOT [options].
 
-The other tables of this directory have mistakes that somebody thought of. This file has no list of mistakes: OPERATORS
-below says what happens to an expression of a given kind (a float tensor, an integer tensor, a number, a comparison, …),
-and every expression of every reference gets all that apply to it. Most of the mutants are plainly wrong, and some
-compute the same as the original. The mutants that pass are of interest: either an input that tells such a mutant from
-the original is missing, or the tolerance allows the difference, or there is no difference. A person decides which.
+The other tables of this directory have mistakes that somebody thought of. This file has no list of mistakes. OPERATORS
+below lists changes for each kind of expression (a float tensor, an integer tensor, a number, a comparison, …). Every
+expression of every reference gets all changes that apply to it. Most of the mutants are obviously wrong, and some
+compute the same values as the original. The interesting mutants are those that pass. Either no input shows the
+difference from the original, or the tolerance allows the difference, or there is none. A person decides which.
 
-Mutants that fail the smallest two cases in this process (inputs, ground truth and bounds are those of `reftest verify`)
-are counted and left out. The rest becomes a dataset: ROOT/definitions, and ROOT/index.json with a row for each mutant.
-To verify this dataset and print the mutants that pass:
+First, this process runs the two smallest cases, with the inputs, ground truth and bounds of `reftest verify`. Mutants
+that fail are only counted. The others are written as a dataset to ROOT/definitions, with a row for each mutant in
+ROOT/index.json. To verify this dataset and print the mutants that pass:
 
   PYTHONPATH=$(echo .venv/lib/python3*/site-packages) .venv-tests/bin/python tests/mutants/sweep.py build ROOT
   build/reftest --root ROOT verify --all --no-workloads --ground-truth builtin --no-diagnosis --format json > FOUND.json
@@ -39,7 +39,7 @@ NARROWER = {
     "float16": ("bfloat16",),
     "bfloat16": ("float16",),
 }
-# Functions that a mutant may need; the functions that a mutant names are put before its code.
+# Functions that mutants may need. Those that a mutant names are put before its code.
 HELPERS = {
     "_zero_after": """
 def _zero_after(x, dim, n):
@@ -67,8 +67,8 @@ def _where(x, out, value):
 
 
 class Seen:
-    """What an expression was while the original ran: `kind` (tensor, int, float, bool, none, other), for a tensor its
-    dtype, the shapes that it had, and whether elements were negative or infinite."""
+    """The values that an expression had while the original ran: the `kind` (tensor, int, float, bool, none, other) and,
+    for a tensor, the dtype, the shapes, and whether elements were negative or infinite."""
 
     def __init__(self):
         self.kinds, self.dtypes, self.shapes = set(), set(), set()
@@ -105,7 +105,7 @@ class Seen:
 
 
 def filled(template, **nodes):
-    """The expression of a template, whose names in capitals are replaced by nodes."""
+    """Returns the expression of a template, with nodes in place of its names in capitals."""
 
     class Fill(ast.NodeTransformer):
         def visit_Name(self, name):
@@ -118,7 +118,7 @@ def filled(template, **nodes):
 
 
 def float_templates(seen):
-    """(operator, template): X is the float tensor."""
+    """Yields (operator, template), where X is the float tensor."""
     for name in NARROWER.get(seen.dtype, ()):
         yield f"by way of {name}", f"X.to(torch.{name}).to(torch.{seen.dtype})"
     for limit in (0.0, 1e-20, 1e-10, 1e-6, 1e-3, 0.1):
@@ -173,7 +173,7 @@ def bool_templates(_):
 
 
 def axis_templates(seen):
-    """(operator, template) for each axis of a tensor."""
+    """Yields (operator, template) for each axis of a tensor."""
     for dim in range(seen.rank or 0):
         lengths = seen.lengths(dim)
         longest, fixed = max(lengths), len(lengths) == 1
@@ -242,7 +242,7 @@ OTHER_FUNCTION = {
     "cumsum": ("cumprod",), "tril": ("triu",), "softmax": ("log_softmax",), "cos": ("sin",), "sin": ("cos",),
     "topk": (), "floor": ("round",),
 }
-# (operator, template) for calls of a function or method: X is the first tensor.
+# (operator, template) for calls of a function or method, where X is the first tensor.
 CALL_TEMPLATES = {
     "softplus": (
         ("linear above 5", "torch.nn.functional.softplus(X, threshold=5.0)"),
@@ -294,7 +294,7 @@ def is_module(node):
 
 
 def first_tensor(call, seen):
-    """The receiver of a method, or the first argument of a function, if it is a tensor."""
+    """Returns the object of a method call, or the first argument of a function, if it is a tensor."""
     method = isinstance(call.func, ast.Attribute) and not is_module(call.func.value)
     node = call.func.value if method else (call.args[0] if call.args else None)
     return node if node is not None and node in seen and seen[node].kind == "tensor" else None
@@ -408,7 +408,7 @@ FORMS = {
 
 
 def statement_changes(node, loops):
-    """(operator, statements that replace it)."""
+    """Yields (operator, statements that replace the node)."""
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
         name = node.targets[0].id
         yield f"without the assignment to {name}", []
@@ -434,7 +434,7 @@ def statement_changes(node, loops):
 
 
 def is_expression(node, parents):
-    """Says whether the node's value can be seen and replaced."""
+    """Returns whether the node's value can be recorded and replaced."""
     if not isinstance(node, ast.expr) or isinstance(node, (ast.Slice, ast.Starred, ast.Tuple, ast.List, ast.JoinedStr)):
         return False
     if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load) or is_module(node):
@@ -450,8 +450,8 @@ def functions_of(tree):
 
 
 def nodes_of(tree):
-    """The nodes inside of the bodies of functions, and the values of the module's constants: [(number, node)] and
-    {node: parent}. The nodes of a deep copy have the same numbers."""
+    """Returns [(number, node)] and {node: parent}, for the nodes in the bodies of functions and the values of the
+    module's constants. The nodes of a deep copy have the same numbers."""
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     wanted = set()
     for function in functions_of(tree):
@@ -503,7 +503,7 @@ def with_helpers(text):
 
 
 def replaced(source, number, change):
-    """Returns the reference's text with `change` in place of node `number`, or None if the new text is not Python.
+    """Returns the reference's text with `change` instead of node `number`, or None if the new text is not valid Python.
     `change` is a node, or a list of statements."""
     tree = ast.parse(source)
     target = next(node for n, node in enumerate(ast.walk(tree)) if n == number)
@@ -537,15 +537,15 @@ def in_loop(node, parents):
 
 
 def is_new_value(node):
-    """Says whether the node is neither a variable nor a number. A variable has the value of an expression that was
-    assigned to it, and the mutants of that expression are enough. Numbers have mutants of their own
+    """Returns whether the node is neither a variable nor a number. A variable has the value of an expression that was
+    assigned to it, so the mutants of this expression are enough. Numbers have mutants of their own
     (constant_changes)."""
     number = node.operand if isinstance(node, ast.UnaryOp) else node
     return not isinstance(number, (ast.Name, ast.Constant))
 
 
 def mutants_of(source, arguments, found, values):
-    """[(operator, number of the node, node, change)] of a reference."""
+    """Returns [(operator, number of the node, node, change)] for a reference."""
     tree = ast.parse(source)
     nodes, parents = nodes_of(tree)
     seen = {node: found[number] for number, node in nodes if number in found}
@@ -603,7 +603,7 @@ class Trial:
                 self.sets.append((each, inputs, truth, rules))
 
     def is_wrong(self, text, torch):
-        """Says whether the smallest cases find the mutant wrong."""
+        """Returns whether the mutant fails in the smallest cases."""
         conftest, space = self.conftest, {}
         signal.signal(signal.SIGALRM, raise_slow)
         signal.alarm(20)
@@ -638,13 +638,13 @@ def test_classes(family):
 
 
 def order_of(mutant):
-    """A fixed order that has nothing to do with the place in the reference."""
+    """Returns a sort key that is fixed and does not depend on the place in the reference."""
     operator, number, node, _, definition = mutant
     return hashlib.sha256(f"{operator} {number} {ast.unparse(node)} {definition['name']}".encode()).hexdigest()
 
 
 def even(rows, key, most):
-    """Returns at most `most` rows, taken in turn from each key."""
+    """Returns at most `most` rows, with about equally many for each key."""
     lanes = collections.defaultdict(list)
     for row in sorted(rows, key=order_of):
         lanes[key(row)].append(row)

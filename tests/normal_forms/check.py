@@ -1,9 +1,10 @@
-"""check.py - checks the lexical normal form of Python (test_python_normal_form) against the parser of this interpreter.
+"""check.py - compares the lexical normal form of Python texts (test_python_normal_form) with the syntax trees of this
+interpreter's parser.
 
     python3 tests/normal_forms/check.py build/tests/test_python_normal_form
 
 For the sources in tests/data/forms and thousands of variants of them:
-- Two texts with the same form (of tokens) have the same syntax tree, apart from docstrings. A text that Python rejects
+- Two texts with the same form (of tokens) have the same syntax tree without docstrings. A text that Python rejects
 never has the form of one that it accepts.
 - An edit without a meaning does not change the form, and an edit of a token does.
 - If a program reads its own line numbers or docstrings in any way, no other text has the same form as this program.
@@ -26,7 +27,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def forms_of(program, sources):
-    """Returns the form of each source: b'T…' (tokens) or b'R…' (raw), in hexadecimal as the program prints it, one form
+    """Returns the form of each source, b'T…' (tokens) or b'R…' (raw), in hexadecimal, as the program prints them, one
     per line."""
     request = b"".join(b"%d\n%s" % (len(s), s) for s in sources)
     answer = subprocess.run([program, "--forms"], input=request, stdout=subprocess.PIPE, check=True).stdout
@@ -36,8 +37,8 @@ def forms_of(program, sources):
 
 
 def meaning(source):
-    """Returns what sources with equal forms must have in common: the syntax tree without docstrings and positions, or
-    None for a text that Python rejects."""
+    """Returns the syntax tree without docstrings and positions, or None for a text that Python rejects. Sources with
+    equal forms must have equal results."""
     try:
         text = source.decode()
         tree = ast.parse(text)
@@ -130,7 +131,7 @@ def redocumented(text, rng):
 
 
 def retokened(text, rng):
-    """Changes the token at this place of the text; None if there is no token that can be changed."""
+    """Changes the token at this place of the text. Returns None if no token there can be changed."""
     places = [m for m in re.finditer(r"[A-Za-z_]\w*|\d+|[-+*/<>=]|\[|,", text)]
     place = rng.choice(places)
     word = place.group()
@@ -199,8 +200,8 @@ def snippets():
 
 
 def planted():
-    """Pairs of sources that differ only in a comment or a docstring and still compute another `result`. Each source
-    reads its own text through names that no list of suspicious names would contain."""
+    """Returns pairs of sources that differ only in a comment or a docstring, but compute different values of `result`.
+    Each source reads its own text through names that no list of suspicious names would contain."""
     lines = [
         "%sg = (i for i in [1])\nresult = str(g.gi_code).rpartition(',')[2]\n",
         "%sasync def a():\n    pass\nc = a()\nresult = str(c.cr_code).rpartition(',')[2]\nc.close()\n",

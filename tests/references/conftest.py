@@ -1,15 +1,15 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 0a7087435a8c5938b716a4de99da2801
+# reftest-body: 55a11a123363aadc223e94acbe00d515
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
-Each definition of the dataset has a class in a test file here. A test runs the definition's reference on valid inputs
-(run_and_leave calls the reference) and compares the outputs with ground truths. The code in reftest_libraries/ computes
-ground truths with PyTorch and, if they are installed, FlashInfer, SGLang and flash-linear-attention. If reftest is
-installed, its own kernels compute a ground truth too: CUDA kernels on a GPU, C oracles on the CPU. The kernel libraries
-are searched for in `$REFTEST_KERNELS`, in the directory of the program `reftest`, and in /usr/local/lib/reftest. A test
-without ground truth is skipped, with the reason.
+Each definition of the dataset has a class in a test file here. A test calls the definition's reference on valid inputs
+(see run_and_leave) and compares the outputs with ground truths. The code in reftest_libraries/ computes ground truths
+with PyTorch and, if they are installed, FlashInfer, SGLang and flash-linear-attention. If reftest is installed, its own
+kernels compute a ground truth too: CUDA kernels on a GPU, C code on the CPU. The kernel libraries are searched for in
+`$REFTEST_KERNELS`, in the directory of the program `reftest`, and in /usr/local/lib/reftest. A test without ground
+truth is skipped, with the reason.
 
-If reftest is installed, it generates the same inputs as for `reftest verify`, which expose subtle mistakes. Without
+If reftest is installed, it generates the inputs that `reftest verify` uses, which expose subtle mistakes. Without
 reftest, the inputs are random noise. Before every call of a reference, seed_everything seeds the generators of torch,
 CUDA, Python and NumPy. python/runner.py of reftest has a copy of this function, which must seed the same generators.
 
@@ -45,21 +45,21 @@ from pathlib import Path
 import pytest
 import torch
 
-# Without this variable Intel's MKL, with which torch multiplies on a CPU, may return other bits in each call. MKL reads
-# the variable at its first call.
+# Torch multiplies matrices on a CPU with Intel's MKL. Without this variable, the bits of a product may differ between
+# calls. MKL reads the variable at its first call.
 os.environ.setdefault("MKL_CBWR", "AUTO")
 ROOT = Path(__file__).resolve().parents[2]
 WORST = 5  # how many elements a failure message lists
-# If an assertion in this file fails, pytest reports the line of the test that called the function.
+# Makes pytest report the line of the test, and not a line of this file, if an assertion in this file fails.
 __tracebackhide__ = operator.methodcaller("errisinstance", AssertionError)
-CPU_ELEMENTS = 1 << 26  # larger workloads (in tensor elements) run only on a GPU
+CPU_ELEMENTS = 1 << 26  # tensor elements; larger workloads run only on a GPU
 DTYPES = {
     "float64": torch.float64,
     "float32": torch.float32,
     "float16": torch.float16,
     "bfloat16": torch.bfloat16,
     "float8_e4m3fn": torch.float8_e4m3fn,
-    "float8_e4m3": torch.float8_e4m3fn,  # its name in earlier versions of flashinfer-bench
+    "float8_e4m3": torch.float8_e4m3fn,  # the name of float8_e4m3fn in earlier versions of flashinfer-bench
     "float8_e5m2": torch.float8_e5m2,
     "int64": torch.int64,
     "int32": torch.int32,
@@ -77,17 +77,17 @@ LIBRARIES = Path(__file__).resolve().parent / "reftest_libraries"
 # Pytest must not import the files in this directory, because they have the names of libraries.
 collect_ignore = [LIBRARIES.name]
 
-# The values that an input has after the call, if the operation writes to it: the values of the output `output`. If
-# `output` is None, no output has these values. If `may_keep` is true, the input may also have its old values.
+# What an input must contain after the call, if the operation writes to the input: the values of the output `output`. If
+# `output` is None, no output has these values. If `may_keep` is true, the input may also keep its old values.
 Left = collections.namedtuple("Left", "output may_keep")
 
 # A test class has an entry for each input that the operation may write to: WRITTEN, KEPT_OR_WRITTEN, written("y") or
-# "y". The entry "y" means that the input has its old values, or the values of the output "y".
+# "y". The entry "y" means that the input keeps its old values or has the values of the output "y".
 WRITTEN, KEPT_OR_WRITTEN = Left(None, False), Left(None, True)
 
 
 def written(output):
-    """Returns the entry of an input that must have the values of the output `output` after the call."""
+    """Returns the entry for an input that must have the values of the output `output` after the call (see Left)."""
     return Left(output, False)
 
 
@@ -97,7 +97,7 @@ class Unavailable(pytest.skip.Exception):
 
 
 def __getattr__(name):
-    """Raises an error with an explanation if a test file requests a name that only another version of this file has."""
+    """Explains the error if a test file uses a name that this version of conftest.py lacks."""
     raise AttributeError(
         f"this conftest.py has no '{name}': another version of reftest wrote the test file. "
         "Run `reftest generate`. If you have edited the test file, first move your tests to another file, "
@@ -123,12 +123,13 @@ def pytest_addoption(parser):
     )
 
 
-# The values of pytest's --tolerance: from a dtype (None: every dtype) to atol, rtol and hit ratio (None: not given).
+# The values of pytest's --tolerance: {dtype, or None for every dtype: [atol, rtol, hit ratio]}, with None for a number
+# that is not given.
 ASKED_TOLERANCES = {}
 
 
 def read_tolerance(word):
-    """Returns the dtype and the numbers of a --tolerance."""
+    """Parses the argument of --tolerance into a dtype and numbers."""
     dtype, equals, numbers = word.rpartition("=")
     try:
         atol, *more = (float(number) for number in numbers.split(","))
@@ -147,9 +148,8 @@ def read_tolerance(word):
 
 
 def asked_rule(test, dtype, rule):
-    """Returns the tolerance rule of an output. The numbers of pytest's --tolerance replace those of `rule`. Without
-    that option, the numbers in the test file's TOLERANCES replace those of `rule` (from `reftest generate
-    --tolerance`)."""
+    """Returns the tolerance rule of an output: `rule`, with the numbers of pytest's --tolerance. Without this option,
+    the numbers are those of TOLERANCES in the test file (from `reftest generate --tolerance`), if there are any."""
     texts = getattr(sys.modules.get(test.__module__), "TOLERANCES", ())
     for asked in ASKED_TOLERANCES, dict(map(read_tolerance, texts)):
         found = asked.get(dtype, asked.get(None))
@@ -205,7 +205,7 @@ def _definition_text(op_type, name):
 
 
 def load_definition(op_type, name):
-    """Loads a definition from its JSON file. The inputs that no case passes are moved to "left_out". The op_type is the
+    """Loads a definition from its JSON file. Moves the inputs that no case passes to "left_out". The op_type is the
     name of the file's folder."""
     definition = json.loads(_definition_text(op_type, name)) | {"op_type": op_type}
     for spec in [*definition["inputs"].values(), *definition["outputs"].values()]:
@@ -233,7 +233,7 @@ def is_left_out(spec):
 
 
 def fitting_of(definition):
-    """Returns what `fitted` needs of a definition."""
+    """Returns the argument `fitting` of the function `fitted` for a definition."""
     left_out = [
         argument
         for name, spec in definition["left_out"].items()
@@ -248,7 +248,7 @@ def fitting_of(definition):
 
 
 def definition_of(test):
-    """Returns the definition of a test. An axis whose length a constraint fixes becomes a const axis."""
+    """Returns the definition of a test. If a constraint fixes the length of an axis, the axis becomes a const axis."""
     definition = load_definition(test.OP_TYPE, test.NAME)
     fixed = {
         name: {"type": "const", "value": length}
@@ -263,8 +263,9 @@ def definition_of(test):
 
 
 def length_of(axis):
-    """Returns the length of a const axis of a definition, or None if the axis is variable. Without a type, an axis with
-    a value is const. The length may also be a string of digits, or true for 1, as in `reftest verify`."""
+    """Returns the length of a const axis of a definition, or None if the axis is variable. An axis with a value but
+    without a type is const. As in `reftest verify`, the length may also be a string of digits, or true, which means
+    1."""
     kind = axis.get("type", "const" if "value" in axis else "var")
     return int(axis["value"]) if kind == "const" else None
 
@@ -284,7 +285,7 @@ OPERATORS = {
 
 
 def expression_value(text, axes):
-    """Returns the value of an expression over axes. Raises KeyError if it needs an axis without a value."""
+    """Returns the value of an expression with axes. Raises KeyError if an axis in the expression has no value."""
 
     def value(node):
         if isinstance(node, ast.Name):
@@ -303,8 +304,8 @@ def expression_value(text, axes):
 
 
 def computed_axes(definition, axes):
-    """Returns the values of the const axes, of the axes in `axes`, and of the axes whose expressions these values
-    determine. Raises ValueError if the value of an axis differs from its expression."""
+    """Returns the values of the const axes, of the axes in `axes`, and of all axes whose expressions can be computed
+    from these. Raises ValueError if the value of an axis differs from its expression."""
     axes = {
         name: length_of(axis)
         for name, axis in definition["axes"].items()
@@ -322,7 +323,8 @@ def computed_axes(definition, axes):
 
 
 def resolve_axes(definition, axes):
-    """Returns the value of every axis: constant axes have the definition's value, variable axes the value in `axes`."""
+    """Returns the value of every axis. Const axes have the definition's value, and variable axes have the value in
+    `axes`."""
     return {
         name: axes[name] if length_of(axis) is None else length_of(axis)
         for name, axis in definition["axes"].items()
@@ -349,17 +351,17 @@ def is_argument(name):
 
 def fitted(run, fitting):
     """Returns a function that gets the inputs by name and calls `run`, whose parameters may differ from the inputs.
-    `fitting` has for each input the parameter that the definition names for it (without one, the input's own name),
-    and whether the input is optional. It also lists the parameters that no case passes ("left_out"). If `fitting` is
-    None, the names of the inputs are those of the parameters, and `run` itself is returned.
+    For each input, `fitting` gives the parameter that the definition names for the input (by default the input's own
+    name), and whether the input is optional. It also lists the parameters that no case passes ("left_out"). If
+    `fitting` is None, the inputs are named like the parameters, and `run` itself is returned.
 
-    - An input is passed as the parameter with its own name, or else as the parameter that `fitting` has for it.
-    - If an input is None, the default of its parameter is used.
-    - A parameter in "left_out" that has no default gets None.
+    - An input is passed as the parameter with the input's own name, or else as the parameter that `fitting` gives.
+    - If the value of an input is None, the default of the parameter is used.
+    - A parameter in "left_out" without a default gets None.
     - An optional input for which `run` has no parameter is not passed.
     - An input whose name cannot be the name of a parameter is passed as the next parameter that has no input.
-    - Suppose that exactly one input has no parameter, and exactly one parameter without a default has no input. If this
-      input and this parameter have the same position, the input is passed as the parameter."""
+    - If these rules leave exactly one input without a parameter, and exactly one parameter without an input and without
+      a default, the input is passed as the parameter if both have the same position."""
     if fitting is None:
         return run
     given, left_out = fitting["inputs"], fitting["left_out"]
@@ -414,7 +416,7 @@ def fitted(run, fitting):
 
 
 def compile_reference(test):
-    """Compiles a test's reference and returns the function that is called. Tracebacks show the reference's lines."""
+    """Compiles a test's reference and returns its entry point. Tracebacks show the source lines of the reference."""
     source, name = test.REFERENCE, test.NAME
     filename = f"<{name}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
@@ -444,7 +446,7 @@ def run_and_leave(test, inputs, seed=0, run=None):
 
 
 # The results of a call of a reference. `left` is {name: value after the call} for the inputs that the operation may
-# write to. `memory` has the address of each output's memory, or None if an input has the same memory.
+# write to. `memory` has the address of each output's memory, with None for an output in the memory of an input.
 Called = collections.namedtuple("Called", "outputs left memory")
 
 
@@ -481,7 +483,7 @@ def outputs_or_inputs(test, result, inputs):
 
 
 def compiled(test):
-    """Compiles the test's reference anew. Its function `run` keeps state between calls."""
+    """Compiles the test's reference anew. The returned function keeps its state between calls."""
     with reference_may_run(test):
         return compile_reference(test)
 
@@ -492,8 +494,8 @@ def class_of(test):
 
 @functools.cache
 def run_of_class(test_class):
-    """Returns the function `run` of a class's reference. The function is the same in all cases of the class, as in
-    `reftest verify`, so that it keeps its state from earlier cases."""
+    """Returns the function `run` of a class's reference. All cases of the class share the function, as in `reftest
+    verify`, so that state from earlier cases stays visible."""
     return compiled(test_class)
 
 
@@ -515,8 +517,8 @@ def memory_of(value):
 
 @contextlib.contextmanager
 def files_are_found(test):
-    """If the definition names files that its reference reads, makes the dataset's folder the working directory, because
-    the paths of these files are relative to it."""
+    """Makes the dataset's folder the working directory if the definition names files that its reference reads, because
+    the paths of these files are relative to this folder."""
     before = os.getcwd()
     if definition_of(test).get("reads"):
         os.chdir(ROOT)
@@ -547,7 +549,7 @@ def checked_outputs(test, inputs, result):
 
 
 def as_tensor(spec, value):
-    """Converts a Python number that is a scalar output to a tensor of the declared dtype, as `reftest verify` does."""
+    """Converts a scalar output that is a Python number to a tensor of the declared dtype, as `reftest verify` does."""
     if spec["shape"] is not None or type(value) not in (bool, int, float):
         return value
     dtype = dtype_of(spec)
@@ -556,8 +558,8 @@ def as_tensor(spec, value):
 
 
 def find_change(test, name, value, before):
-    """Reports a changed input of an operation without an op family. The change is a finding and not a failure, because
-    some operations update a buffer in place."""
+    """Reports that an operation without an op family changed an input. The change is a finding and not a failure,
+    because some operations update a buffer in place."""
     if not same_bits(value, before):
         find(f"{test.NAME} changes its input '{name}', {first_change(value, before)}")
 
@@ -571,7 +573,8 @@ def check_is_kept(test, name, value, before):
 
 
 class Finding(UserWarning):
-    """A warning about a reference whose results are correct, but whose behaviour may surprise a caller (a finding)."""
+    """A warning (called a finding) about a reference whose results are correct, but whose behaviour may surprise a
+    caller."""
 
 
 def find(sentence):
@@ -622,8 +625,8 @@ def seed_everything(seed):
 
 
 def leaves_of(test):
-    """Returns {input: Left} for the inputs that the operation may write to. In these Left objects, `output` is the
-    index of the output instead of its name. Returns None if it is unknown which inputs the operation may write to."""
+    """Returns {input: Left} for the inputs that the operation may write to, or None if these inputs are unknown. In
+    these Left objects, `output` is an index and not a name."""
     if test.LEAVES is None:
         return None
     definition = definition_of(test)
@@ -693,7 +696,7 @@ def copies(inputs):
 
 
 class Case:
-    """A case has axis values and, if it comes from a workload, the workload's inputs."""
+    """The values of the axes and, for a case from a workload, the workload's inputs."""
 
     def __init__(
         self, label, axes, inputs=None, problem=None, second=False, kind=None, **repeat
@@ -702,10 +705,10 @@ class Case:
         self.axes = axes
         self.inputs = inputs or {}
         self.omitted = repeat.get("omitted", ())  # the optional inputs that are None
-        # Python scalars whose value is a number that stands for "use the default", each with this number
+        # {Python scalar: the number that is passed and stands for "use the default"}
         self.numbers = repeat.get("numbers", {})
         self.second = second  # if True, the inputs have the second set of values
-        self.problem = problem  # why the case is invalid: only the test of this case fails, with this message
+        self.problem = problem  # why the case is invalid, or None; the test of this case then fails with this message
         self.kind = kind  # "edge" or "probe" if reftest's kernels generate the inputs
 
     def __repr__(self):
@@ -717,7 +720,8 @@ class Case:
 
     @property
     def repeats(self):
-        """Is this case a repeated size, with an input omitted or with a number that stands for a scalar's default?"""
+        """Does this case repeat a size without an optional input, or with a number that stands for a scalar's
+        default?"""
         return bool(self.omitted or self.numbers)
 
     def second_set(self):
@@ -744,8 +748,7 @@ def edge(label, /, **axes):
 
 
 def probe(label, /, **axes):
-    """Returns a case whose outputs reveal constants of the reference, for constants that the definition does not
-    give."""
+    """Returns a case whose outputs reveal the constants of the reference that the definition does not give."""
     return Case(label, axes, kind="probe")
 
 
@@ -755,9 +758,9 @@ def constants(**values):
 
 
 def rules(*outputs):
-    """Returns the tolerance rules (atol, rtol, hit ratio) that `reftest verify` uses for the outputs. Each output has
-    one rule, or one rule for each of SIZES. The rule is None if no tolerance rule fits the output; reftest's kernels
-    then judge the output."""
+    """Returns the tolerance rules (atol, rtol, hit ratio) that `reftest verify` uses for the outputs. Each argument is
+    one rule, or one rule for each of SIZES. A rule is None if no tolerance rule fits the output; then reftest's kernels
+    judge the output."""
     return tuple(rows and tuple(rows) for rows in outputs)
 
 
@@ -806,7 +809,7 @@ def workload_of(line, definition):
 
 
 def is_blob(path):
-    """Does the blob file exist, and is it more than a Git LFS pointer?"""
+    """Does the blob file exist, with its contents and not only a Git LFS pointer?"""
     if not path.is_file():
         return False
     with open(path, "rb") as file:
@@ -830,8 +833,8 @@ def cases(op_type, name, sizes):
 
 
 def default_sizes(test):
-    """Returns the sizes of a class. The last small size is repeated: once without each optional input, and once with
-    each number that stands for the default of a Python scalar."""
+    """Returns the sizes of a class. The last small size is repeated once for each optional input, which is then
+    omitted, and once for each number that stands for the default of a Python scalar."""
     small = [case for case in test.SIZES if case.label == "small"][-1:]
     repeats = [
         Case(case.label, case.axes, omitted=(name,))
@@ -852,8 +855,8 @@ def some_cases(sizes):
 
 
 def all_edges(sizes, edges):
-    """Returns the pytest parameters for edge cases: the op family's edge cases, and, if there is a single variable
-    axis, its values 0 and 1."""
+    """Returns the pytest parameters for edge cases: those of the op family and, if there is a single variable axis, the
+    lengths 0 and 1 of this axis."""
     found = [*edges]
     if sizes and len(sizes[0].axes) == 1:
         found += [
@@ -867,7 +870,7 @@ def all_edges(sizes, edges):
     return [pytest.param(case, id=repr(case)) for case in found]
 
 
-# The name of an element type in a safetensors file -> its name in torch.
+# Maps the name of an element type in a safetensors file to its name in torch.
 SAFETENSORS_DTYPES = {
     "F64": "float64",
     "F32": "float32",
@@ -900,7 +903,7 @@ def read_safetensors(path, key):
         else torch.empty(0, dtype=torch.uint8)
     )
     shape = entry["shape"]
-    if entry["dtype"] == "F4":  # torch counts two 4-bit elements as one
+    if entry["dtype"] == "F4":  # in torch, one element holds two 4-bit elements
         shape = [*shape[:-1], shape[-1] // 2]
     dtype = getattr(torch, SAFETENSORS_DTYPES[entry["dtype"]])
     return flat.view(dtype).reshape(shape)
@@ -915,8 +918,8 @@ def elements_of(definition, axes):
 
 
 def check_room(definition, axes, device, label):
-    """Skips a case that needs more memory than this machine has; the message says how much. The sizes of a case are
-    never reduced."""
+    """Skips a case that needs more memory than this machine has, with a message that says how much it needs. The sizes
+    of a case are never reduced."""
     elements = elements_of(definition, axes)
     host = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if 16 * elements > host:
@@ -938,9 +941,9 @@ def check_room(definition, axes, device, label):
 
 
 def make_inputs(test, case, device):
-    """Returns the inputs of a case: generated inputs, replaced by the workload's inputs if there are any. The
-    workload's Python scalars are used to generate the other inputs too, because these may depend on a scalar (on the
-    number that marks padding, for example)."""
+    """Returns the inputs of a case: generated inputs, replaced by the workload's inputs if there are any. The other
+    inputs are generated with the workload's Python scalars, because they may depend on a scalar, such as the number
+    that marks padding."""
     assert case.problem is None, case.problem
     definition = definition_of(test)
     if any(given["type"] == "custom" for given in case.inputs.values()) or (
@@ -971,8 +974,8 @@ def own_code_makes_inputs(definition):
 
 
 def generated_inputs(test, case, device):
-    """Generates the inputs of a case. The inputs of a size depend only on the values of axes and scalars, so the
-    class's generate_random_inputs makes them. The inputs of other cases also depend on the kind of the case, or on its
+    """Generates the inputs of a case. The class's generate_random_inputs makes the inputs of a size, because they
+    depend only on the axes and scalars. The inputs of other cases also depend on the kind of the case or on its
     workload."""
     scalars = scalars_of(test, case)
     if case.kind is not None:
@@ -987,8 +990,8 @@ def generated_inputs(test, case, device):
 
 
 def scalars_of(test, case):
-    """Returns the Python scalars that `reftest verify` uses for this size. For a case that is not one of the sizes,
-    returns the workload's scalars."""
+    """Returns the Python scalars that `reftest verify` uses for this size. If the case is not one of the sizes, returns
+    the workload's scalars."""
     specs, place = definition_of(test)["inputs"], place_of(test, case)
     if place is not None and not case.second:
         return {
@@ -1004,7 +1007,7 @@ def scalars_of(test, case):
 
 
 def place_of(test, case):
-    """Returns the index of the size that has the same values as this case, or None if there is none."""
+    """Returns the index of the size whose axes have the same values as this case, or None if there is none."""
     if case.kind is not None or case.inputs or case.repeats:
         return None
     axes = [size.axes for size in test.SIZES]
@@ -1040,8 +1043,8 @@ def noise(shape, generator):
 
 
 def split(total, parts, most=None):
-    """Divides `total` into parts that are as equal as possible, larger parts first. `most` contains the largest allowed
-    value of each part, in descending order. No part exceeds it, unless `total` exceeds the sum of `most`."""
+    """Divides `total` into parts that are as equal as possible, larger parts first. `most` contains the maximum of each
+    part, in descending order. A part exceeds its maximum only if `total` exceeds the sum of `most`."""
     lengths = [0] * parts
     for i in reversed(range(parts)):
         fits = most and i > 0
@@ -1056,8 +1059,8 @@ def offsets(lengths):
 
 class Plain:
     """Generates valid inputs from the roles of a test class: random noise for floats, and regular sequences for
-    integers. Plain inputs expose fewer mistakes than reftest's inputs. Raises Unavailable if a role does not determine
-    which values are valid."""
+    integers. These inputs expose fewer mistakes than those of reftest. Raises Unavailable if an input's role does not
+    determine which values are valid."""
 
     def __init__(self, test, case, scalars, seed, why):
         definition = definition_of(test)
@@ -1113,9 +1116,11 @@ class Plain:
         if role == "temperature":
             return values.abs() + 0.5
         if "new_state" in self.test.OUTPUT_ROLES:
-            if role in ("gate", "gamma"):  # the logarithm of a decay is at most 0
+            # The logarithm of a decay is at most 0.
+            if role in ("gate", "gamma"):
                 return -values.abs()
-            if role == "k":  # keys of norm above 1 amplify the state at each token
+            # Keys with a norm above 1 would amplify the state at each token.
+            if role == "k":
                 return torch.nn.functional.normalize(values, dim=-1)
         return values
 
@@ -1123,7 +1128,7 @@ class Plain:
         return shape_of(self.specs[self.names[role]], self.sizes)[axis]
 
     def numbers(self, count, limit):
-        """Returns `count` numbers: 0, 1, … up to the limit, and then from 0 again."""
+        """Returns `count` numbers: 0, 1, …, limit - 1, and then from 0 again."""
         return torch.arange(count) % max(limit, 1)
 
     def page_size(self):
@@ -1195,7 +1200,7 @@ class Plain:
         return self.numbers(shape[0], rows)
 
     def integers_sparse(self, shape):
-        """Returns the indices of each query's keys, which are the first keys, padded with -1."""
+        """Returns the indices of the keys of each query, padded with -1. Each query uses the first keys."""
         keys = self.length("k") * self.length("k", 1)
         chosen = torch.arange(shape[1])
         return torch.where(chosen < keys, chosen, -1)
@@ -1204,8 +1209,7 @@ class Plain:
         return 1 + self.numbers(shape[0], self.length("probs", 1))
 
     def integers_ids(self, shape):
-        """Returns expert numbers. Expert numbers that are packed into one integer with their weights are not
-        supported."""
+        """Returns expert numbers. Integers that contain both an expert number and its weight are not supported."""
         if "id_weights" not in self.names:
             return None
         first = self.numbers(shape[0], self.length("weights1"))[:, None]
@@ -1278,8 +1282,8 @@ class Kernels:
         return value.value
 
     def probe(self, text, inputs, outputs):
-        """Returns the constants with which a reference computed these outputs; all tensors are in host memory. Asserts
-        that the outputs can be explained by some values of the constants."""
+        """Returns the constants with which a reference computed these outputs. Asserts that such constants exist. All
+        tensors are in host memory."""
         code, found = self.call(
             self.host.reftest_probe, text, places(inputs), places(outputs)
         )
@@ -1407,7 +1411,7 @@ def kernels_case(test, case, inputs, seed=0):
 
 
 def kernels_inputs(test, case, device, scalars, seed=0):
-    """Generates the inputs of `reftest verify`, but with the Python scalars from `scalars`."""
+    """Generates the inputs as `reftest verify` does, but with the Python scalars in `scalars`."""
     definition = definition_of(test)
     sizes = resolve_axes(definition, case.axes)
     text = kernels_case(test, case, scalars, seed)
@@ -1441,8 +1445,8 @@ def _constants(test):
 
 
 def recovered_constants(test):
-    """Finds the constants that the definition does not give, from the reference's outputs on inputs that reveal
-    them."""
+    """Finds the constants that the definition does not give. Calls the reference on inputs for which the outputs reveal
+    these constants."""
     host = torch.device("cpu")
     inputs = kernels_inputs(test, test.PROBE, host, {})
     outputs = contiguous(run_reference(test, inputs))
@@ -1454,8 +1458,8 @@ def recovered_constants(test):
 
 
 def constants_of(test):
-    """Returns the constants of the reference: the values that the definition gives, else the values that the
-    reference's outputs reveal. Returns None if neither values are known."""
+    """Returns the constants of the reference, from the definition or else from the reference's outputs. Returns None if
+    neither gives them."""
     return _constants(class_of(test))
 
 
@@ -1473,8 +1477,8 @@ def tables():
     path = LIBRARIES / "common.py"
     if not path.is_file():
         raise FileNotFoundError(f"{path} is missing: `reftest generate` restores it")
-    # Loads common.py under the name by which the tables import it, in the same way as its function `load` loads the
-    # tables.
+    # Loads common.py under the name by which the tables import it. The code is that of the function `load` in
+    # common.py, which loads the tables.
     common = sys.modules["reftest_providers"] = types.ModuleType("reftest_providers")
     code = compile(path.read_text(encoding="utf-8"), str(path), "exec")
     types.FunctionType(code, common.__dict__)()
@@ -1495,7 +1499,7 @@ def need(module):
     """Imports a module of a library. Raises Unavailable with the reason if that fails."""
     try:
         return importlib.import_module(module)
-    except Exception as why:  # an import of compiled code may raise any exception
+    except Exception as why:  # the import of compiled code may raise any exception
         raise Unavailable(
             f"cannot import {module} ({type(why).__name__}: {why})"
         ) from why
@@ -1514,8 +1518,8 @@ def device_class(device):
 
 
 def request_of(test, case, inputs):
-    """Returns the request for a library, with those fields of the {"provide"} message that reftest_libraries/common.py
-    reads."""
+    """Returns the request for a library. The request has those fields of the message {"provide"} that
+    reftest_libraries/common.py reads."""
     definition, sizes = (
         definition_of(test),
         resolve_axes(definition_of(test), case.axes),
@@ -1546,8 +1550,8 @@ def request_of(test, case, inputs):
 
 
 def with_defaults(test, case, inputs):
-    """Returns the inputs for a library. A Python scalar may have a number that stands for "use the default", which
-    libraries do not know. The default itself replaces this number."""
+    """Returns the inputs for a library. If a Python scalar has the number that stands for "use the default", replaces
+    it by the default, because libraries do not know this number."""
     names = [
         name for name, number in test.DEFAULT_NUMBERS.items() if inputs[name] == number
     ]
@@ -1635,8 +1639,8 @@ def in_order(definition, inputs):
 
 
 def builtin_truth(test, case, inputs, left=()):
-    """Computes the ground truth "builtin" with reftest's kernels. Returns the outputs, and the expected values of the
-    inputs named in `left`, whose values after the call equal no output."""
+    """Computes the ground truth "builtin" with reftest's kernels. Returns the outputs, and the values that the inputs
+    in `left` must have after the call. `left` names inputs whose values after the call are not those of an output."""
     definition = definition_of(test)
     sizes = resolve_axes(definition, case.axes)
     device = device_of(inputs)
@@ -1657,8 +1661,8 @@ def builtin_truth(test, case, inputs, left=()):
 
 def rule_of(test, case, inputs, index):
     """Returns atol, rtol and hit ratio of `reftest verify` for an output. reftest's kernels compute them for these
-    inputs. Without reftest's kernels, returns the test class's tolerance rule for this size. For a case that is not one
-    of the sizes, returns the widest rule of all sizes."""
+    inputs. Without reftest's kernels, returns the test class's tolerance rule for this size. If the case is not one of
+    the sizes, returns the widest rule of all sizes."""
     try:
         return kernels().rule(kernels_case(test, case, inputs), index)
     except Unavailable:
@@ -1679,8 +1683,8 @@ def widest(*rules):
 
 
 def tolerance(test, case, inputs, index, truth):
-    """Returns atol, rtol and hit ratio of an output, as `reftest verify` does, with atol and rtol widened to the
-    precision of the ground truth's arithmetic."""
+    """Returns atol, rtol and hit ratio of an output, as in `reftest verify`. atol and rtol are at least the precision
+    of the ground truth's arithmetic."""
     spec = list(definition_of(test)["outputs"].values())[index]
     rule = asked_rule(test, spec["dtype"], rule_of(test, case, inputs, index))
     if truth.coarse is None:
@@ -1790,7 +1794,7 @@ def assert_close(actual, expected, atol, rtol, what="output"):
 
 
 def is_judged(test, index):
-    """Do reftest's kernels judge this output, because no elementwise tolerance rule fits it?"""
+    """Do reftest's kernels judge this output? They do if no elementwise tolerance rule fits the output."""
     rules = test.RULES
     return bool(rules) and rules[index] is None
 
@@ -1824,7 +1828,7 @@ def compare(test, case, inputs, outputs, truth):
 
 
 def changed_inputs(test, inputs, left):
-    """Returns those inputs to which the operation may write and whose values the reference changed or should have
+    """Returns those inputs to which the operation may write, and whose values the reference changed or should have
     changed."""
     return {
         name: leaves
@@ -1835,8 +1839,8 @@ def changed_inputs(test, inputs, left):
 
 
 def own_truths(test, case, inputs, changed):
-    """Computes the expected values of those changed inputs whose expected values equal no output. Raises Unavailable if
-    reftest's kernels are not installed."""
+    """Computes the expected values of the changed inputs whose values after the call are not those of an output. Raises
+    Unavailable if reftest's kernels are not installed."""
     names = [name for name, leaves in changed.items() if leaves.output is None]
     return builtin_truth(test, case, inputs, names)[1] if names else {}
 
@@ -1848,7 +1852,7 @@ def compare_left(test, case, inputs, left, truth):
     try:
         own = own_truths(test, case, inputs, changed)
     except Unavailable:
-        own = {}  # test_inputs_are_kept reports why the expected values are unknown
+        own = {}  # the expected values are unknown; test_inputs_are_kept reports why
     for place, given in enumerate(definition["inputs"]):
         if given not in changed:
             continue
@@ -1867,8 +1871,9 @@ def compare_left(test, case, inputs, left, truth):
 
 
 def confirm(test, case, inputs, outputs, left, names):
-    """Compares with the ground truths `names` in this order, and stops after the first that is as exact as the
-    definition. Returns the names of the ground truths that could be computed, and the reasons why others could not."""
+    """Compares the outputs with the ground truths `names` in this order, and stops after the first one that is as exact
+    as the definition. Returns the names of the ground truths that could be computed, and the reasons why the others
+    could not."""
     answered, reasons = [], []
     for name in names:
         try:
@@ -1964,8 +1969,8 @@ def check_dtypes(test, outputs):
 
 
 def check_replaced(test, inputs, outputs, left):
-    """Asserts that the reference writes to all inputs that outputs replace, or to none of them. If the operation does
-    not change the values of an input, the input counts neither as written nor as unwritten."""
+    """Asserts that the reference writes to all inputs whose new values are outputs, or to none of them. Ignores an
+    input whose new values equal its old values."""
     replaced = {
         name: leaves.output
         for name, leaves in (leaves_of(test) or {}).items()
@@ -2004,10 +2009,9 @@ def check_inputs_are_kept(test, device):
 
 
 def check_numerical_correctness(test, case, device):
-    """Applies the rules of a case of `reftest verify`. The reference is called with a first set of input values, with a
-    second set of the same shapes, and with the first set again under other seeds. The outputs of both sets must agree
-    with a ground truth, and the third call must give the same bits as the first. Medium cases omit the third
-    call."""
+    """Tests a case with the rules of `reftest verify`. Calls the reference with a first set of input values, with a
+    second set of the same shapes, and with the first set again under other seeds. The outputs for both sets must agree
+    with a ground truth, and the third call must give the same bits as the first. Medium cases omit the third call."""
     inputs = make_inputs(test, case, device)
     sets = [(case, inputs), make_second_inputs(test, case, device)]
     calls, kept, run = [], [], run_of_class(class_of(test))
@@ -2043,8 +2047,8 @@ def check_memory_is_new(test, calls, kept):
 
 
 def check_both_sets(test, sets, outputs):
-    """For the outputs that reftest's kernels judge, asserts that the outputs for both sets of input values are correct
-    when judged together. For example, random samples must differ under another seed."""
+    """Asserts that the outputs for both sets of input values are correct together, for outputs that reftest's kernels
+    judge. For example, random samples must differ under another seed."""
     for index, name in enumerate(definition_of(test)["outputs"]):
         if not is_judged(test, index):
             continue
@@ -2080,7 +2084,7 @@ def check_determinism(test, device):
 
 
 def check_same(test, one, other, when):
-    """Asserts that the outputs and the inputs after two calls have equal bits."""
+    """Asserts that the outputs of two calls, and the inputs after these calls, have equal bits."""
     (first, first_left), (second, second_left) = one, other
     for name, a, b in zip(definition_of(test)["outputs"], first, second, strict=True):
         assert same_bits(a, b), f"output '{name}' differs {when}"
@@ -2112,7 +2116,7 @@ def check_calls_are_independent(test, device):
 def check_edge_case(test, case, device):
     """Asserts that an edge case gives outputs of the declared shapes, and that the outputs agree with a ground truth if
     one can be computed. If the correct output of the edge case is only a convention, a different output is a finding
-    and no failure."""
+    and not a failure."""
     inputs = make_inputs(test, case, device)
     if case.kind is None or 0 in case.axes.values():
         check_edge(test, case, inputs)
@@ -2184,8 +2188,8 @@ def check_truths_agree(test, case, inputs, one, other):
 
 
 class DefinitionTests:
-    """The base of all generated classes. A class has the attributes of one definition; an attribute that it omits has
-    the value below. A failure shows the line of the test, and no other line of this file."""
+    """The base class of all generated test classes. A generated class sets attributes for one definition; the values
+    below are the defaults. A failure shows the line of the test, and no other line of this file."""
 
     ROLES = OUTPUT_ROLES = AXES = CONSTANTS = LEAVES = SCALARS = constants()
     DEFAULT_NUMBERS = constants()
@@ -2249,7 +2253,7 @@ class DefinitionTests:
         check_ground_truths_agree(self, case, device)
 
 
-# The tests that run several times, with their parameters in the order in which a test's ID names them.
+# The tests that run several times, with their parameters in the order in which they appear in a test's ID.
 PARAMETERS = {
     "test_numerical_correctness": lambda test: {
         "case": cases(test.OP_TYPE, test.NAME, default_sizes(test))

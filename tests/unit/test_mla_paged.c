@@ -8,8 +8,8 @@ struct shape {
 	int64_t heads, latent, rotary, page_size;
 };
 static const struct shape deepseek = {16, 512, 64, 1}, deepseek_pages = {16, 512, 64, 64};
-/* Small shapes, with which cases run fast and every mistake still shows. The caches of `little` have 36928 pages; a page
- * of `little_pages` has too many elements for so many pages. */
+/* Small shapes, with which cases run fast and every mistake still shows. The caches of `little` have 36928 pages; a
+ * page of `little_pages` has too many elements for so many pages. */
 static const struct shape little = {3, 32, 8, 1}, little_pages = {3, 96, 8, 16};
 
 static void start(struct built *b, const char *name, struct shape shape, const char *queries)

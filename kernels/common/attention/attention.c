@@ -1,5 +1,6 @@
-/* attention - the attention oracle, in double. The oracle gathers the keys and values of a sequence, then computes
- * every query and head separately, in two passes over the logits. The oracle rounds each result once, at the end. */
+/* attention - the CPU oracle of attention. It computes in double. The oracle first copies the keys and values of a
+ * sequence to contiguous memory. Then it computes each head of each query separately, in two passes over the logits.
+ * The oracle rounds each result once, at the end. */
 #include "kernels/common/attention/attention.h"
 
 #include <math.h>
@@ -82,8 +83,8 @@ static int check_range(const struct op_case *c, int input, const struct tensor *
 	return 0;
 }
 
-/* Checks that every last page has at least one key, and not more keys than the page size. If a sequence has no pages,
- * its last page length may have any value, because it is not used. */
+/* Checks that the number of keys in every last page is from 1 to the page size. A sequence without pages has no last
+ * page, so that any number is valid for it. */
 static int check_last(const struct op_case *c, int input, const struct attention_view *v, struct err *err)
 {
 	const char *name = name_of(c, input);
@@ -150,14 +151,13 @@ int attention_check(const struct op_case *c, const struct tensor *in, struct err
 
 /* --- the truth ---------------------------------------------------------------------------------------------------- */
 
-/* A sequence that needs at least this many multiplications is computed by several threads. For fewer multiplications,
+/* Several threads compute a sequence only if it needs at least this many multiplications. For fewer multiplications,
  * starting the threads takes longer than the computation. */
 enum { PARALLEL_FROM = 1 << 20 };
 
-/* Queries and heads that read the same keys and values are processed together. The keys are stored in blocks of KEYS
- * keys. In a block, the KEYS elements of one dimension are adjacent; they form a vector, which is loaded once for
- * TOGETHER pairs of a query and a head. Each lane of the sums belongs to one key, so that no sum over lanes is
- * needed. */
+/* TOGETHER pairs of a query and a head that read the same keys and values are processed together. KEYS keys form a
+ * block, in which the elements of one dimension are adjacent. These KEYS elements form a vector, which is loaded once
+ * for all pairs. Each lane of a vector of sums belongs to one key, so that no sum over lanes is needed. */
 enum { TOGETHER = 8, KEYS = 8, LANES = 8 };
 
 typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(sizeof(double)), may_alias));
@@ -165,9 +165,8 @@ typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned
 /* The keys and values of one sequence, copied to contiguous memory. */
 struct gathered {
 	int64_t count;
-	int64_t room;       /* number of keys for which there is memory */
-	int64_t value_room; /* number of elements of one value, value_dim, rounded up to LANES; the last elements may be
-			     * unused */
+	int64_t room;       /* number of keys that fit in the memory */
+	int64_t value_room; /* elements of one value: value_dim, rounded up to a multiple of LANES */
 	double *key[ATTENTION_PARTS]; /* [blocks of KEYS keys][kv heads][dim][KEYS]; the last block may have unused places */
 	double *value;                /* [kv heads][value_room / LANES][room][LANES] */
 };
@@ -185,8 +184,8 @@ static inline double *value_block(const struct gathered *g, int64_t kv_head, int
 	return g->value + (kv_head * g->value_room + d) * g->room;
 }
 
-/* Copies row `row` of the values to `g`, as value g->count. `numbers` is working memory for one row: the values of all
- * heads. */
+/* Copies row `row` of the values to `g`, as value number g->count. `numbers` is scratch memory for one row of
+ * values. */
 static void gather_value(const struct attention_view *v, struct gathered *g, int64_t row, double *numbers)
 {
 	const struct attention_extent *e = &v->extent;
@@ -199,8 +198,8 @@ static void gather_value(const struct attention_view *v, struct gathered *g, int
 			       (size_t)(e->value_dim - d < LANES ? e->value_dim - d : LANES) * sizeof *numbers);
 }
 
-/* Copies row `row` of the keys and values to `g`, as key and value g->count. `numbers` is working memory for one row:
- * the keys or values of all heads. */
+/* Copies row `row` of the keys and values to `g`, as key number g->count. `numbers` is scratch memory for one row of
+ * keys or values. */
 static void gather_row(const struct attention_view *v, struct gathered *g, int64_t row, double *numbers)
 {
 	const struct attention_extent *e = &v->extent;
@@ -247,14 +246,14 @@ static void let_go(struct gathered *g)
 		free(g->key[p]);
 }
 
-/* The query of one pair of a token and a head: a row of q. */
+/* The query of one head of one token: a row of q. */
 struct query_row {
-	int64_t place, seen; /* place: t * heads + h for query t and head h; seen: number of visible keys */
-	double largest, sum; /* the largest scaled logit; the sum of the weights before they are divided by it */
+	int64_t place, seen; /* place: t * heads + h for query t and head h; seen: number of keys that the query sees */
+	double largest, sum; /* the largest scaled logit; the sum of e^(logit - largest) */
 };
 
 struct query_rows {
-	int64_t count, least, most; /* least, most: the smallest and the largest `seen` of the elements of `of` */
+	int64_t count, least, most; /* least, most: smallest and largest `seen` in the array `of` */
 	int64_t kv_head;
 	double *query;  /* [dim of both parts][TOGETHER] */
 	double *output; /* [TOGETHER][value_room] */
@@ -273,8 +272,8 @@ FUSED static inline void add_products(const double *query, const double *key, in
 	}
 }
 
-/* Writes the scaled logits of the keys of one block to query_rows->weight. Also writes logits of keys that a query does
- * not see; they are not used. */
+/* Writes the scaled logits of the keys of one block to query_rows->weight. It also writes logits of keys that a query
+ * does not see; the caller must ignore them. */
 WIDE FUSED static void scale_logits(const struct attention_view *v, const struct gathered *g, int64_t block,
                                     struct query_rows *query_rows)
 {
@@ -294,7 +293,7 @@ static double to_bfloat16(double x)
 	return (double)float_from_bf16(bf16_from_float((float)x));
 }
 
-/* Replaces the correct weights of query row i by the weights that a reference with the mistake computes. */
+/* Replaces the correct weights of query row i with the weights that a reference with the mistake computes. */
 static void mistake_weights(int mistake, struct query_rows *query_rows, int64_t i)
 {
 	struct query_row *query_row = &query_rows->of[i];
@@ -321,8 +320,8 @@ static void mistake_weights(int mistake, struct query_rows *query_rows, int64_t 
 		query_row->sum = sum;
 }
 
-/* Computes the weights as the mistake ATTENTION_NO_MAXIMUM does: divides the exponentials of the logits by their sum,
- * in float32 and without subtracting the largest logit. */
+/* Computes the weights in float32 and without subtracting the largest logit: e^logit divided by the sum of all
+ * e^logit. */
 static void divide_as_they_are(struct query_rows *query_rows, int64_t i)
 {
 	struct query_row *query_row = &query_rows->of[i];
@@ -335,7 +334,7 @@ static void divide_as_they_are(struct query_rows *query_rows, int64_t i)
 		weight[j * TOGETHER] = (double)(expf((float)(log(weight[j * TOGETHER] * query_row->sum) + query_row->largest)) / sum);
 }
 
-/* Replaces `largest` and `sum` of query row i, so that they give the log-sum-exp of its unscaled logits. */
+/* Replaces the log-sum-exp of query row i with the log-sum-exp of its unscaled logits. */
 static void unscale_sum(const struct attention_view *v, struct query_rows *query_rows, int64_t i)
 {
 	struct query_row *query_row = &query_rows->of[i];
@@ -347,15 +346,14 @@ static void unscale_sum(const struct attention_view *v, struct query_rows *query
 	query_row->sum = sum;
 }
 
-/* Replaces the logits of query row i by its weights. */
+/* Replaces the logits of query row i with its weights. */
 static void find_weights(const struct attention_view *v, struct query_rows *query_rows, int64_t i)
 {
 	struct query_row *query_row = &query_rows->of[i];
 	double largest = -INFINITY, sum = 0, *weight = query_rows->weight + i;
 
 	for (int64_t j = 0; j < query_row->seen; j++)
-		if (!(weight[j * TOGETHER] <= largest)) /* the condition is also true for a NaN logit, so that `largest`
-							 * becomes NaN */
+		if (!(weight[j * TOGETHER] <= largest)) /* true also if the logit is NaN; `largest` is then NaN */
 			largest = weight[j * TOGETHER];
 	for (int64_t j = 0; j < query_row->seen; j++) {
 		weight[j * TOGETHER] = exp(weight[j * TOGETHER] - largest);
@@ -373,8 +371,8 @@ static void find_weights(const struct attention_view *v, struct query_rows *quer
 		mistake_weights(v->mistake, query_rows, i);
 }
 
-/* Computes the elements d … d + LANES - 1 of the outputs of all query rows. Adds only the keys that all query rows
- * see. */
+/* Computes the elements d … d + LANES - 1 of the outputs of all query rows. It adds only the keys that all of these
+ * rows see. */
 WIDE static void add_values(const struct gathered *g, const struct query_rows *query_rows, int64_t d)
 {
 	lanes sum[TOGETHER] = {{0}};
@@ -400,8 +398,8 @@ static inline void add_value(const struct gathered *g, const struct query_rows *
 		*(lanes *)(output + d) += weight * *(const lanes *)(value_block(g, query_rows->kv_head, d) + j * LANES);
 }
 
-/* Computes the weighted sum of the values, the largest logit and the sum of the weights for each of `query_rows`. A
- * value that a query does not see has no influence on its output, even if the value is not finite. */
+/* Computes, for each query row, the weighted sum of the values, the largest logit and the sum of the weights. A value
+ * that a query does not see does not change the query's output, even if the value is not finite. */
 WIDE static void attend(const struct attention_view *v, const struct gathered *g, struct query_rows *query_rows)
 {
 	for (int64_t block = 0; block * KEYS < query_rows->most; block++)
@@ -465,10 +463,9 @@ static int64_t seen_by(const struct attention_view *v, const struct attention_sp
 	}
 }
 
-/* Computes the outputs of up to TOGETHER pairs of a query and a head, starting with pair `first`. The heads of the
- * pairs are the `group` heads that read kv head query_rows->kv_head. Pair i consists of query i / group and of head i %
- * group of these heads. `room` is working memory for one query. If there are fewer than TOGETHER pairs, the remaining
- * rows of query_rows->query have old contents, which are not used. */
+/* Computes the outputs of up to TOGETHER pairs of a query and a head, starting with pair `first`. All these heads read
+ * kv head query_rows->kv_head; `group` heads read it in total. Pair i is query i / group with head i % group of these
+ * heads. `room` is scratch memory for one query. The rows of query_rows->query after the last pair are not used. */
 static void attend_some(const struct attention_view *v, const struct attention_span *span, const struct gathered *g,
                         int64_t first, struct query_rows *query_rows, double *room)
 {
@@ -544,7 +541,7 @@ static void attend_sequence(const struct attention_view *v, int64_t b)
 	let_go(&g);
 }
 
-/* Writes 0 to all outputs and -infinity to all lse, which are the results of queries that see no key. */
+/* Sets all outputs to 0 and every lse to -infinity, the results of a query that sees no key. */
 static void clear(const struct attention_view *v)
 {
 	memset(v->output.data, 0, (size_t)dtype_bytes(v->output.dtype, v->output.elements));

@@ -2,10 +2,11 @@
  * families.
  *
  * A thread block computes one head of one query, in tiles of TILE keys. For each tile, the warps first compute the
- * logits of the keys. Then every thread adds the weighted values to its own columns of the output. The softmax is
- * online: weights are relative to the largest logit so far, and when a larger logit occurs, the sums so far are scaled
- * down. All arithmetic is float32. The order of the operations depends only on the sizes, so the result has the same
- * bits in every run. The kernel checks every index. If an index is out of bounds, the output of the query is NaN. */
+ * logits of the keys. Then each thread adds the weighted values to the output columns that it computes. The softmax is
+ * an online softmax: the weight of a key is e^(logit - the largest logit so far), and if a larger logit follows, the
+ * sums so far are scaled down. All arithmetic is float32. The order of all operations depends only on the sizes. Every
+ * run therefore gives the same bits. The kernel checks every index: if an index is out of bounds, the output of the
+ * query is NaN. */
 #include "kernels/core/elements_cuda.h"
 
 #include "kernels/common/attention/attention_cuda.h"
@@ -21,8 +22,8 @@ enum {
 	COLUMNS = 8, /* the largest number of output columns that one thread computes */
 };
 
-/* Values of tile.row that are not row numbers. NO_ROW: the sparse entry lists no key. WILD_ROW: the index of the row is
- * out of bounds. */
+/* Values of tile.row that are not row numbers. NO_ROW: the entry is -1 and lists no key. WILD_ROW: the entry is out of
+ * bounds. */
 enum { NO_ROW = -1, WILD_ROW = -2 };
 
 /* The keys that query t sees: the first `seen` keys of its sequence. */
@@ -32,7 +33,7 @@ struct sight {
 	bool wild; /* whether an offset or the length of the sequence is out of bounds */
 };
 
-/* Returns the last sequence that starts at query t or earlier, or -1 if there is none. */
+/* Returns the number of the last sequence that starts at query t or earlier, or -1 if there is no such sequence. */
 static __device__ __forceinline__ int64_t sequence_of(const struct attention_view &v, int64_t t)
 {
 	int64_t low = -1, high = v.extent.batch;
@@ -111,7 +112,7 @@ static __device__ __forceinline__ void load_query(const struct attention_view &v
 	}
 }
 
-/* One tile in shared memory: the rows of its keys, and their logits, which are later overwritten by the weights. */
+/* One tile in shared memory: the row numbers of its keys, and their logits, which the weights later overwrite. */
 struct tile {
 	int64_t row[TILE];
 	float weight[TILE];
@@ -132,7 +133,7 @@ static __device__ __forceinline__ void weigh(const struct attention_view &v, str
 {
 	int mine = (int)threadIdx.x;
 
-	__syncthreads(); /* after this, the query is loaded, and no thread reads the previous tile any more */
+	__syncthreads(); /* waits until the query is loaded and all threads have read the previous tile */
 	if (mine < count)
 		tile.row[mine] = safe_row(v, sight.span, first + mine);
 	__syncthreads();
@@ -268,8 +269,7 @@ static int launch_make(struct tensor *out, const struct attention_recipe *f, cud
 	return fill_elements<attention_element>(out, *f, stream, err);
 }
 
-/* Copies the table of used rows to the device, and then fills the tensor as launch_make does. The copy is freed after
- * the kernel. */
+/* Copies the table `used` to the device, fills the tensor as launch_make does, and frees the copy after the kernel. */
 static int make_used(struct tensor *out, struct attention_recipe *f, const uint8_t *used, int64_t rows,
                      cudaStream_t stream, struct err *err)
 {
@@ -286,7 +286,8 @@ static int make_used(struct tensor *out, struct attention_recipe *f, const uint8
 	return rc;
 }
 
-/* Fills tensors of floats on the GPU. Returns 1 for tensors of indices, which the caller fills on the host. */
+/* Fills an input of floats on the GPU. For an input of integers, returns 1, and the caller fills the input on the
+ * host. */
 int attention_fill_cuda(const struct op_case *c, int input, struct tensor *out, void *stream, struct err *err)
 {
 	struct attention_roles roles = attention_roles_of(c->problem);

@@ -1,16 +1,16 @@
-/* attention - the truth of all attention families: softmax(scale * q . k) over the keys that a query sees, times the
- * values of these keys; and lse, the log-sum-exp of the scaled logits.
+/* attention - computes the expected outputs (the truth) of all attention families: softmax(scale * q . k) over the keys
+ * that a query sees, times the values of these keys; and lse, the log-sum-exp of the scaled logits.
  *
  *   logit[j] = scale * (sum over parts of query[part][t][h] . key[part][row j][h / group])
  *   lse[t][h] = log2(sum over j of e^logit[j]);  output[t][h] = sum over j of e^(logit[j] - ln(2) lse) value[row j]
  *
- * Sequence b has the queries qo_indptr[b] … qo_indptr[b + 1] - 1. If there is no qo_indptr, sequence b has only query
- * b. The keys of a sequence are in its pages; its last page holds last_page_len[b] keys. Causal masks are aligned at
- * the end: if a sequence has n queries and m keys, query i sees the keys 0 … m - n + i. If a query sees no key or
- * belongs to no sequence, its output is 0 and its lse is -infinity.
+ * Sequence b has the queries qo_indptr[b] … qo_indptr[b + 1] - 1; if there is no qo_indptr, sequence b has only query
+ * b. The keys of a sequence are in its pages; the last page holds only last_page_len[b] keys. With a causal mask, the
+ * last query sees all keys: if a sequence has n queries, query i (from 0) sees the keys 0 … keys - n + i. If a query
+ * sees no key or belongs to no sequence, its output is 0 and its lse is -infinity.
  *
- * In sparse attention, query t sees the key rows whose numbers are in sparse[t]. An entry of -1 is ignored, and a key
- * row that is listed twice counts twice. */
+ * In sparse attention, query t sees the key rows whose numbers are in sparse[t]. Entries of -1 are ignored. If a key
+ * row is listed twice, it counts as two keys. */
 #ifndef REFTEST_KERNELS_COMMON_ATTENTION_ATTENTION_H
 #define REFTEST_KERNELS_COMMON_ATTENTION_ATTENTION_H
 
@@ -25,7 +25,7 @@ struct attention_view {
 	struct tensor qo_indptr, kv_indptr, kv_indices, last_page_len, sparse, output, lse;
 	double scale;
 	int causal;
-	int mistake; /* op_case.mistake, a value of enum attention_mistake; only the oracle uses it */
+	int mistake; /* op_case.mistake: an enum attention_mistake, which only the oracle uses */
 	double mistake_by;
 };
 
@@ -36,7 +36,7 @@ enum attention_mistake {
 	ATTENTION_MASK_EARLY,
 	ATTENTION_MASK_AT_START,
 	ATTENTION_NO_MASK,
-	ATTENTION_NO_MASK_IF_SEEN, /* a query that sees any key sees all keys of its sequence */
+	ATTENTION_NO_MASK_IF_SEEN, /* a query that should see at least one key sees all keys of its sequence */
 	ATTENTION_MASKED,
 	ATTENTION_MASK_PAGES, /* a query sees all keys in the page of its own position */
 	ATTENTION_LAST_KEY,
@@ -54,11 +54,10 @@ enum attention_mistake {
 	ATTENTION_NO_MAXIMUM,   /* exponentials in float32, without subtracting the maximum of the logits */
 	ATTENTION_UNSCALED_LSE, /* lse is computed from the unscaled logits */
 	ATTENTION_LARGEST_LSE,  /* lse is the largest logit */
-	ATTENTION_MISTAKES      /* the first number for mistakes of a single family */
+	ATTENTION_MISTAKES      /* the first number for a family's own mistakes */
 };
 
-/* The range of queries and the range of keys of one sequence. In sparse attention, each query is a sequence of its
- * own. */
+/* The range of queries and the range of keys of one sequence. In sparse attention, each query counts as a sequence. */
 struct attention_span {
 	int64_t first_query, queries;
 	int64_t first_entry, keys; /* first_entry: an index into kv_indices, a row of keys, or a flat index into
@@ -71,7 +70,8 @@ HOST_DEVICE static inline int64_t attention_integer(const struct tensor *tensor,
 	                                    : ((const int32_t *)tensor->data)[index];
 }
 
-/* Returns sequence b or, in sparse attention, query b. attention_check must have accepted the index tensors. */
+/* Returns the ranges of sequence b or, in sparse attention, of query b. Call it only after attention_check has accepted
+ * the index tensors. */
 HOST_DEVICE static inline struct attention_span attention_span_of(const struct attention_view *v, int64_t b)
 {
 	struct attention_span span = {b, 1, b * v->extent.entries, v->extent.entries};
@@ -101,7 +101,7 @@ HOST_DEVICE static inline int64_t attention_row(const struct attention_view *v, 
 	       j % v->extent.page_size;
 }
 
-/* Returns the number of keys that query i of a sequence sees. A query sees the first keys of its sequence. */
+/* Returns the number of keys that query i of a sequence sees. These are the first keys of the sequence. */
 HOST_DEVICE static inline int64_t attention_seen(const struct attention_view *v, const struct attention_span *span,
                                                  int64_t i)
 {
@@ -125,7 +125,7 @@ struct attention_view attention_view_of(const struct op_case *c, const struct at
  * sequence. Returns 0, or -1 with an error message in `err`. */
 int attention_check(const struct op_case *c, const struct tensor *in, struct err *err);
 
-/* The mistakes that people make in all attention families. */
+/* The mistakes that references of any attention family may contain. */
 extern const struct op_mistake attention_mistakes[];
 
 /* Implements op.oracle for every attention family. Returns -1 if attention_check rejects the case. */

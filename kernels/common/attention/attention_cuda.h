@@ -1,5 +1,5 @@
-/* attention_cuda - computes the truth of kernels/common/attention/attention.h, and the inputs, on a GPU. Only the .cu
- * files of families include this header. */
+/* attention_cuda - computes the inputs and the truth of attention (kernels/common/attention/attention.h) on a GPU. Only
+ * the .cu files of families include this header. */
 #ifndef REFTEST_KERNELS_COMMON_ATTENTION_ATTENTION_CUDA_H
 #define REFTEST_KERNELS_COMMON_ATTENTION_ATTENTION_CUDA_H
 

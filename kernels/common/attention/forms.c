@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "kernels/core/shape_match.h"
 
-/* Decides which of two tensors holds the keys. This is the second if its name starts with k and the name of the first
+/* Decides which of two tensors has the keys. It is the second if its name starts with k and the name of the first
  * starts with v; otherwise it is the first. */
 static void order_keys(const struct op_problem *problem, struct attention_roles *roles)
 {
@@ -15,9 +15,9 @@ static void order_keys(const struct op_problem *problem, struct attention_roles 
 	}
 }
 
-/* Finds the query, the keys and the values. The query has the query axis and the head axis of the output. The other two
- * float tensors are the keys and the values. If the function confuses the two, attention_validate notices this only if
- * their head dims differ. */
+/* Finds the query, the keys and the values. The query has the same first two axes as the output (queries and heads).
+ * The other two float tensors are the keys and the values. If the function confuses the keys with the values,
+ * attention_validate notices the error only if their head dims differ. */
 static int find_ragged(const struct op_problem *problem, struct attention_roles *roles, struct err *why)
 {
 	for (int i = 0; i < problem->input_count; i++) {
@@ -66,9 +66,9 @@ static int find_whole(const struct op_problem *problem, struct attention_roles *
 	return 0;
 }
 
-/* Returns the member of `roles` to which a tensor belongs, which its axes show. A part of the query has the first two
- * axes of the output, and a part of the cache does not. The part whose last axis is the output's last axis is the
- * latent part; the other part is the rotary part. */
+/* Returns the member of `roles` to which a tensor belongs by its axes. Queries have the same first two axes as the
+ * output; caches do not. The tensor whose last axis is the output's last axis is the latent part; the other tensor is
+ * the rotary part. */
 static int *place_of(const struct op_problem *problem, struct attention_roles *roles, const struct op_arg *input)
 {
 	const struct op_arg *output = &problem->outputs[roles->output];
@@ -144,8 +144,8 @@ int attention_match(const struct op_problem *problem, enum attention_form form, 
 	return attention_is_causal(problem, &roles) ? ATTENTION_CAUSAL : ATTENTION_FULL;
 }
 
-/* Returns the only form that the problem can have. Only the sparse form has integer tensors of rank 2, only the forms
- * with pages have kv_indices, and only the form `whole` has caches of rank 4. */
+/* Returns the only form that the problem can have. Only the sparse form has an integer tensor of rank 2, only the forms
+ * with pages have kv_indices, and only the form with whole heads has caches of rank 4. */
 static enum attention_form form_of(const struct op_problem *problem)
 {
 	struct attention_roles roles = attention_no_roles();

@@ -6,20 +6,21 @@
  *           d]; the keys of a sequence follow those of the sequence before, without a cache (prefill)
  *   whole   q [queries, heads, d], k_cache and v_cache [pages, page size, kv heads, d] -> output [queries, heads, d]
  *   latent  q_nope [queries, heads, c], q_pe [queries, heads, r], ckv_cache [pages, page size, c], kpe_cache [pages,
- *           page size, r] -> output [queries, heads, c]; the weights are absorbed into the queries: a logit is the sum
- *           of both dot products, the latent is also the value, and all heads read the same keys
- *   sparse  latent; the inputs list the keys of each query
+ *           page size, r] -> output [queries, heads, c]; q_nope is already multiplied by the keys' up-projection; a
+ *           logit is the sum of the dot products of both parts, ckv_cache is also the value, and all heads read the
+ *           same keys
+ *   sparse  the tensors of the latent form, and an input that lists the keys of each query
  *
  * Head h reads kv head h / (heads / kv heads). Further inputs are sm_scale and, except in the sparse form, kv_indptr
  * [sequences + 1]. In the forms with pages, kv_indptr has offsets into kv_indices (page numbers), and kv_last_page_len
- * has the number of keys in each sequence's last page. A further output is lse [queries, heads]. Without
- * kv_last_page_len, all pages are full. kv_last_page_len may have [sequences + 1] elements, as the offset vectors have;
- * its last element is then never read.
+ * has the number of keys in each sequence's last page. A further output is lse [queries, heads]. If there is no
+ * kv_last_page_len, all pages are full. Like the offset vectors, kv_last_page_len may have one element more than there
+ * are sequences; this last element is never read.
  *
- * With qo_indptr, the operation is prefill. The definition's name says whether prefill is causal; masks are aligned at
- * the end of the keys. Without qo_indptr, each sequence has one query. The formulas, and the result of queries that see
- * no key, are in kernels/common/attention/attention.h; the inputs and bounds are in input_values.{h,c} in the same
- * folder. */
+ * With qo_indptr, the operation is prefill. The definition's name says whether prefill is causal. With a causal mask,
+ * the last query of a sequence sees all its keys. Without qo_indptr, each sequence has one query. The formulas, and the
+ * result of queries that see no key, are in kernels/common/attention/attention.h; the inputs and bounds are in
+ * input_values.{h,c} in the same folder. */
 #ifndef REFTEST_KERNELS_COMMON_ATTENTION_FORMS_H
 #define REFTEST_KERNELS_COMMON_ATTENTION_FORMS_H
 
@@ -42,8 +43,8 @@ struct attention_roles attention_roles_of(const struct op_problem *problem);
 /* Implements op.bind. */
 void attention_bind(const struct op_problem *problem, int variant, void *roles);
 
-/* The members of struct op that are the same in all families with these forms. A file that uses this macro must also
- * include attention.h and input_values.h. */
+/* Initialises the members of struct op that are the same in all families with these forms. A file that uses this macro
+ * must also include attention.h and input_values.h. */
 #define ATTENTION_MEMBERS                                                                                                 \
 	.bind = attention_bind, .modes = attention_mode_names, .sizes = attention_sizes, .edges = attention_edges,        \
 	.edge_axes = attention_edge_axes, .rule = attention_rule, .scalar = attention_scalar, .range = attention_range,   \

@@ -1,23 +1,23 @@
 /* input_values - plans the sequences of an attention case, and computes its inputs and tolerance rules from that plan.
  *
  * The plan depends only on the axes and on the Philox key of one input (kv_indptr, or the sparse rows). Each input can
- * therefore be computed separately, and the inputs are still consistent.
+ * therefore be computed separately from the same plan.
  *
  * Bounds. Values v are uniform on [-1, 1), with a standard deviation of 0.58. If a query sees n keys whose logits have
  * variance s^2, about n e^-s^2 of the keys have most of the weight, but at least one. If n > e^(s^2), the standard
  * deviation of an output is therefore 0.58 sqrt(e^(s^2) / n).
  *
- *   output  atol is 2^-12. If logits are small, float32 sums have errors of up to 1e-6. If queries are 32 times as
- *           large, a logit of 500 may have an error of 1e-4. This error changes a weight w by 1e-4 w (1 - w) and the
- *           output by 5e-5. If a reference rounds weights to bfloat16, each weight has an error of 1e-3, and the output
- *           has an error of 2e-4 to 1e-3. Outputs near 0, where values of opposite sign cancel, show rounded weights.
- *           For long sequences, whose outputs are smaller, atol has a second limit: 2^-8 (1/150 of the standard
- *           deviation) for n up to 2 e^(s^2). For larger n, each factor of 4 in n halves this limit. rtol is 1e-2 for
- *           bfloat16, because the final rounding may differ by an ulp (2^-7). For float16, rtol is 2^-9, two ulps; for
- *           float32, 1e-3.
- *   lse     atol is 2^-13 and rtol 1e-5. If queries are large, float32 sums of 128 to 576 products have a magnitude of
- *           500 and errors of up to 1e-4 (measured: 3e-5), and |lse| is 400. An error of 2 % in the scale changes lse
- *           by 0.05 in most rows. */
+ *   output  atol is 2^-12. Where logits are small, outputs computed in float32 are within 1e-6 of the truth. Where
+ *           queries are 32 times as large, a logit of 500 may be off by 1e-4. An error of 1e-4 in a logit changes a
+ *           weight w by 1e-4 w (1 - w) and the output by 5e-5. If a reference rounds weights to bfloat16, each weight
+ *           is off by 1e-3 and the output by 2e-4 to 1e-3. Where values of opposite sign cancel, outputs are near 0,
+ *           and rounded weights change them by more than the tolerance. The outputs of long sequences are smaller, and
+ *           atol then also has an upper limit. The limit is 2^-8 (1/150 of the standard deviation) for n up to 2
+ *           e^(s^2), and each factor of 4 in n halves it. rtol is 1e-2 for bfloat16, because the final rounding may
+ *           differ by an ulp (2^-7). For float16, rtol is 2^-9, two ulps; for float32, 1e-3.
+ *   lse     atol is 2^-13 and rtol 1e-5. Where queries are large, logits are float32 sums of 128 to 576 products with a
+ *           magnitude of 500. Their error is up to 1e-4 (measured: 3e-5), and |lse| is about 400. An error of 2 % in
+ *           the scale changes lse by 0.05 in most rows. */
 #include "kernels/common/attention/input_values.h"
 
 #include <math.h>
@@ -41,7 +41,7 @@ static uint64_t plan_key(const struct op_case *c, const struct attention_roles *
 
 enum kind { PLAIN, ONE_KEY, SQUARE, NO_KEYS, NO_QUERY, ONE_QUERY, NOTHING };
 
-enum { SHARE = -1 }; /* an element of queries_of that stands for a random number of queries */
+enum { SHARE = -1 }; /* in queries_of: the number of queries is random */
 
 enum { PLANNED = 1 << 16 }; /* attention_rule computes plans of at most this many sequences */
 
@@ -55,9 +55,8 @@ struct draft {
 	enum kind *kind;
 	int64_t *queries, *entries, *weight;
 	uint64_t key;
-	bool lengths; /* whether a sequence's last page may have fewer keys than a page */
-	int64_t *keys; /* the number of keys of each sequence, from the list of the case; -1: `entries` determines the
-			* number */
+	bool lengths; /* whether last pages may be partly filled */
+	int64_t *keys; /* number of keys of each sequence, from the case's list; -1: it follows from `entries` */
 };
 
 /* Increases the elements of `share`, each in proportion to its weight, until their sum is `total`. Returns false if the
@@ -118,8 +117,8 @@ static bool deal_entries(struct draft *d, int64_t total)
 	return distribute(total, d->batch, d->weight, d->entries);
 }
 
-/* Distributes queries and entries in proportion to random weights. This is possible for any axes, for example if there
- * are more queries than keys. It is done if no other distribution fits. */
+/* Distributes queries and entries over the sequences in proportion to random weights. This distribution is possible for
+ * all axes. It is used if no other distribution is, for example if there are more queries than keys. */
 static void deal_anyhow(struct draft *d, int64_t queries, int64_t entries, bool decode)
 {
 	for (int64_t b = 0; b < d->batch; b++) {
@@ -150,8 +149,8 @@ static void exchange(int64_t *of, int64_t a, int64_t b)
 	of[b] = kept;
 }
 
-/* Finds the list (lengths.h) to which the axes belong, and sets the lengths of all sequences from that list. Returns
- * false if the axes belong to no list. */
+/* Finds the list of lengths (lengths.h) whose totals are the axes, and sets the lengths of all sequences from that
+ * list. Returns false if the axes belong to no list. */
 static bool deal_list(struct draft *d, const struct attention_extent *e, bool decode, enum op_contents contents)
 {
 	struct attention_totals totals = {e->batch, e->queries, e->entries, e->page_size, decode};
@@ -305,10 +304,9 @@ static int64_t *page_numbers(const struct op_case *c, const struct attention_rol
 /* The key rows in one query's list in sparse attention. Entry j of the list is row (start + j stride) % reachable,
  * counting only the `reachable` rows that queries may list. */
 struct rows_seen {
-	int64_t reachable, start, stride, most, width; /* most: the number of different rows that the list can have;
-							* width: the number of entries in the list */
-	int64_t query, queries; /* the index of the query, and the number of queries */
-	int64_t kind;           /* `query`, or 4 - query if queries 0 and 4 are exchanged (input_values.h) */
+	int64_t reachable, start, stride, most, width; /* most: the largest number of different rows that a list can have */
+	int64_t query, queries; /* the query's number, and the number of queries */
+	int64_t kind;           /* equal to `query`; but 4 - query if queries 0 and 4 are exchanged (input_values.h) */
 	uint64_t key;
 };
 
@@ -348,9 +346,9 @@ static struct rows_seen rows_seen_by(const struct attention_extent *e, enum op_c
 	return r;
 }
 
-/* Returns the number of rows that query 8 or a later one sees; the other entries of its list are -1. Queries 8 to 22
- * see numbers of rows around powers of 2. Of the later queries, only the last one and those next to a power of two see
- * rows, because a reference that loops over queries takes time for each query that sees a row. */
+/* Returns the number of rows that a query with number 8 or more sees; the other entries of its list are -1. For queries
+ * 8 to 22, these numbers are near powers of two. Of the later queries, only the last one and those next to a power of
+ * two see rows, because a reference that loops over queries takes time for each query that sees a row. */
 static int64_t few_rows(const struct rows_seen *r)
 {
 	if (r->query < 8 + 15)
@@ -408,7 +406,7 @@ bool attention_is_structure(const struct op_case *c, int input)
 	return attention_is_integer(&c->problem->inputs[input]);
 }
 
-/* Returns true if the workload provides any input that determines which rows are read. */
+/* Returns true if an input that determines which rows are read comes from the workload, not from the plan. */
 static bool structure_is_given(const struct op_case *c, const struct attention_roles *roles)
 {
 	for (int i = 0; i < c->problem->input_count; i++)
@@ -464,7 +462,7 @@ static int mark_pages(const struct op_case *c, const struct attention_roles *rol
 	return numbers == NULL ? -1 : 0;
 }
 
-/* Marks all keys in a problem without pages as used, and lone keys as lone. */
+/* Marks each key of a case without pages as used or as lone. */
 static void mark_keys(const struct op_case *c, const struct attention_roles *roles, uint8_t *used)
 {
 	struct attention_plan plan = attention_plan_of(c, roles);
@@ -512,7 +510,7 @@ static double canonical_scale(const struct attention_roles *roles, const struct 
 	return 1 / sqrt((double)(roles->query[1] < 0 ? e->dim[0] : 128 + e->dim[1]));
 }
 
-/* Returns the index of the case in the small preset, or -1 if it belongs to another preset. */
+/* Returns the index of the case in the small preset, or -1 if the case is not in it. */
 static int small_number(const struct op_case *c, attention_sizes_of *sizes)
 {
 	int64_t count = c->problem->axis_count, *rows = take(SMALL_CASES * count, sizeof *rows);
@@ -557,8 +555,8 @@ static double logit_variance(const struct op_case *c, const struct attention_rol
 	return scale * scale * (double)(e.dim[0] + e.dim[1]) * size * size / 9;
 }
 
-/* Returns the least exponent for which the standard deviation of the logits is 2.5 / sqrt(2) or more. The standard
- * deviation of the logits is then below 2.5 sqrt(2). */
+/* Returns the smallest exponent for which the standard deviation of the logits is at least 2.5 / sqrt(2). The standard
+ * deviation is then below 2.5 sqrt(2). */
 static int query_exponent(const struct op_case *c, const struct attention_roles *roles)
 {
 	int exponent = -8;
@@ -568,9 +566,8 @@ static int query_exponent(const struct op_case *c, const struct attention_roles 
 	return exponent;
 }
 
-/* Returns the exponent of the first element of a deep query (input_values.h). It is the least exponent for which all
- * logits of the query are below -65536; the first elements of keys are at least 1/2. Returns ATTENTION_NO_DEEP if the
- * case has no deep queries. */
+/* Returns the smallest exponent of the first element of a deep query (input_values.h) for which all its logits are
+ * below -65536. If no exponent is possible, returns ATTENTION_NO_DEEP. The first elements of keys are at least 1/2. */
 static int deep_exponent(const struct op_case *c, const struct attention_roles *roles)
 {
 	enum dtype dtype = c->problem->inputs[roles->query[0]].dtype;
@@ -588,8 +585,8 @@ static bool is_wide(enum dtype dtype)
 	return dtype == DTYPE_BFLOAT16 || dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT64;
 }
 
-/* The exponents of the factors by which lone keys and their values are multiplied. LOUD is for dtypes with a greater
- * range than float16. The others are for float16, where sums of other values and a value of 2^14 must be finite. */
+/* Lone keys and their values are multiplied by 2 to these exponents. LOUD is for dtypes with a greater range than
+ * float16. The others are for float16, in which the sum of a value of 2^14 and ordinary values is still finite. */
 enum { LOUD = 18, LOUD_HALF = 14, LOUD_HALF_KEY = 10 };
 
 static int loud_exponent(enum dtype dtype, int half)
@@ -602,9 +599,8 @@ static int least(int a, int b)
 	return a < b ? a : b;
 }
 
-/* Returns the exponent of the factor of lone keys or of their values. The dtype of the queries limits the exponent,
- * because a reference may convert keys and values to this dtype. The dtype of the output limits the exponent of
- * values. */
+/* Returns the exponent of the factor of lone keys or of their values. The exponent fits these conversions: a reference
+ * may convert keys and values to the queries' dtype, and must convert values to the output's dtype. */
 static int loud_of(const struct op_case *c, const struct attention_roles *roles, int input)
 {
 	bool value = input == roles->value, first = input == roles->key[0], second = input == roles->key[1];
@@ -656,8 +652,8 @@ static void fill_sparse(const struct op_case *c, const struct attention_roles *r
 	}
 }
 
-/* Writes the lengths of the last pages. If the workload provides the sequences, a sequence may have a page even if it
- * has none in the plan, so every length is at least 1. */
+/* Writes the lengths of the last pages. If the workload provides the sequences, every length is at least 1, because a
+ * sequence that has no page in the plan may have one in the workload. */
 static void fill_last(const struct op_case *c, const struct attention_roles *roles, const struct attention_plan *plan,
                       struct tensor *out)
 {
@@ -745,10 +741,10 @@ int attention_fill(const struct op_case *c, int input, struct tensor *out, struc
 
 /* --- bounds ------------------------------------------------------------------------------------------------------- */
 
-/* Returns the number of keys of the longest sequence or, as an upper bound, the number of all keys. Returns the upper
- * bound if the workload provides the lengths, because they may not be loaded yet. Also returns the upper bound if there
- * are more than PLANNED sequences: tolerances are computed before the size of the case is checked, so the plan may not
- * fit in memory. */
+/* Returns the number of keys of the longest sequence, or the number of all keys, which is an upper bound. If the
+ * workload provides the lengths, returns the upper bound, because the lengths may not be loaded yet. If there are more
+ * than PLANNED sequences, also returns the upper bound, because the plan may not fit in memory (the size of the case is
+ * checked only after the tolerances are computed). */
 static double longest_of(const struct op_case *c, const struct attention_roles *roles)
 {
 	struct attention_extent e = attention_extent_of(c, roles);
@@ -787,8 +783,8 @@ struct rule attention_rule(const struct op_case *c, int output)
 
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
-/* One case of a size preset: the total numbers of sequences, queries and keys. In decode, there is one query per
- * sequence. If the preset has a list, the list determines these totals, unless a const axis fixes the number of
+/* One case of a size preset: the total numbers of sequences, of queries (decode: one per sequence) and of keys. If the
+ * preset has a list of lengths, the list determines these totals, except if a const axis fixes the number of
  * sequences. */
 struct attention_preset {
 	int64_t batch, queries, keys;
@@ -803,7 +799,7 @@ static void set_axis(const struct op_problem *problem, int64_t *row, int input, 
 		row[axis] = value;
 }
 
-/* Returns the number of sequences if it follows from the length of a const axis, otherwise -1. */
+/* Returns the number of sequences if a const axis determines it, otherwise -1. */
 static int64_t fixed_batch(const struct op_problem *problem, const struct attention_roles *roles)
 {
 	const struct op_axis *offsets = &problem->axes[problem->inputs[roles->kv_indptr].axis[0]];
@@ -814,8 +810,8 @@ static int64_t fixed_batch(const struct op_problem *problem, const struct attent
 	return roles->qo_indptr < 0 && !queries->var ? queries->value : -1;
 }
 
-/* Writes the axis values of a case with these totals. An axis that no tensor has gets the number of sequences; an
- * example is a batch_size that only a constraint mentions. The caches get more pages than the sequences use. */
+/* Writes the axis values of a case with these totals. An axis that no tensor has, such as a batch_size that only a
+ * constraint mentions, gets the number of sequences. The caches have more pages than the sequences use. */
 static void set_totals(const struct op_problem *problem, const struct attention_roles *roles,
                        const struct attention_totals *totals, int64_t *row)
 {
@@ -829,7 +825,7 @@ static void set_totals(const struct op_problem *problem, const struct attention_
 	set_axis(problem, row, roles->key[0], 0, roles->kv_indices >= 0 ? entries + entries / 4 + 3 : entries);
 }
 
-/* Returns the number of output elements of one query, over all heads. */
+/* Returns the number of elements in the output of one query: heads times value dim. */
 static int64_t row_of(const struct op_problem *problem, const struct attention_roles *roles)
 {
 	const struct op_arg *output = &problem->outputs[roles->output];
@@ -908,8 +904,8 @@ static int write_presets(const struct op_problem *problem, const struct attentio
 
 enum { MOST_PRESETS = 2 };
 
-/* The presets of prefill. With latent heads, the medium preset has no CHUNK list, because a pair of a query and a key
- * takes ten times as much time. */
+/* The presets of prefill. With latent heads, the medium preset has no CHUNK list, because each pair of a query and a
+ * key then costs ten times as much. */
 static const struct attention_preset prefill_sizes[SIZE_COUNT][MOST_PRESETS] = {
     [SIZE_SMALL] = {{1, 16, 33, LIST_SINGLE_PREFILL}, {4, 16, 44, LIST_NONE}},
     [SIZE_MEDIUM] = {{8, 160, 640, LIST_BLOCKS_PREFILL}, {2, 520, 536, LIST_CHUNK_FULL}},
@@ -954,8 +950,8 @@ int attention_sizes(const struct op_problem *problem, int variant, enum op_size 
 
 /* --- ranges that default cases cover ------------------------------------------------------------------------------ */
 
-/* Writes the range of an input's values. Returns false for offsets, page numbers and row numbers, because a range says
- * nothing about them. */
+/* Writes the range of an input's values. Returns false for offsets, page numbers and row numbers, because their range
+ * says nothing about a case. */
 bool attention_range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	const struct attention_roles found = attention_roles_of(problem), *roles = &found;
@@ -969,7 +965,7 @@ bool attention_range(const struct op_problem *problem, int variant, int input, s
 		*out = (struct op_range){1, (double)problem->axes[key->axis[1]].value};
 		return true;
 	}
-	if (input == roles->scale) /* the range of the scales that attention_scalar returns */
+	if (input == roles->scale) /* this range contains every scale that attention_scalar returns */
 		*out = (struct op_range){0.651 / sqrt((double)dim), LARGEST_SCALE};
 	else if (input == roles->query[0] || input == roles->query[1])
 		*out = (struct op_range){-100, 100};
@@ -1072,8 +1068,8 @@ static bool sparse_edge_axes(const struct op_problem *problem, const struct atte
 	return (edge != EDGE_NO_KEYS && edge != EDGE_MANY_KEYS) || problem->axes[key->axis[0]].var;
 }
 
-/* Writes the axis values of an edge case. The caches have one page that no sequence uses, and are therefore never
- * empty. */
+/* Writes the axis values of an edge case. The caches are never empty, because they have one page that no sequence
+ * uses. */
 static void set_edge(const struct op_problem *problem, const struct attention_roles *roles, int64_t batch,
                      int64_t queries, int64_t entries, int64_t *axis)
 {

@@ -2,7 +2,7 @@
  * visible.
  *
  * Sequences (attention_plan). Most default cases get their lengths from a list (kernels/common/attention/lengths.h).
- * If the axes belong to no list, the lengths depend on the role of the sequence, which is b % 8 for sequence b:
+ * If the axes fit no list, the lengths of sequence b depend on its role, which is b % 8:
  *
  *   0, 4  plain: has more keys than queries, so that a mask must be aligned at the end; the last page of 4 is full
  *   1     one query, one key
@@ -12,15 +12,15 @@
  *   6     one query, many keys
  *   7     neither queries nor keys
  *
- * In decode, every sequence has one query. Sequences with roles 1 and 3 have one key and no key; all others are plain.
+ * In decode, every sequence has one query. Only roles 1 and 3 apply, and all other sequences are plain.
  *
- * The last page of a sequence is partly filled, except if b % 8 is 4. Sequences 2 and 4, and every eighth sequence
- * after each of them, share the first pages of sequence 0. Pages are in random order, and some are unused. If the axes
- * are too small for these roles, all sequences are plain. If the axes have more queries than keys in total, some
- * sequences have more queries than keys, too. This happens only in workloads, not in presets, because definitions
- * disagree about causal rows that see no key.
+ * The last page of a sequence is partly filled, except in sequences with b % 8 == 4. Sequences 2 and 4, and every
+ * eighth sequence after each of them, share the first pages of sequence 0. Pages are in random order, and some are
+ * unused. If the axes are too small for these roles, all sequences are plain. If a workload's axes have more queries
+ * than keys, some sequences have more queries than keys. The presets never have such axes, because definitions disagree
+ * about causal rows that see no key.
  *
- * Sparse rows. The index of a query determines which key rows the query selects:
+ * Sparse rows. The index of a query determines which key rows it selects:
  *
  *   0 and 6    all rows
  *   1          one row, which no other query selects (row 7, if there are more than 8 rows)
@@ -32,34 +32,36 @@
  *   8 to 22    15, 16, 17, 31, 32, 33, … 257 rows
  *   others     none; but the last query, and queries next to a power of two, select one row or two
  *
- * In the second set of values, queries 0 and 4 are exchanged, so that the first query sees fewer rows than others. The
- * rows 7, 15, 23, … do not count as rows in this table: query 1 selects row 7, and no query selects the others.
+ * In the second set of values, queries 0 and 4 are exchanged, so that the first query sees fewer rows than others. Rows
+ * 7, 15, 23, … are not selected by any query, except that query 1 selects row 7. In the table, "all rows" means all
+ * rows without these.
  *
- * Values. Keys and values are uniform on [-1, 1), queries on [-2^e, 2^e). The exponent e makes the standard deviation
- * of the logits about 2.5 for any scale, so that a few keys hold most of the weight. If a reference omits a single key,
- * the output of some head then changes by far more than the bound. If many keys had equal weight, their average would
- * be near 0.
+ * Values. Keys and values are uniform on [-1, 1), queries on [-2^e, 2^e). The exponent e is such that the standard
+ * deviation of the logits is about 2.5 for any scale, so that a few keys have most of the weight. If a reference omits
+ * any single key, the output of some head then changes by far more than the bound. If many keys had equal weights,
+ * outputs would be averages near 0, and such an error could be smaller than the bound.
  *
- * Three kinds of queries have other values. If (query + head) % 16 is 5, the query is 16 times as large; if it is 13,
- * the query is 32 times as large. The softmax of large queries overflows if the maximum is not subtracted. Some large
- * queries see only one key; about half of these logits are far below 0. If (query + head) % 16 is 9, the query is zero:
- * the output is the mean of the values, and lse is log2 of the number of keys. Rows that no query uses are NaN, also
- * those after the last key of a last page.
+ * Three kinds of queries have other values. If (query + head) % 16 is 5, the query is 16 times as large as other
+ * queries; if it is 13, the query is 32 times as large. The softmax of large queries overflows if the maximum is not
+ * subtracted. Some large queries see only one key. For about half of these queries, the logit of this key is far below
+ * 0. If (query + head) % 16 is 9, the query is zero: the output is the mean of the values, and lse is log2 of the
+ * number of keys. Key and value rows that no query uses are NaN. They include the rows of a last page after its last
+ * key.
  *
  * Deep queries. In the second set, if (query + head) % 16 is 1, all elements of the query except the first are 0. The
- * first element of every key is a multiple of 1/128 from 1/2 to 1. The first element of a deep query is so far below 0
- * that every logit is below -65536. A reference that uses -10000 as a mask or as the initial maximum fails, because
- * -10000 exceeds the logits of the keys that the query sees. Logits of different keys are equal or at least 512 apart,
- * so that the order of multiplication and scaling does not change the result. There are no deep queries if the dtype
- * cannot represent them.
+ * first element of every key is a multiple of 1/128 from 1/2 to 1. The first element of the query is so far below 0
+ * that every logit is below -65536. A reference may use -10000 as the logit of masked keys or as the initial maximum.
+ * This number exceeds the logits of the keys that the query sees, and the output is wrong. Logits of different keys are
+ * equal or at least 512 apart, so that the order of multiplication and scaling does not change the result. If the dtype
+ * of the queries cannot represent such an element, there are no deep queries.
  *
- * Lone keys. If a sequence has only one key, the output is the value of this key. In sparse attention, row 7 is the
- * lone key of query 1. The values of lone keys are uniform on [-2^18, 2^18), and most of them overflow float16; in a
- * tensor of float16, they are uniform on [-2^14, 2^14). If a sequence had several keys, the output would be a sum, and
- * the rounding errors of such large values would exceed its bound. In the lone key itself, only element 1 is so large
- * (in float16 up to 2^10), so that no large products can cancel. For the same reason, if keys have two parts, element 1
- * is large only in one part: in the first part in the first set of values, and in the second part in the second set. If
- * the first part is also the value, element 1 of the output is large.
+ * Lone keys. If a sequence has only one key, this key is "lone", and the output is its value. In sparse attention, row
+ * 7 is the lone key of query 1. The values of lone keys are uniform on [-2^18, 2^18), and most of them overflow
+ * float16; in a tensor of float16, they are uniform on [-2^14, 2^14). Other values are not so large, because the
+ * rounding errors of their sums would exceed the bound of the output. Of the lone key itself, only element 1 is so
+ * large (in float16 up to 2^10), so that a dot product has only one large term and no large terms cancel. For the same
+ * reason, if keys have two parts, only one part has a large element 1: the first part in the first set of values, the
+ * second part in the second set. If the first part is also the value, element 1 of the output is large.
  *
  * The default cases contain no input for which correct implementations differ: a causal row that sees no key in a
  * sequence with keys, a page number or sparse row that occurs twice in one sequence, or a last page length of 0 for a
@@ -74,18 +76,17 @@
 /* The parameters from which the float elements of an input are computed. Kernels take this struct by value. */
 struct attention_recipe {
 	uint64_t key;
-	int64_t row; /* number of elements in a row of keys, or in all heads of one query */
+	int64_t row; /* number of elements in a row: all heads of one key or query */
 	int64_t dim; /* number of elements in a head */
 	int is_query;
-	int exponent, most;  /* queries are multiplied by 2^exponent, or by at most 2^most, which the dtype
-			      * represents */
-	int deep;            /* exponent of the first element of a deep query; ATTENTION_NO_DEEP: none */
-	int part;            /* 0: the first part of queries or keys; 1: the second part, or the values */
-	int bits;            /* number of fraction bits of an element, so that the dtype represents it exactly */
-	int loud;    /* lone keys and their values are multiplied by 2^loud; 0: they are like other keys */
-	int is_key;  /* whether only element 1 of a lone key is multiplied */
-	/* One byte per row, a value of enum attention_use, in the memory of the device that computes the elements. If
-	 * `used` is NULL, every row is used. */
+	int exponent, most;  /* queries are scaled by 2^exponent; most: the largest exponent for the dtype */
+	int deep;            /* exponent of the first element of a deep query; ATTENTION_NO_DEEP: no deep queries */
+	int part;            /* 0: first part of queries or keys; 1: second part, or values */
+	int bits;            /* number of fraction bits of an element; the dtype represents these elements exactly */
+	int loud;    /* lone keys and their values are multiplied by 2^loud; 0: they are like others */
+	int is_key;  /* is only element 1 of a lone key multiplied? */
+	/* One byte per row, an enum attention_use, in the memory of the device that computes the elements. If the
+	 * pointer is NULL, every row is used. */
 	const uint8_t *used;
 };
 
@@ -134,21 +135,20 @@ HOST_DEVICE static inline float attention_element(const struct attention_recipe 
 extern "C" {
 #endif
 
-/* Returns true for an input of integers (indices, offsets or lengths), which is always computed on the host. */
+/* Returns true for an input of integers (indices, offsets or lengths). Such inputs are always computed on the host. */
 bool attention_is_structure(const struct op_case *c, int input);
 
 /* Returns the parameters of an input of floats, with `used` NULL. Host only. */
 struct attention_recipe attention_recipe_of(const struct op_case *c, const struct attention_roles *roles, int input);
 
-/* Sets *used to an array, allocated by malloc, with a value of enum attention_use for each key row. Sets *used to NULL
- * for queries, and if the workload provides the indices. Every row then counts as used, and no row as lone. Returns 0,
+/* Sets *used to an array, allocated by malloc, with an enum attention_use per key row. If the input is a query, or if
+ * the workload provides the indices, sets *used to NULL. Every row then counts as used, and no key as lone. Returns 0,
  * or -1 if the axes are impossible. */
 int attention_used(const struct op_case *c, const struct attention_roles *roles, int input, uint8_t **used,
                    struct err *err);
 
-/* attention_fill, attention_scalar, attention_rule, attention_sizes, attention_range, attention_reach and
- * attention_edge_axes implement the members of struct op for every attention family. attention_sizes does not apply to
- * sparse attention, which has no sequences. */
+/* Each function attention_NAME from here to attention_edge_axes implements the member NAME of struct op for every
+ * attention family. attention_sizes is only for problems with sequences. */
 int attention_fill(const struct op_case *c, int input, struct tensor *out, struct err *err);
 
 /* Returns the scale of a case. In the first set of input values, it is the scale that models use, which is also the
@@ -160,17 +160,17 @@ typedef int attention_sizes_of(const struct op_problem *problem, int variant, en
 double attention_scale(const struct op_case *c, attention_sizes_of *sizes);
 double attention_scalar(const struct op_case *c, int input);
 
-/* Returns the tolerance rule of an output. The comment at the top of input_values.c derives the rules. */
+/* The comment at the head of input_values.c derives the tolerance rules. */
 struct rule attention_rule(const struct op_case *c, int output);
 
-/* The least number of pages in the caches of a case with a BLOCKS list. Page numbers then need more than 8 bits. */
+/* The caches of a BLOCKS case have at least this many pages, so that page numbers need more than 8 bits. */
 enum { ATTENTION_POOL = 321 };
 
 int attention_sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room);
 bool attention_range(const struct op_problem *problem, int variant, int input, struct op_range *out);
 int64_t attention_reach(const struct op_problem *problem, int variant, int axis);
 
-/* The edge cases that every attention family lists in op.edges. dsa_paged has further edge cases. */
+/* The edge cases in op.edges of every attention family; dsa_paged has further edge cases. */
 #define ATTENTION_EDGES                                                                                                \
 	{"no_queries", "no queries in, no queries out"},                                                               \
 	    {"no_keys", "where there is no key, a query has output 0 and log-sum-exp -infinity"},                      \

@@ -7,7 +7,7 @@ struct length {
 enum { PARTS = 12 };
 
 /* One list of sequence lengths. Sequences 1 … `count` have the lengths part[…][0 … count - 1]. If `many` is set, more
- * sequences follow, of which most have no keys (part_of). `rest` is the minimum length of sequence 0. */
+ * sequences follow, each with few keys or none (see part_of). `rest` is the smallest length of sequence 0. */
 struct list {
 	bool decode, many;
 	int count;
@@ -133,13 +133,13 @@ static const struct list lists[LISTS] = {
     [LIST_CHUNK_FULL] = {false, false, 1, {{{256, 17}}, {{257, 16}}}, {2048, 20}},
 };
 
-/* In a list of many sequences, the lengths of those later sequences that may have keys. */
+/* Lists of many sequences: the lengths of those sequences after the first `count` that may have keys. */
 enum { LATER = 4 };
 static const struct length later[CONTENTS_COUNT][LATER] = {{{1, 1}, {1, 0}, {2, 2}, {1, 2}},
                                                           {{1, 0}, {2, 2}, {1, 1}, {1, 2}}};
 
-/* A case with a list of many sequences has one of the numbers of sequences in `many`: just above 300, 128, 64 and 32.
- * Its output has at most MANY_ELEMENTS elements, except that 37 sequences are always allowed. */
+/* MANY_ELEMENTS is the largest number of output elements in a case with a list of many sequences. `many` lists the
+ * possible numbers of sequences in such a case: just above 300, 128, 64 and 32. */
 enum { MANY_ELEMENTS = 9000000 };
 static const int64_t many[] = {301, 133, 69, 37};
 
@@ -161,10 +161,10 @@ bool attention_near_power(int64_t number)
 	return number >= power - 1;
 }
 
-/* Returns the lengths of sequence b, which is at least 1. Of the sequences after the first `count`, the last one has
- * keys, so that a reference that omits the last sequence gives a wrong output. Most sequences next to a power of two
- * also have keys. All others have one query and no key, because each sequence with keys takes time in a reference that
- * loops over the sequences. */
+/* Returns the lengths of sequence b, which is not sequence 0. Of the sequences after the first `count`, the last one
+ * has keys, so that a reference that omits the last sequence gives a wrong output. Most sequences whose number is next
+ * to a power of two also have keys. All other sequences after the first `count` have one query and no key, because a
+ * reference that loops over sequences takes time for each sequence with keys. */
 static struct length part_of(const struct list *list, int contents, int64_t batch, int64_t b)
 {
 	struct length part = {1, 0};
@@ -183,7 +183,7 @@ static int64_t pages_of(int64_t keys, int64_t page_size)
 	return (keys + page_size - 1) / page_size;
 }
 
-/* Writes the total numbers of queries and entries of all sequences except sequence 0. */
+/* Writes the sums of queries and of entries over all sequences except sequence 0. */
 static void sum_up(const struct list *list, int contents, int64_t batch, int64_t page_size, int64_t *queries,
                    int64_t *entries)
 {
@@ -197,8 +197,8 @@ static void sum_up(const struct list *list, int contents, int64_t batch, int64_t
 }
 
 /* Returns the totals of a case with `batch` sequences. The sums over sequences 1, 2, … differ between the two sets of
- * input values. Each total is the larger of the two sums, plus the smallest length of sequence 0. If there is only
- * sequence 0, it has at least two pages. */
+ * input values. Each total is the larger of the two sums plus the smallest length of sequence 0. If sequence 0 is the
+ * only sequence, it has at least two pages. */
 static struct attention_totals totals_of(const struct list *list, int64_t batch, int64_t page_size)
 {
 	struct attention_totals totals = {.batch = batch, .page_size = page_size, .decode = list->decode};

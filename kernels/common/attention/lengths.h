@@ -1,25 +1,25 @@
-/* lengths - lists the sequence lengths of default cases. Kernels and references that process blocks of keys or queries
- * tend to fail at these lengths.
+/* lengths - lists the sequence lengths of default cases. Kernels and references with blocked loops tend to fail at
+ * these lengths.
  *
- * A list has the numbers of queries and keys of sequences 1, 2, 3, …. Sequence 0 gets the remaining queries and keys.
- * The two sets of input values of a case have the same axes but different lengths. If a length is a multiple of 16, 32,
- * 64, 128 or 256 in one set, the other set has this length plus or minus one.
+ * A list has the numbers of queries and keys of sequences 1, 2, 3 and so on. Sequence 0 gets the remaining queries and
+ * keys. The two sets of input values of a case have the same axes, but a list has different lengths for each set. If a
+ * length is a multiple of 16, 32, 64, 128 or 256 in one set, the other set has this length plus or minus one.
  *
  *   SINGLE  One sequence. The last page of the sequence holds one key in the first set, and is full in the second set.
- *   BLOCKS  Numbers of keys around every block size. One sequence has more than 2048 keys (latent heads: 4096). Some
- *           sequences have no keys, no queries, neither, one key, or as many keys as queries. In prefill, the numbers
- *           of queries are also around the block sizes, up to 128. With latent heads, these numbers are at most 64,
- *           because a pair of a query and a key then takes ten times as much time. There are 301 sequences, or fewer if
- *           an output row has many elements. Of the sequences after the first 12, the last one and those next to a
- *           power of two have at most two queries and two keys. The others have one query and no key, so that the case
- *           takes little time. In the second set, the first and the last sequence are exchanged: the longest sequence
- *           is the last, and the first one has fewer keys than most.
- *   CHUNK   Prefill with many queries, because references process chunks of 256, 512, 1024 or 2048 queries. In causal
+ *   BLOCKS  Key lengths around every block size; one sequence of more than 2048 keys (latent heads: 4096); sequences
+ *           without keys, without queries, without both, with one key, with as many keys as queries. In prefill, the
+ *           numbers of queries are also around block sizes, up to 128. With latent heads, these numbers are at most 64,
+ *           because each pair of a query and a key then costs ten times as much. There are 301 sequences (fewer if a
+ *           query has many or large heads). Of the sequences after the first 12, the last one and those next to a power
+ *           of two have at most two queries and two keys. The others have one query and no key, so that the case is
+ *           computed fast. In the second set, the first and the last sequence are exchanged: the longest sequence is
+ *           the last, and the first one has fewer keys than most.
+ *   CHUNK   Prefill of long sequences, because references process chunks of 256, 512, 1024 or 2048 queries. In causal
  *           cases, sequence 0 has 1025 queries in the first set and 512 in the second, and one more key than queries.
- *           Sequence 0 has more than 1024 queries in only one set, and never 2049, because its queries take most of the
- *           case's time; 2049 queries would take four times as long. Sequence 1 has queries but no keys, so that the
- *           last sequence begins after query 2048 of the case. In cases without a mask, sequence 0 has few keys; it has
- *           2049 queries in the first set and 2048 in the second. */
+ *           Sequence 0 has more than 1024 queries in the first set only, because its queries take most of the case's
+ *           time. 2049 queries would take four times as long. Sequence 1 has queries but no keys. It has so many
+ *           queries that the last sequence begins after query 2048 of the case. In cases without a mask, sequence 0 has
+ *           few keys, and 2049 queries in the first set and 2048 in the second. */
 #ifndef REFTEST_KERNELS_COMMON_ATTENTION_LENGTHS_H
 #define REFTEST_KERNELS_COMMON_ATTENTION_LENGTHS_H
 
@@ -45,7 +45,7 @@ enum attention_list {
 	LIST_CHUNK_CAUSAL,
 	LIST_CHUNK_FULL,
 	LISTS,
-	LIST_NONE = LISTS, /* no list: the lengths are random */
+	LIST_NONE = LISTS, /* the case has no list, and its lengths are random */
 };
 
 /* The total numbers of sequences, queries and entries of a case. Entries are pages. If the keys are not in pages,
@@ -55,14 +55,14 @@ struct attention_totals {
 	bool decode; /* whether every sequence has exactly one query */
 };
 
-/* Returns the number of sequences, at most 301, of a case with many sequences. `row` is the number of output elements
- * of one query, over all heads. The larger it is, the fewer sequences there are. */
+/* Returns the number of sequences of a case with many sequences, which is at most 301. `row` is the number of elements
+ * in the output of one query (heads times value dim); the larger it is, the smaller the result. */
 int64_t attention_many(int64_t row);
 
-/* Returns true if the number differs by at most 1 from a power of two that is 16 or more. */
+/* Returns true if the number is a power of two that is at least 16, or one more or one less than such a power. */
 bool attention_near_power(int64_t number);
 
-/* Returns the totals of a case with the lengths of `list`. For `row`, see attention_many. */
+/* Returns the totals of a case with the lengths of `list`. `row` has the same meaning as in attention_many. */
 struct attention_totals attention_list_totals(enum attention_list list, int64_t page_size, int64_t row);
 
 /* Returns the list whose cases have the totals `totals`, or LIST_NONE if no list has such cases. */

@@ -1,11 +1,11 @@
-/* mistakes - the mistakes that people make in references of attention. */
+/* mistakes - mistakes that references of attention may contain. */
 #include <math.h>
 
 #include "kernels/common/attention/attention.h"
 #include "kernels/common/attention/shared_mistakes.h"
 #include "kernels/core/dtype_convert.h"
 
-/* The reference treats every last page as full. */
+/* The mistake: every last page counts as full. */
 static bool full_pages(struct op_variation *v, const struct op_mistake *mistake)
 {
 	struct tensor *lengths = variation_change(v, variation_input(v, mistake->role));
@@ -62,8 +62,8 @@ bool attention_scale_of_both_parts(struct op_variation *v, const struct op_mista
 	       variation_scale(v, mistake->role, 1 / sqrt((double)(v->in[q].shape[v->in[q].rank - 1] + v->in[rotary].shape[v->in[rotary].rank - 1])));
 }
 
-/* Returns the number n for a mistake in which the scale is 1 / sqrt(n): `dim`, or the head dim if `dim` is 0. Returns 0
- * if `dim` equals the head dim, because the table row whose `dim` is 0 already has this mistake. */
+/* With the mistake, the scale is 1 / sqrt(n). Returns n, which is `dim`, or the head dim if `dim` is 0. If `dim` equals
+ * the head dim, returns 0, because the table row whose `dim` is 0 already has this mistake. */
 static double dim_of(const struct op_variation *v, double dim)
 {
 	int q = variation_input(v, "q");
@@ -110,7 +110,7 @@ bool attention_unscaled_rotary(struct op_variation *v, const struct op_mistake *
 	return before_scale(v, &change);
 }
 
-/* Returns the length of the last axis of the input with this role, or 0. */
+/* Returns the length of the last axis of the input with this role, or 0 if there is no such input. */
 static int64_t length_of(const struct op_variation *v, const char *role)
 {
 	int at = variation_input(v, role);

@@ -62,7 +62,7 @@ bool attention_same_axes(const struct op_problem *problem, const struct op_arg *
 	return match_same_axes(problem, a, from, b, from, to - from);
 }
 
-/* Returns the member of `roles` to which an index vector of this name belongs, or NULL if the name implies no role. */
+/* Returns a pointer to the member of `roles` for an index vector with this name, or NULL if no role has this name. */
 static int *place_of(struct attention_roles *roles, const char *name)
 {
 	bool of_queries = name[0] == 'q' || name[0] == 'Q' || match_contains(name, "qo_") || match_contains(name, "_q");
@@ -162,8 +162,8 @@ static int leading(const struct attention_roles *roles)
 	return in_pages(roles) ? 2 : 1;
 }
 
-/* Checks the shape of one part of the keys, or of the values. Its last axis must equal the last axis of `last`, and all
- * other axes must equal those of key[0]. */
+/* Checks the shape of one part of the keys, or of the values. All axes except the last must be the same as in key[0];
+ * the last axis must be the same as in `last`. */
 static int validate_rows(const struct op_problem *problem, const struct attention_roles *roles, int input,
                          const struct op_arg *last, struct err *why)
 {
@@ -295,7 +295,7 @@ bool attention_is_causal(const struct op_problem *problem, const struct attentio
 	int said = causal_in(problem->name);
 
 	if (roles->qo_indptr < 0)
-		return false; /* decode, where a causal mask hides no key */
+		return false; /* in decode, a causal mask hides no key */
 	for (int i = 0; said < 0 && i < problem->tag_count; i++)
 		said = causal_in(problem->tags[i]);
 	if (said < 0)

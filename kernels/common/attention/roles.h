@@ -2,10 +2,10 @@
  *
  * The attention families (gqa_paged, gqa_ragged, mla_paged, mla_ragged, dsa_paged) compute the same operation: for each
  * query and head, softmax(scale * q . k) over the keys that the query sees, times the values of these keys. The
- * families differ in how the keys are stored. A family finds the roles of its inputs (by shape, or by name if shapes
- * are ambiguous) and passes them to attention_validate, which checks that all shapes are consistent. The code that
- * computes inputs, bounds and truth (input_values.h, attention.h, attention_cuda.h in the same folder) then uses only
- * roles and no names.
+ * families differ in how the keys are stored. A family finds the roles of its inputs by shape, and by name where shapes
+ * are ambiguous. attention_validate then checks that the shapes of all tensors are consistent. The code that computes
+ * inputs, bounds and truth (input_values.h, attention.h, attention_cuda.h in the same folder) uses only the roles, and
+ * no names.
  *
  *   query[0]   [queries, heads, dim]                        query[1], key[1]: a second part; its dot product is added
  *   key[0]     [rows, kv heads, dim], or in pages           (the rotary part of MLA), or -1
@@ -30,8 +30,8 @@ enum { ATTENTION_PARTS = 2, ATTENTION_PAGE = 65536 };
 /* The variants that op.match of every attention family can return. dsa_paged has a third variant. */
 enum { ATTENTION_FULL = 0, ATTENTION_CAUSAL = 1 };
 
-/* For each role, the index of the problem's input with this role. `output` and `lse` are indices of outputs. -1: no
- * input or output has the role. */
+/* For each role, the index of the problem's input with this role. `output` and `lse` are indices of the problem's
+ * outputs. -1 means that no input or output has the role. */
 struct attention_roles {
 	int query[ATTENTION_PARTS], key[ATTENTION_PARTS], value;
 	int scale;         /* a Python scalar */
@@ -39,12 +39,12 @@ struct attention_roles {
 	int kv_indptr;     /* offsets of each sequence's entries in kv_indices; without pages, offsets of key rows */
 	int kv_indices;    /* page numbers; -1: the keys of a sequence are in consecutive rows */
 	int last_page_len; /* number of keys in each sequence's last page; -1: every page is full */
-	int sparse;        /* [queries, most keys] key row numbers, -1: no row; if a problem has `sparse`, it has no
-			    * sequences */
+	int sparse;        /* [queries, most keys] key row numbers, -1: no row; such cases have no sequences */
 	int output, lse;
 };
 
-/* The tables for op.roles and op.modes. Latent attention has no role "v", because the keys are also the values. */
+/* The tables to which op.roles and op.modes point. Latent attention has no role "v", because the keys are also the
+ * values. */
 extern const struct op_role attention_role_names[], attention_latent_role_names[];
 extern const struct op_mode attention_mode_names[];
 
@@ -90,12 +90,12 @@ int attention_find_indices(const struct op_problem *problem, struct attention_ro
 int attention_validate(const struct op_problem *problem, const struct attention_roles *roles, struct err *why);
 
 /* Returns true if a causal mask hides the keys after a query's own position. The definition's name, tags and
- * description are searched in this order, and the first that says "causal" or "not causal" decides. If none does, there
- * is no mask. Returns false for decode, where a causal mask hides no key. */
+ * description are searched in this order for "causal" and "not causal", and the first match determines the result.
+ * Without a match, there is no mask. Returns false for decode, where a causal mask hides no key. */
 bool attention_is_causal(const struct op_problem *problem, const struct attention_roles *roles);
 
-/* Returns true if the axes `from` … `to` - 1 of both tensors are equal: the same axis, or const axes of equal
- * length. */
+/* Returns true if the axes `from` … `to` - 1 of both tensors agree: two axes agree if they are the same axis, or if
+ * both are const and have equal lengths. */
 bool attention_same_axes(const struct op_problem *problem, const struct op_arg *a, const struct op_arg *b, int from,
                          int to);
 bool attention_is_float(const struct op_arg *arg);

@@ -1,5 +1,5 @@
-/* shared_mistakes - the mistakes that people make in references of any kind of attention, as rows of a table
- * op.mistakes. Each family's table adds rows of its own. */
+/* shared_mistakes - mistakes that references of any kind of attention may contain, as rows of the table op.mistakes.
+ * Each family's table adds rows of its own. */
 #ifndef REFTEST_KERNELS_COMMON_ATTENTION_SHARED_MISTAKES_H
 #define REFTEST_KERNELS_COMMON_ATTENTION_SHARED_MISTAKES_H
 
@@ -8,19 +8,19 @@
 
 #define ATTENTION_LN_2 0.69314718055994530942
 
-/* The scale is 1 / sqrt(n), where n is the length of both parts of a key together. */
+/* The mistake: the scale is 1 / sqrt(n), where n is the length of both parts of a key together. */
 bool attention_scale_of_both_parts(struct op_variation *v, const struct op_mistake *mistake);
-/* The scale is 1 / sqrt(by), or 1 / sqrt(head dim) if `by` is 0. */
+/* The mistake: the scale is 1 / sqrt(op_mistake.by), or 1 / sqrt(head dim) if op_mistake.by is 0. */
 bool attention_scale_of_dim(struct op_variation *v, const struct op_mistake *mistake);
 /* A scale of 1 counts as a scale that is not given, and is replaced by 1 / sqrt(by), or by 1 / sqrt(head dim) if `by`
  * is 0. */
 bool attention_scale_of_one(struct op_variation *v, const struct op_mistake *mistake);
-/* Every query is replaced by the first query, in both parts. */
+/* The mistake: every query is replaced with the first query, in both parts. */
 bool attention_first_query(struct op_variation *v, const struct op_mistake *mistake);
-/* Products of the rotary parts are not scaled. */
+/* The mistake: the dot products of the rotary parts are not scaled. */
 bool attention_unscaled_rotary(struct op_variation *v, const struct op_mistake *mistake);
-/* Mistakes in definitions in which q and k are longer than v, because they end with a rotary part. attention_no_tail
- * sets this part of q to 0. attention_keys_for_values uses k without this part as v. */
+/* Two mistakes for definitions in which q and k are longer than v, because they end with a rotary part.
+ * attention_no_tail sets the rotary part of q to 0. attention_keys_for_values uses k without its rotary part as v. */
 bool attention_no_tail(struct op_variation *v, const struct op_mistake *mistake);
 bool attention_keys_for_values(struct op_variation *v, const struct op_mistake *mistake);
 

@@ -1,4 +1,4 @@
-# Searches the shared memory for the ground truth, and returns what looks like it.
+# Searches the shared memory for the ground truth, and returns the part that looks like it.
 # expect: not passed
 import gc
 import mmap

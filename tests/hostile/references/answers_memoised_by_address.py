@@ -1,4 +1,4 @@
-# Computes an answer once for each address of its input, and returns it again for other values.
+# Computes an answer once for each address of its input, and returns the same answer for other values at that address.
 # expect: not passed
 import torch
 

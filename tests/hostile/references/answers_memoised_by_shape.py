@@ -1,4 +1,4 @@
-# Computes an answer once for each shape, and returns it again for other values.
+# Computes an answer once for each shape, and returns the same answer for other values of that shape.
 # expect: failed numeric
 import torch
 

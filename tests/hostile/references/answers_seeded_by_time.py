@@ -1,4 +1,4 @@
-# Returns random numbers that are seeded by the time, so each call has another answer.
+# Returns random numbers that are seeded by the time, so each call returns another answer.
 # expect: not passed
 import time
 

@@ -1,4 +1,4 @@
-# Ends with a core dump, after it asked for dumps of any size.
+# Raises its limit for the size of core dumps, and ends with a core dump.
 # expect: error crashed
 import ctypes
 import os

@@ -1,4 +1,4 @@
-# Catches the signal of a crash and returns to the instruction that crashed, without end.
+# Catches the signal of a crash and returns to the instruction that crashed, again and again.
 # expect: error timeout | error crashed
 import ctypes
 import signal

@@ -1,4 +1,4 @@
-# Leaves a daemon behind: two forks, a session and a group of its own, no descriptors, another name.
+# Leaves a daemon behind, after two forks, with its own session and process group, no file descriptors and another name.
 # expect: failed numeric
 import ctypes
 import os

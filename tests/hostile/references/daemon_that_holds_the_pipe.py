@@ -1,4 +1,4 @@
-# Leaves a process behind that keeps the pipe of the reference's output open and writes to it.
+# Leaves a process behind that keeps the pipe for the reference's output open and writes to the pipe.
 # expect: failed numeric
 import os
 import time

@@ -1,4 +1,4 @@
-# Leaves a process behind that starts itself again and ends, all the time.
+# Leaves a process behind that starts a copy of itself and ends, and so does each copy.
 # expect: failed numeric
 import os
 import time

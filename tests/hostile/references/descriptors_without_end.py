@@ -1,4 +1,4 @@
-# Opens files until it may open no more.
+# Opens files until it reaches a limit.
 # expect: error raised
 # gap: none
 import os

@@ -1,4 +1,4 @@
-# Writes a file without end.
+# Writes to a file without end.
 # expect: error raised
 # gap: none
 import os

@@ -1,4 +1,4 @@
-# Makes a file that claims to be a terabyte.
+# Makes a sparse file whose size is a terabyte.
 # expect: error raised
 # gap: none
 import os

@@ -1,4 +1,4 @@
-# Waits in the C library without end, with every signal blocked.
+# Waits forever in the C library, with every signal blocked.
 # expect: error timeout
 import ctypes
 import signal

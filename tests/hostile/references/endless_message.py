@@ -1,4 +1,4 @@
-# Raises an exception whose text is never ready.
+# Raises an exception whose __str__ never returns.
 # expect: error timeout
 
 

@@ -1,4 +1,4 @@
-# Returns a list whose end never comes.
+# Returns a list whose iterator never ends.
 # expect: error timeout | error
 
 

@@ -1,4 +1,4 @@
-# Waits forever, handles every signal, and gets a timer signal each millisecond.
+# Waits forever, handles every signal, and gets a timer signal every millisecond.
 # expect: error timeout
 import signal
 

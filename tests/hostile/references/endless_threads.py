@@ -1,4 +1,4 @@
-# Returns at once, and leaves threads behind that keep every core busy without ever giving way.
+# Returns at once, and leaves threads behind that keep every core busy.
 # expect: not passed
 import ctypes
 import threading

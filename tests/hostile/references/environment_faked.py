@@ -1,4 +1,4 @@
-# Changes the environment for programs that start later: libraries to load first, another clock, another cache.
+# Changes environment variables for programs that start later: libraries to preload, another clock, another cache.
 # expect: failed numeric
 import os
 

@@ -1,4 +1,4 @@
-# Reads and writes through every descriptor that it has, and opens files below those that are directories.
+# Reads and writes through all its file descriptors, and opens files below those that are directories.
 # expect: error raised
 # gap: none
 import os

@@ -1,4 +1,4 @@
-# Makes a symbolic link and a hard link to a secret, and reads it through them.
+# Makes a symbolic link and a hard link to a secret file, and reads the file through them.
 # expect: error raised
 # gap: files
 import os

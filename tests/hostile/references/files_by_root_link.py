@@ -1,4 +1,4 @@
-# Leaves its view of the files through /proc/self/root, /proc/self/cwd and a relative path.
+# Tries to reach hidden files through /proc/self/root, /proc/self/cwd and a relative path.
 # expect: error raised
 # gap: files
 

@@ -1,4 +1,4 @@
-# Sets the times of a file of the user.
+# Sets the timestamps of a file of the user.
 # expect: error raised
 # gap: attributes
 import os

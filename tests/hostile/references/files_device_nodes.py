@@ -1,4 +1,4 @@
-# Makes device nodes of the memory and of disks.
+# Makes device nodes for the memory and for disks.
 # expect: error raised
 # gap: capabilities
 import os

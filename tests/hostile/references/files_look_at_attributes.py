@@ -1,4 +1,4 @@
-# Asks for the size and the times of a secret file of the user.
+# Reads the size and the timestamps of a secret file of the user.
 # expect: error raised
 # gap: attributes
 import os

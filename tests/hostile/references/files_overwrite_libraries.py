@@ -1,4 +1,4 @@
-# Overwrites the libraries that judge it, in place, and returns zeros.
+# Overwrites the judge's libraries in place, and returns zeros.
 # expect: failed numeric
 import glob
 import os

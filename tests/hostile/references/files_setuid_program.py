@@ -1,4 +1,4 @@
-# Gets rights from a program that has the set-user-ID bit, and makes one itself.
+# Gets rights from a program with the set-user-ID bit, and makes such a program.
 # expect: error raised
 # gap: capabilities
 import os

@@ -1,4 +1,4 @@
-# Writes messages that claim a pass to all descriptors, and returns zeros.
+# Writes messages that claim a pass to all file descriptors, and returns zeros.
 # expect: not passed
 import os
 

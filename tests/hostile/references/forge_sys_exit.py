@@ -1,4 +1,4 @@
-# Leaves by sys.exit(0).
+# Calls sys.exit(0).
 # expect: error raised
 import sys
 

@@ -1,4 +1,4 @@
-# Leaves by sys.exit(0) before it defines run.
+# Calls sys.exit(0) before it defines run.
 # expect: error raised
 import sys
 

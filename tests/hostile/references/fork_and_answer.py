@@ -1,4 +1,4 @@
-# The child answers for its parent, which waits.
+# Forks a child, which answers instead of its parent. The parent waits.
 # expect: not passed
 import os
 

@@ -1,4 +1,4 @@
-# Doubles its processes three times, and all of them return from run.
+# Forks three times, so that there are eight processes, and all of them return from run.
 # expect: not passed
 import os
 

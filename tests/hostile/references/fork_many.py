@@ -1,4 +1,4 @@
-# Leaves 20 processes behind in each call. They ignore every signal that a process can ignore.
+# Leaves 20 processes behind in each call. These processes ignore every signal that a process can ignore.
 # expect: failed numeric
 import os
 import signal

@@ -1,4 +1,4 @@
-# A kernel reads and writes at addresses of the GPU that it was not given.
+# Runs a kernel that reads and writes memory of the GPU that does not belong to its tensors.
 # expect: not passed
 # needs: cuda
 import torch

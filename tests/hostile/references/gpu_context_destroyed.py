@@ -1,4 +1,4 @@
-# Destroys the context of its process, with all memory of its tensors.
+# Destroys the CUDA context of its process, with the memory of all its tensors.
 # expect: not passed
 # needs: cuda
 import ctypes

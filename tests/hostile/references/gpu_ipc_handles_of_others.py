@@ -1,4 +1,4 @@
-# Opens memory of the GPU that another process shares, by guesses at its handle.
+# Guesses the handle of GPU memory that another process shares, and opens this memory.
 # expect: error raised
 # gap: none
 # needs: cuda
@@ -25,9 +25,9 @@ def own_handles(cuda):
 
 
 def guesses(first, second):
-    """Yields guesses of the other process's handle. The first guesses are handles of this process, with the other
-    process's id at each position. The next guesses change one byte of the first guesses, beginning with the bytes that
-    differ between this process's two handles."""
+    """Yields guesses of the other process's handle. The first guesses are the handles of this process, in which the
+    other process's id replaces the bytes at each position. The next guesses change one byte of the first guesses,
+    beginning with the bytes that differ between the two handles of this process."""
     other = int("@sharer@").to_bytes(4, "little")
     bases = [first, second, *(first[:at] + other + first[at + 4 :] for at in range(0, 64, 4))]
     differing = [at for at in range(64) if first[at] != second[at]]

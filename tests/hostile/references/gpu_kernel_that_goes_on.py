@@ -1,4 +1,4 @@
-# Returns zeros while a kernel on another stream goes on writing to the input.
+# Returns zeros while a kernel on another stream continues to write to the input.
 # expect: not passed
 # needs: cuda
 import torch

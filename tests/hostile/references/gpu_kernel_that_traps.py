@@ -1,4 +1,4 @@
-# A kernel fails an assertion, which breaks the context of its process.
+# Runs a kernel that fails an assertion, which breaks the CUDA context of the process.
 # expect: not passed
 # needs: cuda
 import torch

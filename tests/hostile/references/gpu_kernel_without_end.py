@@ -1,4 +1,4 @@
-# A kernel never ends.
+# Runs a kernel that never ends.
 # expect: error timeout
 # needs: cuda
 import torch

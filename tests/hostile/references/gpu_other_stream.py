@@ -1,4 +1,4 @@
-# Leaves another stream current, on which its answer is not ready yet.
+# Makes another stream the current one and leaves it so, while its answer is not ready on that stream.
 # expect: passed | failed numeric | failed nondeterministic
 # needs: cuda
 import torch

@@ -1,4 +1,4 @@
-# A kernel writes behind its input.
+# Runs a kernel that writes beyond the end of its input.
 # expect: error out_of_bounds | error crashed
 # needs: cuda
 import torch

@@ -1,4 +1,4 @@
-# Reads what lies behind its inputs in the shared memory, and returns it as its answer.
+# Reads the shared memory beyond the end of its inputs, and returns these bytes as its answer.
 # expect: not passed
 import ctypes
 

@@ -1,4 +1,4 @@
-# Makes its wrong answer right later: a thread sets all inputs to zero, again and again.
+# Returns zeros, and makes this answer right later: a thread sets all inputs to zero, again and again.
 # expect: not passed
 import threading
 

@@ -1,4 +1,4 @@
-# Writes behind its inputs from the CPU, and returns the right answer.
+# Writes beyond the end of its inputs from the CPU, and returns the right answer.
 # expect: error out_of_bounds
 # on_cuda: error crashed
 import ctypes

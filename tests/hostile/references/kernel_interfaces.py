@@ -1,4 +1,4 @@
-# Calls interfaces of the kernel that had many faults: bpf, perf events, userfaultfd, io_uring, handles of files.
+# Calls interfaces of the kernel that often had security faults: bpf, perf events, userfaultfd, io_uring, file handles.
 # expect: error raised
 # gap: kernel
 # needs: x86-64

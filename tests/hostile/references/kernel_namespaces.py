@@ -1,4 +1,4 @@
-# Makes namespaces of its own, in which it would be root, and enters those of others.
+# Makes namespaces in which it would be root, and enters the namespaces of other processes.
 # expect: error raised
 # gap: kernel
 # needs: x86-64

@@ -1,4 +1,4 @@
-# Calls the kernel by the numbers of another architecture, which a filter of system calls may not know.
+# Makes system calls with the numbers of another architecture, which a filter of system calls may not know.
 # expect: error raised
 # gap: kernel
 # needs: x86-64

@@ -1,4 +1,4 @@
-# Ends a process of the same user through a descriptor of the process.
+# Ends a process of the same user through a pidfd of this process.
 # expect: error raised
 # gap: signals
 import os

@@ -1,4 +1,4 @@
-# Ends every process by trying all possible numbers except its own, and then says how many processes there were.
+# Tries to kill all possible pids except its own, and then reports how many processes there were.
 # expect: error raised
 # gap: signals
 # destroys: run

@@ -1,4 +1,4 @@
-# Ends every process that it may end, and then says whether a process was there.
+# Kills every process that it may kill, and then reports whether there was one.
 # expect: error raised
 # gap: signals
 # destroys: run

@@ -1,4 +1,4 @@
-# Kills every process that judges.
+# Kills every judge process.
 # expect: error raised | error crashed
 # gap: signals
 # uses: processes_named

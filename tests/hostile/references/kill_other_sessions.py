@@ -1,4 +1,4 @@
-# Asks whether it may end any process of another session: the main process, a judge, another reference.
+# Asks the kernel whether it may kill a process of another session: the main process, a judge, another reference.
 # expect: error raised
 # gap: signals
 import os

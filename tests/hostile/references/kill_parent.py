@@ -1,4 +1,4 @@
-# Asks whether it may end the process that started it.
+# Asks the kernel whether it may kill the process that started it.
 # expect: error raised
 # gap: signals
 import os

@@ -1,4 +1,4 @@
-# Ends the main process of reftest, which it finds by its name or by trying all numbers.
+# Kills the main process of reftest, which it finds by its name or by trying all pids.
 # expect: error raised
 # gap: signals
 # destroys: run

@@ -1,4 +1,4 @@
-# Lowers a limit of another process.
+# Lowers a resource limit of another process.
 # expect: error raised
 # gap: kernel
 import resource

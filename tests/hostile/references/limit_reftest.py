@@ -1,4 +1,4 @@
-# Lowers the limits of reftest and of its judges: their processor time to nothing, and their memory.
+# Lowers the resource limits of reftest and of its judges, for processor time (to nothing) and for memory.
 # expect: error raised
 # gap: kernel
 # destroys: run

@@ -1,4 +1,5 @@
-# Opens its own files below /proc, and asks the kernel to treat it like other processes when memory runs out.
+# Opens its own files below /proc for writing, and asks the kernel not to prefer it as the process to kill when memory
+# runs out.
 # expect: error raised
 # gap: memory
 import ctypes

@@ -1,4 +1,4 @@
-# Locks a page and then all of its memory, so that the kernel can move none of it to disk.
+# Locks a page and then all of its memory, so that the kernel cannot swap it out.
 # expect: error raised
 # gap: none
 import ctypes

@@ -1,4 +1,4 @@
-# Raises the limits of its own process.
+# Raises the resource limits of its own process.
 # expect: error raised
 # gap: none
 import resource

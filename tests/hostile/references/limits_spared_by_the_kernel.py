@@ -1,4 +1,4 @@
-# Asks the kernel to end other processes first when memory runs out.
+# Asks the kernel to kill other processes first when memory runs out.
 # expect: error raised
 # gap: memory
 

@@ -1,4 +1,4 @@
-# Takes memory until there is none.
+# Allocates memory until none is left.
 # expect: error
 import torch
 

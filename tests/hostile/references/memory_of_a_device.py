@@ -1,11 +1,11 @@
-# Maps /dev/zero as shared memory, which belongs to no file.
+# Maps /dev/zero, and so gets shared memory that belongs to no file.
 # expect: error raised | error memory_limit
 # gap: memory
 # contained: error memory_limit
 import mmap
 import os
 
-SIZE = 1280 << 20  # the limit of these references is 1 GiB
+SIZE = 1280 << 20  # bytes, more than the references' limit of 1 GiB
 
 
 def run(hidden_states, weight):

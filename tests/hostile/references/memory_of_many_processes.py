@@ -1,11 +1,11 @@
-# Starts processes that together have more memory than the reference may use, although each of them has little.
+# Starts processes that each use little memory, but together more than the reference may use.
 # expect: error memory_limit | error raised
 # gap: memory
 # contained: error memory_limit
 import os
 import time
 
-COUNT, EACH = 8, 200 << 20  # the limit of these references is 1 GiB
+COUNT, EACH = 8, 200 << 20  # together more than the references' limit of 1 GiB
 
 
 def hold(full):

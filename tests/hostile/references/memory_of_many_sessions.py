@@ -1,5 +1,4 @@
-# Starts processes in sessions of their own, whose parents have ended, that together have more memory than the reference may
-# use.
+# Starts orphaned processes in sessions of their own, which together use more memory than the reference may use.
 # expect: error memory_limit | error raised
 # gap: memory
 # contained: error memory_limit
@@ -8,7 +7,7 @@ import subprocess
 import sys
 import time
 
-COUNT, EACH = 8, 200 << 20  # the limit of these references is 1 GiB
+COUNT, EACH = 8, 200 << 20  # together more than the references' limit of 1 GiB
 CODE = f"""
 import os, sys, time
 if os.fork():

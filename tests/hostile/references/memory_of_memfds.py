@@ -1,10 +1,10 @@
-# Fills files in memory that have no name.
+# Fills memfds, which are files in memory without a name.
 # expect: error raised | error memory_limit
 # gap: memory
 # contained: error memory_limit
 import os
 
-SIZE, FILES = 320 << 20, 4  # the limit of these references is 1 GiB
+SIZE, FILES = 320 << 20, 4  # together more than the references' limit of 1 GiB
 
 
 def run(hidden_states, weight):

@@ -1,4 +1,4 @@
-# Reads the memory, the environment and the descriptors of every process except itself and the user's processes.
+# Reads the memory, the environment and the file descriptors of every process except itself and the user's processes.
 # expect: error raised
 # gap: none
 import os
@@ -17,7 +17,8 @@ def has_content(path):
 
 
 def threads_of(pid):
-    """/proc has an unlisted directory for each thread, too."""
+    """Returns the ids of a process's threads. /proc also has a directory for each thread, which a listing of /proc
+    omits."""
     try:
         return {int(number) for number in os.listdir(f"/proc/{pid}/task")}
     except OSError:

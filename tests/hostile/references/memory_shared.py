@@ -1,10 +1,10 @@
-# Takes memory that processes can share, which counts as memory of none of them.
+# Allocates memory that processes can share and that does not count as the memory of any process.
 # expect: error raised | error memory_limit
 # gap: memory
 # contained: error memory_limit
 import mmap
 
-SIZE = 1280 << 20  # the limit of these references is 1 GiB
+SIZE = 1280 << 20  # bytes, more than the references' limit of 1 GiB
 
 
 def run(hidden_states, weight):

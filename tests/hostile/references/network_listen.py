@@ -1,4 +1,4 @@
-# Offers a service on the network.
+# Listens on a port of the network.
 # expect: error raised
 # gap: network
 import socket

@@ -1,4 +1,4 @@
-# Asks a name server for the address of a name that contains secret data.
+# Asks a DNS server for the address of a name that contains secret data.
 # expect: error raised
 # gap: network
 import socket

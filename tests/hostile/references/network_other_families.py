@@ -1,4 +1,4 @@
-# Opens sockets of families that few programs know.
+# Opens sockets of address families that few programs use.
 # expect: error raised
 # gap: network
 import socket

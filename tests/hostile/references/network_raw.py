@@ -1,4 +1,4 @@
-# Opens raw sockets, with which it could read what others send.
+# Opens raw sockets, with which it could read the packets of other processes.
 # expect: error raised
 # gap: network
 import socket

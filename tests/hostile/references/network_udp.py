@@ -1,4 +1,4 @@
-# Sends secret data in a datagram.
+# Sends secret data in a UDP datagram.
 # expect: error raised
 # gap: network
 import socket

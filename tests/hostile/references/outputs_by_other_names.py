@@ -1,4 +1,4 @@
-# Returns a dict whose keys lie about their names.
+# Returns a dict whose keys pretend to be the names of outputs.
 # expect: not passed
 import torch
 

@@ -1,4 +1,4 @@
-# Returns a tensor that claims four terabytes in a few bytes.
+# Returns a tensor whose shape has four terabytes, although its memory has a few bytes.
 # expect: failed shape
 import torch
 

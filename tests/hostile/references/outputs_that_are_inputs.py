@@ -1,4 +1,4 @@
-# Returns its input, which it has overwritten with the right answer.
+# Overwrites its input with the right answer, and returns the input.
 # expect: failed mutated_input
 import torch
 

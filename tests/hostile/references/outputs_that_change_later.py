@@ -1,4 +1,4 @@
-# Returns a tensor that a thread goes on changing.
+# Returns a tensor that a thread continues to change.
 # expect: not passed
 import threading
 

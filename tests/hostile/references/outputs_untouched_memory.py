@@ -1,4 +1,4 @@
-# Returns memory that it never wrote, in the hope that it holds an earlier answer.
+# Returns uninitialised memory, which may still contain an earlier answer.
 # expect: not passed
 import torch
 

@@ -1,4 +1,4 @@
-# Installs an audit hook that raises at every event, so that no later code can open or import anything.
+# Installs an audit hook that raises an exception at every event, so that no later code can open or import anything.
 # expect: not passed
 import sys
 

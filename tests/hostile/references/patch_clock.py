@@ -1,4 +1,4 @@
-# Makes the clock return numbers that are no times.
+# Makes the functions of the clock return numbers that are not times.
 # expect: not passed
 import time
 

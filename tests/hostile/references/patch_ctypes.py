@@ -1,4 +1,4 @@
-# Replaces ctypes so that calls of libraries do nothing, and returns zeros.
+# Changes ctypes so that calls of C libraries do nothing, and returns zeros.
 # expect: failed numeric
 # on_cuda: error raised
 import ctypes

@@ -1,4 +1,4 @@
-# Leaves another default dtype behind, with which a caller would compute something else.
+# Changes torch's default dtype, with which a caller would compute something else.
 # expect: error raised
 import torch
 

@@ -1,4 +1,4 @@
-# Overwrites every writable page that holds its inputs or lies beside them.
+# Overwrites every writable page that contains its inputs or is next to them.
 # expect: not passed
 import ctypes
 

@@ -1,4 +1,4 @@
-# Changes the local variables of the runner's functions through the frames of its callers.
+# Changes the local variables of the runner's functions through the stack frames of its callers.
 # expect: not passed
 import ctypes
 import sys

@@ -1,4 +1,4 @@
-# Registers its own kernel for torch's copy in the dispatcher of its process.
+# Replaces the kernel of torch's copy operation in the dispatcher of its process.
 # expect: not passed
 import torch
 

@@ -1,4 +1,4 @@
-# Makes the code of a library in its process writable and overwrites it.
+# Makes the machine code of a library in its process writable, and overwrites the code.
 # expect: not passed
 import ctypes
 import mmap

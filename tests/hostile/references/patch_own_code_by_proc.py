@@ -1,4 +1,4 @@
-# Overwrites code in its process through /proc/self/mem, which ignores the protection of pages.
+# Overwrites machine code in its process through /proc/self/mem, which ignores the protection of pages.
 # expect: not passed
 import ctypes
 

@@ -1,4 +1,5 @@
-# Replaces the code inside the runner's functions, so that code which saved a function also runs the replacement.
+# Replaces the code objects of the runner's functions, so that saved references to these functions also run the
+# replacement.
 # expect: not passed
 import sys
 

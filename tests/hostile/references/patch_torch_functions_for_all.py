@@ -1,4 +1,4 @@
-# Leaves a mode of torch active that answers every later call of torch.
+# Leaves a torch function mode active, which handles every later call of torch.
 # expect: not passed
 import torch
 from torch.overrides import TorchFunctionMode

@@ -1,4 +1,4 @@
-# Confines another process of the user to one processor.
+# Restricts another process of the user to one processor.
 # expect: error raised
 # gap: signals
 import os

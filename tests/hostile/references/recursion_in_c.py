@@ -1,5 +1,5 @@
-# Calls itself without end after it has removed Python's limit. Since Python 3.12, it is stopped by another limit, which
-# cannot be removed; in older versions, by the end of the stack.
+# Removes Python's recursion limit, and calls itself without end. Since Python 3.12, another limit, which cannot be
+# removed, ends the recursion. In older versions, the end of the stack does.
 # expect: error crashed | error raised
 import sys
 

@@ -1,4 +1,4 @@
-# Compiles texts that are nested too deep for the compiler.
+# Compiles source texts that are nested too deeply for Python's compiler.
 # expect: error raised
 import torch
 

@@ -1,4 +1,4 @@
-# Removes the standard streams that the runner flushes.
+# Removes sys.stdout and sys.stderr, which the runner flushes.
 # expect: failed numeric
 import sys
 

@@ -1,4 +1,4 @@
-# Uses each right of root: changes its user, its limits, its root directory, the machine's name and clock.
+# Uses each right of root: changes its user, its resource limits, its root directory, and the machine's name and clock.
 # expect: error raised
 # gap: capabilities
 import os

@@ -1,4 +1,4 @@
-# Makes another process of the user run only when nothing else does.
+# Gives another process of the user an idle scheduling policy, so that it runs only when nothing else does.
 # expect: error raised
 # gap: signals
 import os

@@ -1,4 +1,4 @@
-# Connects to a service of the user by its abstract name.
+# Connects to a service of the user through its abstract socket name.
 # expect: error raised
 # gap: local_services
 import socket

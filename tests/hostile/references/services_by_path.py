@@ -1,4 +1,4 @@
-# Connects to a service of the user by its path.
+# Connects to a service of the user through the path of its socket.
 # expect: error raised
 # gap: local_services
 import socket

@@ -1,4 +1,5 @@
-# Finds System V shared memory, semaphores and message queues of others by their numbers, and makes some.
+# Finds System V shared memory, semaphores and message queues of other processes by their keys and ids, and makes new
+# ones.
 # expect: error raised
 # gap: ipc
 # needs: x86-64

@@ -1,4 +1,4 @@
-# Lowers the priority with which another process of the user reads and writes.
+# Lowers the I/O priority of another process of the user.
 # expect: error raised
 # gap: signals
 # needs: x86-64

@@ -1,4 +1,4 @@
-# Stops every process that judges, and does not let it continue.
+# Stops every judge process, and does not let it continue.
 # expect: error raised | error timeout
 # gap: signals
 # uses: processes_named

@@ -1,4 +1,4 @@
-# Raises an exception whose text a terminal shows in another order.
+# Raises an exception with Unicode direction marks in its text, so that a terminal shows the text in another order.
 # expect: error raised
 
 

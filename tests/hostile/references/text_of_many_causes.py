@@ -1,4 +1,4 @@
-# Raises a chain of a hundred thousand exceptions.
+# Raises an exception with a chain of a hundred thousand causes.
 # expect: error raised
 
 

@@ -1,4 +1,4 @@
-# Raises an exception whose text ends elements of XML, JSON and Markdown.
+# Raises an exception whose text contains characters that end elements of XML, strings of JSON and blocks of Markdown.
 # expect: error raised
 
 

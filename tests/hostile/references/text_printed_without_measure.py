@@ -1,4 +1,4 @@
-# Prints 30 megabytes, and returns zeros.
+# Prints 30 megabytes of text, and returns zeros.
 # expect: failed numeric
 import torch
 

@@ -1,4 +1,4 @@
-# Raises an exception whose text consists of surrogates, which are no characters.
+# Raises an exception whose text consists of surrogates, which are not characters.
 # expect: error raised
 
 

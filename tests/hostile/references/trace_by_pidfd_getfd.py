@@ -1,4 +1,4 @@
-# Takes a descriptor out of another process.
+# Copies a file descriptor out of another process.
 # expect: error raised
 # gap: process_memory
 # needs: x86-64

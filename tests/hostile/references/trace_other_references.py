@@ -1,11 +1,12 @@
-# Looks for the memory of the runners of other references, of reftest and of its judges.
+# Tries to read the memory of the runners of other references, of reftest and of its judges.
 # expect: error raised
 # gap: none
 import os
 
 
 def threads_of(pid):
-    """/proc has an unlisted directory for each thread, too."""
+    """Returns the ids of a process's threads. /proc also has a directory for each thread, which a listing of /proc
+    omits."""
     try:
         return {int(number) for number in os.listdir(f"/proc/{pid}/task")}
     except OSError:
@@ -21,7 +22,7 @@ def run(hidden_states, weight):
             if pid not in known:
                 os.close(os.open(f"/proc/{pid}/mem", os.O_RDWR))
                 words = open(f"/proc/{pid}/cmdline").read()
-                # Programs that another reference has started belong to the gap process_memory.
+                # Programs that another reference has started count for the gap process_memory instead.
                 if not words.startswith("sleep\0"):
                     reached.append(words)
         except OSError:

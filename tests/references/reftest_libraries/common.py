@@ -1,8 +1,8 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 6ed47c25a09c10d28e59658dc754d53a
+# reftest-body: 87d001940b14cf52a40d47477b1a6a1e
 # fmt: off
 # ruff: noqa
-"""common - code that the tables of libraries, the provider (python/provider.py) and generated tests share.
+"""common - code for the tables of libraries, for the provider (python/provider.py), and for generated tests.
 
 A table describes how a library computes ground truths. A table has one row per op family (a directory of kernels/). The
 function of a row receives a Call, computes the definition's outputs with the library, and returns Call.outputs_of(...).
@@ -10,12 +10,12 @@ If the library cannot compute these outputs, the function raises Unavailable wit
 this call, so the function may write to them.
 
 A row finds its inputs by role: call["hidden"] is the input with the hidden state, whatever its name and position in the
-definition. The op families in kernels/ assign the roles (op.roles) and the modes (op.modes), and each request lists
-them. No table may guess a role or a mode from the name, the position or the shape of an input.
+definition. The op families in kernels/ assign roles (op.roles) and modes (op.modes) to a definition, and each request
+lists both. No table may guess a role or a mode from the name, the position or the shape of an input.
 
-A file of tables imports its library only in the functions of its rows. Therefore a file of tables can be loaded even if
-its library is not installed. The file imports common.py under the name `reftest_providers`, because the provider and
-generated tests load common.py under that name.
+A file of tables imports its library only inside the functions of its rows, so that the file can be loaded even if the
+library is not installed. It imports common.py as `reftest_providers`, because the provider and generated tests load
+common.py under this name.
 
 MODULES lists the files of tables in order of preference. A new library needs an entry in MODULES, and the names of its
 tables in GROUND_TRUTHS (cli/shared_options.h). docs/architecture.md ("A library that is new altogether") lists the tests
@@ -32,13 +32,13 @@ import types
 from dataclasses import dataclass, field
 
 MODULES = ("flashinfer", "sglang", "fla", "torch", "fi_api")  # in order of preference
-IMPORT_S = 600  # extra seconds to import a library: some libraries compile then, and disks may be slow
+IMPORT_S = 600  # extra seconds to import a library, because some libraries compile kernels then, and disks may be slow
 COMPILE_S = 3600  # extra seconds to compile one module of kernels
 
 
 def progress(doing, allow, tell=False):
-    """Reports to the pool that an import or a compilation begins. provider.py replaces this function, which does
-    nothing in generated tests."""
+    """Reports to the pool that an import or a compilation begins. Does nothing in generated tests; provider.py replaces
+    this function."""
 
 
 @contextlib.contextmanager
@@ -65,26 +65,26 @@ class Need:
     names: tuple
     module: str = None
     least: tuple = ()
-    # If true, the table works without this distribution. If it is installed, version_of includes its version.
+    # If true, the table also works without this distribution. If the distribution is installed, version_of includes its
+    # version.
     optional: bool = False
 
 
 @dataclass
 class Row:
     call: object
-    cpu: bool = False  # the library's function runs on a CPU too
-    least: int = 80  # lowest compute capability, times ten; None: any
+    cpu: bool = False  # whether the library's function also runs on a CPU
+    least: int = 80  # lowest compute capability, times ten
     most: int = None  # highest compute capability, times ten; None: any
     first_use_s: int = 900  # extra seconds for the first call, which may compile kernels
-    # `coarse` is {output role: (atol, rtol)} if the library's arithmetic is coarser than the definition's. A ground
-    # truth with coarser arithmetic does not decide a verdict alone. Besides `coarse`, only Call.noise widens the bounds
-    # for a library.
+    # {output role: (atol, rtol)} if the library's arithmetic is coarser than the definition's. A ground truth with
+    # coarser arithmetic does not decide a verdict alone. Only `coarse` and Call.noise widen the bounds for a library.
     coarse: dict = None
     mutates: str = ""  # roles of the inputs that the library's function writes to
     # If true, `reftest verify` skips this row by default (--ground-truth auto), and uses it only if the user names the
-    # library or requests all ground truths. Generated tests always use the row. Set it for a row that repeats the
-    # computation of the ground truth `builtin`, or whose result has never decided a verdict: its calls take time and
-    # show nothing new.
+    # library or requests all ground truths. Generated tests always use the row. Set it for a row whose calls take time
+    # and show nothing new: the row repeats the computation of the ground truth `builtin`, or its result has never
+    # decided a verdict.
     on_request: bool = False
 
 
@@ -97,9 +97,9 @@ class Table:
 
 
 class Call:
-    """A Call is one case in the form that the functions in the tables expect. `request` is the judge's {"provide"}
-    message (written by trial_stage.c). `inputs` maps the definition's input names to values; the value of an omitted
-    optional input is None."""
+    """One case, in the form that the functions of the tables expect. `request` is the judge's {"provide"} message
+    (written by trial_stage.c). `inputs` maps the definition's input names to values; the value of an omitted optional
+    input is None."""
 
     def __init__(self, torch, request, inputs, device):
         self.torch, self.device, self.inputs = torch, device, inputs
@@ -109,8 +109,8 @@ class Call:
         self.roles, self.output_roles = request["roles"], request["output_roles"]
         self.modes = frozenset(request["modes"])
         self.outputs = request["outputs"]
-        self.api = request.get("api")  # the name of the function in the tag fi_api:, if any
-        self.arguments = request.get("arguments", {})  # maps each input to its argument of this function
+        self.api = request.get("api")  # the function that the tag fi_api: names, if any
+        self.arguments = request.get("arguments", {})  # {input: argument of this function}
         self.noise = 0.0  # the quantisation error of intermediate values, as a fraction of an output's root mean square
 
     def __getitem__(self, role):
@@ -131,7 +131,7 @@ class Call:
         return mode in self.modes
 
     def one_of(self, *modes):
-        """Returns the first of `modes` that applies to the case. Raises Unavailable if none applies."""
+        """Returns the first of `modes` that applies to the case. Raises Unavailable if none of them applies."""
         for mode in modes:
             if mode in self.modes:
                 return mode
@@ -146,7 +146,7 @@ class Call:
         return value
 
     def output_shape(self, role):
-        """Returns the shape of the output with this role. A row needs this shape for sizes that no input has."""
+        """Returns the shape of the output with this role. A row uses it for sizes that no input has."""
         (shape,) = (spec["shape"] for spec in self.outputs if spec["name"] == self.output_roles[role])
         return shape
 
@@ -161,8 +161,8 @@ class Call:
 
 
 def coarse_of(row, call, results):
-    """Returns the precision of a call's results as a list with one {"atol", "rtol"} per output, or None if the results
-    are as precise as the definition. Five standard deviations of the quantisation noise are added to atol."""
+    """Returns a list with the tolerances {"atol", "rtol"} of each output, or None if the results are as precise as the
+    definition. Adds five standard deviations of the quantisation noise to atol."""
     if row.coarse is None:
         return None
     roles, rules = {name: role for role, name in call.output_roles.items()}, []
@@ -183,9 +183,9 @@ def root_mean_square(x):
 
 
 def load(name, path):
-    """Loads a module from its path, because the file of a table has the name of the library that it describes. Compiles
-    the source text each time: Python's cached byte code would miss an edit within one second that keeps the file's
-    size."""
+    """Loads a module from its path, because a file of tables has the name of its library, and an import would load the
+    library. Compiles the source text each time, because Python's cached byte code misses an edit that keeps the file's
+    size and happens in the same second as the last edit."""
     module = sys.modules[name] = types.ModuleType(name)
     module.__file__ = path
     with open(path, encoding="utf-8") as file:
@@ -194,8 +194,8 @@ def load(name, path):
 
 
 def load_tables(folder, broken=None):
-    """Loads the tables in a folder and returns {name of the ground truth: table}. If a file cannot be loaded, the
-    exception is stored in the dict `broken`, unless `broken` is None."""
+    """Loads the tables in a folder and returns {name of the ground truth: table}. If a file cannot be loaded, its
+    exception is stored in the dict `broken`, if one is given."""
     tables = {}
     for name in MODULES:
         path = os.path.join(folder, name + ".py")
@@ -213,8 +213,9 @@ def load_tables(folder, broken=None):
 
 
 def checkouts():
-    """Returns the checkouts of libraries that count as installed: {module: {"folder", "commit", "why", "preferred"}}.
-    engine/library_checkouts.h describes them. The provider uses checkouts; generated tests do not."""
+    """Returns the checkouts of libraries that are used like installed libraries: {module: {"folder", "commit", "why",
+    "preferred"}}. engine/library_checkouts.h describes them. Only the provider uses checkouts; generated tests do
+    not."""
     return json.loads(os.environ.get("REFTEST_CHECKOUTS", "{}"))
 
 
@@ -225,8 +226,8 @@ def checkout_of(wanted):
 
 
 def add_checkouts(tables):
-    """Lets Python import the checkouts that are used. Python writes no byte code into a checkout, so the checkout stays
-    equal to its commit."""
+    """Lets Python import the checkouts that the tables use. Python must write no byte code into a checkout, so that the
+    checkout stays equal to its commit."""
     for wanted in {wanted.module: wanted for table in tables.values() for wanted in table.needs}.values():
         found = checkout_of(wanted)
         if found is not None and found["why"] is None and found["folder"] not in sys.path:
@@ -329,7 +330,8 @@ def rows_of(x):
 
 
 def query_offsets(call):
-    """Returns the input qo_indptr, or, if the definition has none, offsets with one query per sequence."""
+    """Returns the input qo_indptr, which gives the offsets of each sequence's queries. If the definition has no such
+    input, returns the offsets for one query per sequence."""
     if call.has("qo_indptr"):
         return call["qo_indptr"]
     return call.torch.arange(len(call["kv_indptr"]), device=call["kv_indptr"].device)
@@ -374,8 +376,8 @@ def filters_of(call):
 
 
 def kept_by_top_k(call):
-    """Returns top_k as an int32 tensor, or as an int if the input is an int. If a value of top_k is not between 1 and
-    the vocabulary size, it filters nothing and is replaced by the vocabulary size."""
+    """Returns top_k as an int32 tensor, or as an int if the input is an int. A value outside 1 to the vocabulary size
+    filters nothing, so it is replaced by the vocabulary size."""
     torch, top_k, vocabulary = call.torch, call["top_k"], call["probs"].shape[1]
     if not isinstance(top_k, torch.Tensor):
         return int(top_k) if 0 < top_k < vocabulary else vocabulary
@@ -387,8 +389,8 @@ def kept_by_top_k(call):
 
 class GatedDelta:
     """A case of the op family gdn (gated delta net). `state`, `cu_seqlens` and `indices` may be None. `updates` is true
-    if the operation writes new states to the state pool, which is the default. The input "frozen" or the constant
-    "updates_state" can disable the update."""
+    if the operation writes new states to the state pool. This is the default; the input "frozen" or the constant
+    "updates_state" can disable it."""
 
     def __init__(self, call):
         self.call = call
@@ -400,7 +402,7 @@ class GatedDelta:
         if self.indices is not None and self.state is None:
             raise Unavailable("the pool of states to which the indices refer is absent")
         self.scale = float(call.get("scale", 0)) or self.q.shape[-1] ** -0.5
-        self.v_last = call.is_("v_last")  # whether states are [K, V]
+        self.v_last = call.is_("v_last")  # states are [K, V] instead of [V, K]
         self.l2norm = bool(call.get("l2norm", call.is_("l2norm")))
         self.updates = not call["frozen"] if call.has("frozen") else call.constants.get("updates_state") != 0
 
@@ -416,8 +418,8 @@ class GatedDelta:
 
 
 def has_block_scales(call):
-    """Do the hidden states have scales, and do the weights have one scale per block of 128 x 128, as 8-bit kernels
-    require?"""
+    """Returns true if the case has the scales that 8-bit kernels require: some for the hidden states, and one per block
+    of 128 x 128 for the weights."""
     if not (call.has("hidden_scale") and call.has("scale1")):
         return False
     pairs = [(call["weights" + which], call["scale" + which]) for which in "12"]
@@ -425,7 +427,7 @@ def has_block_scales(call):
 
 
 def spread(scale, shape):
-    """Repeats block scales until each element of a tensor of shape `shape` has a scale."""
+    """Expands block scales to the shape `shape`, so that each element has its own scale."""
     for axis, (count, size) in enumerate(zip(scale.shape, shape)):
         scale = scale.repeat_interleave(size // max(count, 1), dim=axis)
     return scale
@@ -444,8 +446,7 @@ def hidden_values(call):
 
 def expert_values(call):
     """Returns the weights of both matrix products in float32, multiplied by their scales and by the factors of each
-    expert. The first weight is [L, 2I, H]: the linear half, then the half of the gate. The second weight is [L, H,
-    I]."""
+    expert. The first weight is [L, 2I, H]: the linear half, then the gate's half. The second weight is [L, H, I]."""
     torch, weights = call.torch, []
     for which in "12":
         w, scale = call["weights" + which].float(), call.get("scale" + which)
@@ -458,9 +459,9 @@ def expert_values(call):
 
 
 def choose_as_deepseek(call, logits, count):
-    """Chooses experts for logits [T, E] as DeepSeek does, and returns (weights [T, count], experts [T, count]). In the
-    best groups of experts, those with the highest sum of score and bias are chosen. The weights are the scores without
-    the bias, scaled to a sum that equals the scaling factor."""
+    """Chooses experts for logits [T, E] as DeepSeek does, and returns (weights [T, count], experts [T, count]). From
+    the best groups of experts, chooses the experts with the highest score plus bias. The weights are the scores without
+    the bias, scaled so that their sum equals the scaling factor."""
     torch = call.torch
     scores = torch.sigmoid(logits.float())
     chosen = scores + call["bias"].float()
@@ -482,7 +483,7 @@ def expert_groups(call):
 
 def choose_experts(call):
     """Chooses the experts as the definition does and returns (weights [T, K] in float32, experts [T, K]). A ground
-    truth that calls this function checks the computation of the experts, but not their choice."""
+    truth that calls this function checks the outputs of the experts, but not the choice of the experts."""
     torch = call.torch
     method = call.one_of("given", "deepseek", "renormalise", "llama4")
     if method == "given":

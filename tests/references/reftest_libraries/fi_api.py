@@ -1,12 +1,13 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 44665a67eeb5960d1077da645c8984d7
+# reftest-body: d0d2234994de8e3b605c4e261c85d8f2
 # fmt: off
 # ruff: noqa
 """fi_api - calls the function of FlashInfer that a definition's tag `fi_api:` names, with the definition's inputs under the
 names of the function's arguments. Definitions without an op family can have this ground truth as well,
 so its only row has the family "*".
 
-A definition comes from strangers, so only functions that FlashInfer itself defines are called."""
+Only functions that FlashInfer itself defines are called, because a definition is not trusted and could name any
+function."""
 
 import importlib
 import inspect
@@ -45,8 +46,8 @@ def function_named(dotted):
 
 
 def arguments_of(call, function):
-    """Returns {argument of the function: value}. The argument for an input is the one that the definition gives as the
-    input's `param`, or else the one with the input's name."""
+    """Returns {argument of the function: value}. An input is passed as the argument that the definition gives as the
+    input's `param`, or else as the argument with the input's name."""
     parameters = inspect.signature(function).parameters
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     given = {}

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 3e53e855cbcef9e5372b56e59276fd0a
+# reftest-body: f1b1b88b3e9de1f24a4e1db751f02f2c
 # fmt: off
 # ruff: noqa
 """fla - computes ground truths with flash-linear-attention. The table in this file was written for fla-core 0.6.0.
@@ -111,16 +111,16 @@ def gdn_chunk(call: Call):
 
 # ---- linear attention: gla, simple_gla, delta_rule, gated_delta_rule, kda ----
 
-DELTA_K_MOST = 256  # largest head dimension of keys that chunked kernels of the delta rule support
-# If the gate is constant over tokens, the chunked kernel multiplies the rows past a sequence's end, which are 0, by a
-# power of e^-gamma. If the power overflows float32 (above e^88), the product is NaN. If the gate is passed per token,
-# the kernel masks the rows past a sequence's end.
+DELTA_K_MOST = 256  # largest key dimension of a head that the chunked kernels of the delta rule support
+# If one gate applies to all tokens, the chunked kernel multiplies the rows past a sequence's end, which are 0, by a
+# power of e^-gamma. A power above e^88 overflows float32, and the product is NaN. If there is a gate per token, the
+# kernel masks the rows past a sequence's end instead.
 CHUNK_ROWS, GAMMA_MOST = 64, 80.0
 
 
 class Linear:
     """A case of linear attention in the library's form: tensors [batch, tokens, heads, ...] in float32. `state` may be
-    None; states are [V, K] if `v_first` is set. `gate` is the definition's gate, which log_gate converts."""
+    None; states are [V, K] if `v_first` is set. `gate` is the definition's gate; log_gate returns its logarithm."""
 
     def __init__(self, call):
         self.flat = call["q"].dim() == 3
@@ -133,8 +133,8 @@ class Linear:
         self.narrow = call["v"].dtype
         self.state, self.gamma, self.a_log, self.dt_bias = (
             call[role].float() if call.has(role) else None for role in ("state", "gamma", "a_log", "dt_bias"))
-        # Copies the tensor, because the library caches its last arguments, and the shared arena is unmapped after the
-        # request.
+        # Copies the tensor, because the library keeps its last arguments in a cache, but the shared arena is unmapped
+        # after the request.
         self.cu_seqlens = call["cu_seqlens"].to(call.torch.int64, copy=True) if call.has("cu_seqlens") else None
         self.scale = float(call.get("scale", 0)) or self.q.shape[-1] ** -0.5
         self.lower_bound = call.get("lower_bound")
@@ -153,7 +153,7 @@ class Linear:
         return 2 * beta if self.doubled else beta
 
     def log_gate(self):
-        """Computes the logarithm of the decay with the library's plain PyTorch functions, or returns None if there is
+        """Returns the logarithm of the decay, computed with the library's plain PyTorch functions, or None if there is
         no decay."""
         from fla.ops.kda.gate import naive_kda_gate, naive_kda_lowerbound_gate
 
@@ -209,8 +209,8 @@ def gate_words(form, keyword, own):
 
 
 def kernel_words(form, keyword, own):
-    """Returns the kernel's arguments. If the kernel does a step itself (`own`), the inputs of that step are passed
-    unprocessed."""
+    """Returns the kernel's arguments. `own` names the steps that the kernel does itself. The inputs of these steps are
+    passed unprocessed."""
     q, k, state = form.q, form.k, form.state
     words = {"v": form.v, "scale": form.scale, "output_final_state": True, "cu_seqlens": form.cu_seqlens}
     words.update(gate_words(form, keyword, own))

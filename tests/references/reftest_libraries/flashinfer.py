@@ -1,17 +1,17 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: a7d84aed2da1693acfb1653900ef9cfc
+# reftest-body: f9d89b79238c2fc573f6fcfa0124745a
 # fmt: off
 # ruff: noqa
 """flashinfer - computes ground truths with FlashInfer. The tables in this file were written for flashinfer-python
 0.7.2.post1.
 
 FlashInfer compiles most of its kernels at their first use (with nvcc and ninja; a minute or more each) and caches them
-in ~/.cache/flashinfer. There are several ground truths. Attention: "flashinfer" uses the fa2 kernels, which run from
-sm_80 on, and "flashinfer_fa3" the kernels written for sm_90. Both attention kernels keep probabilities in the values'
-dtype, but definitions compute in float32. The comparisons with these kernels are reported but do not decide a verdict
-alone. Top-k selection: "flashinfer" uses the kernel that renormalises, "flashinfer_mask" the kernel that masks logits.
-Mixture of experts: "flashinfer" uses the kernels of cutlass (sm_90), "flashinfer_trtllm" the kernels of TensorRT-LLM
-(sm_100)."""
+in ~/.cache/flashinfer. There are several ground truths. Attention: "flashinfer" uses the fa2 kernels, which run on
+sm_80 and newer, and "flashinfer_fa3" the kernels written for sm_90. Both round probabilities to the dtype of the
+values, but definitions compute in float32. Therefore the comparisons with these kernels are reported but do not decide
+a verdict alone. Top-k selection: "flashinfer" uses the kernel that renormalises, "flashinfer_mask" the kernel that
+masks logits. Mixture of experts: "flashinfer" uses the kernels of cutlass (sm_90), "flashinfer_trtllm" the kernels of
+TensorRT-LLM (sm_100)."""
 
 import sys
 
@@ -26,7 +26,7 @@ NEEDS = (
     Need(("flashinfer-jit-cache",), optional=True),
     Need(("nvidia-cutlass-dsl",), optional=True),
 )
-WORKSPACE = 256 << 20  # size in bytes of the workspace of an attention wrapper
+WORKSPACE = 256 << 20  # bytes; the workspace of an attention wrapper
 # (atol, rtol). "output" is coarse because probabilities are rounded to 8 bits of mantissa, and "lse" because the kernel
 # adds up results of exp2.approx.
 ATTENTION = {"output": (1e-2, 2e-2), "lse": (1e-2, 1e-3)}
@@ -35,8 +35,8 @@ HEAD_DIMS = {(64, 64), (128, 128), (256, 256), (192, 128)}
 
 
 def on_import():
-    """Makes FlashInfer report each build of a module as a preparation. FlashInfer calls the build even if the module is
-    up to date; such a call returns within moments."""
+    """Wraps FlashInfer's function that builds a module, so that each build is reported to the pool. FlashInfer calls
+    this function even if the module is up to date; then the call returns at once."""
     spec = getattr(sys.modules.get("flashinfer.jit.core"), "JitSpec", None)
     if spec is not None and not hasattr(spec.build_and_load, "reports"):
         spec.build_and_load = reporting(spec.build_and_load)
@@ -51,7 +51,7 @@ def reporting(build):
     def reported(self, *args, **words):
         try:
             there = bool(self.is_compiled)
-        except Exception:  # ignored: the answer only decides whether a progress message is shown
+        except Exception:  # ignored, because the result only decides whether a progress message is shown
             there = False
         if self.name in failed:
             raise NotBuilt(failed[self.name])
@@ -81,9 +81,9 @@ def head_dims(q, v):
 
 
 def empty_to_infinity(lse):
-    """Replaces large negative numbers in a logsumexp by -infinity, because older kernels return such a number for a row
-    without visible keys. No kernel uses +infinity for such a row, so a logsumexp of +infinity is kept and fails the
-    comparison."""
+    """Replaces large negative numbers in a logsumexp by -infinity, because older kernels return a large negative number
+    for a row without visible keys. No kernel uses +infinity for such a row, so a logsumexp of +infinity is kept and
+    fails the comparison."""
     lse = lse.float()
     return lse.masked_fill(lse <= -1e4, float("-inf"))
 
@@ -97,8 +97,8 @@ def whole_heads(call):
 
 
 def gqa_paged(backend):
-    """Computes paged GQA, including decode, with the prefill wrapper: decode is prefill with one query per sequence,
-    and prefill supports every group size."""
+    """Computes paged GQA with the prefill wrapper, because prefill supports every group size. Decode is prefill with
+    one query per sequence."""
 
     def run(call: Call):
         import flashinfer
@@ -115,8 +115,8 @@ def gqa_paged(backend):
 
 
 def gqa_decode_or_prefill(call: Call):
-    """Computes decode with the decode wrapper's tensor core kernels, because the wrapper's other kernels support few
-    group sizes."""
+    """Computes decode with the tensor core kernels of the decode wrapper, because its other kernels support few group
+    sizes."""
     import flashinfer
 
     if call.has("qo_indptr"):
@@ -166,7 +166,7 @@ def mla_paged(backend):
 
 
 def dsa_paged(backend):
-    """Computes sparse attention with the kernel for latent attention, with a page size of 1. Each query is passed as a
+    """Computes sparse attention with the kernel for latent attention and a page size of 1. Each query is passed as a
     sequence whose pages are the query's valid indices."""
 
     def run(call: Call):
@@ -328,10 +328,10 @@ def sampling(call: Call):
 
 
 def masked(call: Call):
-    """Computes renormalised probabilities with the kernel that masks logits, a second implementation of top-k
-    selection. The kernel supports only k above 0 and below the vocabulary size. In rows with another k, this function
-    keeps all probabilities and does not use the kernel's result. The kernel that masks logits is meant for definitions
-    whose input is logits, which no op family supports."""
+    """Computes renormalised probabilities with the kernel that masks logits. This kernel is a second implementation of
+    top-k selection. The kernel supports only k above 0 and below the vocabulary size. In rows with another k, this
+    function keeps all probabilities and does not use the kernel's result. FlashInfer offers this kernel for inputs that
+    are logits, but no op family has such inputs."""
     from flashinfer import sampling as module
 
     torch = call.torch
@@ -381,7 +381,7 @@ def gdn(call: Call):
         output, new_state = chunk_gated_delta_rule(
             q, k, v, gate.contiguous(), beta.contiguous(), form.scale, None if form.state is None else before, True,
             cu_seqlens, use_qk_l2norm_in_kernel=form.l2norm, output_state=torch.full_like(before, float("nan")))
-        empty = (cu_seqlens[1:] == cu_seqlens[:-1]).view(-1, 1, 1, 1)  # without tokens, the kernel writes no state
+        empty = (cu_seqlens[1:] == cu_seqlens[:-1]).view(-1, 1, 1, 1)  # a sequence without tokens gets no state
         new_state = torch.where(empty, before, new_state)
         call.noise = 0.01  # tensor cores multiply rounded factors in each chunk
         return call.outputs_of(output=output, new_state=new_state)
@@ -407,7 +407,7 @@ def gdn(call: Call):
 
 def mamba_ssu(call: Call):
     """Computes the Mamba state update. The kernel requires dt, A, D and dt_bias to have one number per head, expanded
-    to the full shape with strides of 0. A case with full tensors is supported if all elements of a head are equal."""
+    to the full shape with strides of 0. If the case has full tensors, all elements of a head must be equal."""
     from flashinfer.mamba import selective_state_update
 
     state, x, dt, a = (call[role] for role in ("state", "x", "dt", "a"))
@@ -423,8 +423,8 @@ def mamba_ssu(call: Call):
     wide = dt.dtype if all(y.dtype == dt.dtype for y in given) else call.torch.float32
 
     def by_head(value, leading, trailing, dtype):
-        """Returns a view of `value` with the shape [..., heads, dim, width] or a prefix of this shape. The strides of
-        the axes after `heads` are 0."""
+        """Returns a view of `value` with the shape [..., heads, dim, width], [..., heads, dim] or [..., heads]. The
+        strides of the axes after `heads` are 0."""
         if value is None:
             return None
         while value.dim() < leading + 1 + trailing:
@@ -492,9 +492,9 @@ def of_this_device(call, weights, experts):
 
 def moe(call: Call):
     """Computes the experts with cutlass_fused_moe. If the weights have scales for blocks of 128 by 128, the kernel's
-    fp8 block-scale mode is used. In this mode the kernel quantises activations and intermediate values per token and
-    128 channels, with an error of 2.6 % of a value. Weights without block scales are passed in bfloat16. The kernel
-    expects the linear half of the first weight before the half of the gate, as definitions do."""
+    fp8 block-scale mode is used. In this mode the kernel quantises activations and intermediate values, with one scale
+    for 128 channels of a token. The error is 2.6 % of a value. Weights without block scales are passed in bfloat16. The
+    kernel expects the linear half of the first weight before the half of the gate, as definitions do."""
     from flashinfer.fused_moe import cutlass_fused_moe
 
     torch = call.torch
@@ -542,7 +542,7 @@ def moe_trtllm(call: Call):
     return call.outputs_of(output=output[0] if isinstance(output, (list, tuple)) else output)
 
 
-SHORT = 120  # extra seconds for the first launch of a module, besides the extra time for compiling it
+SHORT = 120  # extra seconds for the first launch of a module, in addition to the time for its compilation
 ROTATED = (3e-3, 1e-2)
 
 TABLES = (

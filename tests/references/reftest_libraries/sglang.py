@@ -1,9 +1,9 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: e6d2d9c865362bbafd17986784393f01
+# reftest-body: f9b781d6a78d3aac084e4d1df3995314
 # fmt: off
 # ruff: noqa
 """sglang - computes ground truths with SGLang. "sglang" uses its Triton kernels; that table was written for sglang
-0.5.23. "sgl_kernel" uses its compiled kernels; that table was written for sglang-kernel 0.4.10 and sgl-kernel
+0.5.23. "sgl_kernel" uses SGLang's compiled kernels; that table was written for sglang-kernel 0.4.10 and sgl-kernel
 0.3.21."""
 
 import contextlib
@@ -30,8 +30,8 @@ def of(module, name):
 
 
 def by_itself(module):
-    """Raises Unavailable if FlashInfer is installed. Some functions of SGLang then call FlashInfer's kernels, so their
-    results would not be independent of FlashInfer's."""
+    """Raises Unavailable if FlashInfer is installed, because some functions of SGLang then call FlashInfer's kernels.
+    Their results would not be independent of those of FlashInfer."""
     if getattr(sys.modules.get(module), "_has_flashinfer", False):
         raise Unavailable("it calls FlashInfer's kernels when FlashInfer is installed")
 
@@ -51,8 +51,8 @@ def flash_attention(name):
 
 @contextlib.contextmanager
 def without_server():
-    """Sets a server's default configuration, and creates a process group of one process. SGLang's layers read both the
-    configuration and the process group, although no server runs."""
+    """Sets the default configuration of a server, and creates a process group with one process, because SGLang's layers
+    read both even if no server runs."""
     from sglang.srt.runtime_context import get_context, get_parallel
     from sglang.srt.server_args import ServerArgs
 
@@ -63,8 +63,8 @@ def without_server():
 
 
 def halves_swapped(x, size):
-    """Swaps the two halves of a weight or scale. In SGLang the half of the gate comes first; in definitions the linear
-    half comes first."""
+    """Swaps the two halves of a weight or scale, because the gate's half comes first in SGLang, but second in
+    definitions."""
     return x.roll(size, dims=1).contiguous()
 
 
@@ -93,8 +93,8 @@ def moe(call: Call):
 
 
 def gdn(call: Call):
-    """Computes the gated delta net with the kernel that fuses gates, correction and state. The kernel updates the
-    states in place. These states are copies for this call."""
+    """Computes the gated delta net with a fused kernel, which computes the gates, the delta correction and the states.
+    The kernel updates the states in place. These states are copies for this call."""
     from sglang.kernels.ops.attention.linear.fused_sigmoid_gating_recurrent import fused_sigmoid_gating_delta_rule_update
 
     torch, form = call.torch, GatedDelta(call)
@@ -136,15 +136,15 @@ def mamba_ssu(call: Call):
         state, x, spread(call["dt"], x.shape), spread(call["a"], (heads, dim, width)), call["b"], call["c"],
         D=spread(call.get("d"), (heads, dim)), z=call.get("z"), dt_bias=spread(call.get("dt_bias"), (heads, dim)),
         dt_softplus=bool(call.get("softplus", True)), state_batch_indices=indices, pad_slot_id=pad, out=output)
-    if indices is not None:  # for padding the kernel computes an output from a zero state, but the definition returns 0
+    if indices is not None:  # the definition returns 0 for padding, but the kernel does not
         output[indices == pad] = 0
     return call.outputs_of(output=output, new_state=state)
 
 
 def quantize_fp8_per_token_group(call: Call):
-    """Quantises to fp8 per group of channels. Groups as long as a row are not supported, because SGLang quantises them
-    with another kernel, which has no lower bound for scales. If the definition's lower bound for scales is not 1e-10,
-    the library raises an exception."""
+    """Quantises to fp8, with a scale for each group of channels. A group of a whole row is not supported, because
+    SGLang then uses another kernel, which has no lower bound for scales. If the definition's lower bound for scales is
+    not 1e-10, the library raises an exception."""
     from sglang.kernels.ops.quantization.fp8_kernel import sglang_per_token_group_quant_fp8
 
     x, groups = rows_of(call["hidden"]), call.output_shape("scale")[-1]
@@ -237,8 +237,8 @@ def lse_out(lse, heads):
 
 
 def seen(call, output, lse, queries, lengths):
-    """Returns the outputs, with output 0 and lse -infinity for queries without visible keys. The kernel's own values
-    for such queries are arbitrary."""
+    """Returns the outputs. For queries without visible keys, the kernel's values are arbitrary, so they are replaced:
+    the output by 0, and the lse by -infinity."""
     torch = call.torch
     counts = queries[1:] - queries[:-1]
     sequence = torch.repeat_interleave(torch.arange(len(counts), device=output.device), counts)
@@ -264,7 +264,7 @@ def ragged(call: Call):
 
 
 def page_table(call):
-    """Returns the pages of each sequence as [sequences, largest number of pages], padded with 0."""
+    """Returns the page numbers of each sequence as a tensor [sequences, largest number of pages], padded with 0."""
     pages, kv = page_counts(call), call["kv_indptr"].tolist()
     table = call.torch.zeros(len(pages), max(int(pages.max()), 1), dtype=call.torch.int32, device=call["kv_indices"].device)
     for i, (a, b) in enumerate(zip(kv, kv[1:])):
@@ -296,9 +296,8 @@ def mla_paged(call: Call):
 
 
 def dsa_paged(call: Call):
-    """Computes sparse attention with FlashMLA. FlashMLA requires a multiple of 64 heads (128 on Blackwell); missing
-    heads are filled with zeros. The lse of FlashMLA is in base 2; for a query without keys it is a large number of
-    either sign."""
+    """Computes sparse attention with FlashMLA. FlashMLA requires a multiple of 64 heads (128 on Blackwell), so heads of
+    zeros are added. The lse of FlashMLA is in base 2; for a query without keys it is a large number of either sign."""
     if call.is_("indexer"):
         raise Unavailable("it has kernels only for parts of an indexer")
     from sgl_kernel.flash_mla import flash_mla_sparse_fwd

@@ -1,10 +1,11 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 8f31eb3cb5e3888beaa368060247b36a
+# reftest-body: e1adcb1b48ef717675af46eb94014b5e
 # fmt: off
 # ruff: noqa
-"""torch - computes ground truths with PyTorch's own kernels. Matrix products use cuBLAS, or the CPU's BLAS, in float32;
-most references multiply in bfloat16 or float16. Dense attention uses scaled_dot_product_attention over gathered keys.
-Norms and activations use torch.nn.functional. Every function computes in a wide dtype and rounds only its result."""
+"""torch - computes ground truths with PyTorch's own kernels. Matrix products use cuBLAS, or a BLAS library for the CPU,
+in float32; most references multiply in bfloat16 or float16. Dense attention uses scaled_dot_product_attention over
+gathered keys. Norms and activations use torch.nn.functional. Every function computes in a wide dtype and rounds only
+its result."""
 
 from reftest_providers import Call, Need, Row, Table, key_counts, query_offsets
 
@@ -26,8 +27,7 @@ def gemm(call: Call):
 
 
 def rms_norm(offset):
-    """Adds the residual, if there is one, and normalises the sum without rounding it first. `offset` is added to the
-    weight."""
+    """Adds the residual, if there is one, and normalises the unrounded sum. Adds `offset` to the weight."""
 
     def run(call: Call):
         total = call["hidden"].double()
@@ -48,7 +48,7 @@ def layernorm(call: Call):
 
 
 def activation(call: Call):
-    """Computes silu or gelu of the first half and multiplies it by the second half."""
+    """Computes silu or gelu of the first half of each row, and multiplies it by the second half."""
     functional, kind = call.torch.nn.functional, call.one_of("silu", "gelu", "gelu_tanh")
     gate, value = call["hidden"].double().chunk(2, dim=-1)
     gate = functional.silu(gate) if kind == "silu" else functional.gelu(
@@ -93,16 +93,16 @@ def page(call: Call):
 
 
 def attend(call, q, k, v, output, lse, first):
-    """Computes output and lse of one sequence and writes them from row `first` on. q is [n, H, D], k [m, G, D], v [m,
-    G, E]. The causal mask is aligned at the last key: the last query sees all keys. The scores are computed twice,
-    because scaled_dot_product_attention does not return the logsumexp."""
+    """Computes the output and the lse of one sequence, and writes them to `output` and `lse` from row `first` on. q is
+    [n, H, D], k [m, G, D], v [m, G, E]. The causal mask is aligned at the last key: the last query sees all keys. The
+    scores are computed twice, because scaled_dot_product_attention does not return the logsumexp."""
     torch, scale, wide = call.torch, call["scale"], wide_of(call)
     n, m, group = q.shape[0], k.shape[0], q.shape[1] // k.shape[1]
     if n == 0 or m == 0:
         return
     q, k, v = (x.to(wide).transpose(0, 1) for x in (q, k, v))
     k, v = (x.repeat_interleave(group, dim=0) for x in (k, v))
-    for at in range(0, n, 256):  # the loop takes blocks of rows, to limit the memory for the scores of long sequences
+    for at in range(0, n, 256):  # 256 queries at a time, to limit the memory for the scores of long sequences
         rows = q[:, at : at + 256]
         place = torch.arange(at, at + rows.shape[1], device=q.device).unsqueeze(1) + (m - n)
         mask = torch.arange(m, device=q.device) <= place if call.is_("causal") else None
@@ -119,7 +119,8 @@ def attend(call, q, k, v, output, lse, first):
 
 
 def blank(call, q, width):
-    """Returns an output tensor of zeros and an lse tensor of -infinity, the values for queries without visible keys."""
+    """Returns an output tensor of zeros and an lse tensor of -infinity. Queries without visible keys keep these
+    values."""
     torch = call.torch
     output = torch.zeros(*q.shape[:2], width, dtype=wide_of(call), device=q.device)
     return output, torch.full(q.shape[:2], float("-inf"), device=q.device)
@@ -155,7 +156,7 @@ def gqa_paged(call: Call):
 
 
 def mla_paged(call: Call):
-    """Computes multi-head latent attention, in which the latent part of a key is also its value."""
+    """Computes multi-head latent attention, in which the latent part of each key is also the value."""
     torch = call.torch
     q = torch.cat([call["q"], call["q_pe"]], dim=-1)
     latent, rotary = (call[role].flatten(0, 1) for role in ("k", "k_pe"))
