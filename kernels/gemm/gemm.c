@@ -57,13 +57,13 @@
 #include "kernels/core/simd.h"
 #include "kernels/core/take.h"
 
-/* The numbers of rows of A in the medium cases. The first case has GEMM_ROWS rows, one more than a multiple of 16, 32
- * and 64, or GEMM_MORE_ROWS if B has more than GEMM_FEW_B and at most GEMM_MORE_B elements. If B has at most GEMM_FEW_B
- * elements, cases are cheap. Further cases then have as many rows as a block of a kernel, or one row more or less. If B
- * has at most GEMM_TINY_B elements, one more case has GEMM_MANY_ROWS rows; N and K are small in this case if they are
- * var. If B has more than GEMM_FEW_B elements, the first medium case is the only one, and the second small case has 128
- * rows, a usual block size. If B has more than GEMM_B_ELEMENTS elements, the only medium case has GEMM_FEW_ROWS rows,
- * one more than a block. */
+/* The numbers of rows of A in the medium cases. The first case usually has GEMM_ROWS rows, which is one more than a
+ * multiple of 16, 32 and 64. It has GEMM_MORE_ROWS rows if B has more than GEMM_FEW_B and at most GEMM_MORE_B elements,
+ * and GEMM_FEW_ROWS rows, one more than a block, if B has more than GEMM_B_ELEMENTS elements. If B has at most
+ * GEMM_FEW_B elements, cases take little time, and there are more of them: their numbers of rows are block sizes, or
+ * one more or less. If B has at most GEMM_TINY_B elements, one more case has GEMM_MANY_ROWS rows; N and K are small in
+ * this case if they are var. If B has more than GEMM_FEW_B elements, the second small case has 128 rows, a usual block
+ * size. */
 enum { GEMM_MORE_ROWS = 513, GEMM_MORE_B = 1 << 22 };
 enum { GEMM_ROWS = 321, GEMM_FEW_ROWS = 129, GEMM_FEW_B = 1 << 21, GEMM_B_ELEMENTS = 1 << 24, GEMM_CASES = 8 };
 enum { GEMM_MANY_ROWS = ROWS_PAST_GRID, GEMM_TINY_B = 1 << 18 };

@@ -2,10 +2,10 @@
  * the expert computes:
  *
  *   x[h]   = hidden[t][h] * its scale (* w, if weights are applied to the input)
- *   up[i]  = sum over h of x[h] * W1[l][i][h] * its scale, times the expert's factor of "up"
- *   gate[i]= the same for row I + i of W1, times the factor of the gate
+ *   up[i]  = sum over h of x[h] * W1[l][i][h] * its scale, times the expert's factor for "up"
+ *   gate[i]= the same for row I + i of W1, times the expert's factor for the gate
  *   c[i]   = up[i] * gate[i] / (1 + exp(-gate[i]))
- *   out[t][h] += w * factor of "down" * (sum over i of c[i] * W2[l][h][i] * its scale)
+ *   out[t][h] += w * factor for "down" * (sum over i of c[i] * W2[l][h][i] * its scale)
  *
  * Experts are processed one after the other, and the rows of an expert's weights are divided among threads. A row of
  * weights is read and converted to doubles once for all tokens of its expert. */
@@ -182,9 +182,9 @@ enum { TOGETHER = 4 };
 #define ADD_PRODUCTS(s, a) s##0 += (a)[i] * b0[i], s##1 += (a)[i] * b1[i], s##2 += (a)[i] * b2[i], s##3 += (a)[i] * b3[i]
 #define WRITE_SUMS(sums, s) (sums)[0] = s##0, (sums)[1] = s##1, (sums)[2] = s##2, (sums)[3] = s##3
 
-/* Computes the products of two rows a0 and a1 with TOGETHER rows of b. Each sum has the same bits as the result of
+/* Computes the dot products of two rows a0 and a1 with TOGETHER rows of b. Each result has the same bits as that of
  * dot(). An addition to a sum must wait for the previous addition to that sum. Therefore eight sums, which do not wait
- * for each other, are computed at a time. Each number that is loaded is thus also used for several products. */
+ * for each other, are computed at the same time. Each number that is loaded is also used for several products. */
 WIDE static void dot_together(const double *a0, const double *a1, const double *b, int64_t count, double *sums0,
                               double *sums1)
 {
@@ -308,7 +308,8 @@ static void read_second(const struct computation *w, int64_t l, int64_t h, doubl
 		 l * (e->hidden / e->rows2) + h / e->rows2, e->columns2, out);
 }
 
-/* Adds `sums`, column h of the second product of local expert l, to out[token][h] for all visits of the expert. */
+/* Adds one column of the second product of local expert l to the output. For each visit of the expert, adds an element
+ * of `sums` to out[token][h]. */
 static void add_column(const struct computation *w, int64_t l, int64_t h, const double *sums)
 {
 	const struct visit *visit = w->visit + w->start[l];

@@ -2,34 +2,33 @@
  * network.
  *
  *   out[t] = sum of w(t, l) * W2[l] (up * silu(gate)) over the experts l to which token t is routed and which are on
- *   this device, where (up, gate) = W1[l] hidden[t]. "up" is the first half of W1's rows. (In the family `activation`,
- *   the gate is the first half.)
+ *   this device, where (up, gate) = W1[l] hidden[t]. "up" is the first half of W1's rows; in the activation family the
+ *   gate is first.
  *
  * routing.h defines w. Experts of other devices can be selected. Their scores are part of the sum by which weights are
  * divided, but these experts add nothing to the output. Hidden states and weights are floats of 8, 16 or 32 bits.
  * Hidden states and weights may have scales per block, or an expert's products may have factors. The oracle does not
  * quantise intermediate values, even if the kernel that the definition names quantises them. A kernel that quantises
- * them computes a different operation: the root mean square difference is 2.6 % with 8-bit intermediate values, and 11
- * % with MXFP4 weights.
+ * computes a different operation: its root mean square error is 2.6 % with 8-bit intermediate values, and 11 % with
+ * MXFP4 weights.
  *
- * Tolerance. Let s be the standard deviation of an output. With this family's inputs s is between 0.1 and 1, times the
- * routing's factor. If routing weights are inputs, s may be 2. A reference sums H products in float32 for the first
- * product, and I products for the second. The error of a sequential sum of n terms is the sum's standard deviation
- * times 0.43 2^-24 sqrt(n / 2), which is a factor of 1.5e-6 for n = H = 7168. The second sum averages the errors of the
- * first. One element in 10^7 has an error 5.5 times as large, 2^-17 s. Therefore atol is 2^-14. If the routing's factor
- * is above 1, atol is multiplied by the factor. rtol is one ulp of the output's dtype, because nearly equal numbers may
- * be rounded to results that differ by one ulp. A float32 output is not rounded again, and its rtol is 2^-14, like
- * atol. The error that torch has in float32 on a CPU, measured for H = 7168 and factor 2.5, is 5e-6, a thirtieth of
- * atol.
+ * Tolerance. Let s be the standard deviation of an output. With this family's inputs, s is between 0.1 and 1, times the
+ * routing's factor; if routing weights are inputs, s may be 2. A reference sums H products in float32, and then I
+ * products. The error of a sum of n terms that are added one after the other is 0.43 2^-24 sqrt(n / 2) times the sum's
+ * standard deviation, which is 1.5e-6 times for H = 7168. The second sum averages the errors of the first. One element
+ * in 10^7 has an error that is 5.5 times as large, 2^-17 s. Therefore atol is 2^-14. If the routing's factor is above
+ * 1, atol is multiplied by the factor. rtol is one ulp of the output's dtype, because two roundings of nearly the same
+ * number differ by one ulp. A float32 output is not rounded again, and its rtol is 2^-14, like atol. The measured error
+ * of torch in float32 on a CPU, for H = 7168 and a factor of 2.5, is 5e-6, a thirtieth of atol.
  *
- * With 8-bit operands every element must be within the tolerance (hit ratio 1), because 8-bit operands are exact in
- * float32, and nothing is rounded to 8 bits again. If all scales have an error of 2 %, nearly every element exceeds the
- * tolerance. If the scale of one block in 56 has this error, every second element does. If a workload provides hidden
- * states, weights or scales, s is unknown and only rtol applies. The error of float32 sums exceeds rtol only in
- * elements with |out| < 2^-13 s, which are 1e-4 of all elements. Therefore a hit ratio of 0.999 suffices. If a workload
- * provides logits, ties occur: 16-bit logits of real routers tie for one token in 14 to 20, and float32 sigmoids for
- * one token in 10^4. A reference may select any of the tied experts. Therefore one token in 8 may differ if logits have
- * 16 bits, and one token in 256 if logits are float32. In a case with fewer tokens than 8 or 256, respectively, no
+ * Even if operands have 8 bits, every element must be within the tolerance (hit ratio 1), because such operands are
+ * exact in float32, and nothing is rounded to 8 bits again. If all scales have an error of 2 %, nearly every element is
+ * wrong. If the scale of one block in 56 has such an error, every second element is wrong. If a workload provides
+ * hidden states, weights or scales, s is not known, and only rtol applies. The error of float32 sums exceeds rtol only
+ * in elements with |out| < 2^-13 s, which are 1e-4 of all elements. Therefore the hit ratio is 0.999. If a workload
+ * provides logits, there are ties: 16-bit logits of real routers tie for one token in 14 to 20, and float32 sigmoids
+ * for one token in 10^4. A reference may select any of the tied experts. Therefore one token in 8 may differ if logits
+ * have 16 bits, and one token in 256 if logits are float32. In a case with fewer than 8 or 256 tokens, respectively, no
  * token may differ.
  *
  * With this family's own inputs, the selection of experts has no ties or near ties, except between experts with equal
@@ -147,10 +146,11 @@ static bool many_are_cheap(const struct op_problem *problem, const struct moe_ro
 	return picks * weights <= 0x1p22;
 }
 
-/* A small case has 16 tokens, which select few experts, because a reference reads every weight of the selected experts.
- * A medium case has 321 tokens, one more than a multiple of 16, 32 and 64, or 48 if many tokens are expensive; with 321
- * tokens, the experts have the numbers of tokens that traffic.h describes. If the experts have more than 2^30 weights,
- * there is no case of one token, because a reference would take half a minute for it on two cores. */
+/* Writes the cases of a size preset. A small case has 16 tokens, which select few experts, because a reference reads
+ * all weights of the selected experts. The medium case has 321 tokens, one more than a multiple of 16, 32 and 64, or 48
+ * tokens if many tokens would take too long. With 321 tokens, some experts have the numbers of tokens that traffic.h
+ * describes. If the experts have more than 2^30 weights, there is no case of one token, because a reference would take
+ * half a minute for it on two cores. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	static const int64_t tokens[SIZE_COUNT][2] = {{1, 16}, {321, 0}, {1024, 0}};
@@ -237,13 +237,13 @@ static int64_t offset_of(const struct moe_extent *e, bool second)
 }
 
 /* Returns the value of a Python scalar. If only scalars determine the routing, 2 of 4 groups are kept in the first set
- * of values, and other numbers of groups in the second set. A reference may cache a result with one of the scalars as
- * its key. Therefore, cases of up to 16 tokens have the same factor (that of DeepSeek-V3) in both sets, and cases of
- * more tokens have the same first expert in both sets. Usually, the first expert is that of the device in the middle of
- * all devices. In the second set, however, cases of up to 16 tokens have a first expert whose number is not a multiple
- * of the number of local experts, or is 0 if there is one token. In cases of more than 16 tokens, the factor is below 1
- * in the first set and exactly 1 in the second. These values are there because a reference may mistake a factor of 1,
- * or an offset of 0, for an absent scalar. Only the factor has a default in this family: 1. */
+ * of values, and other numbers of groups in the second set. A reference may cache a result and use only one of the
+ * scalars as the key, so in each case one scalar is the same in both sets. In cases of up to 16 tokens, this is the
+ * factor, which is that of DeepSeek-V3. In cases of more tokens, it is the offset, the number of this device's first
+ * expert. Usually, the offset is that of the device in the middle of all devices. In the second set of cases of up to
+ * 16 tokens, it is not a multiple of the number of local experts; with one token, it is 0. In cases of more than 16
+ * tokens, the factor is below 1 in the first set and exactly 1 in the second. A reference may take a factor of 1, or an
+ * offset of 0, for an absent scalar. The factor is the only scalar with a default, which is 1. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct moe_roles roles = moe_roles_of(c->problem);
@@ -308,8 +308,8 @@ struct exponents {
 	int up;            /* the exponent of the factor of "up" minus that of the gate */
 };
 
-/* CODES is the exponent of numbers with magnitudes up to 448, which resemble quantised data. These numbers are 7/8
- * 2^CODES_LARGER times as large as the numbers of the other set, which are below 1. */
+/* CODES is the exponent of numbers with magnitudes up to 448, which resemble quantised data. They are 7/8
+ * 2^CODES_LARGER times as large as the numbers below 1 of the other set. */
 enum { CODES = 6, CODES_LARGER = 9, SUBNORMAL = -5, STEEPER = 3, STEEPEST = 6, LOUDER = 3, WEIGHTY = 4, LOUD = 10 };
 
 /* Moves a power of two from a product's scale or factor (exponent `product`) to its weights (exponent `weights`). */
@@ -326,9 +326,9 @@ static bool is_wide(const struct op_case *c, int input)
 	                      c->problem->inputs[input].dtype == DTYPE_BFLOAT16);
 }
 
-/* Multiplies some scales and factors of the second set of values by a power of two, and divides others by it, so that
+/* Makes some scales and factors of the second set of values large, and others smaller by the same factor, so that
  * products do not change. In a case of one token, the scales of the hidden states and the factors of "up" are large. In
- * other cases, the scales or factors of the first product, and the factors of the second one, are large. */
+ * other cases, the scales or factors of the first product and the factors of the second product are large. */
 static void make_loud(const struct op_case *c, const struct moe_roles *roles, struct exponents *x)
 {
 	int loud = c->axis[c->problem->outputs[0].axis[0]] == 1 ? LOUD : -LOUD;
@@ -376,8 +376,9 @@ static struct exponents exponents_of(const struct op_case *c, const struct moe_r
 }
 
 /* Makes every other expert steep. `parts` is the number of elements per expert in the input that is scaled. If `gate`
- * is set, the gate is scaled up. The gate is the second half of an expert's elements if `halves` is set, else all
- * elements. If `gate` is not set, the input belongs to the second product and is scaled down. */
+ * is true, the input belongs to the gate, which is scaled up; the gate is the second half of an expert's elements if
+ * `halves` is true, else all of them. If `gate` is false, the input belongs to the second product, and is scaled
+ * down. */
 static void make_steep(const struct op_case *c, struct moe_fill *f, int64_t parts, bool gate, bool halves)
 {
 	int64_t expert = c->contents == CONTENTS_FIRST ? parts : 0;
@@ -389,8 +390,8 @@ static void make_steep(const struct op_case *c, struct moe_fill *f, int64_t part
 	f->extra = gate ? f->extra : -f->extra;
 }
 
-/* Returns true if some experts can have gates that are scaled by a power of two. 8-bit weights without a scale cannot
- * represent the scaled gates. */
+/* Returns true if the gates of some experts can be scaled by a power of two. This is not possible for 8-bit weights
+ * without a scale, which cannot represent the scaled values. */
 static bool can_be_steep(const struct op_case *c, const struct moe_roles *roles)
 {
 	if (roles->factor_gate >= 0)
@@ -657,10 +658,10 @@ static void widen(const struct moe_fill *f, struct op_range *out)
 	out->most = fmax(out->most, most);
 }
 
-/* Logits range from values where sigmoids and softmaxes saturate to values where they vanish, and biases have both
- * signs. A scaling factor is above 1 in one set of values and below 1 in the other. Hidden states, weights and scales
- * resemble quantised data in one set; in the other, numbers are below 1 and scales around 1. Given experts have no
- * range, because any numbers of existing experts are enough. */
+/* Returns the range of an input. Logits range from values for which sigmoids and softmaxes saturate to values for which
+ * they vanish, and biases have both signs. The scaling factor is above 1 in some cases and below 1 in others. Hidden
+ * states, weights and scales resemble quantised data in one set; in the other, numbers are below 1 and scales are
+ * around 1. Given experts have no range, because any number of an existing expert is valid. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	struct moe_roles roles = moe_roles_of(problem);

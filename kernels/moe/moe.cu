@@ -12,9 +12,9 @@
  *   gather   out[t] is the sum of the rows of its visits, in the order of the token's K experts.
  *
  * Each block reads weights, converts them to float, multiplies them by their scale and stores them in shared memory.
- * The scratch memory holds I + H floats for each visit. There are at most T K visits. Products are accumulated in
- * float32: sums of PART terms are computed and then added. There are no atomic additions, so the result has the same
- * bits in every run. */
+ * The scratch memory holds I + H floats for each visit; there are at most T K visits. Products are accumulated in
+ * float32: sums of PART terms are computed and then added up. There are no atomic additions, so every run gives the
+ * same bits. */
 #include "kernels/core/cuda_check.h"
 
 #include <math.h>
@@ -348,7 +348,7 @@ static __device__ __forceinline__ void multiply(struct piece &piece, const share
 				piece.part[i][j] = fmaf(a[k][row + i], b[k][column + j], piece.part[i][j]);
 }
 
-/* Adds the partial sum to the total if the part is complete. */
+/* Adds the sums of the part to the totals when the part is complete. */
 static __device__ __forceinline__ void close_part(struct piece &piece, int64_t k_end, int64_t columns)
 {
 	if (k_end % PART != 0 && k_end < columns)

@@ -165,8 +165,7 @@ bool moe_blocks_first(const struct op_problem *problem, const struct moe_roles *
 
 /* --- matching ----------------------------------------------------------------------------------------------------- */
 
-/* Returns true if dimension `dimension` of input `input` is the axis `axis`, or if `input` is -1 (there is no such
- * input). */
+/* Returns true if dimension `dimension` of the input has the axis `axis`, or if `input` is -1. */
 static bool has_axis(const struct op_problem *problem, int input, int dimension, int axis)
 {
 	return input < 0 || problem->inputs[input].axis[dimension] == axis;

@@ -15,8 +15,8 @@ extern "C" {
 
 enum moe_method { MOE_GIVEN, MOE_DEEPSEEK, MOE_RENORMALISE, MOE_LLAMA4 };
 
-/* The bits of the variant that op.match returns: the method; whether routing weights multiply the input; the result of
- * moe_blocks_first. */
+/* The bits of the variant that op.match returns: the routing method, whether routing weights multiply the input, and
+ * the result of moe_blocks_first. */
 enum { MOE_METHOD = 3, MOE_WEIGHT_ON_INPUT = 4, MOE_BLOCKS_FIRST = 8 };
 
 /* The index of each input by its role. -1: the problem has no such input. T is the number of tokens, H the hidden size,

@@ -348,7 +348,7 @@ static double divisor_of(const struct routing *r, const double *score, const int
 	return sum + (r->mistake == MOE_DIVIDED_BY_LOCAL ? 1e-9 : 1e-20);
 }
 
-/* Changes the list of a token's experts and weights if the mistake does so. */
+/* Changes the list of a token's experts and weights if the mistake changes it. */
 static void mistake_list(const struct routing *r, int64_t *expert, double *weight)
 {
 	for (int64_t k = 0; k < r->picks; k++) {
@@ -466,7 +466,7 @@ static void take_all_given(const struct moe_roles *roles, const struct routing *
 	mistake_list(r, expert, weight);
 }
 
-/* Replaces the logits of a token with its scores. */
+/* Replaces the logits of a token by its scores, which are the sigmoids of the logits. */
 static void score_logits(const struct routing *r, const double *bias, double *score)
 {
 	double sum = 0;

@@ -1,10 +1,9 @@
 /* routing - selects the experts of a token and computes the weights of these experts, by one of four methods:
  *
- *   DeepSeek     s = sigmoid(logit). Experts form groups of equal size. The score of a group is the sum of the two
- *                largest s + bias in the group, and the groups with the highest scores are kept. Of the experts in
- *                these groups, the K with the largest s + bias are selected. The weight of an expert is s, without the
- *                bias, divided by the sum of s over all selected experts (including those on other devices), times a
- *                factor.
+ *   DeepSeek     s = sigmoid(logit). The experts form groups of equal size. The score of a group is the sum of its two
+ *                largest s + bias, and the groups with the highest scores are kept. Of the experts in these groups, the
+ *                K with the largest s + bias are selected. The weight of an expert is s, without the bias, divided by
+ *                the sum of s over all selected experts (including those on other devices), times a factor.
  *   renormalise  Selects the experts with the K largest logits. The weights are the softmax of these logits.
  *   Llama 4      Selects the K (usually 1) experts with the largest s = sigmoid(logit). The weight is s. A routing bias
  *                is ignored.

@@ -187,7 +187,8 @@ static void draw_any_order(const struct traffic *t, int64_t token, int64_t attem
 	int64_t experts = t->e.experts, base = (token * TRIES + attempt) * (experts + 2), from = t->specials + t->unused;
 	int64_t others = experts - from, special = special_of(t, token), elsewhere = 0;
 	enum row_kind kind = kind_of(t, token);
-	int64_t every = token < REGULAR_ROWS ? 4 : 2; /* half of 321 tokens are more than a tile of 128 */
+	int64_t every = token < REGULAR_ROWS ? 4 : 2; /* if one expert is the favourite of half of 321 tokens, it has
+						       * more than a tile of 128 */
 	bool shared = (kind == ROW_FAVOURITE && token > 0) || (token % every == 1 && t->specials == 0);
 	uint32_t whom = shared ? philox_bits(~t->key, 0) : philox_bits(t->key, base + experts);
 
@@ -252,8 +253,8 @@ static enum slope slope_of(const struct traffic *t, int64_t token)
 	return slope == SLOPE_FAR && is_led(t, token) ? SLOPE_QUARTER : slope;
 }
 
-/* Returns the height of a row: its largest logit. If there is no bias, the selected experts do not depend on the
- * height. */
+/* Returns the height of a row, which is its largest logit. Without a bias, the selection of experts does not depend on
+ * the height. */
 static int64_t height_of(const struct traffic *t, int64_t token)
 {
 	bool highest = is_led(t, token) && t->r->method != MOE_RENORMALISE;

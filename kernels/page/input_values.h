@@ -47,7 +47,7 @@ static inline void page_table_role(const struct op_problem *problem, int i, stru
 		roles->indices = i;
 }
 
-/* Returns the output of a cache: the output that has the cache's name or, if there is none, the output at the cache's
+/* Returns the output that belongs to a cache: the output with the cache's name, or else the output at the cache's
  * position. */
 static inline int page_output(const struct op_problem *problem, int cache, int order)
 {

@@ -3,11 +3,11 @@
  *   page = kv_indices[kv_indptr[b] + position / page size], slot = position mod page size, for a token of sequence b
  *
  * append_key, append_value [tokens, heads, D] are copied to k_cache, v_cache [pages, page size, heads, D]. Other
- * variants have only keys or only values, the heads axis before the page size, or one cache [pages, 2, …] of keys and
- * values. In multi-head latent attention the tensors are ckv and kpe [tokens, width] with caches [pages, page size,
- * width]. The tables are int32 or int64: batch_indices and positions [tokens], kv_indptr [sequences + 1], kv_indices,
- * and kv_last_page_len [sequences] (which is not needed). The outputs are the caches; the reference may write to the
- * cache inputs if the definition says so (op_in_place_as_said). FlashInfer calls these operations
+ * variants have only keys or only values, have the head axis before the page size, or have keys and values in one cache
+ * [pages, 2, …]. In multi-head latent attention, the tensors are ckv and kpe [tokens, width], with caches [pages, page
+ * size, width]. The tables are int32 or int64: batch_indices and positions [tokens], kv_indptr [sequences + 1],
+ * kv_indices, and kv_last_page_len [sequences] (which is not needed). The outputs are the new caches. The reference may
+ * write to the cache inputs if the definition says so (op_in_place_as_said). FlashInfer calls these operations
  * page.append_paged_kv_cache and append_paged_mla_kv_cache.
  *
  * Tolerance: zero. Every element of the caches must equal the ground truth, also in slots to which no token is
@@ -45,11 +45,10 @@
  * has at least PREFIX tokens and PREFIX_PAGES pages, so that offsets in kv_indptr need more than 15 bits. */
 enum { MOST_SEQUENCES = 321, MOST_TOKENS = 333, PREFIX = 1 << 17, PREFIX_PAGES = 1 << 15 };
 
-/* The medium case has at least POOL pages, and its page numbers need more than 8 bits. If 2 POOL pages have more than
- * POOL_PLACES slots, the case has more than POOL_PLACES slots, so that slot numbers need more than 15 bits (as with 513
- * pages of 64 slots). If the cache would then have more than POOL_ELEMENTS elements, the case has fewer pages. If
- * LARGE_POOL pages have at most LARGE_POOL_ELEMENTS elements, the case has LARGE_POOL pages, so that page numbers need
- * more than 12 bits. */
+/* The medium case has at least POOL pages, so that page numbers need more than 8 bits. It has more than POOL_PLACES
+ * slots if this takes at most 2 POOL pages (as with 513 pages of 64 slots); slot numbers then need more than 15 bits.
+ * The number of pages is not enlarged if the cache would have more than POOL_ELEMENTS elements. If LARGE_POOL pages
+ * have at most LARGE_POOL_ELEMENTS elements, the case has LARGE_POOL pages, and page numbers need more than 12 bits. */
 enum { POOL = 321, POOL_ELEMENTS = 1 << 25, POOL_PLACES = 1 << 15 };
 enum { LARGE_POOL = 6145, LARGE_POOL_ELEMENTS = 1 << 23 };
 
@@ -166,8 +165,7 @@ static int match(const struct op_problem *problem, struct err *why)
 	return layout < 0 ? layout : layout | (padded ? PAGE_PADDED : 0) | (is_latent(problem, &roles) ? PAGE_LATENT : 0);
 }
 
-/* For a case with more page indices than pages, returns the number of pages that belong to only one sequence. `pages`
- * is the number of all pages. */
+/* Returns how many of `pages` pages belong to only one sequence, if there are more page indices than pages. */
 static int64_t own_pages(int64_t pages)
 {
 	return pages - pages / 3 > 1 ? pages - pages / 3 : 1;
@@ -360,10 +358,10 @@ static int64_t across_pages(const struct table *table)
 	return before > 0 ? table->length[0] - before + 1 : 0;
 }
 
-/* Distributes the appended tokens over the sequences in proportion to their lengths. The last two pages of the first
- * sequence get tokens if half of all appended tokens are enough for this. If there are enough tokens, all tokens of the
- * shortest sequence are appended, from position 0 on. If the other sequences can take the remaining tokens, the second
- * sequence has no token to append and the third has one. */
+/* Distributes the appended tokens to the sequences in proportion to their lengths, with these exceptions. Tokens are
+ * appended to the last two pages of the first sequence, if this takes at most half of all appended tokens. If there are
+ * enough tokens, all tokens of the shortest sequence are appended, from position 0 on. If the other sequences have
+ * room, no token is appended to the second sequence, and one to the third. */
 static void share_tokens(struct table *table)
 {
 	int64_t room = 0, left = table->tokens, whole = shortest(table), across = across_pages(table);
@@ -528,7 +526,7 @@ static int fill_table(const struct op_case *c, int input, struct tensor *out, st
 }
 
 /* In the default cases, sequence numbers and positions must reach the ends of their ranges. The other tables have no
- * range, because any valid entries are enough. */
+ * range, because any valid entry is allowed. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	struct page_roles roles = page_roles_of(problem);
@@ -577,8 +575,8 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return 0;
 }
 
-/* Changes the page and the slot of a token to those where a reference with the mistake writes the token. Returns false
- * if such a reference does not write the token. */
+/* Replaces the page and the place of a token by those to which a reference with the mistake writes it. Returns false if
+ * such a reference does not write the token. */
 static bool mistaken_place(const struct op_case *c, const struct tensor *in, int64_t token, const struct page_extent *e,
 			   int64_t *page, int64_t *place)
 {
@@ -728,8 +726,8 @@ static int check_table(const struct op_case *c, const struct tensor *in, int64_t
 	return 0;
 }
 
-/* Returns the index of a token's slot among the slots of all pages. Returns -1 if the token is padding, and -2 with a
- * message if the token has no slot. The caller has checked the table. */
+/* Returns the index of a token's slot, counted over the slots of all pages. Returns -1 if the token is padding, and -2
+ * with a message if it has no slot. The caller has checked the table. */
 static int64_t check_token(const struct op_case *c, const struct tensor *in, int64_t token, const struct page_extent *e,
 			   struct err *err)
 {

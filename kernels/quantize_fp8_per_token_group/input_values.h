@@ -3,15 +3,16 @@
  *
  * Every group of channels has one kind, and each kind tests one property. Neighbouring groups, in the same row or in
  * the next row, have different kinds: the kind is (group + 5 row) modulo 13, or one more in the second set of values.
- * Therefore, a reference that includes elements of a different group in a group's maximum computes a different scale.
- * Noise is uniform on [-1, 1). The peak of a group is its element of largest magnitude. The peak is the first element,
- * the last, or any other, and has either sign. The magnitude of the peak is 2^p m with p = -8 … 8 and m in [1, 2). m
- * has all fraction bits of the dtype of x (20 of them if x is float32), so that the scale is not exact in float32.
+ * Therefore, if a reference includes elements of another group in the maximum of a group, the scale changes. Noise is
+ * uniform on [-1, 1). The peak of a group is its element of largest magnitude. The peak is the first element, the last,
+ * or any other, and has either sign. The magnitude of the peak is 2^p m with p = -8 … 8 and m in [1, 2). m has all
+ * fraction bits of the dtype of x (20 of them if x is float32), so that the scale is not exact in float32.
  *
  *   PLAIN      2^p noise, and a peak.
  *   TIES       a peak of 448 2^k (k = -4 … 4), whose scale is exactly 2^k; the other quotients are halfway between two
- *              e4m3 numbers, some of which are subnormal.
- *   BESIDE     like TIES, but each quotient differs from a tie by one step of the input's dtype (float32: 2^-20).
+ *              e4m3 numbers, some of them subnormal.
+ *   BESIDE     like TIES, but each quotient differs from a tie by one step of the input's dtype (in float32, by a
+ *     relative 2^-20).
  *   NOUGHT     zeros, whose scale is the floor / 448.
  *   BELOW      noise of at most half the floor.
  *   HUGE       noise and a peak of 1e30 (65504 in float16, its largest number); in the second set, a quarter of
@@ -20,7 +21,7 @@
  *   EQUAL      every element has the magnitude of the peak; each quotient is 448 or -448.
  *   SINGLE     zeros and a peak.
  *   WIDE       2^(p - i) noise with i = 0 … 15, and a peak: the quotients are in every binade of e4m3, and some round
- *              to 0.
+ *     to 0.
  *   LOUD       2^12 noise, and a peak of 2^12 m.
  *   QUIET      2^-12 noise, and a peak of 2^-12 m.
  *   ABOVE      a peak of 2 to 8 times the floor, and noise of up to 4 times the floor.
@@ -225,7 +226,7 @@ HOST_DEVICE static inline float quantize_at(const struct quantize_fill *f, int64
 	return column == g->place && g->kind != QUANTIZE_NOUGHT ? g->peak : quantize_other(f, g, random);
 }
 
-/* Computes element `index` of the input with quantize_at. */
+/* Computes element `index` of the input, as quantize_at does. */
 HOST_DEVICE static inline float quantize_element(const struct quantize_fill *f, int64_t index, uint32_t random)
 {
 	int64_t number = index / f->group;

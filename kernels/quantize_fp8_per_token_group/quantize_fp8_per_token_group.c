@@ -19,11 +19,11 @@
  *
  * SLACK = 2^-21 exceeds the error of each way, and is the rtol of s. The quotient of a correct implementation is thus
  * in an interval of relative width SLACK around the true quotient, and q is the rounding of a number in this interval.
- * Neighbouring e4m3 numbers differ by 2^-4 to 2^-3 of their value. Therefore all numbers in nearly every interval round
- * to the same e4m3 number. If an interval contains a tie, its numbers round to two neighbouring e4m3 numbers. Only a q
- * to which a number in the interval rounds is accepted. If amax is exactly 448 times a power of two, s and 1 / s are
- * also powers of two, and each of the computations above is exact. (amax * (1 / 448) is exact because 7 * fl(1 / 7)
- * rounds to 1 in float32.) For such an amax, the interval is a single number, and ties must round to even. */
+ * Only such a q is accepted. Neighbouring e4m3 numbers differ by 2^-4 to 2^-3 of their value, so all numbers in nearly
+ * every interval round to the same e4m3 number. If an interval contains a tie, they round to two neighbouring numbers.
+ * If amax is exactly 448 times a power of two, s and 1 / s are also powers of two, and each of the computations above
+ * is exact. (amax * (1 / 448) is exact because 7 * fl(1 / 7) rounds to 1 in float32.) For such an amax, the interval is
+ * a single number, and ties must be rounded to even. */
 #include "kernels/quantize_fp8_per_token_group/mistakes.h"
 #include "kernels/quantize_fp8_per_token_group/input_values.h"
 
@@ -139,7 +139,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count < room ? count : room;
 }
 
-/* If the floor is an input, cases use values that references are unlikely to hard-code. */
+/* Returns the floor if it is an input: a value that no reference hard-codes. */
 static double scalar(const struct op_case *c, int input)
 {
 	if (c->absent >> input & 1)

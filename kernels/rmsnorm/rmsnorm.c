@@ -50,7 +50,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 }
 
 /* Estimates epsilon from every element of the output: y = x w / sqrt(m + eps), so eps = (x w / y)^2 - m, where m is the
- * mean square of the row. Returns the number of estimates, and stores the largest mean square of a row in `largest`. */
+ * mean square of the row. Returns the number of estimates, and stores the largest mean square in `largest`. */
 static int64_t estimate(const struct rms_parts *parts, const struct tensor *answer, double *estimates, double *largest)
 {
 	double *x = take(parts->columns, sizeof *x), *y = take(parts->columns, sizeof *y);

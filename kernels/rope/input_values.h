@@ -1,8 +1,9 @@
 /* rope inputs - finds the role of each tensor, and computes the inputs. The CPU and the GPU compute the same values.
  *
- * The rotated tensors are uniform on [-2, 2). The entries of a cos/sin cache are independent and uniform on [-1, 1),
- * not cosines and sines. If a reference reads a neighbouring row or column, or swaps the halves of a row, its result is
- * thus completely different. True cosines of pairs with a low frequency, in contrast, hardly differ from row to row.
+ * The rotated tensors are uniform on [-2, 2). The entries of a cos/sin cache are not cosines and sines, but independent
+ * numbers that are uniform on [-1, 1). If a reference reads a neighbouring row, a neighbouring column or swapped
+ * halves, the result is thus completely different. True cosines of pairs with a low frequency hardly differ from row to
+ * row.
  *
  * In the second set of values of a case with a cache, the rotated tensors are uniform on [-128, 128). In such a case,
  * the rotated tensors and the cache have 7 fraction bits relative to their magnitude, so that products and their sums
@@ -15,9 +16,9 @@
  * multiplied by a large or a small power of two. The results are beyond the range of float16, unless the tensor is
  * float16.
  *
- * The first four positions are the largest position, 0, 1, and the largest position again. All others are random. With
- * a cache every position is a row of the cache. Without a cache positions are below 4096, and below 131072 in the
- * second set (rope.c describes the effect on the tolerance). */
+ * The first four positions are the largest position, 0, 1, and the largest position again. All others are random. If
+ * there is a cache, every position is a row of the cache. Without a cache, positions are below 4096 in the first set,
+ * and below 131072 in the second set (rope.c describes the effect on the tolerance). */
 #ifndef REFTEST_KERNELS_ROPE_INPUT_VALUES_H
 #define REFTEST_KERNELS_ROPE_INPUT_VALUES_H
 
@@ -125,8 +126,8 @@ static inline int64_t rope_head_size(const struct op_problem *problem, const int
 	return 0;
 }
 
-/* Returns the number of rotated elements of a head. The function looks in this order, and returns the first number that
- * the problem has: the width of the cache, the argument rotary_dim, the axis rotary_dim, the size of the head. Host
+/* Returns the number of rotated elements of a head. This is the first of the following numbers that the problem has:
+ * the width of the cache, the Python scalar rotary_dim, the length of the axis rotary_dim, the size of a head. Host
  * only. */
 static inline int64_t rope_rotary_dim(const struct op_case *c, const struct rope_roles *roles, int64_t head_size)
 {
@@ -186,8 +187,7 @@ static inline int rope_is_exact(const struct op_case *c)
 struct rope_fill {
 	uint64_t key;
 	int is_cache;
-	int probe; /* is this a probe case? In a probe case, the first element of every pair is 1, and the second is
-		    * 0 */
+	int probe; /* whether this is a probe case, in which the first element of every pair is 1 and the second is 0 */
 	int interleaved;
 	int bits;  /* number of fraction bits of an element */
 	int scale; /* rotated tensors are uniform on 2^scale [-1, 1) */

@@ -16,30 +16,30 @@
  * FlashInfer's rope.apply_rope_with_cos_sin_cache, apply_rope_pos_ids and apply_llama31_rope_pos_ids are operations of
  * this family.
  *
- * A Python scalar (`interleave` or `is_neox`) selects the pairs. Without such a scalar, pairs are interleaved if the
- * definition's name says so ("interleave", "gptj"); otherwise pairs are halves, FlashInfer's default. The formula is
- * that of Llama 3.1 if the name or the fi_api tag says so, or if there is an input `low_freq_factor`. The hidden
+ * A Python scalar (`interleave` or `is_neox`) selects the pairs. If there is no such scalar, pairs are interleaved if
+ * the definition's name says so ("interleave", "gptj"); otherwise, they are halves, as is FlashInfer's default. The
+ * formula is Llama 3.1's if the name or the fi_api tag says so, or if there is an input `low_freq_factor`. The hidden
  * constants are theta and, for Llama 3.1, also scale, low, high and old. Each constant comes from a Python scalar, a
- * const axis, the name ("theta500000"), the model or the description. A constant of Llama 3.1 that no source states has
- * the published value. If no source states theta, reftest finds theta by running the reference: at position 1, the pair
- * (1, 0) becomes the cosine and sine of the pair's frequency.
+ * const axis, the name ("theta500000"), the model or the description. If no source states a constant of Llama 3.1, it
+ * has the published value. If no source states theta, reftest finds theta by running the reference: at position 1, the
+ * pair (1, 0) becomes the cosine and sine of the pair's frequency.
  *
- * Tolerance with a cache. An output is a sum of two products with magnitudes below 4. The error of a float32 reference
- * is 4 * 2^-24 before it rounds the output, so atol is 1e-6 and rtol is one ulp of the dtype. In the second set of
- * values every product and sum is exact, and the tolerance is zero unless a workload provides some of the inputs.
+ * Tolerance with a cache. An output is a sum of two products with magnitudes below 4. A float32 reference has an error
+ * of 4 2^-24 before it rounds the output, so atol is 1e-6 and rtol is one ulp of the dtype. In the second set of
+ * values, every product and sum is exact, and the tolerance is zero, unless a workload provides some of the inputs.
  *
- * Tolerance without a cache. The frequency has a relative error of 1.5 * 2^-24, because the exponent, the power and the
- * quotient are rounded. The angle is the product of frequency and position, which adds a relative error of 2^-25. An
- * angle of 4096 radians thus has an error of 5e-4. A pair has a length of up to 2.83, so an element has an error of up
- * to 1.4e-3. An atol of 2.5e-3 leaves a margin, and is 0.2 % of an element's magnitude. The drawback of this atol: if a
- * pair rotates by less than 1e-3 in 4096 positions, like the last few pairs of Llama 3.1, this family does not notice a
- * reference that copies the pair instead of rotating it. In the second set of values, positions go up to 131072, and
- * with a scale of 0.75, angles go up to 174763. These angles are 43 times as large as those of the first set, and the
- * rounding errors too: in a pair of length 2.83, a float32 reference has an error of up to 0.044. For elements of
- * magnitude 2, atol is 0.08, which is 4 % of the magnitude; atol grows with the magnitude that input_values.h gives. At
- * positions up to 131072, even pairs with a low frequency rotate by more than the tolerance. The positions of a
- * workload are not known when the tolerance is computed. Therefore workloads have the tolerance of the first set, which
- * suits positions below 4096.
+ * Tolerance without a cache. The frequency has a relative error of 1.5 2^-24 (roundings of the exponent, the power and
+ * the quotient). The angle is the product of frequency and position, which adds a relative error of 2^-25. An angle of
+ * 4096 radians thus has an error of 5e-4. A pair has a length of up to 2.83, so the error of an element is up to
+ * 1.4e-3. The atol of 2.5e-3 leaves a margin, and is 0.2 % of an element's magnitude. The drawback of this atol is that
+ * it does not detect a reference that copies pairs which rotate by less than 1e-3 in 4096 positions (the last few of
+ * Llama 3.1). In the second set of values, positions go up to 131072, and with a scale of 0.75, angles go up to 174763.
+ * These angles are 43 times as large as those of the first set, and so are the rounding errors: a float32 reference has
+ * an error of up to 0.044 in a pair of length 2.83. For elements of magnitude 2, atol is 0.08, which is 4 % of the
+ * magnitude; atol is proportional to the magnitude that input_values.h gives. With positions up to 131072, even pairs
+ * with a low frequency rotate far enough to detect such a reference. The positions of a workload are not known when the
+ * tolerance is computed. Therefore workloads have the tolerance of the first set, which is right for positions below
+ * 4096.
  *
  * A position outside the cache has no ground truth (NaN). The family does not match ragged forms (indptr and offsets)
  * and fp8 outputs. */
@@ -386,13 +386,13 @@ static double scalar_left_out(const struct op_case *c, const struct rope_roles *
 	return (double)rope_head_size(c->problem, c->axis);
 }
 
-/* Returns the value of a Python scalar, which is one that references are unlikely to hard-code. The two sets of values
- * have different numbers (theta, scale, …), different pairs and different rotary dimensions. The rotary dimension is
- * half a head in one set and three quarters of a head in the other. A reference may cache a table of angles with one of
- * its arguments as the key, although the table also depends on the other arguments. To detect this, one argument is the
- * same in both sets: the kind of pairs if there is one token, the scale if there are 2 to 31 tokens, theta if there are
- * more. If there are several tokens, each number that is not the same in both sets has its default in the second set,
- * because a reference may mistake a default, such as a scale of 1, for an absent number. */
+/* Returns the value of a Python scalar, which references are unlikely to hard-code. The two sets of values have
+ * different numbers (theta, scale, …), different pairs and different rotary dimensions: half a head in one set, and
+ * three quarters of a head in the other. A reference may cache a table of angles with one of its arguments as the key,
+ * although the table also depends on the other arguments. To detect this, one argument is the same in both sets: the
+ * pairs if there is one token, the scale if there are 2 to 31 tokens, and theta if there are more. With several tokens,
+ * all other numbers have their defaults in the second set, because a reference may mistake a default, such as a scale
+ * of 1, for an absent number. */
 static double scalar(const struct op_case *c, int input)
 {
 	static const double values[CONTENTS_COUNT][ROPE_NUMBERS] = {{30000, 3, 2, 5, 6000}, {2e6, 0.75, 0.75, 3, 11000}},

@@ -18,7 +18,7 @@ struct rotated {
 struct rotation {
 	struct rotated part[ROPE_ROTATED];
 	int count;
-	const void *positions, *cache; /* if cache is NULL, angles are computed from the parameters */
+	const void *positions, *cache; /* if `cache` is NULL, the angles are computed from the parameters */
 	enum dtype position_dtype, cache_dtype;
 	int64_t head_size, half, cache_rows;
 	bool interleaved, llama31;

@@ -54,8 +54,8 @@ static int bucket_at(int64_t index)
 	return index < DRAWS_BUCKETS - 1 ? (int)index : DRAWS_BUCKETS - 1;
 }
 
-/* Counts a drawn token by its rank. If `step` is 1, rank 0 is the most likely token; if `step` is -1, rank 0 is the
- * last kept token. */
+/* Counts the draw in the bucket of the token's rank. If `step` is 1, rank 0 is the most likely token. If `step` is -1,
+ * rank 0 is the last kept token. */
 static void count_ranks(struct draw *draw, int way, const struct filter *filter, const struct filter_kept *kept,
                         int64_t from, int step, int64_t token)
 {
@@ -73,8 +73,8 @@ static void count_ranks(struct draw *draw, int way, const struct filter *filter,
 	draw->share[way][DRAWS_BUCKETS - 1] = kept->count < DRAWS_BUCKETS || rest < 0 ? 0 : rest;
 }
 
-/* Counts a drawn token by its position. If usual implementations drop the token, and only an implementation that keeps
- * more tokens could draw it, the token is counted at the position where it would be among the kept tokens. */
+/* Counts the draw in the bucket of the token's position. Only implementations that keep more tokens than usual can draw
+ * a token that is not kept here; such a token counts at the position that it would have among the kept tokens. */
 static void count_places(struct draw *draw, int way, const struct filter *filter, const struct filter_kept *kept,
                          int64_t token)
 {
@@ -98,8 +98,8 @@ static void count_places(struct draw *draw, int way, const struct filter *filter
 	}
 }
 
-/* Counts a drawn token by its depth. If usual implementations drop the token, and only an implementation that keeps
- * more tokens could draw it, the token is counted in the last bucket. */
+/* Counts the draw in the bucket of the token's depth. Only implementations that keep more tokens than usual can draw a
+ * token that is not kept here; such a token counts in the last bucket. */
 static void count_depths(struct draw *draw, int way, const struct filter *filter, const struct filter_kept *kept,
                          int64_t token)
 {
@@ -150,9 +150,9 @@ static void count_grids(struct draw *draw, const struct filter *filter, const st
 		count_cells(draw, grid, ilogb(kept->mass / likeliest) - 1 - grid, filter, kept, token);
 }
 
-/* Returns the suspicion (a logarithm) that the draw of one row adds. A suspect draws a certain token with probability
- * `suspect`, and a correct sampler draws the same token with probability `right`. `drawn` is true if the row's drawn
- * token is this token. */
+/* Returns the suspicion that one draw adds, which is the logarithm of a likelihood ratio. A suspect draws a certain
+ * token with probability `suspect`, and a correct sampler draws it with probability `right`. `drawn` says whether the
+ * drawn token is this one. */
 static double suspicion_of(bool drawn, double suspect, double right)
 {
 	suspect = fmin(fmax(suspect, 0.01 * right), 1 - 0.01 * (1 - right)); /* assume that a suspect draws correctly in
@@ -179,7 +179,7 @@ static double race_share(const struct filter *filter, const struct filter_kept *
 }
 
 /* Adds the suspicion that the sampler never draws some of the tokens. The total probability of these tokens is `share`.
- * `drawn` is true if the drawn token is one of them. Adds nothing if `share` is 0 or the whole probability. */
+ * `drawn` says whether the drawn token is one of them. Adds nothing if `share` is 0 or 1. */
 static void ask(struct draw *draw, enum draw_suspect who, bool drawn, double share)
 {
 	if (share > 0 && share < 1)
@@ -409,7 +409,7 @@ static double margin_of(double observed, double expected, double slack, double r
 	double difference = fabs(observed - expected) - slack;
 	double mean = expected + (observed > expected ? slack : -slack);
 
-	if (difference <= 1e-9) /* the difference may come from the rounding of the sums */
+	if (difference <= 1e-9) /* so small a difference may come from the rounding of the sums */
 		return 0;
 	return rows * divergence(observed, fmin(fmax(mean, 0), 1)) / log(QUESTIONS / false_alarm);
 }

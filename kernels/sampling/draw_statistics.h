@@ -10,18 +10,18 @@
  *             than 64 tokens are kept, "depth" replaces "boundary": the probabilities are summed from the most likely
  *             token on, and the buckets are the quarters of the sum.
  *
- * A tally counts the draws in each bucket. Each way has separate tallies for three kinds of rows: rows that one token
- * dominates, rows with more than 64 kept tokens, none of which has a 32nd of the probability or more, and all other
- * rows. Each tally of a way and a kind of rows exists three times: for all rows, for rows in which top-k determines
- * which token is the last kept one, and for rows in which top-p determines it. Three ways, three kinds and these three
- * sets of rows make 27 tallies. For rows in which thousands of tokens are equally likely, there are two more tallies,
- * by the position within a cell. For these two tallies, the probabilities of a row are summed in the order of the
- * vocabulary. The sum is divided into 2^b cells, and the buckets are the quarters of a cell. If a sampler's random
- * number has b bits, the number is always at an end of a cell, so the sampler draws only tokens at these ends. One
- * tally has cells of two tokens, the other has cells of four tokens. The two tallies also detect samplers that use
- * fewer bits. A split divides the four buckets into two sides; there are 7 splits. Let x be the fraction of draws on
- * one side, and m the expected value of x. The total variation distance of a tally is the largest difference between x
- * and m over all splits.
+ * A tally counts the draws in each bucket. Each way has separate tallies for three kinds of rows. In the first kind,
+ * one token dominates. In the second kind, more than 64 tokens are kept, and each has less than 1/32 of the
+ * probability. The third kind are all other rows. Each tally of a way and a kind of rows exists three times: for all
+ * rows, for rows in which top-k determines which token is the last kept one, and for rows in which top-p does. Three
+ * ways, three kinds and these three sets of rows make 27 tallies. For rows in which thousands of tokens are equally
+ * likely, there are two more tallies, by the position in a cell. For these, the probabilities of a row are summed in
+ * the order of the vocabulary. The sum is divided into 2^b cells, and the buckets are the quarters of a cell. If a
+ * sampler uses a random number of b bits, this number is always at an end of a cell, so the sampler draws only tokens
+ * at these ends. One tally has cells of two tokens, and the other has cells of four tokens. Both also detect samplers
+ * that use fewer bits. A split divides the four buckets into two sides; there are 7 splits. Let x be the fraction of
+ * draws on one side, and m the expected value of x. The total variation distance of a tally is the largest difference
+ * between x and m over all splits.
  *
  * Threshold and false alarm rate. Draws of different rows are independent. Let a correct sampler draw for N rows. For
  * any x above m, the fraction of draws on one side is x or more with a probability of at most exp(-N KL(x || m)). For
@@ -34,14 +34,14 @@
  * raises a false alarm, because it does not depend on chance which tokens a filter may keep. For m = 0.3 and 100 rows,
  * fractions x from 0.03 to 0.65 pass. test_draw_statistics.c computes the exact probabilities.
  *
- * Suspects. A suspect is a specific wrong sampler that differs little from a correct one. To detect a suspect, reftest
- * needs a test for this suspect and the draws of both sets of values. Each suspect is defined by the probability with
- * which it draws one token of a row, or some of the kept tokens. Most suspects never draw the tokens of certain ranks
- * or positions. Each draw multiplies the likelihood ratio of a suspect by the probability that the suspect draws this
- * token, divided by the correct probability. For a correct sampler the product of these factors has mean 1 for any
- * number of rows with any values. The product is checked after the first set of values and after both sets. The
- * probability that the product exceeds T in one of the two checks is at most 1 / T (Ville 1939). There are 24 suspects,
- * so T is set to 24 / beta.
+ * Suspects. A suspect is a specific wrong sampler that differs little from a correct one. To detect it, reftest needs a
+ * specific test and the draws of both sets of values. Each suspect is defined by the probability with which it draws
+ * one token of a row, or some of the kept tokens. Most suspects never draw the tokens of certain ranks or positions.
+ * Each draw multiplies the likelihood ratio of a suspect by the probability that the suspect draws this token, divided
+ * by the correct probability. For a correct sampler, the product of these factors has mean 1, for any number of rows
+ * with any values. The product is checked after the first set of values and after both sets. The probability that the
+ * product exceeds T in one of the two checks is at most 1 / T (Ville 1939). There are 24 suspects, so T is set to 24 /
+ * beta.
  *
  * The false alarm rates are alpha = 4e-10 for the tallies of each set of values, beta = 1e-9 for the suspects of a
  * case, and 1e-10 for the test that draws differ under another seed (sampling.c). These rates add up to less than 2e-9
@@ -68,7 +68,7 @@ enum draw_shape { DRAW_FLAT, DRAW_STEEP, DRAW_WIDE, DRAW_SHAPES };
 /* Wrong samplers for which there is a specific test, because they differ little from a correct one. */
 enum draw_suspect {
 	DRAW_RACE,      /* divides probabilities by uniform instead of exponential noise */
-	DRAW_SHORT,     /* gives the last token that top-p keeps the rest of p as its probability */
+	DRAW_SHORT,     /* draws the last token that top-p keeps with the rest of p as its probability */
 	DRAW_NO_LAST_K, /* never draws the last token that top-k keeps */
 	DRAW_NO_LAST_P, /* never draws the last token that top-p keeps */
 	/* The suspects from here on apply to the kept tokens of any filter. */

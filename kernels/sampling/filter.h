@@ -69,7 +69,7 @@ struct filter_kept filter_row(struct filter *filter, const struct filter_bounds 
  * equally likely, the first of these. Returns 0 if filter_row would set `defined` to false. */
 int64_t filter_most_likely(const struct filter *filter);
 
-/* Returns true if one of the tokens from `first` to end - 1 has the probability `least` or more. */
+/* Returns whether any of the tokens first … end - 1 has a probability of at least `least`. */
 bool filter_reaches(const struct filter *filter, int64_t first, int64_t end, double least);
 
 #endif

@@ -5,9 +5,9 @@
  * tokens have probability 0 or, in every other block of 8 rows, 2^-24 (the tail). The filter keeps 2 to 4 of the heavy
  * tokens. The last token that the filter keeps (the boundary token) and the first token that it drops are nearly as
  * likely as the most likely token. If a reference keeps one token too many, about every fourth draw is the token that
- * should be dropped. If a reference drops the boundary token, it never draws a token that should be about a third of
- * all draws. The kind of a row depends on row % 8. In the table, weights are in 256ths, and a bar separates the kept
- * from the dropped tokens:
+ * should be dropped. If a reference drops the boundary token, it never draws a token that should be every third draw.
+ * The kind of a row depends on row % 8. In the table, weights are multiples of 1/256, and a bar separates the kept
+ * tokens from the dropped ones:
  *
  *   0, 3     flat, 2 kept: 76 68 | 52 24 16 10 6 4.
  *   2        flat, 3 kept: 56 52 48 | 40 26 18 10 6.
@@ -39,15 +39,14 @@
  *   others   peaks; steep if the vocabulary is smaller than 128.
  *
  * In a long row, 16384 tokens are kept. 64 of these tokens have more than half of the probability. The others share a
- * probability of 0.43, and each of these others has a probability of 440/2^24, which is below 3e-5: a reference may
- * mistake such a probability for 0. If min-p is a filter, min_p is below 1e-4 in a long row, and min-p keeps the tokens
- * with at least half of the probability 440/2^24. A long row needs the same vocabulary and dtype as an even row;
- * without them, the row is flat.
+ * probability of 0.43. Each of them has a probability of 440/2^24, which is below 3e-5, and a reference may mistake it
+ * for 0. If min-p is a filter, min_p is below 1e-4 in a long row, and min-p keeps the tokens whose probability is at
+ * least half of 440/2^24. A long row needs the same vocabulary and dtype as an even row; otherwise, the row is flat.
  *
  * In rows 11 and 40 of every 64 rows, one token has all of the probability: the last token of the vocabulary in row 11,
- * and the first token in row 40. If a case may have wide rows, however, rows 11 and 40 are different after the first 64
- * rows: another token has the probability 2^-20, and the first or last token has the rest. A reference that never draws
- * the last token of the vocabulary thus draws the other token in each later row 11.
+ * and the first token in row 40. If a case may have wide rows, these rows are different after the first 64 rows:
+ * another token has the probability 2^-20, and the first or last token has the rest. If a reference never draws the
+ * last token of the vocabulary, it draws the other token in each of these rows 11.
  *
  * The rows of every eighth block of 8 rows are twins: they are the same in both sets of values, and have the same
  * parameters (unless the parameters are Python scalars). The state of torch's generators differs between the two sets,
@@ -161,7 +160,7 @@ struct sampling_fill {
 	int64_t rows, vocab;
 	int64_t stride; /* every column whose index is a multiple of `stride` may be in the tail */
 	int filters;    /* the variant that op.match returned */
-	int shared;     /* is some parameter a Python scalar, so that all rows share it? */
+	int shared;     /* whether a parameter is a Python scalar, which all rows share */
 	int wide;       /* the number of tokens of a wide row; 0: there are no wide rows */
 	int second;     /* whether this is the second set of values */
 };
@@ -300,9 +299,9 @@ HOST_DEVICE static inline int sampling_may_tie(int64_t row)
 	return row / SAMPLING_BLOCK % 8 == 5;
 }
 
-/* Returns the change of a weight of a flat or steep row in the second set of values, in units of 2^-24. The changes of
- * a row sum to 0. In every eighth block, flat rows have two ties: the first two tokens, which are kept, tie with each
- * other, and two tokens that no filter keeps tie with each other (top-k keeps at most five tokens there). */
+/* Returns how much a weight of a flat or steep row changes in the second set of values, in units of 2^-24. The sum of
+ * the changes of a row is 0. In every eighth block, flat rows have two ties: the first two tokens, which are kept, tie,
+ * and two tokens that no filter keeps tie (top-k keeps at most five tokens there). */
 HOST_DEVICE static inline int32_t sampling_change(const int32_t *parts, int64_t row, int rank)
 {
 	int tied = sampling_may_tie(row);
@@ -438,12 +437,12 @@ struct sampling_parameters {
 };
 
 /* Returns parameters that all rows share. In the first set of values, k keeps two tokens of every kind of row. In every
- * kind of row, p is between two successive sums of probabilities, and in flat rows the token that crosses p is heavy
- * (if k = 4 comes first, p is 0.88). In every kind of row, min_p is between two successive ratios. In the second set, k
- * keeps three tokens, or five if there is also a p; a p alone and a min_p keep more tokens than in the first set. All
- * margins are at least 0.002. A p of 1 and a min_p of 0 keep all tokens; a reference may mistake these values for
- * absent parameters. To detect this, the second set has a p of 1 if there are many rows, because the draws of many rows
- * show which tokens are kept, and a min_p of 0 if there is one row. */
+ * kind of row, p is between two successive sums of probabilities, and min_p is between two successive ratios. In flat
+ * rows, the token that crosses p is heavy (if k = 4 comes first, p is 0.88). In the second set, k keeps three tokens,
+ * or five if there is also a p; a p alone, and a min_p, keep more tokens than in the first set. All margins are at
+ * least 0.002. A p of 1 and a min_p of 0 keep all tokens, and a reference may mistake these values for absent
+ * parameters. To detect this, the second set has a p of 1 if there are many rows, whose draws show which tokens are
+ * kept, and a min_p of 0 if there is one row. */
 static inline struct sampling_parameters sampling_shared(int filters, int second, int64_t rows)
 {
 	int both = (filters & SAMPLING_TOP_K) && (filters & SAMPLING_TOP_P);

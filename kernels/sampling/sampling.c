@@ -240,7 +240,7 @@ static double scalar(const struct op_case *c, int input)
 	}
 }
 
-/* Fills a row of a case of --edge. Either the first heavy token has all of the weight, or all heavy tokens have equal
+/* Fills a row of a case of --edge. The first heavy token has all of the weight, or all heavy tokens have equal
  * weights. */
 static void fill_edge_row(const struct sampling_fill *f, int edge, int64_t row, struct tensor *out)
 {
@@ -453,7 +453,7 @@ static double sum_of_batch(const struct op_case *c, const struct tensor *in, str
 	return sum;
 }
 
-/* The kept probabilities are divided by `divisor`, or by their sum if `divisor` is 0. */
+/* Writes one row of the output. The kept probabilities are divided by `divisor` or, if it is 0, by their sum. */
 static void write_row(const struct filter *filter, const struct filter_kept *kept, bool renorm, int mistake, double divisor,
 		      int64_t row, struct tensor *out)
 {

@@ -4,8 +4,8 @@
  *
  *   0  8 * noise.
  *   1  128 + 8 * noise: exponentials overflow unless the maximum is subtracted first.
- *   2  4 * noise, and one element of 40, which dominates. This element is in the last column, in the first one, or in
- *      any other.
+ *   2  4 * noise, and one element of 40, which dominates. This element is in the last column, in the first column, or
+ *      anywhere.
  *   3  4 * noise, with half of the elements masked with -infinity.
  *   4  3 everywhere: each result is exactly 1 / V.
  *   5  32 * noise: elements far below the maximum give tiny results, which must also be accurate.
@@ -13,12 +13,12 @@
  *   7  -200 + 8 * noise: all exponentials are 0 unless the maximum is subtracted first.
  *
  * The second set of values has 200 instead of 128 in rows of kind 1, 128 instead of 40 in rows of kind 2, and -3
- * instead of 3 in rows of kind 4. The exponential of the 128 in a row of kind 2 overflows unless the reference
- * subtracts a maximum that includes the dominating column. In the second set, the mask in rows of kind 3 is finite:
- * -65504 in float16, else -2^127. In the second set, rows of kind 7 have one element of -32768, and the others are
- * -32768 - 512 j with j from 1 to 8. All these numbers are below those that people use as a mask or as an initial
- * maximum. The result of the element of -32768 is exactly 1, and all other results are 0, whatever the order in which a
- * reference divides, scales and subtracts.
+ * instead of 3 in rows of kind 4. The exponential of 128 in a row of kind 2 overflows unless the reference subtracts a
+ * maximum that includes the column of this element. In the second set, the mask in rows of kind 3 is finite: it is
+ * -65504 in float16, else -2^127. In the second set, rows of kind 7 have one element of -32768; all others are -32768 -
+ * 512 j, with j from 1 to 8. All of these are below any number that people use as a mask or as an initial maximum. The
+ * result of the element of -32768 is exactly 1, and all other results are 0, whatever the order in which a reference
+ * divides, scales and subtracts.
  *
  * If there is one temperature per row, each temperature is one of twelve numbers between 13/256 (0.05) and 4, some
  * below 1 and some above. The temperature of row 0 is 13/256 or 4. In rows of kinds 1 and 7, whose logits are far from
@@ -121,7 +121,7 @@ HOST_DEVICE static inline float softmax_at(const struct softmax_fill *f, int64_t
 	}
 }
 
-/* Computes element `index` of the logits with softmax_at. */
+/* Computes element `index` of the logits, as softmax_at does. */
 HOST_DEVICE static inline float softmax_element(const struct softmax_fill *f, int64_t index, uint32_t random)
 {
 	int64_t row = index / f->columns, column = index % f->columns;

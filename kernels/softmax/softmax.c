@@ -6,10 +6,10 @@
  * that consists of -infinity has no ground truth (NaN). FlashInfer's sampling.softmax is this operation, with op_type
  * sampling.
  *
- * Tolerance. The exponent x / T - max is the difference of two numbers of up to 832 (input_values.h), each accurate to
- * 2^-24. In float32 the exponent thus has an error of 1e-4, and y a relative error of 1e-4. If a reference also rounds
- * 1 / T, both numbers change by the same factor, and so does their difference, which thus has a relative error of
- * 2^-24. Wherever y is not 0 in float32, the magnitude of this difference is below 104, so this error is below 1e-5.
+ * Tolerance. The exponent x / T - max is the difference of two numbers of up to 832 (input_values.h), each with a
+ * relative error of 2^-24. In float32, the exponent thus has an error of 1e-4, and y has a relative error of 1e-4. If a
+ * reference also rounds 1 / T, both numbers change by the same factor, and their difference has another relative error
+ * of 2^-24. If y is not 0 in float32, the magnitude of this difference is below 104, so this error is below 1e-5.
  * Therefore rtol is 2e-4, twice the total error. The sum of positive numbers adds almost no error. Even a small
  * probability such as 1 / V must be accurate, so atol is only 1e-37, just above the smallest normal float32, or a step
  * of float16's subnormals. bfloat16 and float16 outputs are rounded once more: their rtol is 2^-7 or 2^-10, plus
@@ -68,8 +68,8 @@ static int match(const struct op_problem *problem, struct err *why)
 }
 
 /* Returns the number of rows of a case: one, a multiple of the number of rows that kernels process as a block, or one
- * more than such a multiple (row_counts.h). Because vocabularies are large, all rows of a case together have at most
- * about 2^23 elements. */
+ * more than such a multiple (row_counts.h). All rows together have at most about 2^23 elements, because vocabularies
+ * are large. */
 static int64_t rows_of(enum op_size size, int which, int64_t columns)
 {
 	if (size == SIZE_LARGE)
@@ -121,10 +121,9 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
-/* Returns the temperature of all rows. The temperature is below 1 in one set of values and above 1 in the other. If
- * there are many rows, however, the temperature of the second set is exactly 1, which a reference may mistake for an
- * absent temperature. Cases of one row, of few rows and of many rows have different temperatures. An absent temperature
- * means 1. */
+/* Returns the temperature of all rows. It is below 1 in one set of values and above 1 in the other. If there are many
+ * rows, however, it is exactly 1 in the second set, because a reference may take a temperature of 1 for an absent one.
+ * Cases of one row, of few rows and of many rows have different temperatures. An absent temperature means 1. */
 static double scalar(const struct op_case *c, int input)
 {
 	static const double values[3][CONTENTS_COUNT] = {{0.3, 2.5}, {4, 0.05}, {0.15, 1}};
@@ -138,8 +137,8 @@ static double scalar(const struct op_case *c, int input)
 	return values[rows == 1 ? 0 : rows % 2 == 0 ? 1 : 2][c->contents];
 }
 
-/* Temperatures range from values at which sampling is nearly greedy to values at which it is nearly uniform. The range
- * does not include the masks. */
+/* Returns the range of an input. Temperatures range from values at which sampling is nearly greedy to values at which
+ * it is nearly uniform. The range does not include the masks. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	(void)variant;
@@ -269,7 +268,7 @@ static double mistaken_sum(enum mistake mistake, double by, double sum)
 	}
 }
 
-/* Sets the result of the first of the largest logits to 1, and all other results to 0. */
+/* Sets the first of the largest elements to 1, and all other elements to 0. */
 static void choose(double *row, int64_t columns)
 {
 	int64_t first = 0;
