@@ -53,7 +53,7 @@ struct activation_fill {
 enum { ACTIVATION_DEEP_ROW = 9, ACTIVATION_DEEP_UP = 40 };
 enum { ACTIVATION_HUGE_ROW = 13, ACTIVATION_HUGE_UP = 126 };
 
-/* Host only. */
+/* Only host code calls this function. */
 static inline struct activation_fill activation_fill_of(const struct op_case *c)
 {
 	const struct op_arg *input = &c->problem->inputs[0];

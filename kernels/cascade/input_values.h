@@ -1,5 +1,4 @@
-/* cascade inputs - the role of each tensor, and functions that compute each input element. A GPU computes the same
- * values as the CPU.
+/* cascade inputs - finds the role of each tensor, and computes the inputs. The CPU and the GPU compute the same values.
  *
  * Attention outputs v are uniform on [-2, 2), except in row 10 below. Noise is uniform on [-1, 1). For each token and
  * head, one state is "chosen": the first state, the last state or one between them. The log-sum-exps s (in base 2)
@@ -21,10 +20,10 @@
  *   14      every second state is empty, and the chosen state is 2 above the rest.
  *   15      the chosen state is 30 below the others.
  *
- * The second set of values uses (token + head + 8) % 16. A case of few tokens thus covers both halves of the table. If
- * the mask of a token is false, v and s of its second state are not read, and may hold anything: in every second of
- * these tokens, from token 16 on, they are NaN. No token has only empty states, because implementations return
- * different results for such a token (v = 0 and s = -infinity, or NaN). */
+ * The second set of values uses (token + head + 8) % 16. Both sets together thus cover both halves of the table even if
+ * there are few tokens. If the mask of a token is false, v and s of its second state are not read. They are NaN if the
+ * index of the token is odd and above 16. No token has only empty states, because implementations return different
+ * results for such a token (v = 0 and s = -infinity, or NaN). */
 #ifndef REFTEST_KERNELS_CASCADE_INPUT_VALUES_H
 #define REFTEST_KERNELS_CASCADE_INPUT_VALUES_H
 
@@ -72,7 +71,7 @@ struct cascade_extent {
 	int64_t tokens, states, heads, width;
 };
 
-/* Host only. */
+/* Only host code calls this function. */
 static inline struct cascade_extent cascade_extent_of(const struct op_case *c)
 {
 	struct cascade_roles roles = cascade_roles_of(c->problem);

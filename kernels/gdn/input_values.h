@@ -46,7 +46,7 @@ struct gdn_fill {
 extern "C" {
 #endif
 
-/* Host only. */
+/* Only host code calls this function. */
 struct gdn_fill gdn_fill_of(const struct op_case *c, int input);
 /* Does for an input of a gradient case what recurrence_fill_for_gradients does. */
 int gdn_fill_for_gradients(const struct op_case *c, int input, struct tensor *out, struct err *err);

@@ -163,7 +163,7 @@ static inline int gemm_spread(const struct op_case *c)
 	return c->contents == CONTENTS_FIRST ? GEMM_SPREAD_HALF : 0;
 }
 
-/* Host only. */
+/* Only host code calls this function. */
 static inline struct gemm_fill gemm_fill_of(const struct op_case *c, int input)
 {
 	struct gemm_extent e = gemm_extent_of(c);

@@ -71,7 +71,7 @@ HOST_DEVICE static inline float moe_element(const struct moe_fill *f, int64_t in
 extern "C" {
 #endif
 
-/* Host only. */
+/* Only host code calls this function. */
 struct moe_fill moe_fill_of(const struct op_case *c, const struct moe_roles *roles, int input);
 
 /* A copy within an input, which is made after the input is filled, so that two experts are equal (traffic.h). Offsets

@@ -93,7 +93,7 @@ struct quantize_extent {
 	int64_t columns, group, groups;
 };
 
-/* Host only. */
+/* Only host code calls this function. */
 static inline struct quantize_extent quantize_extent_of(const struct op_problem *problem)
 {
 	struct quantize_roles roles = quantize_roles_of(problem);
@@ -115,7 +115,7 @@ struct quantize_fill {
 	float huge;
 };
 
-/* Host only. */
+/* Only host code calls this function. */
 static inline struct quantize_fill quantize_fill_of(const struct op_case *c)
 {
 	struct quantize_extent e = quantize_extent_of(c->problem);

@@ -143,7 +143,7 @@ static inline int64_t rope_rotary_dim(const struct op_case *c, const struct rope
 	return axis >= 0 ? c->axis[axis] : head_size;
 }
 
-/* Host only. */
+/* Only host code calls this function. */
 static inline struct rope_extent rope_extent_of(const struct op_case *c)
 {
 	const struct op_problem *problem = c->problem;

@@ -39,8 +39,8 @@ enum { RMS_PLAIN = 0, RMS_FUSED_ADD = 1 };
  * lengths `rows`. A var axis that no activation has gets the length 1. */
 void rms_set_axes(const struct op_problem *problem, int64_t rows, int64_t columns, int64_t *axis);
 
-/* The tensors of a case by role. A pointer is NULL if the case has no such tensor. Without a weight, y is not
- * multiplied by one. rms_find_parts sets the output pointers only if `out` is not NULL. It returns 0, or -1 if the
+/* The tensors of a case by role. A pointer is NULL if the case has no such tensor. If there is no weight, y is the
+ * normalised row itself. rms_find_parts sets the output pointers only if `out` is not NULL. It returns 0, or -1 if the
  * hidden state is absent or the sizes are inconsistent. */
 struct rms_parts {
 	const struct tensor *hidden, *residual, *weight;
