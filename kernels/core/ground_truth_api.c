@@ -623,7 +623,7 @@ static int left_at(const struct request *request, const struct truth_place *left
 			continue;
 		if (!has_own_truth(request, i)) {
 			err_set(err, "input '%s' of %s is unchanged or is replaced by an output, so it has no ground truth of its own",
-				problem->name, problem->inputs[i].name);
+				problem->inputs[i].name, problem->name);
 			return TRUTH_BAD;
 		}
 		if (tensor_at(request, &problem->inputs[i], &left[i], &outputs[op_own_place(problem, i)], err) < 0)
