@@ -12,19 +12,19 @@
 
 enum { KEPT_EVERY = 64 }; /* the number of tokens between two saved states */
 
-/* The working data of a gradient case. of[i] is the gradient of input i of the definition; NULL: the gradient is not
- * requested. An input that all sequences share has a separate gradient for each sequence. */
+/* The working data of a gradient case. of[i] is the gradient with respect to input i of the definition; NULL: it is not
+ * requested. If all sequences share an input, its gradient is kept separately for each sequence. */
 struct reverse {
 	struct recurrence_work w;
 	const struct tensor *output, *new_state; /* given gradients; new_state: NULL without a final state */
 	double *of[OP_ARGS];
 };
 
-/* One token of one head: its values and their gradients. */
+/* The values of one token of one head, and the gradients with respect to these values. */
 struct turned {
 	struct recurrence_token token;
 	double *given;		   /* the given gradient of the output, [V] */
-	double *q, *k, *v, *stays; /* the gradients of q, k, v and e^g */
+	double *q, *k, *v, *stays; /* the gradients with respect to q, k, v and e^g */
 	double beta;
 };
 
@@ -46,9 +46,9 @@ static double raw(const struct reverse *r, int input, int64_t index)
 
 /* --- through one token -------------------------------------------------------------------------------------------- */
 
-/* Propagates the gradient through one token, for row i of the state. `before` and `after` are this row before and after
- * the token. On entry, `d` is the gradient of the row after the token; on return, `d` is the gradient of the row before
- * the token. */
+/* Propagates the gradient back through one token, for row i of the state. `before` and `after` are this row before and
+ * after the token. On entry, `d` is the gradient of the row after the token; on return, `d` is the gradient of the row
+ * before the token. */
 static inline void reverse_row(const struct recurrence_work *w, int64_t i, const double *before, const double *after,
 			       double *d, struct turned *x)
 {
@@ -87,7 +87,7 @@ WIDE static void reverse_token(const struct recurrence_work *w, const double *be
 
 /* --- through the preprocessing of the inputs ---------------------------------------------------------------------- */
 
-/* Adds the gradient of a row of q or k: y = x / |x| has dx = (dy - y (y . dy)) / |x|. */
+/* Adds the gradient with respect to a row x of q or k. If y = x / |x|, then dx = (dy - y (y . dy)) / |x|. */
 static void give_row(const struct reverse *r, int input, int64_t row, const double *y, const double *dy)
 {
 	int64_t dim = r->w.e.k_dim;
@@ -121,8 +121,9 @@ static void give_beta(const struct reverse *r, int64_t place, double gradient)
 	to[place] += gradient;
 }
 
-/* Adds the gradients of the inputs from which the gate is computed. `log` is the gradient of g, the logarithm of the
- * decay, and n is the sequence; `place` and `weight` have the same meaning as in recurrence.c. */
+/* Adds the gradients with respect to the inputs from which the gate is computed. `log` is the gradient with respect to
+ * g, the logarithm of the decay, and n is the number of the sequence. `place` and `weight` have the same meaning as in
+ * recurrence.c. */
 static void give_gate(const struct reverse *r, int64_t n, int64_t place, int64_t h, int64_t weight, double log)
 {
 	const struct recurrence_roles *roles = &r->w.roles;
@@ -178,7 +179,8 @@ static void give_back(const struct reverse *r, int64_t n, int64_t t, int64_t h, 
 
 /* --- through a sequence ------------------------------------------------------------------------------------------- */
 
-/* Reads the [V][K] state of one head of sequence n from a tensor of states; writes zeros if there is no such tensor. */
+/* Reads the [V][K] state of one head of sequence n from a tensor of states; writes zeros if the case has no such
+ * tensor. */
 static void read_state(const struct reverse *r, const struct tensor *states, int64_t n, int64_t h, double *out)
 {
 	int64_t size = r->w.e.v_dim * r->w.e.k_dim;
@@ -199,8 +201,8 @@ static void give_state(const struct reverse *r, int64_t n, int64_t h, const doub
 		recurrence_turn(&r->w, d, to + (n * r->w.e.v_heads + h) * size, true);
 }
 
-/* Recomputes states from states[0], the state before token t: writes the state after that token to states[1], and the
- * states after the following tokens to the next elements. */
+/* Recomputes states from states[0], the state before token t. Writes the state after token t to states[1], the state
+ * after token t + 1 to states[2], and so on. */
 static void go_forward(const struct reverse *r, int64_t t, int64_t count, int64_t h, struct turned *x, double *states)
 {
 	int64_t size = r->w.e.v_dim * r->w.e.k_dim;

@@ -1,18 +1,18 @@
-/* gradient_oracle - the gradients of a loss with respect to the inputs of kernels/common/linear_attention/recurrence.h,
- * computed backwards through the tokens.
+/* gradient_oracle - computes the gradients of a loss with respect to the inputs of
+ * kernels/common/linear_attention/recurrence.h, backwards from the last token.
  *
- * S' = diag(e^g) S is the decayed state before a token's update, and S+ is the state after the token. u = v - S'^T k is
- * the error that the delta rule corrects; in families without the delta rule, u = v and beta = 1. D = dL/dS+ initially
- * holds the gradient from all later tokens:
+ * S' = diag(e^g) S is the decayed state before a token's update, and S+ is the state after the token. With the delta
+ * rule, u = v - S'^T k is the error that the rule corrects; without it, u = v and beta = 1. L is the loss, and dx means
+ * dL/dx. Before the steps of a token, D = dL/dS+ is the gradient from all later tokens:
  *
  *   read      D <- D + scale q do^T             dq = scale S+ do
  *   learn     dl = D^T k, l = beta u            dk = D (beta u)         dbeta = u . dl      dv = du = beta dl
  *   recall    D <- D - k du^T                   dk <- dk - S' du        (only for the delta rule)
  *   forget    dg = e^g (D . S), key by key      D <- diag(e^g) D        for the previous token
  *
- * After the last token, D is the given gradient of the final state. Before the first token, D is the gradient of the
- * initial state. The gradients are then propagated through the preprocessing: norms, sigmoids, softplus, A_log,
- * dt_bias, and q and k that several value heads share.
+ * At the last token, D begins as the given gradient of the final state. After the steps of the first token, D is the
+ * gradient with respect to the initial state. The gradients are then propagated through the preprocessing (norms,
+ * sigmoids, softplus, A_log, dt_bias). If several value heads share a head of q and k, their gradients are added.
  *
  * Only every 64th state is saved; the states between two saved states are recomputed. If a row of zeros is normalised,
  * its gradient is 0 here; ordinary cases contain no such row. */
@@ -25,12 +25,11 @@
 extern "C" {
 #endif
 
-/* This is op.gradient of the families of kernels/common/linear_attention/recurrence.h.
- *
- * The bounds are error ratios from flash-linear-attention's own tests (tests/ops). The bound is 0.005 for q, k, v and
- * states, as in test_gla and test_kda. The bound is 0.02 for gates, their parameters and beta, as in test_gated_delta,
- * because these gradients are sums over tokens of terms that cancel. In float64 the bound is 1e-4, for references that
- * compute in float32 internally. */
+/* This is op.gradient of the families of kernels/common/linear_attention/recurrence.h. The bounds are error ratios from
+ * flash-linear-attention's own tests (tests/ops). The bound is 0.005 for q, k, v and states, as in test_gla and
+ * test_kda. The bound is 0.02 for gates, their parameters and beta, as in test_gated_delta, because these gradients are
+ * sums over tokens of terms that cancel. For float64 inputs the bound is 1e-4, because references may compute in
+ * float32. */
 extern const struct op recurrence_gradient;
 
 #ifdef __cplusplus

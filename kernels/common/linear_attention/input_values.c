@@ -1,19 +1,20 @@
-/* input_values - sizes, bounds, edge cases and inputs of recurrences. The head of input_values.h describes the values.
+/* input_values - sizes, bounds, edge cases and inputs of recurrences. The comment at the head of input_values.h
+ * describes the values of the inputs.
  *
  * Bounds of outputs. An output is the product of the scale, |q| and a projection of the state. If there is an initial
  * state, the projection of a row of the state on q / |q| is around 1/2. atol is then 2^-12 scale sqrt(K / 3), about a
  * thousandth of a typical output; if q is normalised, atol is 2^-12 scale. If there is no initial state, the state is a
- * sum of a few k v^T, each of which contributes about a fifth of v to the projection. atol is then 2^-12 scale. rtol is
- * one ulp of bfloat16 or float16, with a margin for the errors of float32 sums; for float32, rtol is 2^-12.
+ * sum of a few terms k v^T. Each term contributes about a fifth of v to the projection. atol is then 2^-12 scale. rtol
+ * is one ulp of bfloat16 or float16 plus a margin for the errors of float32 sums. For float32, rtol is 2^-12.
  *
- * Bounds of states. A reference that processes tokens one by one rounds each element once per token, by 2^-24, and
- * these errors decay with the state. Chunked references sum gates, and compute exponentials of the differences between
- * these sums. Each of the last few additions to a sum of gates has a rounding error of at most 2^-15 (input_values.h).
- * rtol is 2^-12, eight of these roundings. atol matters for elements that are much smaller than the terms k v from
- * which they are summed. A term k v may be as large as a typical element of a state, 1/4, and eight roundings change it
- * by at most 2^-12 of its size. Roundings have random signs and sizes, and the largest is 2^-15. The sum of eight
- * roundings has a standard deviation of 1.6 times 2^-15 and rarely exceeds 2^-13. Hence, atol is 2^-13 of 1/4, which is
- * 2^-15 (RECURRENCE_STATE_ATOL).
+ * Bounds of states. A reference that processes tokens one by one rounds each element once per token, with a relative
+ * error of 2^-24. These errors decay with the state. Chunked references add up gates, and compute the exponentials of
+ * differences between these sums. Each of the last few additions to a sum of gates has a rounding error of at most
+ * 2^-15 (input_values.h). rtol is 2^-12, eight times this error. atol is for elements that are much smaller than the
+ * terms k v of which they are sums. A term k v may be as large as a typical element of a state, which is 1/4. Eight
+ * roundings change the term by at most 2^-12 of its size. The errors have random signs and sizes, and the largest is
+ * 2^-15. The sum of eight errors has a standard deviation of 1.6 times 2^-15, and rarely exceeds 2^-13. Therefore atol
+ * is 2^-13 times 1/4, which is 2^-15 (RECURRENCE_STATE_ATOL).
  *
  * Outputs and states are linear in v and the initial state. In the second set of input values, v and the initial state
  * are RECURRENCE_LARGER times as large, and so is each atol. */
@@ -31,10 +32,11 @@
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
 /* The number of sequences, and the number of tokens in each sequence or, in packed cases, in all sequences. The low
- * bits of the total number of tokens determine the switches, such as beta_sigmoid (recurrence_scalar). One small case
- * has more than one chunk of 64 tokens; its optional initial state is absent. One medium case has a whole chunk of 64
- * tokens. Another medium case has 16 chunks and one token: the state must pass through whole chunks, and references
- * have blocks or tables for up to 1024 tokens. recurrence_fill_offsets sets the lengths of packed sequences. */
+ * bits of the total number of tokens determine the boolean scalars of the case, such as beta_sigmoid
+ * (recurrence_scalar). One small case has more than one chunk of 64 tokens; its optional initial state is absent. One
+ * medium case has a whole chunk of 64 tokens. Another medium case has 16 chunks of 64 tokens and one further token,
+ * because references have blocks or tables for up to 1024 tokens. recurrence_fill_offsets sets the lengths of packed
+ * sequences. */
 enum { PRESETS = 3, MANY = -1 }; /* MANY: recurrence_many returns the number of sequences */
 static const struct preset {
 	int64_t sequences, tokens;
@@ -155,9 +157,10 @@ static int strength_of(const struct recurrence_extent *e, const struct op_case *
 	return ((c->variant & RECURRENCE_DOUBLED_ALONE) != 0 ? alone : by_case)[e->total % 4][c->contents];
 }
 
-/* Returns the default value of a scalar that the case omits: 0. A scale of 0 means 1 / sqrt(K), a switch of 0 is off,
- * and a lower bound of 0 is no bound. Returns NaN for the two scalars that no case may omit: a switch that the
- * definition's name or a tag turns on, and a lower bound in a definition without A_log. */
+/* Returns the default value of a scalar that the case omits: 0. A scale of 0 means 1 / sqrt(K), a boolean scalar of 0
+ * means false, and a lower bound of 0 means that there is no bound. Returns NaN for the two kinds of scalars that no
+ * case may omit: a boolean that the definition's name or a tag sets to true, and a lower bound in a definition without
+ * A_log. */
 static double left_out(const struct op_case *c, const struct recurrence_roles *roles, int input)
 {
 	int flag = input == roles->l2norm    ? RECURRENCE_L2NORM
@@ -194,8 +197,8 @@ double recurrence_scalar(const struct op_case *c, int input)
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
 
-/* With a sigmoid, `beta` is a logit, which is rounded to a sixteenth so that it does not depend on the rounding of
- * log(). */
+/* With a sigmoid, `beta` is a logit. It is rounded to a multiple of 1/16, so that it does not depend on the last bits
+ * of log(). */
 struct recurrence_alike recurrence_alike_of(int64_t k_dim, bool sigmoid, bool doubled)
 {
 	double beta = fmax(1 - 8 / (double)k_dim, 0.5) / (doubled ? 2 : 1);
@@ -269,7 +272,7 @@ struct recurrence_fill recurrence_fill_of(const struct op_case *c, int input)
 	return f;
 }
 
-/* Writes offsets in which the first, the middle and the last of five sequences are empty. */
+/* Writes the offsets of five sequences, of which the first, the third and the last are empty. */
 static void fill_some_empty(struct tensor *out)
 {
 	static const int64_t offsets[] = {0, 0, 7, 7, 12, 12};
@@ -278,8 +281,8 @@ static void fill_some_empty(struct tensor *out)
 		dtype_store(out->data, out->dtype, n, (double)offsets[n % 6]);
 }
 
-/* Writes offsets of packed sequences. If there are many sequences, one of them is empty, and the token that it lacks
- * goes to the next sequence. */
+/* Writes offsets of packed sequences. If there are many sequences, one of them is empty, and the next sequence gets its
+ * token. */
 static void fill_offsets(const struct op_case *c, const struct recurrence_extent *e, struct tensor *out)
 {
 	enum { EMPTY = 9 };
@@ -304,7 +307,7 @@ static void fill_floats(const struct recurrence_fill *f, struct tensor *out)
 		input_fill(out, f->key, out->elements, make_elements, f);
 }
 
-/* Rejects a case whose axes or scalars are invalid. This check needs no tensors. */
+/* Rejects a case whose axes or scalars are invalid. Reads no tensors. */
 static int check_axes(const struct op_case *c, const struct recurrence_roles *roles, const struct recurrence_extent *e,
                       struct err *err)
 {
@@ -414,8 +417,8 @@ bool recurrence_range(const struct op_problem *problem, int variant, int input, 
 	return false;
 }
 
-/* Returns the largest lengths of the default cases. One sequence has more than 1024 tokens, and one case has more
- * sequences than a kernel has blocks. */
+/* Returns the largest length of an axis in the default cases. One sequence has more than 1024 tokens, and one case has
+ * more sequences than a kernel usually has blocks. */
 int64_t recurrence_reach(const struct op_problem *problem, int variant, int axis)
 {
 	struct recurrence_roles roles = recurrence_roles_of(problem);

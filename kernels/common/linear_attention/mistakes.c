@@ -1,10 +1,10 @@
-/* mistakes - the mistakes that people make in references of linear attention. */
+/* mistakes - mistakes that references of linear attention may contain. */
 #include <math.h>
 
 #include "kernels/common/linear_attention/recurrence.h"
 #include "kernels/common/linear_attention/shared_mistakes.h"
 
-/* Sets the scale to `by` if the case passes the scale `given`. */
+/* The mistake: if the case passes the scale `given`, the scale is `by`. */
 static bool scale_of(struct op_variation *v, const char *role, double given, double by)
 {
 	int at = variation_input(v, role);

@@ -19,8 +19,7 @@ void recurrence_size_keys(int64_t k_dim, int *eighths, int *exponent)
 	*eighths = (int)lround(wanted * ldexp(8, -*exponent));
 }
 
-/* The numbers of tokens that the first sequences have in addition to their first token. All later sequences have one
- * token. */
+/* For the first LISTED sequences, the numbers of tokens after the first token. All later sequences have one token. */
 enum { LISTED = 4 };
 static const int64_t few[CONTENTS_COUNT][LISTED] = {{31, 0, 15, 16}, {16, 15, 0, 31}},
 		     many[CONTENTS_COUNT][LISTED] = {{1024, 0, 63, 15}, {64, 0, 15, 1025}};

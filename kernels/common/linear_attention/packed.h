@@ -1,5 +1,6 @@
-/* packed - chooses lengths of packed sequences (stored one after the other), sizes of pools of states, and the scale of
- * keys. The family gdn and the families of kernels/common/linear_attention/recurrence.h use this code. Host only. */
+/* packed - chooses the lengths of packed sequences, which are stored one after the other, the sizes of pools of states,
+ * and the scale of keys. The family gdn and the families of kernels/common/linear_attention/recurrence.h use this code.
+ * Host only. */
 #ifndef REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_PACKED_H
 #define REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_PACKED_H
 
@@ -8,24 +9,24 @@
 
 #include "kernels/core/op.h"
 
-/* Computes the scale of keys: the elements of k are uniform on [-s, s) with s = eighths / 8 * 2^exponent. s is sqrt(3 /
- * k_dim), rounded to three bits, which gives a standard deviation of 1 / sqrt(k_dim). */
+/* Computes the scale of keys: the elements of k are uniform on [-s, s) with s = eighths / 8 * 2^exponent. The number s
+ * is sqrt(3 / k_dim), rounded to three bits. The standard deviation of the elements is then about 1 / sqrt(k_dim). */
 void recurrence_size_keys(int64_t k_dim, int *eighths, int *exponent);
 
-/* Writes the offsets of packed sequences to `out`. Each length is 1, or a multiple of 16, 64 or 1024 tokens, or one or
- * two more or less than such a multiple. The lengths of the two sets of input values differ. If there are too few
- * tokens for these lengths, the lengths are reduced in proportion, but each sequence keeps at least one token. If there
- * are more tokens than these lengths need, the last sequence gets the remaining tokens. */
+/* Writes the offsets of packed sequences to `out`. Each length is 1, a multiple of 16, 64 or 1024 tokens, or such a
+ * multiple plus or minus 1 or 2. The lengths of the two sets of input values differ. If there are too few tokens for
+ * these lengths, the lengths are reduced in proportion, but each sequence keeps at least one token. If there are more
+ * tokens than these lengths need, the last sequence gets the remaining tokens. */
 void recurrence_fill_offsets(const struct op_case *c, int64_t sequences, int64_t total, struct tensor *out);
 
 /* Returns the number of sequences for a case with many sequences, each with a state of `elements` elements. The number
  * is the largest of 320, 129 and 65 for which all states together have at most about 2^21 elements. If even 65 states
- * have more elements, the number is 33. Three of these numbers are one more than a power of two, because a kernel that
+ * have more elements, the number is 33. 129, 65 and 33 are one more than a power of two, because a kernel that
  * processes blocks of sequences may omit the last sequence. */
 int64_t recurrence_many(int64_t elements);
 
-/* Returns the number of slots in a pool of states. The case uses `used` slots, each of `elements` elements, and the
- * pool has a few more slots. If slots are small, the pool has more than 256 slots. */
+/* Returns the number of slots in a pool of states. The case uses `used` slots of `elements` elements each, and the pool
+ * has a few more slots than that. If slots are small, the pool has more than 256 slots. */
 int64_t recurrence_pool(int64_t used, int64_t elements);
 
 /* Writes the slots 0 … `slots` - 1 to `order` in random order. If there are enough slots, the first `used` elements of
