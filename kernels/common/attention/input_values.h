@@ -147,8 +147,9 @@ struct attention_recipe attention_recipe_of(const struct op_case *c, const struc
 int attention_used(const struct op_case *c, const struct attention_roles *roles, int input, uint8_t **used,
                    struct err *err);
 
-/* Each function attention_NAME from here to attention_edge_axes implements the member NAME of struct op for every
- * attention family. attention_sizes is only for problems with sequences. */
+/* attention_fill, attention_scalar, attention_rule, attention_sizes, attention_range, attention_reach and
+ * attention_edge_axes implement the members of struct op for every attention family. attention_sizes is only for
+ * problems with sequences. */
 int attention_fill(const struct op_case *c, int input, struct tensor *out, struct err *err);
 
 /* Returns the scale of a case. In the first set of input values, it is the scale that models use, which is also the

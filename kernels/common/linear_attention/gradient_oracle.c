@@ -22,7 +22,7 @@ struct reverse {
 	double *of[OP_ARGS];
 };
 
-/* One token of one head: its values and their gradients. */
+/* The values of one token of one head, and the gradients with respect to these values. */
 struct turned {
 	struct recurrence_token token;
 	double *given;		   /* the given gradient of the output [V] */

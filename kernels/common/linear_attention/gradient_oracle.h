@@ -10,9 +10,9 @@
  *   recall    D <- D - k du^T                   dk <- dk - S' du        (only for the delta rule)
  *   forget    dg = e^g (D . S), key by key      D <- diag(e^g) D        for the previous token
  *
- * After the last token, D is the given gradient of the final state. Before the first token, D is the gradient of the
- * initial state. The gradients are then propagated through the preprocessing: norms, sigmoids, softplus, A_log,
- * dt_bias, and q and k that several value heads share.
+ * At the last token, D begins as the given gradient of the final state. After the steps of the first token, D is the
+ * gradient with respect to the initial state. The gradients are then propagated through the preprocessing (norms,
+ * sigmoids, softplus, A_log, dt_bias). If several value heads share a head of q and k, their gradients are added.
  *
  * Only every 64th state is saved; the states between two saved states are recomputed. The gradient of a row of zeros
  * that is normalised is 0; default cases have no such row. */

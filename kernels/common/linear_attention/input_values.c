@@ -4,8 +4,8 @@
  * Bounds of outputs. An output is the product of the scale, |q| and a projection of the state. If there is an initial
  * state, the projection of a row of the state on q / |q| is around 1/2. atol is then 2^-12 scale sqrt(K / 3), about a
  * thousandth of a typical output; if q is normalised, atol is 2^-12 scale. If there is no initial state, the state is a
- * sum of a few k v^T, each of which contributes about a fifth of v to the projection. atol is then 2^-12 scale. rtol is
- * one ulp of bfloat16 or float16, with a margin for the errors of float32 sums; for float32, rtol is 2^-12.
+ * sum of a few terms k v^T. Each term contributes about a fifth of v to the projection. atol is then 2^-12 scale. rtol
+ * is one ulp of bfloat16 or float16 plus a margin for the errors of float32 sums. For float32, rtol is 2^-12.
  *
  * Bounds of states. A reference that processes tokens one by one rounds each element once per token, by 2^-24, and
  * these errors decay with the state. Chunked references sum gates, and compute exponentials of the differences between
@@ -270,7 +270,7 @@ struct recurrence_fill recurrence_fill_of(const struct op_case *c, int input)
 	return f;
 }
 
-/* Writes offsets in which the first, the middle and the last of five sequences are empty. */
+/* Writes the offsets of five sequences, of which the first, the third and the last are empty. */
 static void fill_some_empty(struct tensor *out)
 {
 	static const int64_t offsets[] = {0, 0, 7, 7, 12, 12};

@@ -1,4 +1,4 @@
-/* mistakes - the mistakes that people make in references of linear attention. */
+/* mistakes - mistakes that references of linear attention may contain. */
 #include <math.h>
 
 #include "kernels/common/linear_attention/recurrence.h"
