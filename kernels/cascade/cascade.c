@@ -408,26 +408,26 @@ static double merge(const struct op_case *c, const struct tensor *in, int64_t to
 	return c->mistake == MASK_FOR_V ? s : s_of(&in[roles.s[0]], at);
 }
 
-/* Checks that every v is finite, and that every s is finite or -infinity. Rejects the case otherwise. If there is a
- * mask, the second state is not checked, because it may hold anything where the mask is false. */
+/* Checks that every v is finite, and that every s is finite or -infinity. Rejects the case otherwise. Where the mask is
+ * false, the second state may hold anything, because it is not read. */
 static int check(const struct op_case *c, const struct tensor *in, struct err *err)
 {
 	struct cascade_roles roles = cascade_roles_of(c->problem);
+	const uint8_t *mask = roles.mask >= 0 ? in[roles.mask].data : NULL;
+	const char *why = "a logsumexp must be a number, or -infinity for an empty part";
+	int64_t heads = cascade_extent_of(c).heads;
 	char where[160];
 
-	for (int i = 0; i < (roles.mask >= 0 ? 1 : 2); i++) {
-		if (check_numbers(c, in, roles.v[i], true, "the merged state would be NaN", err) != 0 ||
-		    check_numbers(c, in, roles.s[i], false,
-				  "a logsumexp must be a number, or -infinity for an empty part", err) != 0)
+	for (int i = 0; i < 2; i++) {
+		const uint8_t *read = i == 0 ? NULL : mask;
+
+		if (check_numbers_of_rows(c, in, roles.v[i], read, true, "the merged state would be NaN", err) != 0 ||
+		    check_numbers_of_rows(c, in, roles.s[i], read, false, why, err) != 0)
 			return -1;
 		for (int64_t k = 0; check_brought(c, in, roles.s[i]) && k < in[roles.s[i]].elements; k++)
-			if (((const float *)in[roles.s[i]].data)[k] == INFINITY)
-				return err_set(
-				    err,
-				    "input '%s' holds infinity at %s; a logsumexp must be a number, or -infinity for "
-				    "an empty part",
-				    c->problem->inputs[roles.s[i]].name,
-				    check_place(&in[roles.s[i]], k, where, sizeof where));
+			if (((const float *)in[roles.s[i]].data)[k] == INFINITY && (read == NULL || read[k / heads] != 0))
+				return err_set(err, "input '%s' holds infinity at %s; %s", c->problem->inputs[roles.s[i]].name,
+					       check_place(&in[roles.s[i]], k, where, sizeof where), why);
 	}
 	return 0;
 }

@@ -36,22 +36,33 @@ int64_t check_integer(const struct tensor *tensor, int64_t index)
 	                                    : ((const int32_t *)tensor->data)[index];
 }
 
-int check_numbers(const struct op_case *c, const struct tensor *in, int input, bool finite, const char *why,
-                  struct err *err)
+int check_numbers_of_rows(const struct op_case *c, const struct tensor *in, int input, const uint8_t *rows, bool finite,
+                          const char *why, struct err *err)
 {
 	char place[160];
 
 	if (!check_brought(c, in, input) || !dtype_is_float(in[input].dtype))
 		return 0;
+
+	int64_t row = rows == NULL || in[input].shape[0] == 0 ? 1 : in[input].elements / in[input].shape[0];
+
 	for (int64_t i = 0; i < in[input].elements; i++) {
 		double value = dtype_load(in[input].data, in[input].dtype, i);
 
+		if (rows != NULL && rows[i / row] == 0)
+			continue;
 		if (isnan(value) || (finite && isinf(value)))
 			return err_set(err, "input '%s' holds %s at %s; %s", c->problem->inputs[input].name,
 			               isnan(value) ? "NaN" : value > 0 ? "infinity" : "-infinity",
 			               check_place(&in[input], i, place, sizeof place), why);
 	}
 	return 0;
+}
+
+int check_numbers(const struct op_case *c, const struct tensor *in, int input, bool finite, const char *why,
+                  struct err *err)
+{
+	return check_numbers_of_rows(c, in, input, NULL, finite, why, err);
 }
 
 int check_all_finite(const struct op_case *c, const struct tensor *in, struct err *err)

@@ -15,6 +15,11 @@ bool check_brought(const struct op_case *c, const struct tensor *in, int input);
 int check_numbers(const struct op_case *c, const struct tensor *in, int input, bool finite, const char *why,
                   struct err *err);
 
+/* Like check_numbers, but if `rows` is not NULL, checks only the rows r of the input (its first dimension) for which
+ * rows[r] is not 0. */
+int check_numbers_of_rows(const struct op_case *c, const struct tensor *in, int input, const uint8_t *rows, bool finite,
+                          const char *why, struct err *err);
+
 /* Rejects NaN and infinities in every provided tensor. This check is for families in which a single NaN or infinity
  * makes the truth NaN. */
 int check_all_finite(const struct op_case *c, const struct tensor *in, struct err *err);

@@ -341,6 +341,33 @@ static void what_a_workload_must_not_provide_is_reported_with_its_place(void **s
 	assert_brought(&cascade_op, &problems[4], 0, 7, (double)NAN, "the merged state would be NaN");
 }
 
+static void a_workload_may_provide_anything_where_the_mask_is_false(void **state)
+{
+	struct cascade_roles roles = cascade_roles_of(&problems[MASKED]);
+	struct err why;
+	struct trial t;
+	int merged = 0, kept = 0;
+
+	(void)state;
+	assert_true(trial_open_size(&t, &cascade_op, &problems[MASKED], SIZE_MEDIUM, 0, 1));
+	const uint8_t *mask = t.in[roles.mask].data;
+	int64_t row = t.in[roles.v[1]].elements / t.in[roles.v[1]].shape[0];
+
+	t.c.given = UINT32_MAX;
+	assert_int_equal(cascade_op.check(&t.c, t.in, &why), 0); /* our own inputs hold NaN where the mask is false */
+	for (int64_t token = 0; token < 16; token++) {
+		double v = get(&t.in[roles.v[1]], token * row);
+
+		set(&t.in[roles.v[1]], token * row, (double)NAN);
+		assert_int_equal(cascade_op.check(&t.c, t.in, &why), mask[token] != 0 ? -1 : 0);
+		set(&t.in[roles.v[1]], token * row, v);
+		merged += mask[token] != 0;
+		kept += mask[token] == 0;
+	}
+	assert_true(merged > 0 && kept > 0);
+	trial_close(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -353,6 +380,7 @@ int main(void)
 	    cmocka_unit_test(what_is_right_passes_at_every_edge),
 	    cmocka_unit_test(what_is_wrong_only_at_the_edge_fails_there),
 	    cmocka_unit_test(what_a_workload_must_not_provide_is_reported_with_its_place),
+	    cmocka_unit_test(a_workload_may_provide_anything_where_the_mask_is_false),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,7 +26,6 @@ static const struct {
     {"gqa_ragged", " q k v ", "the same"},
     {"mla_ragged", " q k v ", "the same"},
     {"dsa_paged", " q_nope q_pe ckv_cache kpe_cache ", "the same"},
-    {"cascade", " v_other s_other ", "the second state may hold anything where the mask is false"},
 };
 
 struct tally {
