@@ -80,7 +80,7 @@ def difference(before, after, threads):
         if name == "threads":
             same = new <= old + threads + THREADS_MAX
         elif name == "memory":
-            same = new <= old + (MEMORY_MAX_CUDA if "device" in before else MEMORY_MAX)
+            same = new <= old + (MEMORY_MAX_CUDA if "memory of the GPU" in before else MEMORY_MAX)
         elif name == "memory of the GPU":
             same = new <= old
         elif name == "modules":

@@ -466,7 +466,7 @@ class Child:
             return self.load_program(message)
         if kept and self.before is None:
             exercises.settle(self.device)
-            self.erase_freed_memory()
+            self.begin_erasing()
             self.before = self.state()
         self.watch_reach()
         # The file name is the same for all definitions, because equal references must give equal messages.
@@ -555,7 +555,7 @@ class Child:
         self.reached = None  # ignores the files that self.state() opened
         return process_state.difference(self.before, after, self.threads)
 
-    def erase_freed_memory(self):
+    def begin_erasing(self):
         """Prepares a runner on a GPU for references that use uninitialised memory (torch.empty): such memory must hold
         nothing that an earlier reference computed."""
         if self.device != "cpu":
@@ -886,12 +886,13 @@ def gpu_memory_frees():
 
 
 def erase_unused_gpu_memory():
-    """Overwrites the GPU memory that torch's allocator has and no tensor uses, so that it holds NaN or -1."""
+    """Overwrites the GPU memory that torch's allocator has and no tensor uses. Floating-point numbers in this memory are
+    then NaN, and integers are -1."""
     memset = driver().cuMemsetD8_v2
     for segment in torch.cuda.memory_snapshot():
         address = segment["address"]
         for block in segment["blocks"]:
-            if block["state"] == "inactive":
+            if block["state"] != "active_allocated":
                 error = memset(ctypes.c_uint64(address), ctypes.c_ubyte(255), ctypes.c_size_t(block["size"]))
                 if error != 0:
                     raise RuntimeError("cuMemsetD8: error %d" % error)

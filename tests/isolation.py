@@ -2,6 +2,7 @@
 could leave behind is found (python/process_state.py). Prints TAP."""
 
 import contextlib
+import ctypes
 import gc
 import json
 import math
@@ -367,6 +368,54 @@ def print_overwritten():
     print(json.dumps([before, shown()]))
 
 
+class FakeGpu:
+    """Stands for torch.cuda and the driver: one segment of memory, in the process, with blocks in three states."""
+
+    STATES = ("active_allocated", "inactive", "active_awaiting_free", "active_allocated", "inactive")
+
+    def __init__(self):
+        self.memory = (ctypes.c_ubyte * (16 * len(self.STATES)))(*[7] * (16 * len(self.STATES)))
+        self.frees = 3
+
+    def memory_snapshot(self):
+        return [{"address": ctypes.addressof(self.memory), "blocks": [{"state": state, "size": 16} for state in self.STATES]}]
+
+    def memory_stats(self):
+        return {"num_device_free": self.frees}
+
+    def empty_cache(self):
+        self.frees += 1
+
+    def synchronize(self):
+        pass
+
+    def cuMemsetD8_v2(self, address, value, size):  # noqa: N802
+        ctypes.memset(address.value, value.value, size.value)
+        return 0
+
+    def block(self, i):
+        return set(self.memory[16 * i:16 * i + 16])
+
+
+def erased_gpu_memory():
+    """Checks which GPU memory a runner overwrites before it frees it, and that a runner is ended if the allocator has
+    freed memory by itself."""
+    import runner
+    for title, kept, freed in (("kept", True, 0), ("not kept", False, 0), ("kept, but memory was freed", True, 1)):
+        gpu = FakeGpu()
+        child = types.SimpleNamespace(before={} if kept else None, frees=gpu.frees)
+        gpu.frees += freed
+        runner.torch, runner.driver = types.SimpleNamespace(cuda=gpu), lambda gpu=gpu: gpu
+        runner.Child.free_gpu_memory(child)
+        erased = kept and not freed
+        unused = {255} if erased else {7}
+        found = [gpu.block(i) for i in range(len(gpu.STATES))]
+        expected = [{7} if state == "active_allocated" else unused for state in gpu.STATES]
+        tell(found == expected, f"GPU memory of a runner that is {title}", found)
+        tell((child.frees == runner.gpu_memory_frees()) == erased, f"frees of a runner that is {title}", child.frees)
+    runner.torch = torch
+
+
 def rehearsal():
     """Checks that a later reference finds no trace of a rehearsal, which happens in the zygote and in waiting
     runners."""
@@ -391,6 +440,7 @@ if sys.argv[1:] == ["--overwritten"]:
 texts()
 stateless()
 overwritten_memory()
+erased_gpu_memory()
 rehearsal()
 memory_without_values()
 attributes()
