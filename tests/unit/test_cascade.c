@@ -346,7 +346,7 @@ static void a_workload_may_provide_anything_where_the_mask_is_false(void **state
 	struct cascade_roles roles = cascade_roles_of(&problems[MASKED]);
 	struct err why;
 	struct trial t;
-	int merged = 0, kept = 0;
+	int read = 0, unread = 0;
 
 	(void)state;
 	assert_true(trial_open_size(&t, &cascade_op, &problems[MASKED], SIZE_MEDIUM, 0, 1));
@@ -356,15 +356,15 @@ static void a_workload_may_provide_anything_where_the_mask_is_false(void **state
 	t.c.given = UINT32_MAX;
 	assert_int_equal(cascade_op.check(&t.c, t.in, &why), 0); /* our own inputs hold NaN where the mask is false */
 	for (int64_t token = 0; token < 16; token++) {
-		double v = get(&t.in[roles.v[1]], token * row);
+		float v = get(&t.in[roles.v[1]], token * row);
 
-		set(&t.in[roles.v[1]], token * row, (double)NAN);
+		set(&t.in[roles.v[1]], token * row, NAN);
 		assert_int_equal(cascade_op.check(&t.c, t.in, &why), mask[token] != 0 ? -1 : 0);
 		set(&t.in[roles.v[1]], token * row, v);
-		merged += mask[token] != 0;
-		kept += mask[token] == 0;
+		read += mask[token] != 0;
+		unread += mask[token] == 0;
 	}
-	assert_true(merged > 0 && kept > 0);
+	assert_true(read > 0 && unread > 0);
 	trial_close(&t);
 }
 
