@@ -221,6 +221,8 @@ class Zygote:
 
     def fork(self, slot, grouped, reads):
         sock, pipe, *group = self.channel.fds[: 2 + grouped]
+        if len(group) != grouped:
+            raise OSError("a descriptor is missing")
         del self.channel.fds[: 2 + grouped]
         keeper, folder = self.sandbox.before_fork()
         pid = os.fork()

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "workers/protocol/channel.h"
@@ -142,6 +143,50 @@ static void descriptors_travel_and_none_is_leaked(void **state)
 	assert_int_equal(open_descriptors(), before);
 }
 
+/* A message with fewer descriptors than its sender gave would be understood wrongly: for example, a runner would not
+ * move to its control group. */
+static void all_descriptors_travel_or_none(void **state)
+{
+	int before = open_descriptors(), fds[CHANNEL_FDS + 1];
+	struct pair pair;
+
+	(void)state;
+	for (int i = 0; i <= CHANNEL_FDS; i++)
+		assert_true((fds[i] = dup(STDERR_FILENO)) >= 0);
+	make_pair(&pair);
+	int own = open_descriptors();
+
+	channel_send(&pair.ours, "all", 3, fds, CHANNEL_FDS);
+	assert_int_equal(open_descriptors(), own);
+	for (int i = 0; i < CHANNEL_FDS; i++) {
+		char byte, space[CMSG_SPACE(CHANNEL_FDS * sizeof(int))];
+		struct iovec part = {&byte, 1};
+		struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof space};
+		struct cmsghdr *head;
+
+		assert_int_equal(recvmsg(pair.theirs.fd, &message, MSG_CMSG_CLOEXEC), 1);
+		head = CMSG_FIRSTHDR(&message);
+		if (i > 0) {
+			assert_null(head); /* descriptors come with the first byte */
+			continue;
+		}
+		assert_int_equal(head->cmsg_len, CMSG_LEN(CHANNEL_FDS * sizeof(int)));
+		for (int j = 0; j < CHANNEL_FDS; j++) {
+			int received;
+
+			memcpy(&received, CMSG_DATA(head) + (size_t)j * sizeof received, sizeof received);
+			assert_int_equal(close(received), 0);
+		}
+	}
+	channel_send(&pair.ours, "too many", 8, fds, CHANNEL_FDS + 1);
+	assert_int_equal(channel_read(&pair.ours), CHANNEL_END);
+	channel_close(&pair.ours);
+	channel_close(&pair.theirs);
+	for (int i = 0; i <= CHANNEL_FDS; i++)
+		close(fds[i]);
+	assert_int_equal(open_descriptors(), before);
+}
+
 static bool readable(int fd)
 {
 	struct pollfd poll_fd = {fd, POLLIN, 0};
@@ -204,6 +249,7 @@ int main(void)
 	    cmocka_unit_test(a_message_larger_than_the_socket_is_sent_bit_by_bit),
 	    cmocka_unit_test(a_line_without_end_is_noticed),
 	    cmocka_unit_test(descriptors_travel_and_none_is_leaked),
+	    cmocka_unit_test(all_descriptors_travel_or_none),
 	    cmocka_unit_test(a_loop_is_woken_when_there_is_something_to_do),
 	    cmocka_unit_test(what_is_sent_to_a_peer_that_is_gone_is_dropped),
 	};

@@ -8,6 +8,11 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define PROC "22 1 0:20 / /proc rw - proc proc rw\n"
 #define MOUNT(root, place) PROC "30 23 0:26 " root " " place " rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
@@ -61,11 +66,49 @@ static void without_a_group_nothing_is_done(void **state)
 	control_groups_close(&groups);
 }
 
+static void put(int folder, const char *file, const char *text)
+{
+	int fd = openat(folder, file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+/* The folder of this test has usual files in place of the kernel's. */
+static void the_memory_of_an_empty_group_is_not_limited(void **state)
+{
+	char path[] = "/tmp/reftest-groups-XXXXXX", limit[32] = "";
+	struct control_groups groups = {.parent = -1};
+	int fd;
+
+	(void)state;
+	assert_non_null(mkdtemp(path));
+	groups.own = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(mkdirat(groups.own, "3", 0700), 0);
+	put(groups.own, "3/memory.current", "1000\n");
+	put(groups.own, "3/memory.max", "");
+	put(groups.own, "3/cgroup.procs", "");
+	assert_int_equal(control_group_limit_memory(&groups, 3, 234), -1);
+	put(groups.own, "3/cgroup.procs", "17\n");
+	assert_int_equal(control_group_limit_memory(&groups, 3, 234), 0);
+	fd = openat(groups.own, "3/memory.max", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(read(fd, limit, sizeof limit - 1), 4);
+	assert_string_equal(limit, "1234");
+	close(fd);
+	for (const char *const *file = (const char *const[]){"3/memory.current", "3/memory.max", "3/cgroup.procs", NULL}; *file; file++)
+		assert_int_equal(unlinkat(groups.own, *file, 0), 0);
+	assert_int_equal(unlinkat(groups.own, "3", AT_REMOVEDIR), 0);
+	close(groups.own);
+	assert_int_equal(rmdir(path), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(the_folder_of_the_group_is_found),
 	    cmocka_unit_test(without_a_group_nothing_is_done),
+	    cmocka_unit_test(the_memory_of_an_empty_group_is_not_limited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

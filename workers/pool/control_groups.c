@@ -353,6 +353,20 @@ int64_t control_group_add(struct control_groups *groups, int *fd)
 	return group;
 }
 
+static bool has_process(const struct control_groups *groups, int64_t group)
+{
+	char path[NAME_SIZE];
+
+	snprintf(path, sizeof path, "%lld/cgroup.procs", (long long)group);
+	int fd = openat(groups->own, path, O_RDONLY | O_CLOEXEC);
+	char byte;
+	bool has = fd >= 0 && read(fd, &byte, 1) == 1;
+
+	if (fd >= 0)
+		close(fd);
+	return has;
+}
+
 int control_group_limit_memory(const struct control_groups *groups, int64_t group, int64_t bytes)
 {
 	char path[NAME_SIZE], text[64];
@@ -361,7 +375,7 @@ int control_group_limit_memory(const struct control_groups *groups, int64_t grou
 	if (available > 0 && bytes > available)
 		bytes = available;
 	snprintf(path, sizeof path, "%lld/memory.current", (long long)group);
-	if (!read_text(groups->own, path, text, sizeof text))
+	if (!has_process(groups, group) || !read_text(groups->own, path, text, sizeof text))
 		return -1;
 	int64_t used = strtoll(text, NULL, 10);
 

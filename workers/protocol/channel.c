@@ -216,6 +216,18 @@ void channel_flush(struct channel *channel)
 	channel->waiting = epoll_ctl(channel->epoll, EPOLL_CTL_MOD, channel->fd, &event) == 0 && unsent;
 }
 
+/* Copies the descriptors that are sent with a message. Returns false if not all can be copied. */
+static bool copy_fds(struct outgoing *outgoing, const int *fds, int fd_count)
+{
+	for (int i = 0; i < fd_count && i < CHANNEL_FDS; i++) {
+		int copy = fcntl(fds[i], F_DUPFD_CLOEXEC, 3);
+
+		if (copy >= 0)
+			outgoing->fds[outgoing->fd_count++] = copy;
+	}
+	return outgoing->fd_count == fd_count;
+}
+
 void channel_send(struct channel *channel, const char *text, size_t length, const int *fds, int fd_count)
 {
 	struct outgoing *outgoing;
@@ -228,11 +240,10 @@ void channel_send(struct channel *channel, const char *text, size_t length, cons
 	*outgoing = (struct outgoing){.length = length + 1};
 	memcpy(outgoing->text, text, length);
 	outgoing->text[length] = '\n';
-	for (int i = 0; i < fd_count && i < CHANNEL_FDS; i++) {
-		int copy = fcntl(fds[i], F_DUPFD_CLOEXEC, 3);
-
-		if (copy >= 0)
-			outgoing->fds[outgoing->fd_count++] = copy;
+	if (!copy_fds(outgoing, fds, fd_count)) {
+		outgoing_free(outgoing);
+		shutdown(channel->fd, SHUT_RDWR);
+		return;
 	}
 	*channel->last = outgoing;
 	channel->last = &outgoing->next;

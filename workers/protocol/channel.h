@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-enum { CHANNEL_LINE_MAX = 16 << 20, CHANNEL_FDS = 2 };
+enum { CHANNEL_LINE_MAX = 16 << 20, CHANNEL_FDS = 3 };
 
 struct outgoing; /* a message that has not been sent completely */
 
@@ -53,7 +53,8 @@ char *channel_line(struct channel *channel, size_t *length);
 int channel_take_fd(struct channel *channel);
 
 /* Sends the text and a newline. Copies of the descriptors (at most CHANNEL_FDS) are sent with the first byte; the
- * caller keeps its own descriptors. If the socket does not accept all data, channel_flush sends the rest later. */
+ * caller keeps its own descriptors. If the socket does not accept all data, channel_flush sends the rest later. If not
+ * all descriptors can be sent, nothing is sent and the connection ends; channel_read then returns CHANNEL_END. */
 void channel_send(struct channel *channel, const char *text, size_t length, const int *fds, int fd_count);
 void channel_flush(struct channel *channel);
 bool channel_unsent(const struct channel *channel);
