@@ -83,10 +83,6 @@ expect_exit 0
 verify_grouped shares_much --memory 300M
 expect "d['shares_much']['cases'][0]['reason'] == 'memory_limit'"
 
-# Without the group, the limit applies to each process separately, and no process of this reference exceeds it.
-run verify takes_much_together --memory 300M --alone --force --format json --device "$device" --sizes small
-expect_exit 0
-
 status=0
 grouped "$reftest" doctor >"$work/out" 2>"$work/err" || status=$?
 expect_says 'a control group limits the memory of each reference as a whole'
