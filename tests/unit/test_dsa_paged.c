@@ -171,7 +171,7 @@ static void rows_that_are_not_there_are_refused(void **state)
 	free_world(&w);
 }
 
-static void a_correct_sparse_reference_passes_for_twenty_seeds(void **state)
+static void a_correct_sparse_reference_passes_for_every_seed(void **state)
 {
 	struct built b;
 
@@ -461,7 +461,7 @@ static void tables_that_point_nowhere_are_refused(void **state)
 	free_world(&w);
 }
 
-static void a_correct_indexer_passes_for_twenty_seeds(void **state)
+static void a_correct_indexer_passes_for_every_seed(void **state)
 {
 	struct built b;
 
@@ -653,13 +653,13 @@ int main(void)
 	    cmocka_unit_test(other_problems_are_refused_with_a_sentence),
 	    cmocka_unit_test(sparse_rows_are_valid_and_contain_difficult_patterns),
 	    cmocka_unit_test(rows_that_are_not_there_are_refused),
-	    cmocka_unit_test(a_correct_sparse_reference_passes_for_twenty_seeds),
+	    cmocka_unit_test(a_correct_sparse_reference_passes_for_every_seed),
 	    cmocka_unit_test(a_correct_sparse_reference_passes_in_other_dtypes),
 	    cmocka_unit_test(mistakes_of_sparse_attention_are_caught),
 	    cmocka_unit_test(tables_are_valid_and_contain_difficult_lengths),
 	    cmocka_unit_test(what_nobody_has_to_read_leads_nowhere),
 	    cmocka_unit_test(tables_that_point_nowhere_are_refused),
-	    cmocka_unit_test(a_correct_indexer_passes_for_twenty_seeds),
+	    cmocka_unit_test(a_correct_indexer_passes_for_every_seed),
 	    cmocka_unit_test(an_indexer_as_large_as_the_datasets_passes),
 	    cmocka_unit_test(mistakes_of_the_indexer_are_caught),
 	    cmocka_unit_test(the_indexers_edges_have_one_answer),

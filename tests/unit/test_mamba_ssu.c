@@ -217,11 +217,11 @@ static void every_mistake_is_caught(void **state)
 	(void)state;
 	for (uint64_t seed = 0; seed < SEEDS_OR_ONE(5); seed++) {
 		for (int p = 0; p < COUNT(problems); p++)
-			for (int mistake = NONE + 1; mistake <= ONE_NAN; mistake++)
+			for (int mistake = NONE + 1; mistake <= ONE_NAN; mistake += MISTAKE_STEP)
 				assert_mistake_caught(&mamba_ssu_op, &problems[p], seed, emulate, mistake);
-		for (int mistake = BIAS_LEFT_OUT; mistake <= SOFTPLUS_OVERFLOWS; mistake++)
+		for (int mistake = BIAS_LEFT_OUT; mistake <= SOFTPLUS_OVERFLOWS; mistake += MISTAKE_STEP)
 			assert_mistake_caught(&mamba_ssu_op, &problems[SQUARE], seed, emulate, mistake);
-		for (int mistake = GATE_LEFT_OUT; mistake <= PAD_IS_MINUS_ONE; mistake++)
+		for (int mistake = GATE_LEFT_OUT; mistake <= PAD_IS_MINUS_ONE; mistake += MISTAKE_STEP)
 			assert_mistake_caught(&mamba_ssu_op, &problems[GATED], seed, emulate, mistake);
 		assert_mistake_caught(&mamba_ssu_op, &problems[GATED], seed, emulate, STATE_NOT_WRITTEN);
 		assert_mistake_caught(&mamba_ssu_op, &problems[GATED], seed, emulate, PADDING_NOT_SKIPPED);

@@ -327,8 +327,8 @@ static inline void assert_inputs_are(const struct op *op, const struct op_proble
 		fail_msg("%s: the inputs have changed: \"%s\"", problem->name, hex);
 }
 
-/* Asserts that the correct reference `right` passes in every edge case of the problem, for 20 seeds. Returns the number
- * of edge cases. */
+/* Asserts that the correct reference `right` passes in every edge case of the problem, for MANY_SEEDS seeds. Returns the
+ * number of edge cases. */
 static inline int assert_edges_pass(const struct op *op, const struct op_problem *problem,
 				    void (*right)(struct trial *t))
 {
