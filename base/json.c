@@ -16,13 +16,13 @@
 
 /* A decoded member key and its position. */
 struct key {
-	/* Points into the text if the key has no escapes, otherwise into memory that the scanner owns. */
+	/* Points into the text if the key has no escapes. Otherwise points into memory that the scanner owns. */
 	const char *bytes;
 	size_t length;
 	const char *at; /* the opening quote of the key */
 };
 
-enum { KEYS_FEW = 24 }; /* for at most this many keys, it is faster to compare all pairs than to sort */
+enum { KEYS_FEW = 24 }; /* the keys of larger objects are sorted; for fewer keys, comparing all pairs is faster */
 
 struct scan {
 	const struct json_text *text;
@@ -260,7 +260,7 @@ static int scan_number(struct scan *scan)
 	if (length > JSON_NUMBER_LENGTH)
 		return fail_at(scan, start, "expected a number of at most %d characters, found one of %zu",
 		               JSON_NUMBER_LENGTH, length);
-	if (!exponent) /* a number without an exponent is finite, because its length is limited */
+	if (!exponent) /* only an exponent can make a number infinite, because the length of a number is limited */
 		return 0;
 	memcpy(copy, start, length);
 	copy[length] = '\0';
