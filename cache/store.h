@@ -1,7 +1,7 @@
 /* store - keeps verdicts, the fields that each verdict depended on, and facts about files, in one LMDB file below
  * <root>/.reftest/.
  *
- * Layout: <root>/.reftest/cache/data.mdb and lock.mdb (LMDB, see cache/lmdb_env.h). Four tables of records:
+ * Layout: <root>/.reftest/cache/data.mdb and lock.mdb (LMDB, see cache/lmdb_env.h). Four tables of records
  * (cache/checksummed_record.h):
  *   verdicts   subject . witness (32 bytes)           -> when it was stored, the verdict, as verdict_parse reads it
  *   latest     digests of definition . case (32 bytes) -> subject, witness, both names, fields (for explain and status)
