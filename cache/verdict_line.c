@@ -128,7 +128,7 @@ void verdict_line_signed(const struct verdict_line *record, struct buf *out)
 
 struct columns {
 	const char *at, *end;
-	bool bad; /* a column is missing or malformed; every later read then returns an empty column */
+	bool bad; /* set if a column is missing or malformed; every later read then returns an empty column */
 };
 
 /* Returns the next column and advances past its TAB. */
@@ -160,8 +160,8 @@ static int get_count(struct columns *from, int most)
 	return from->bad ? 0 : count;
 }
 
-/* Decodes `length` hexadecimal digits. Returns false if a character is not a hexadecimal digit, or if the digits stand
- * for more than `most` bytes. */
+/* Decodes `length` hexadecimal digits. Returns false if a character is not a hexadecimal digit, or if there are more
+ * than `most` bytes. */
 static bool read_hex(const char *digits, size_t length, unsigned char *out, size_t most)
 {
 	return length % 2 == 0 && length / 2 <= most && hex_read(digits, out, length / 2);
