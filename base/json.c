@@ -514,7 +514,8 @@ const char *json_read_text(const struct json_text *text, const struct json_step 
 	else if (!cJSON_IsString(value) || *value->valuestring == '\0')
 		json_expected(text, &at, value, err, "a non-empty string");
 	else if (strlen(value->valuestring) > most)
-		json_error_at(text, &at, err, "expected at most %zu bytes, found %zu", most, strlen(value->valuestring));
+		json_error_at(text, &at, err, "expected a string of at most %zu bytes, found one of %zu", most,
+		              strlen(value->valuestring));
 	else if (!text_is_safe(value->valuestring))
 		json_expected(text, &at, value, err, "a string without control or invisible characters");
 	else

@@ -494,7 +494,7 @@ static int check_head(const struct lines *lines, struct err *err)
 		return err_set(err, "`reftest cache export` did not write this file, an older version of reftest wrote it, or its "
 				    "first bytes are damaged");
 	if (format != EXPORT_FORMAT)
-		return err_set(err, "it has format %" PRId64 ", but this program reads only formats up to %d: use a "
+		return err_set(err, "the file has format %" PRId64 ", but this program reads only formats up to %d: use a "
 							     "newer reftest",
 			       format, EXPORT_FORMAT);
 	return 0;

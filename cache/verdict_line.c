@@ -334,7 +334,7 @@ const struct verdict *verdict_line_check(const struct verdict_line *record, stru
 	struct digest witness = verdict_witness(v);
 
 	if (!digest_equal(&witness, &record->witness)) {
-		err_set(err, "the record states another ground truth, version or device class than its verdict");
+		err_set(err, "the record and its verdict do not state the same ground truth, versions and device class");
 		return NULL;
 	}
 	if (v->time != record->made) {

@@ -87,7 +87,7 @@ static void note_no_workloads(struct dataset_index *index, const struct dataset_
 			     "there is no workload file workloads/%s/%s.jsonl", file->op_type, file->name);
 	else if (is_of_problem(index, file->path))
 		findings_add(index->findings, SEVERITY_NOTE, TOPIC_WORKLOAD, file->path, 0,
-			     "there is no workload file workload.jsonl beside it");
+			     "there is no workload file workload.jsonl in the same folder");
 }
 
 void check_definition(struct dataset_index *index, int i)

@@ -233,7 +233,7 @@ static int start(struct program *program, int argc, char **argv)
 
 const struct command command_diff = {
     .name = "diff",
-    .summary = "run references and their versions in a commit, and compare the outputs",
+    .summary = "compare the outputs of references with those of their versions in a commit",
     .synopsis = "[options] [BASE [NAME…]]",
     .description =
 	"For each changed definition, runs the current reference and the reference in the merge base of BASE and HEAD on the "

@@ -158,10 +158,10 @@ static void set_behaviour(struct checking *c, struct extract_conflict *conflict,
 	static const struct {
 		const char *name, *text;
 	} rows[BEHAVIOUR_COUNT] = {
-	    [BEHAVIOUR_CHANGED] = {"changed", "they behave differently"},
-	    [BEHAVIOUR_UNKNOWN] = {"unknown", "it is unknown whether both behave alike"},
-	    [BEHAVIOUR_ROUNDING] = {"rounding", "both behave alike, apart from rounding"},
-	    [BEHAVIOUR_SAME] = {"same", "both behave alike"},
+	    [BEHAVIOUR_CHANGED] = {"changed", "the references behave differently"},
+	    [BEHAVIOUR_UNKNOWN] = {"unknown", "it is unknown whether the references behave alike"},
+	    [BEHAVIOUR_ROUNDING] = {"rounding", "the references behave alike, apart from rounding"},
+	    [BEHAVIOUR_SAME] = {"same", "the references behave alike"},
 	};
 	const enum behaviour behaviour = behaviour_of(result);
 
