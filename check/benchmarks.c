@@ -14,8 +14,8 @@ struct place {
 };
 
 /* Divides the path of a solution ("solutions/AUTHOR/OP_TYPE/DEFINITION/NAME.json") or of a trace file
- * ("traces/AUTHOR/OP_TYPE/DEFINITION.jsonl"). `folders` is the number of folders below the first folder, including the
- * folder of the author. Returns false if the path has another form. */
+ * ("traces/AUTHOR/OP_TYPE/DEFINITION.jsonl"). `folders` is the number of folders between the first folder and the file.
+ * Returns false if the path has another form. */
 static bool divide(const char *path, int folders, const char *suffix, struct place *out, struct arena *arena)
 {
 	const char *parts[6] = {NULL};
@@ -205,8 +205,8 @@ static void check_trace_file(struct dataset_index *index, const char *path)
 	arena_free(&scratch);
 }
 
-/* If other authors have solutions or traces for a definition, the author "baseline" should have them too: adds notes
- * about a missing solution and about missing traces. */
+/* If other authors have solutions or traces for a definition, the author "baseline" should also have a solution and
+ * traces. Adds a note for each of the two that is missing. */
 static void check_baseline(const struct dataset_index *index, const struct checked_definition *definition)
 {
 	const char *path = definition->file->path;

@@ -3,7 +3,7 @@
  *   solutions/{author}/{op_type}/{definition}/{solution}.json
  *   traces/{author}/{op_type}/{definition}.jsonl
  *
- * The folder of the author may be missing. */
+ * A path may also lack the folder {author}. */
 #ifndef REFTEST_CHECK_BENCHMARKS_H
 #define REFTEST_CHECK_BENCHMARKS_H
 

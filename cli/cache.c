@@ -78,7 +78,7 @@ static int run_path(struct program *program, const void *options, const struct w
 
 /* --- stats ------------------------------------------------------------------------------------------------------- */
 
-/* Reasons for a cache miss, in the order of enum lack in engine/rerun_reason.h. */
+/* Texts for the reasons of a cache miss, in the order of enum lack (engine/rerun_reason.h). */
 static const struct {
 	const char *key, *words;
 } reasons[LACK_COUNT] = {
@@ -217,8 +217,8 @@ static int import_file(struct store *store, const char *path, const struct recor
 	return in.whole ? EXIT_VERIFIED : EXIT_FAILED;
 }
 
-/* The conditions that an imported verdict must meet. They concern the signature of the verdict, and what the verdict's
- * reference could reach. */
+/* The conditions that an imported verdict must meet. The conditions concern the signature of the verdict, and what the
+ * verdict's reference could reach. */
 struct import_rules {
 	struct record_signer signer;
 	const char *required; /* NULL: nothing */
@@ -243,10 +243,9 @@ static int check_rules(void *context, const struct verdict_line *record, struct 
 	return suffices ? 0 : -1;
 }
 
-/* Returns the containment that imported verdicts must have. If $REFTEST_CACHE_KEY is set, and no option says otherwise,
- * verdicts count only if their references were fully contained. A reference that was not contained could have read the
- * key and signed anything. The settings of the dataset cannot weaken this requirement, because the author of the
- * settings may be a stranger. */
+/* Returns the containment that imported verdicts must have. If $REFTEST_CACHE_KEY is set and the option is not given,
+ * references must have been fully contained. Any other reference could have read the key, and could have signed any
+ * verdict. The settings of the dataset do not weaken this requirement, because their author may be a stranger. */
 static const char *import_required(const struct program *program, const struct cache_options *o, bool keyed)
 {
 	return settings_required(program->settings, o->shared.required != NULL ? o->shared.required : keyed ? "full" : NULL);
@@ -421,7 +420,7 @@ static int sweep_store(struct program *program, const struct cache_options *o, c
 	struct store_swept swept;
 	int code;
 
-	store_close(program->store); /* the run opened the store read-only */
+	store_close(program->store); /* gc needs a store that it can write; the run opened the store read-only */
 	program->store = NULL;
 	struct store *store = open_store(program, false, &code, err);
 

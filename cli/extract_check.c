@@ -15,7 +15,7 @@
 #include "repos/remove_tree.h"
 #include "workers/pool/machine_resources.h"
 
-/* The data that all steps share. */
+/* The data that all steps use. */
 struct checking {
 	struct program *program;
 	const struct extract_check *check;
@@ -133,7 +133,7 @@ static int verify_all(struct checking *c, int *status)
 
 /* ---- conflicts --------------------------------------------------------------------------------------------------- */
 
-/* Returns the existing definition of a conflict as the base reference of the new definition. */
+/* Returns the reference of a conflict's existing definition, in the form of a base reference of the new definition. */
 static struct base_reference base_of(struct checking *c, const struct extract_conflict *conflict)
 {
 	struct base_reference base = {.path = conflict->file->below};
