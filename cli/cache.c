@@ -262,7 +262,8 @@ static int run_import(struct program *program, const void *options, const struct
 		return code;
 	if (program_settings(program, err) < 0)
 		return EXIT_USAGE;
-	if (signature_open(program->secrets.text[SECRET_CACHE_KEY], &signer, err) < 0) /* signatures cannot be checked without the key */
+	/* without the key, no signature can be checked */
+	if (signature_open(program->secrets.text[SECRET_CACHE_KEY], &signer, err) < 0)
 		return EXIT_USAGE;
 	struct import_rules rules = {signature_signer(signer), import_required(program, options, signer != NULL)};
 	const struct record_signer how = {.context = &rules, .check = check_rules};

@@ -25,13 +25,13 @@ static bool any_changes(struct staged *staged, const char *const *paths, int cou
 	return false;
 }
 
-/* Returns whether the commit changes files of the definition. `result` lists these files. If the result comes from a
- * stored summary, the tensors are listed in the files table of the cache. */
+/* Returns whether the commit changes files of the definition. `result` lists the files. If `result` comes from a stored
+ * summary, the files table of the cache lists the tensor files. */
 static bool is_changed(const struct result *result)
 {
 	const struct run *run = result->run;
 	const struct file_entry *entry = result->from_summary ? file_state(run->states, result->file) : NULL;
-	/* the commit may remove these files */
+	/* the paths are made from the name, because the commit may remove these files */
 	char workload[sizeof "workloads//.jsonl" + 2 * NAME_MAX], truth[sizeof "truths//.py" + 2 * NAME_MAX],
 	    approval[sizeof "approved//.json" + 2 * NAME_MAX];
 

@@ -1,7 +1,7 @@
 /* manual_page - writes the manual page in the macros of man(7). The hidden command `document` prints the manual page
  * and the shell completions. Options come from the tables of cli/command.h. Environment variables, files and examples
- * come from the tables below. These tables need a new line for a new environment variable REFTEST_…, for a new status
- * (because of variables such as REFTEST_PASSED) and for a new address scheme of REFTEST_REMOTE. */
+ * come from the tables below. Change these tables for a new environment variable REFTEST_…, for a new status (`watch
+ * --exec` sets variables such as REFTEST_PASSED), and for a new address scheme of REFTEST_REMOTE. */
 #include "cli/manual_page.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
-/* status - prints the table of verdicts. A row comes from the watcher if a running watcher reports the definition as
- * verified (struct up_to_date_row), and otherwise from the cache. The command executes no case and writes no file. */
+/* status - prints the table of verdicts. If a running watcher reports a definition as verified (struct up_to_date_row),
+ * the definition's row comes from the watcher. Every other row comes from the cache. The command executes no case and
+ * writes no file. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/operands.h"
