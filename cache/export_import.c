@@ -308,7 +308,8 @@ struct incoming {
 	struct readers readers;
 	struct buf records;		 /* array of struct verdict_line to be stored in one transaction */
 	int64_t line;			 /* number of lines that were read */
-	/* Numbers of record lines. `seen` lines came after the head line. The head line states `expected` lines. */
+	/* Numbers of record lines. `seen` counts the lines since the head line. `expected` is the number in the head
+	 * line. */
 	int64_t seen, expected;
 	int64_t damaged;		 /* number of damaged lines in the whole file */
 	bool inside, misplaced;		 /* inside: the current line is between a head line and its end line */

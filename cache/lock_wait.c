@@ -66,8 +66,8 @@ static void report(const struct lock_wait *waiting)
 
 	if (holder.process != 0 && holder.stopped)
 		snprintf(who, sizeof who,
-			 "process %ld, which is stopped: `kill -CONT %ld` continues the process, `kill -KILL %ld` ends the process, and no "
-			 "stored verdict is lost",
+			 "process %ld, which is stopped: `kill -CONT %ld` continues the process; `kill -KILL %ld` ends the process without "
+			 "loss of stored verdicts",
 			 holder.process, holder.process, holder.process);
 	else if (holder.process != 0)
 		snprintf(who, sizeof who, "another process, perhaps process %ld, which uses the cache", holder.process);

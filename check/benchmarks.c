@@ -33,7 +33,7 @@ static bool divide(const char *path, int folders, const char *suffix, struct pla
 
 static void stray(const struct dataset_index *index, const char *path, const char *form)
 {
-	findings_add(index->findings, SEVERITY_NOTE, TOPIC_LAYOUT, path, 0, "no program reads this file; expected %s", form);
+	findings_add(index->findings, SEVERITY_NOTE, TOPIC_LAYOUT, path, 0, "no program reads a file at this path; expected %s", form);
 }
 
 /* Returns the definition of a file, or NULL after an error. */
@@ -215,10 +215,10 @@ static void check_baseline(const struct dataset_index *index, const struct check
 		return;
 	if (definition->baselines.count == 0)
 		findings_add(index->findings, SEVERITY_NOTE, TOPIC_BASELINE, path, 0,
-			     "there are solutions or traces, but no solution in solutions/%s/", baseline);
+			     "the definition has solutions or traces, but no solution in solutions/%s/", baseline);
 	if (definition->baseline_traces == 0)
 		findings_add(index->findings, SEVERITY_NOTE, TOPIC_BASELINE, path, 0,
-			     "there are solutions or traces, but no traces in traces/%s/", baseline);
+			     "the definition has solutions or traces, but no traces in traces/%s/", baseline);
 }
 
 void check_traces(struct dataset_index *index)

@@ -22,8 +22,9 @@ struct dataset_stats {
 };
 
 /* Counts the definitions of the program's root, which must be known. A definition has a test if a file in
- * tests/references has a class for the definition or is named after it. A definition is verified if each of its cases
- * has a stored verdict that counts on this device. Runs nothing. Returns 0, or an exit status and sets `err`. */
+ * tests/references has a class for this definition or is named after this definition. A definition is verified if each
+ * of its cases has a stored verdict that counts on this device. Runs nothing. Returns 0, or an exit status and sets
+ * `err`. */
 int dataset_stats_read(struct program *program, const struct run_options *run_options, struct dataset_stats *out,
 		       struct arena *arena, struct err *err);
 

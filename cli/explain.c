@@ -90,8 +90,8 @@ static bool is_value_then(const struct fields *then, const char *version)
 	return value == version || (value != NULL && version != NULL && strcmp(value, version) == 0);
 }
 
-/* Finds a value of `asked` with which verdict_now gives the stored value of the field witness.ground_truth_version.
- * Returns 1 if there is none. */
+/* Finds how many ground truths were tried for the stored verdict: the number `asked` for which verdict_now has the
+ * stored value of witness.ground_truth_version. Returns 1 if there is no such number. */
 static int asked_if_unchanged(const struct truths *truths, const struct fields *then, struct arena *arena)
 {
 	for (int i = 1; i <= truths->count; i++) {

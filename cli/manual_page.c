@@ -41,8 +41,8 @@ static const struct entry environment[] = {
      "A folder with Python modules that call other libraries. reftest uses these modules instead of those in "
      "python/libraries."},
     {"REFTEST_CHECKOUTS",
-     "reftest sets this variable for the process that calls other libraries. It lists the checkouts, from `--repos` "
-     "or `repos_config.json`, that count as installed libraries. A value that you set is ignored."},
+     "reftest sets this variable for the process that calls other libraries. The variable lists the checkouts, from "
+     "`--repos` or `repos_config.json`, that count as installed libraries. A value that you set is ignored."},
     {"REFTEST_PROVIDER",
      "The Python script that computes ground truth with other libraries. It replaces reftest's provider.py."},
     {"REFTEST_RUNNER", "The Python script that runs references. It replaces reftest's runner.py."},

@@ -34,8 +34,8 @@ static int compute_one(const struct definition *d, int i, int64_t *axis, struct 
 	if (answer == CONSTRAINT_ERROR)
 		return cannot_compute(d, i, why.text, err);
 	if (axis[i] >= 0 && axis[i] != value)
-		return err_set(err, "expected %lld, the value of %s, for the axis %s, found %lld", (long long)value,
-			       expression_of(d, i), d->axes[i].name, (long long)axis[i]);
+		return err_set(err, "expected the axis %s to be %lld, the value of %s, found %lld", d->axes[i].name, (long long)value,
+			       expression_of(d, i), (long long)axis[i]);
 	bool was_unknown = axis[i] < 0;
 
 	axis[i] = value;
