@@ -202,7 +202,7 @@ static bool reads_back(const char *text, double value)
 /* Writes a finite number with the fewest digits (6 to 17) that read back as the same number. Tries 15 digits first,
  * because a double keeps every decimal number of at most 15 digits. If the text with 15 digits reads back as the same
  * number, the text without its zeros at the end has the fewest digits. For a subnormal number, starts with 6 digits,
- * because a subnormal double keeps fewer digits. */
+ * because a subnormal double may not keep 15 digits. */
 static void shortest_number(char *text, size_t room, double value)
 {
 	int digits = fpclassify(value) == FP_SUBNORMAL ? SHORTEST_DIGITS : DBL_DIG;

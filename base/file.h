@@ -63,7 +63,7 @@ enum file_answer file_open_without_links(int root, const char *path, int *fd, st
 
 /* Both functions read a file chunk by chunk and compute the digest of its bytes. file_digest_open reads the open file
  * `fd`, and returns false in the same cases as file_read_at. file_digest_beneath opens the file like file_open_beneath.
- * It also returns FILE_ERROR if another process truncates the file during the call. */
+ * file_digest_beneath also returns FILE_ERROR if another process truncates the file during the call. */
 bool file_digest_open(int fd, int64_t size, struct digest *out);
 enum file_answer file_digest_beneath(int root, const char *path, struct digest *out, struct stat *st, struct err *err);
 

@@ -22,9 +22,9 @@ struct pair {
 struct pair pair_of(const struct digest *first, const struct digest *second);
 struct pair case_key(const char *definition, const char *case_id);
 
-/* State for writing many rows in one transaction. Initialise the struct with {0}, then set the transaction and the
- * environment. LMDB fills its pages completely if the rows are appended: written in the order of their keys, and after
- * all existing keys. */
+/* The state of a function that writes many rows in one transaction. Initialise the struct with {0}, then set the
+ * transaction and the environment. LMDB fills its pages completely if the rows are appended: written in the order of
+ * their keys, and after all existing keys. */
 struct rows {
 	MDB_txn *txn;
 	struct env *env;

@@ -295,7 +295,8 @@ const struct verdict *verdict_line_read(const char *line, size_t length, struct 
 	out->witness = verdict_witness(v);
 	out->made = v->time;
 	if (out->fields_length > 0 && !digest_equal(&witness, &out->witness)) {
-		err_set(err, "the record's digest of ground truth, versions and device class does not match the record's fields");
+		err_set(err, "the record's digest of ground truth, versions and device class does not match the "
+			     "record's fields");
 		return NULL;
 	}
 	return v;
@@ -314,7 +315,8 @@ static int check_fields(const struct verdict_line *record, struct arena *arena, 
 	if (!digest_equal(&subject, &record->subject))
 		return err_set(err, "the record's digest of the verified case does not match the record's fields");
 	if (!digest_equal(&witness, &record->witness))
-		return err_set(err, "the record's digest of ground truth, versions and device class does not match the record's fields");
+		return err_set(err, "the record's digest of ground truth, versions and device class does not match the "
+				    "record's fields");
 	return 0;
 }
 

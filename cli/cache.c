@@ -40,8 +40,8 @@ static const struct option_row rows[] = {
     {"--dry-run", OPTION_FLAG, AT(dry_run), NULL, NULL,
      "gc: print how many verdicts would be removed, and remove none"},
     {"--require-containment", OPTION_CHOICES, SHARED(required), "LIST", GAPS,
-     "import, merge: reject a verdict if its reference could reach anything in LIST; `full` stands for every word of LIST "
-     "(default: full if REFTEST_CACHE_KEY is set, else the setting in reftest.toml)"},
+     "import, merge: reject a verdict if its reference could reach anything in LIST; `full` stands for every word "
+     "of LIST (default: full if REFTEST_CACHE_KEY is set, else the setting in reftest.toml)"},
     {"--format", OPTION_CHOICE, SHARED(format), "F", "text|json", "stats: output format (default: text)"},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -429,9 +429,10 @@ static int sweep_store(struct program *program, const struct cache_options *o, c
 		return code;
 	if (store_gc(store, &needs, o->dry_run, &swept, err) != 0)
 		return EXIT_INTERNAL;
-	show_print(stdout, "%s: %s %" PRId64 " verdicts that the dataset does not need and that are older than %d days, %" PRId64
-	       " rows about cases, and %" PRId64 " rows about deleted files",
-	       store_path(store), o->dry_run ? "gc would remove" : "removed", swept.verdicts, o->days, swept.latest, swept.files);
+	show_print(stdout, "%s: %s %" PRId64 " verdicts that the dataset does not need and that are older than %d days, "
+			   "%" PRId64 " rows about cases, and %" PRId64 " rows about deleted files",
+	       store_path(store), o->dry_run ? "gc would remove" : "removed", swept.verdicts, o->days, swept.latest,
+	       swept.files);
 	if (swept.damaged > 0)
 		show_print(stdout, "; %" PRId64 " damaged rows", swept.damaged);
 	if (swept.bytes_after < swept.bytes_before)

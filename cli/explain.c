@@ -62,9 +62,10 @@ static int asked_then(struct store *store, const struct latest *latest, struct a
 	return 0;
 }
 
-/* Returns a verdict with the ground truths that a run would use now. Nobody knows how many of them a run would try
- * before one decides the case. The function assumes that the run tries the first `asked` ground truths, or all of them
- * with --ground-truth all. It also assumes that the ground truth of the stored verdict decides the case again. */
+/* Returns a verdict with the ground truths that a run would use now. A run tries ground truths until one decides the
+ * case, so it is not known how many of them it would try. The function assumes that the run tries the first `asked`
+ * ground truths, or all of them with --ground-truth all. It also assumes that the ground truth of the stored verdict
+ * decides the case again. */
 static struct verdict verdict_now(const struct truths *truths, const struct fields *then, int asked, struct arena *arena)
 {
 	const char *decider = value_then(then, "witness.ground_truth");

@@ -221,7 +221,8 @@ static void make_lists(const struct option_row *rows, int count, int argc, struc
 		}
 }
 
-/* Parses flags that are given by their letters: "-q", "-qx". Returns 0, 1 for -h, or -1 and sets `err`. */
+/* Parses flags that are given by their letters: "-q", "-qx". Returns 0 on success, 1 for -h, and -1 with `err` on
+ * error. */
 static int read_letters(const struct option_row *rows, int count, const char *word, struct arena *arena, void *into,
 			struct err *err)
 {
@@ -237,8 +238,8 @@ static int read_letters(const struct option_row *rows, int count, const char *wo
 	return 0;
 }
 
-/* Parses the option at argv[*at]. If the value is a separate word, advances *at to this word. Returns 0, 1 for --help,
- * or -1 and sets `err`. */
+/* Parses the option at argv[*at]. If the value is a separate word, advances *at to this word. Returns 0 on success, 1
+ * for --help, and -1 with `err` on error. */
 static int read_option(const struct option_row *rows, int count, int argc, char **argv, int *at, struct arena *arena,
 		       void *into, struct err *err)
 {

@@ -39,7 +39,8 @@ static const struct option_row rows[] = {
     ROW_ACCEPT,
     ROW_TEXT_OR_JSON,
     {"--no-cases", OPTION_FLAG, AT(no_cases), NULL, NULL,
-     "with --format json: print only the status and the diagnosis of each definition, and the number of its cases with each status"},
+     "with --format json: print only the status and the diagnosis of each definition, and the number of its cases "
+     "with each status"},
     {"--cases", OPTION_UNFLAG, AT(no_cases), NULL, NULL, "with --format json: print everything about each case (default)"},
 };
 

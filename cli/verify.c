@@ -116,8 +116,8 @@ static int check_words(const struct verify_options *o, const struct words *names
 	if (o->hook && (!o->shared.index || strcmp(o->shared.format, "text") != 0))
 		return err_set(err, "--hook needs --staged and --format text");
 	if (o->last_failed && o->shared.index)
-		return err_set(err, "--last-failed selects definitions of the working tree, and --staged selects definitions of git's "
-				    "index; give only one of them");
+		return err_set(err, "--last-failed selects definitions of the working tree, and --staged selects definitions "
+				    "of git's index; give only one of them");
 	if (o->save != NULL && (o->shared.case_id[0] == NULL || o->shared.index || o->cached_only || o->dry_run || o->solutions))
 		return err_set(err, "--save needs --case, and cannot be combined with --staged, --cached-only, --dry-run or "
 				    "--solutions");
@@ -144,7 +144,7 @@ static enum report_list list_of(const struct verify_options *o, const struct wor
 	return o->changed ? LIST_RAN : LIST_ALL;
 }
 
-/* Verifies the solutions of the definitions that `references` verified. The caller closes `out`, even after an
+/* Verifies the solutions of the definitions that the run `references` verified. The caller closes `out`, even after an
  * error. */
 static int run_solutions(struct run *references, const struct candidates *candidates, const struct words *names,
 			 const struct verify_options *o, struct run_options *options, struct run *out, struct err *err)

@@ -54,7 +54,7 @@ expect "{c['existing']: c['behaviour'] for c in r['conflicts']} == {'rmsnorm/rms
 expect "{c['existing']: c['why'][:28] for c in r['conflicts']} == {'rmsnorm/rmsnorm_h256': 'the references behave differ', 'activation/silu_and_mul_h512': 'the references behave alike:', 'rmsnorm/fused_add_rmsnorm_h256': 'the two definitions have dif'}"
 rm definitions/*/*_v2.json
 run extract $from --op-type activation
-grep -q '^    the references behave alike: every value of ' "$work/out" || fail "the text does not say that the references behave alike"
+grep -q '^    the references behave alike: every value of ' "$work/out" || fail "the text does not say so"
 
 step="what references write to an input is compared, too"
 mkdir next
