@@ -25,7 +25,6 @@ void buf_json_string(struct buf *buf, const char *text);
 void buf_json_member(struct buf *buf, const char *key, const char *text);
 /* Appends a comma, and then the same text as buf_json_member. */
 void buf_json_next_member(struct buf *buf, const char *key, const char *text);
-/* Appends a JSON array of strings. */
 void buf_json_strings(struct buf *buf, const char *const *list, int count);
 void buf_json_bytes(struct buf *buf, const char *text, size_t length);
 

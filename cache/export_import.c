@@ -24,7 +24,7 @@ enum {
 	LEVEL = 9,
 	WORKERS = 2, /* number of threads that compress */
 	STEP = 1 << 20,		 /* number of bytes to read or unpack at a time */
-	BATCH = 128 << 20,	 /* one transaction stores the records of about this many bytes of lines */
+	BATCH = 128 << 20,	 /* about this many bytes of lines are stored in one transaction */
 	THREADS_MAX = 16,
 	CHUNK = 64,		 /* number of lines that a thread takes from the shared list in one step */
 	SLICE = 1 << 14,	 /* the most lines that threads parse at a time */

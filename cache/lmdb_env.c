@@ -296,7 +296,6 @@ static const char *content_sentence(int rc)
 								      "it" : mdb_strerror(rc);
 }
 
-/* Opens an existing store read-only. */
 static enum env_answer open_for_reading(struct env *env, struct err *err)
 {
 	int rc = attempt(env, false);

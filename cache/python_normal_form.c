@@ -66,7 +66,6 @@ struct scan {
 	bool doc_place;  /* a docstring may come next: a line that consists only of strings */
 };
 
-/* A piece of the source. */
 struct span {
 	const char *text;
 	size_t length;

@@ -97,7 +97,7 @@ int store_each_verdict(struct store *store, store_verdict_visit *visit, void *co
 /* Stores records in one transaction; the caller has checked them. If a verdict with the same subject and witness is
  * stored already, only one of the two is kept. If only one of them comes from a fully contained reference, it is kept.
  * Otherwise, the newer verdict is kept, or the stored verdict if both have the same time. A time in the future counts
- * as the present. A last state of a case that is stored already does not change. Adds the counts to `merged`. Returns
+ * as the present. If the last state of a case is stored already, that state stays. Adds the counts to `merged`. Returns
  * 0, or -1 with a message if none of the records was stored. */
 struct store_merged {
 	/* kept: number of records that were not stored, because the stored verdict was kept */

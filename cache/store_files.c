@@ -192,7 +192,6 @@ static void visit_row(const MDB_val *key, const MDB_val *value, const struct fil
 	arena_free(&texts);
 }
 
-/* One pass over the rows of a range. */
 struct pass {
 	MDB_txn *txn;
 	MDB_dbi table;
@@ -308,7 +307,6 @@ static void gather(const struct file_entry *entry, void *context)
 	copy->blobs = blobs;
 }
 
-/* Counts the rows of the table. */
 static int count_rows(struct env *env, size_t *count, struct err *err)
 {
 	MDB_txn *txn;

@@ -16,7 +16,6 @@
 #include "base/hash.h"
 #include "dataset/dataset.h"
 
-/* The facts about a file that was read. */
 struct file_seen {
 	struct file_stat stat;
 	int64_t read_ns; /* wall-clock time just before the file was read; 0: the stat is never trusted */

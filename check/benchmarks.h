@@ -10,7 +10,6 @@
 #include "check/dataset_index.h"
 #include "dataset/solution.h"
 
-/* Checks the contents of a solution file. */
 void check_solution_file(struct findings *findings, const char *path, const struct solution_place *place,
 			 const struct buf *bytes);
 

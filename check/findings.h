@@ -9,7 +9,6 @@ enum severity {
 	SEVERITY_NOTE	/* useful to know; the dataset is valid */
 };
 
-/* What a finding is about. */
 enum topic {
 	TOPIC_LAYOUT,
 	TOPIC_DEFINITION,

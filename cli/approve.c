@@ -80,7 +80,6 @@ static const char *today(struct arena *arena)
 	return arena_string(arena, text);
 }
 
-/* Returns the contents of the approval file. */
 static struct approval approval_of(const struct result *result, const char *note, struct arena *arena)
 {
 	const char **cases = arena_array(arena, (size_t)result->case_count, sizeof *cases);

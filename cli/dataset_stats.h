@@ -30,7 +30,6 @@ int dataset_stats_read(struct program *program, const struct run_options *run_op
 
 void dataset_stats_print(const struct dataset_stats *stats);
 
-/* Appends the counts as a JSON object. */
 void dataset_stats_json(const struct dataset_stats *stats, struct buf *out);
 
 #endif

@@ -213,7 +213,7 @@ static void print_text(const struct model *model, const struct extract_result *r
 {
 	print_list(verified ? "written:" : "written without verification:", &r->written);
 	print_not_kept(r);
-	print_list("existing definitions that mean the same, which got the model's tag:", &r->tagged);
+	print_list("existing definitions that mean the same as a module's definition, and got the model's tag:", &r->tagged);
 	if (r->conflict_count > 0)
 		show_print(stdout, "written under another name:\n");
 	for (int i = 0; i < r->conflict_count; i++)

@@ -15,7 +15,6 @@
 #include "repos/remove_tree.h"
 #include "workers/pool/machine_resources.h"
 
-/* The data that all steps use. */
 struct checking {
 	struct program *program;
 	const struct extract_check *check;

@@ -16,7 +16,6 @@
 
 /* ---- one definition ---------------------------------------------------------------------------------------------- */
 
-/* Returns whether the commit changes any of `paths`. */
 static bool any_changes(struct staged *staged, const char *const *paths, int count)
 {
 	for (int i = 0; i < count; i++)
@@ -165,7 +164,7 @@ static void put_changed(struct buf *out, const struct commit *commit, bool refus
 		   "NOT VERIFIED: %d definition%s that this commit changes could not be verified here, for the reasons " "above",
 		   commit->changed, plural(commit->changed));
 	if (commit->strict)
-		buf_text(out, "; --strict rejects the commit, and git commit --no-verify skips this check\n");
+		buf_text(out, "; because of --strict, the commit is rejected; git commit --no-verify skips this check\n");
 	else
 		buf_text(out, refused ? "\n" : "; the commit is allowed, so verify its changes on another machine\n");
 }

@@ -208,7 +208,7 @@ static int command_line_of(const struct command_start *start, const struct comma
 	return argc + call->argc - 1;
 }
 
-/* The main function of the process of a command. */
+/* The main function of a process that runs a command. */
 static int command_main(void *context)
 {
 	const struct command_start *start = context;

@@ -116,7 +116,6 @@ static int read_options(struct verifier *v, const struct request_options *o, str
 	return 0;
 }
 
-/* Runs the selected definitions to the end, and prints the report. */
 static int run_and_report(struct verifier *v, struct run *run)
 {
 	static const struct report_options report = {.command = ""};

@@ -114,7 +114,7 @@ static void on_result(struct run *run, struct result *result)
 	fflush(stdout);
 }
 
-/* Returns whether any verdict names a ground truth other than builtin. (builtin needs no preparation.) */
+/* Returns whether a verdict names a ground truth other than builtin. (builtin needs no preparation.) */
 static bool used_library(const struct run *run)
 {
 	for (int i = 0; i < run->count; i++)

@@ -85,7 +85,6 @@ static int check_form(const char *path, cJSON *json, struct err *err)
 	return 0;
 }
 
-/* Loads the approved definition. */
 static const struct definition *load_definition(const char *path, const char *op_type, const char *name, const cJSON *json,
 						struct arena *arena, struct err *err)
 {

@@ -20,7 +20,6 @@ enum {
 	APPROVAL_NOTE_BYTES = 1000
 };
 
-/* The contents of an approval file. */
 struct approval {
 	const char *date; /* of UTC: "2026-11-27" */
 	const char *note; /* "" when absent */
