@@ -37,7 +37,7 @@ class Child(Child):
         if self.arena is None or self.arena.id != case["arena"]["id"]:
             self.mapped += case["arena"].get("bytes", 0)
         tensors = sum(tensor_bytes(spec) for kind in ("inputs", "outputs") for spec in case[kind] if "offset" in spec)
-        self.most = max(self.most, tensors)  # the kernel reports the peak of all cases so far
+        self.most = max(self.most, tensors)  # the kernel reports one peak for all cases so far
         try:
             return super().case(case)
         finally:
