@@ -168,7 +168,8 @@ static int scan_escape(struct scan *scan)
 	return 0;
 }
 
-/* Reads a string. `at` points to the opening quote and, after the call, to the byte after the closing quote. */
+/* Reads a string. Before the call, `at` points to the opening quote; after the call, it points to the byte after the
+ * closing quote. */
 static int scan_string(struct scan *scan, bool *escaped)
 {
 	const char *quote = scan->at++;

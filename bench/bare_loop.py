@@ -28,8 +28,8 @@ table are parts of the total time of all jobs. The first table has these columns
     none       the time at the end of the run in which a job has no work left
     host, GPU  how much the memory in use grew from the start of the run to its peak, in GiB
 
-The second table lists the kinds of work of the judges, in seconds; `hidden` is the time in which judges worked while a
-reference ran.
+The second table lists how many seconds the judges spent on each kind of work; `hidden` is the time in which judges
+worked while a reference ran.
 
 The benchmark trusts the files: it evaluates their expressions and runs their references without containment."""
 

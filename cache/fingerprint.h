@@ -45,8 +45,7 @@ void field_text(struct fields *fields, struct arena *arena, const char *tag, con
 void field_printf(struct fields *fields, struct arena *arena, const char *tag, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Returns a copy of the list. A field that is added later to the list or to its copy does not appear in the other
- * one. */
+/* Returns a copy of the list. A later addition to one of the two lists does not change the other list. */
 struct fields fields_copy(const struct fields *fields, struct arena *arena);
 
 /* Returns the digest of a list of fields. The fields are hashed in the bytewise order of their tags. The order in which

@@ -624,8 +624,8 @@ static const struct word *look_open(const struct look *look, const struct word *
 	return is_op(at, ')') ? at + 1 : word;
 }
 
-/* Treats getattr(torch, "float8_e4m3fn", None), and a call of hasattr, like the attribute itself, if the attribute's
- * name is a literal. Returns the word that follows, or `word` if the call has another form. */
+/* If the attribute's name is a literal, a call such as getattr(torch, "float8_e4m3fn", None) or hasattr(…) counts as
+ * the attribute itself. Returns the word that follows, or `word` if the call has another form. */
 static const struct word *look_getattr(struct look *look, const struct word *word)
 {
 	const struct word *at = word + 1, *literal;

@@ -1,5 +1,5 @@
 /* python_names - lists the names of Python and torch whose meaning depends on nothing outside a reference, sorted for
- * bsearch. If a reference uses any other name, its result counts as one that may depend on anything
+ * bsearch. If a reference uses any other name, reftest assumes that the result may depend on anything
  * (cache/python_dependencies.h).
  *
  * A name in `names_plain` may follow a dot, or `from torch import`. The list contains only names that compute something

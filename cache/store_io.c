@@ -315,8 +315,8 @@ static bool stored_stays(const struct in *in, const struct stored_on_subject *st
 	return full != stored->full ? stored->full : stored->made >= not_in_future(in, record->made);
 }
 
-/* Adds the margin of a record to the stored verdict, which is kept instead of the record's verdict
- * (cache/driver_history.h). */
+/* Call this if the stored verdict is kept instead of a record's verdict. Adds the margin of the record's verdict to the
+ * stored verdict (cache/driver_history.h). */
 static int keep_margin(struct rows *rows, const struct verdict_row *stored, const struct verdict_line *record)
 {
 	struct buf joined = {0};

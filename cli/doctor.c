@@ -1,8 +1,8 @@
 /* doctor - lists the programs, libraries and devices that reftest found on this machine, and those that are missing.
  * Below each missing item, the command prints how to install or repair the item.
  *
- * Each check adds one line to the output. The exit status is 3 if a program or library is missing that verification on
- * the CPU needs. Other missing items do not change the exit status. The command changes no file and runs no
+ * Each check adds one line to the output. If a program or library that verification on the CPU needs is missing, the
+ * exit status is 3. Other missing items do not change the exit status. The command changes no file and runs no
  * reference. */
 #include "cli/command.h"
 #include "cli/command_line.h"

@@ -1,6 +1,6 @@
-/* extract_check - verifies the definitions that `reftest extract` is about to write. If a definition with the name of a
- * new definition exists, the module also compares the references of the two definitions. The verification and the
- * comparison use a temporary dataset, so the real dataset never contains a wrong definition. */
+/* extract_check - verifies the definitions that `reftest extract` is about to write. If the dataset already has a
+ * definition with the same name, the module also compares the references of the two definitions. The verification and
+ * the comparison use a temporary dataset, so the real dataset never contains a wrong definition. */
 #ifndef REFTEST_CLI_EXTRACT_CHECK_H
 #define REFTEST_CLI_EXTRACT_CHECK_H
 
