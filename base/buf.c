@@ -201,8 +201,8 @@ static bool reads_back(const char *text, double value)
 
 /* Writes a finite number with the fewest digits (6 to 17) that read back as the same number. Tries 15 digits first,
  * because a double keeps every decimal number of at most 15 digits. If the text with 15 digits reads back as the same
- * number, the number needs only as many digits as this text has, because %g omits zeros after the point. A subnormal
- * number starts with fewer digits, because it may not keep 15. */
+ * number, the text without its zeros at the end has the fewest digits. For a subnormal number, starts with 6 digits,
+ * because a subnormal double may not keep 15 digits. */
 static void shortest_number(char *text, size_t room, double value)
 {
 	int digits = fpclassify(value) == FP_SUBNORMAL ? SHORTEST_DIGITS : DBL_DIG;
@@ -210,8 +210,7 @@ static void shortest_number(char *text, size_t room, double value)
 	snprintf(text, room, "%.*g", digits, value);
 	if (digits == DBL_DIG && reads_back(text, value)) {
 		digits = significant_digits(text);
-		if (fabs(value) >= 1e6) /* if the precision is less than the number of digits before the point, %g
-					 * writes an exponent */
+		if (fabs(value) >= 1e6) /* with too few digits for the integer part, %g writes an exponent */
 			snprintf(text, room, "%.*g", digits > SHORTEST_DIGITS ? digits : SHORTEST_DIGITS, value);
 		return;
 	}

@@ -23,14 +23,13 @@ void buf_json_string(struct buf *buf, const char *text);
 
 /* Appends a member of a JSON object: "key": "text", or "key": null if `text` is NULL. */
 void buf_json_member(struct buf *buf, const char *key, const char *text);
-/* Appends a comma, and then a member like buf_json_member. */
+/* Appends a comma, and then the same text as buf_json_member. */
 void buf_json_next_member(struct buf *buf, const char *key, const char *text);
-/* Appends a JSON array of strings. */
 void buf_json_strings(struct buf *buf, const char *const *list, int count);
 void buf_json_bytes(struct buf *buf, const char *text, size_t length);
 
-/* Appends a double as JSON: the shortest form that parses to the same value, at most 17 significant digits. JSON has
- * no NaN and no infinities, so they become the strings "nan", "inf" and "-inf". */
+/* Appends a double as JSON, with the fewest digits that parse to the same value (at most 17). JSON has no NaN and no
+ * infinities, so they become the strings "nan", "inf" and "-inf". */
 void buf_json_number(struct buf *buf, double value);
 
 /* Ensures that `more` bytes can be appended. The caller writes the bytes at data + length and then increases

@@ -107,8 +107,8 @@ enum file_answer file_read(int dir, const char *path, size_t limit, struct buf *
 
 /* Returns true if the kernel grants a read lease on the file. The kernel grants a lease only if no process has the file
  * open for writing. If another process opens the file for writing during the lease, its open() blocks until this
- * function releases the lease. Such an open() also makes the kernel send SIGURG to the process that has the lease;
- * SIGURG is ignored by default. */
+ * function releases the lease. The kernel then also sends SIGURG to the process that has the lease; the default action
+ * of SIGURG is to do nothing. */
 static bool lease_granted(int fd)
 {
 	if (fcntl(fd, F_SETSIG, SIGURG) != 0 || fcntl(fd, F_SETLEASE, F_RDLCK) != 0)
@@ -157,9 +157,9 @@ static int make_parents(const char *path, struct err *err)
 	return answer;
 }
 
-/* Writes a hidden name in the directory of `path`, so that a listing ignores the temporary file. If `first` is true,
- * the name depends only on `path`. If a process dies before its rename, the next process that replaces `path` can thus
- * find and remove the leftover file. If `first` is false, the name is random. */
+/* Writes the path of a temporary file in the directory of `path`. The file is hidden, so that a listing of the
+ * directory ignores it. If `first` is true, the name depends only on `path`. The next process that replaces `path` can
+ * thus find and remove the file that a killed process left behind. If `first` is false, the name is random. */
 static int temporary_name(const char *path, bool first, struct buf *out, struct err *err)
 {
 	const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1;
@@ -283,8 +283,8 @@ static int fill_temporary(int fd, const char *path, const void *bytes, size_t le
 	return answer;
 }
 
-/* Compares the contents of an existing file with `bytes`. FILE_OK means that the file exists; `st` is then its stat,
- * and `same` says whether its contents equal `bytes`. */
+/* Compares the contents of an existing file with `bytes`. If the file exists, returns FILE_OK, stores the file's stat
+ * in `st`, and sets `same` to whether the contents equal `bytes`. */
 static enum file_answer compare_with(const char *path, const void *bytes, size_t length, struct stat *st, bool *same,
                                      struct err *err)
 {

@@ -18,37 +18,38 @@ enum file_answer { FILE_ERROR = -1, FILE_ABSENT = 0, FILE_OK = 1 };
 
 /* Reads the regular file `path` and replaces the contents of `out`. `path` is relative to the directory descriptor
  * `dir` (AT_FDCWD for the working directory). If the file has more than `limit` bytes, returns FILE_ERROR, and the
- * message states the file's size and the limit. If `st` is not NULL, stores the result of fstat before the first read
- * in `st`. If `path` is not a regular file, returns FILE_ERROR. If there is no file `path`, returns FILE_ABSENT without
- * a message. */
+ * message states the file's size and the limit. If `st` is not NULL, calls fstat before the first read and stores the
+ * result in `st`. If `path` is not a regular file, returns FILE_ERROR. If there is no file `path`, returns FILE_ABSENT
+ * without a message. */
 enum file_answer file_read(int dir, const char *path, size_t limit, struct buf *out, struct stat *st, struct err *err);
 
-/* Writes all bytes to a descriptor, which may be a pipe or a socket. Returns false and sets errno on error. If SIGPIPE
- * is ignored, a write to a pipe that nobody reads is such an error. */
+/* Writes all bytes to a descriptor, which may be a pipe or a socket. Returns false and sets errno on error. A write to
+ * a pipe that nobody reads is also an error if SIGPIPE is ignored. */
 bool file_write_all(int fd, const void *bytes, size_t length);
 
 /* Returns true if every later change to the contents of the file `path` also changes one of the file's timestamps. A
  * write through a shared mapping changes a timestamp only if the page is clean. Further writes to the same page, which
  * is then dirty, leave the timestamps unchanged. The function therefore returns false while any process has the file
- * open or mapped for writing. To find this out, it briefly takes a read lease, which the kernel grants only if no
- * process has the file open for writing. The kernel may also refuse the lease because the file belongs to another user
- * or the filesystem has no leases. In this case, the function writes out the dirty pages, which makes them clean.
- * Stores the file's stat in `st`. */
+ * open or mapped for writing. To find this out, the function briefly takes a read lease. The kernel grants a read lease
+ * only if no process has the file open for writing. The kernel may also refuse the lease because the file belongs to
+ * another user or the filesystem has no leases. In this case, the function writes out the dirty pages, which makes them
+ * clean. Stores the file's stat in `st`. */
 bool file_shows_changes(int dir, const char *path, struct stat *st);
 
 /* Replaces the contents of the file `path` with `bytes`, unless the file already has these contents. Writes a temporary
- * file in the same directory, syncs it, and renames it to `path`. Returns 1 if the file was replaced. Returns 0 if it
- * already had these contents; its mtime then does not change. Returns -1 on error; the old file then does not change.
- * Creates missing parent directories. The file keeps its permissions. If `path` is a symbolic link, a file replaces the
- * link. If a process is killed, the next process that replaces the same file removes the leftover temporary file. */
+ * file in the same directory, syncs it, and renames it to `path`. Returns 1 if the file was replaced. Returns 0 if the
+ * file already had these contents; its mtime then stays the same. Returns -1 on error; the old file then stays in
+ * place. Creates missing parent directories. The file keeps its permissions. If `path` is a symbolic link, the new file
+ * replaces the link and not the target of the link. If a process is killed, the next process that replaces the same
+ * file removes the leftover temporary file. */
 int file_replace(const char *path, const void *bytes, size_t length, struct err *err);
 
 /* Replaces a file as file_replace does, but without fsync. A power failure soon afterwards may therefore lose all or
  * part of the file. Use this function only for files that can be generated again. */
 int file_replace_soon(const char *path, const void *bytes, size_t length, struct err *err);
 
-/* Replaces a program like file_replace. The new file already has mode 0755 when it gets its name, so no process can
- * find it without its execute permission. A file that already has these contents keeps its mode. */
+/* The same as file_replace, for an executable file. The new file already has mode 0755 when it gets its name, so no
+ * process can find it without its execute permission. A file that already has these contents keeps its mode. */
 int file_replace_program(const char *path, const void *bytes, size_t length, struct err *err);
 
 /* Opens a file below the directory `root` (a descriptor) for reading; the caller closes `fd`. Returns FILE_ERROR with a
@@ -60,9 +61,9 @@ enum file_answer file_open_beneath(int root, const char *path, int *fd, struct s
  * "..". */
 enum file_answer file_open_without_links(int root, const char *path, int *fd, struct stat *st, struct err *err);
 
-/* Reads the file chunk by chunk and computes the digest of its bytes. Also returns FILE_ERROR if the file is truncated
- * during the call. */
-/* `fd` is an open file; returns false in the same cases as file_read_at. */
+/* Both functions read a file chunk by chunk and compute the digest of its bytes. file_digest_open reads the open file
+ * `fd`, and returns false in the same cases as file_read_at. file_digest_beneath opens the file like file_open_beneath.
+ * file_digest_beneath also returns FILE_ERROR if another process truncates the file during the call. */
 bool file_digest_open(int fd, int64_t size, struct digest *out);
 enum file_answer file_digest_beneath(int root, const char *path, struct digest *out, struct stat *st, struct err *err);
 

@@ -34,7 +34,7 @@ void fold_output(void)
 	FILE *folded = fopencookie(stdout, "w", calls);
 
 	if (folded == NULL)
-		return; /* without memory, the output is not folded */
+		return; /* if memory runs out, the output is not folded */
 	setvbuf(folded, NULL, _IOLBF, BUFSIZ);
 	stdout = folded;
 }

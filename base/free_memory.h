@@ -1,5 +1,5 @@
-/* free_memory - reads how much memory this process may still allocate: the memory that the kernel reports as available,
- * or less if the limit of a control group is lower. */
+/* free_memory - reads how much memory this process may still allocate. This is the memory that the kernel reports as
+ * available, or less if a control group has a lower limit. */
 #ifndef REFTEST_BASE_FREE_MEMORY_H
 #define REFTEST_BASE_FREE_MEMORY_H
 

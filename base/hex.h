@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Returns the value of a hexadecimal digit in either case, or -1 if `c` is none. */
+/* Returns the value of a hexadecimal digit (upper or lower case), or -1 if `c` is not a hexadecimal digit. */
 int hex_digit(char c);
 
 /* Decodes 2 * `count` hexadecimal digits to `count` bytes. Returns false if a character is neither a digit nor a

@@ -5,8 +5,8 @@
 #include "base/err.h"
 
 /* Creates ROOT/.reftest if it is missing, and a .gitignore in it, so that the dataset's own .gitignore needs no entry.
- * Does nothing if the folder exists, so a .gitignore that a user changed or deleted is not written again. Returns 0, or
- * -1 and sets `err`. */
+ * Does nothing if the folder exists, because a user may have changed or deleted the .gitignore. Returns 0, or -1 and
+ * sets `err`. */
 int home_folder_make(const char *root, struct err *err);
 
 /* Writes ROOT/.reftest/.gitignore if it is missing. */

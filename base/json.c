@@ -16,13 +16,13 @@
 
 /* A decoded member key and its position. */
 struct key {
-	/* Points into the text if the key has no escapes, otherwise into memory that the scanner owns. */
+	/* Points into the text if the key has no escapes. Otherwise points into memory that the scanner owns. */
 	const char *bytes;
 	size_t length;
 	const char *at; /* the opening quote of the key */
 };
 
-enum { KEYS_FEW = 24 }; /* for at most this many keys, it is faster to compare all pairs than to sort */
+enum { KEYS_FEW = 24 }; /* the keys of larger objects are sorted; for fewer keys, comparing all pairs is faster */
 
 struct scan {
 	const struct json_text *text;
@@ -168,7 +168,8 @@ static int scan_escape(struct scan *scan)
 	return 0;
 }
 
-/* Reads a string. `at` points to the opening quote and, after the call, to the byte after the closing quote. */
+/* Reads a string. Before the call, `at` points to the opening quote; after the call, it points to the byte after the
+ * closing quote. */
 static int scan_string(struct scan *scan, bool *escaped)
 {
 	const char *quote = scan->at++;
@@ -260,7 +261,7 @@ static int scan_number(struct scan *scan)
 	if (length > JSON_NUMBER_LENGTH)
 		return fail_at(scan, start, "expected a number of at most %d characters, found one of %zu",
 		               JSON_NUMBER_LENGTH, length);
-	if (!exponent) /* a number without an exponent is finite, because its length is limited */
+	if (!exponent) /* only an exponent can make a number infinite, because the length of a number is limited */
 		return 0;
 	memcpy(copy, start, length);
 	copy[length] = '\0';
@@ -514,7 +515,8 @@ const char *json_read_text(const struct json_text *text, const struct json_step 
 	else if (!cJSON_IsString(value) || *value->valuestring == '\0')
 		json_expected(text, &at, value, err, "a non-empty string");
 	else if (strlen(value->valuestring) > most)
-		json_error_at(text, &at, err, "expected at most %zu bytes, found %zu", most, strlen(value->valuestring));
+		json_error_at(text, &at, err, "expected a string of at most %zu bytes, found one of %zu", most,
+		              strlen(value->valuestring));
 	else if (!text_is_safe(value->valuestring))
 		json_expected(text, &at, value, err, "a string without control or invisible characters");
 	else

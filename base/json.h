@@ -1,8 +1,8 @@
 /* json - strict JSON for untrusted text, with the position of each value for errors.
  *
- * cJSON builds the tree. Before cJSON parses a text, a scanner in this module checks that the text follows RFC 8259 and
- * is UTF-8, that it contains no NUL and no duplicate keys, that its depth and size are bounded, and that it ends after
- * the value. The scanner is needed because cJSON accepts some texts that break these rules, and does not store the
+ * cJSON builds the tree. Before cJSON parses a text, a scanner in this module checks the text. The text must follow RFC
+ * 8259, must be UTF-8, and must end after the value. It must contain no NUL and no duplicate keys. Its depth and size
+ * are limited. The scanner is needed because cJSON accepts some texts that break these rules, and does not store the
  * positions of values. A message has the form "FILE:LINE:COLUMN: expected this, found that". Columns count characters
  * from 1. */
 #ifndef REFTEST_BASE_JSON_H
@@ -24,7 +24,7 @@ enum {
 
 /* One text: a whole file, or a line of a JSONL file. Owns nothing. */
 struct json_text {
-	const char *name;  /* shown in messages: the path as the user would type it */
+	const char *name;  /* messages begin with this name: the path as the user would type it */
 	const char *text;
 	size_t length;
 	int first_line;    /* number of the first line: 1, except for a line of a JSONL file */

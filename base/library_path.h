@@ -1,6 +1,6 @@
 /* library_path - finds a library that is shipped with this program. If $REFTEST_KERNELS is set, it names the only
- * directory that is searched. Otherwise, the directory of the binary is searched first, and then ../lib/reftest
- * relative to it, where `make install` puts libraries. */
+ * directory that is searched. Otherwise, two directories are searched: first the directory of the binary, and then
+ * ../lib/reftest (relative to the binary), where `make install` puts libraries. */
 #ifndef REFTEST_BASE_LIBRARY_PATH_H
 #define REFTEST_BASE_LIBRARY_PATH_H
 

@@ -53,8 +53,8 @@ void screen_line_colour(struct screen_line *line, const char *escape_sequence)
 	}
 }
 
-/* Erases the rows one by one. A single "erase to the end of the screen" would be shorter, but it makes some terminals
- * keep a copy of the rows in their scrollback. */
+/* Erases the rows one by one. A single "erase to the end of the screen" would be shorter, but some terminals then keep
+ * a copy of the rows in their scrollback. */
 void screen_erase(const int *drawn, int count, int columns, struct buf *out)
 {
 	int rows = 0;

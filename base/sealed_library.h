@@ -1,13 +1,13 @@
 /* sealed_library - copies a shared library to memory that no process can change. Checks the digest of the copy, and
  * loads the copy. The digest shows that `make` built the library together with the program.
  *
- * If a library were loaded from its file, other processes could change it while it is in use, because the kernel shares
- * its pages with every process that writes to the file. (The file of a running program cannot be written to, but the
- * file of a library can.) A reference could thus replace the code that judges the reference. The copy is therefore
- * sealed against writing before it is loaded.
+ * If a library were loaded from its file, other processes could change the library while it is in use: the kernel
+ * shares the pages of the file with every process that writes to the file. (The file of a running program cannot be
+ * written to, but the file of a library can.) A reference could thus replace the code that judges the reference. The
+ * copy is therefore sealed against writing before it is loaded.
  *
- * The copy has only the part of the file that a loader maps. The copy leaves out debug information, which follows that
- * part, because copying it would take several times as long. */
+ * The copy has only the part of the file that a loader maps. Debug information follows that part. Copying it too would
+ * take several times as long. */
 #ifndef REFTEST_BASE_SEALED_LIBRARY_H
 #define REFTEST_BASE_SEALED_LIBRARY_H
 
@@ -17,8 +17,8 @@
 
 #include "base/err.h"
 
-/* Remembers the digests of files between runs. A run in which nothing changed uses the remembered digests and computes
- * none. */
+/* Remembers the digests of files between runs. If no library has changed, a run uses the remembered digests and
+ * computes none. */
 struct digest_memory {
 	/* Returns whether the file `path` is known to have the digest `digest` while its stat is `st`. */
 	bool (*known)(void *self, const char *path, const struct stat *st, const char *digest);

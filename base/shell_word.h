@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 
-/* Appends a word. Puts it in quotes, unless it consists only of letters, digits, '_', '.', '/' and '-'. */
+/* Appends a word. Quotes the word if it has a character other than letters, digits, '_', '.', '/' and '-'. */
 void buf_shell_word(struct buf *out, const char *word);
 /* Returns the text that buf_shell_word would append, allocated in `arena`. */
 char *arena_shell_word(struct arena *arena, const char *word);

@@ -1,7 +1,7 @@
-/* show - prints text for a terminal or for the log of a CI system. Untrusted text that this module prints does no harm,
- * because the module escapes the characters and commands that base/unsafe_character.h lists.
+/* show - prints text for a terminal or for the log of a CI system. The text may be untrusted, because the module
+ * escapes the characters and commands that base/unsafe_character.h lists.
  *
- * The program prints with show_print and not with printf, which tests/e2e/setup/only-show-prints.sh checks. */
+ * The program prints only with show_print and never with printf. tests/e2e/setup/only-show-prints.sh checks this. */
 #ifndef REFTEST_BASE_SHOW_H
 #define REFTEST_BASE_SHOW_H
 

@@ -13,7 +13,8 @@
 #include "base/err.h"
 
 enum {
-	/* The longest text in bytes; this limit also bounds how deep a dotted key nests tables. */
+	/* The longest text in bytes. This limit also limits the depth of the tables that a dotted key (a.b.c)
+	 * creates. */
 	TOML_BYTES = 16 << 10,
 	TOML_DEPTH = 16	       /* the deepest nesting of arrays and tables */
 };

@@ -25,7 +25,7 @@ static const struct range {
     {0xFEFF, 0xFEFF},   /* byte order mark */
     {0xFFA0, 0xFFA0},   /* Hangul filler */
     {0xFFF0, 0xFFFB},   /* unassigned, interlinear annotations */
-    {0xFFFE, 0xFFFF},   /* code points that are not characters and not allowed in XML */
+    {0xFFFE, 0xFFFF},   /* not characters, and not allowed in XML */
     {0x1D173, 0x1D17A}, /* musical controls */
     {0xE0000, 0xE0FFF}, /* tags and variation selectors: invisible */
 };
@@ -48,7 +48,7 @@ static bool is_unsafe(uint32_t code)
 	return false;
 }
 
-/* Returns whether the bytes are a surrogate encoded as if it were a character. */
+/* Returns whether the bytes encode a surrogate, which UTF-8 does not allow. */
 static bool is_surrogate(const unsigned char *at, size_t left)
 {
 	return left >= 3 && at[0] == 0xED && at[1] >= 0xA0 && at[1] < 0xC0 && (at[2] & 0xC0) == 0x80;

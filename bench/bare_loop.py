@@ -7,18 +7,18 @@ DIRECTORY holds problems of SOL-ExecBench, one directory each, with definition.j
 loop get the same dataset: the definitions of these problems, each with the workload line whose inputs have the fewest
 bytes. reftest also runs the small sizes, with every check. The loop is one process that imports torch once. The program
 prints one line for each problem, then the times of reftest and of the loop, and their ratio. OPTIONs are passed to
-`reftest verify`. From reftest's trace, the program also makes a table of the purposes for which references ran. For
-each purpose, the table shows how long the judges waited for these runs, and how long the judges then worked. The time
-in which a judge waits for a runner counts under the purpose of a usual run.
+`reftest verify`. The program also makes a table from reftest's trace. The table has a row for each purpose for which
+references ran. A row shows how long the judges waited for these runs, and how long the judges then worked. If a judge
+waits for a free runner, this time counts in the row of the usual runs.
 
-With --roots, reftest verifies each dataset ROOT without a cache (small and medium sizes, no workloads). It does so with
-each number of jobs, once with runners that serve several definitions and once with --isolation own. The loop runs each
-reference twice on the shapes of the cases that reftest ran. reftest makes the integer and boolean inputs and the
-scalars for these shapes (bench/integer_inputs.c); the loop makes random floats. The time for making the inputs is not
-part of the loop's time. The program counts the cases in which a reference refuses the inputs of the loop.
+With --roots, reftest verifies each dataset ROOT without a cache (small and medium sizes, no workloads). For each number
+of jobs there are two such runs: one with runners that serve several definitions, and one with --isolation own. The loop
+runs each reference twice on the shapes of the cases that reftest ran. reftest makes the integer and boolean inputs and
+the scalars for these shapes (bench/integer_inputs.c); the loop makes random floats. The time for making the inputs is
+not part of the loop's time. The program counts the cases in which a reference refuses the inputs of the loop.
 
-Two tables, made from reftest's trace, show what took the time of each run. The percentages in the first table are parts
-of the total time of all jobs. The first table has these columns:
+The program makes two tables from reftest's trace. They show how each run spent its time. The percentages in the first
+table are parts of the total time of all jobs. The first table has these columns:
 
     start      seconds until the first runner was ready
     wait       waiting for a judge or a runner, including the start of Python and torch
@@ -28,8 +28,8 @@ of the total time of all jobs. The first table has these columns:
     none       the time at the end of the run in which a job has no work left
     host, GPU  how much the memory in use grew from the start of the run to its peak, in GiB
 
-The second table lists the kinds of work of the judges, in seconds; `hidden` is the time in which judges worked while a
-reference ran.
+The second table lists how many seconds the judges spent on each kind of work; `hidden` is the time in which judges
+worked while a reference ran.
 
 The benchmark trusts the files: it evaluates their expressions and runs their references without containment."""
 
@@ -50,8 +50,8 @@ REFTEST = Path(__file__).resolve().parent.parent / os.environ.get("REFTEST_BUILD
 
 
 def axes_of(definition, given):
-    """Returns the values of all axes: the axes in `given`, constant axes, and axes that an expression computes. Axes
-    may be declared in any order."""
+    """Returns the values of all axes. The values come from `given`, from the definition (constant axes), or from
+    expressions. Axes may be declared in any order."""
     values = dict(given)
     declared = definition["axes"]
     values.update({name: axis["value"] for name, axis in declared.items() if "value" in axis})
@@ -163,11 +163,11 @@ def case_inputs(torch, definition, axes, made, device):
 
 
 def loop_cases(path, device):
-    """Reads a JSON file [[path of a definition, op_type, name, [axes of a case…]]…], and runs the definition's reference
-    twice for each case. The file PATH.inputs has the inputs of each case in a line."""
+    """Reads a JSON file [[path of a definition, op_type, name, [axes of a case…]]…], and runs the definition's
+    reference twice for each case. Each line of the file PATH.inputs has the inputs of one case."""
     begin = time.perf_counter()
     import torch
-    torch.ones(1, device=device)  # creates the CUDA context, whose time counts as time of the loop
+    torch.ones(1, device=device)  # creates the CUDA context; the loop's time includes this step
     refused, count, prepared = 0, 0, 0.0
     lines = open(path + ".inputs")
     for file, _, _, cases in json.loads(Path(path).read_text()):

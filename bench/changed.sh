@@ -1,10 +1,10 @@
 #!/bin/sh
-# changed - measures `verify --changed` when nothing changed. Usage: changed.sh [BUILD [N]]
+# changed - measures how long `verify --changed` takes if no file has changed. Usage: changed.sh [BUILD [N]]
 #
 # The dataset has N definitions (10 000 by default) and N workload files. The times are compared with `git status` in
-# the same tree, and with a program that only calls lstat for each file. At the end the times are measured with all
-# caches cold. Before the measurements, `verify` creates real verdicts. The definitions contain only N/50 different
-# computations (bench/tree.py), each of which runs once.
+# the same tree, and with a program that only calls lstat for each file. At the end, the script measures the same times
+# with cold caches of the filesystem. Before the measurements, `verify` creates real verdicts. This takes little time,
+# because the definitions contain only N/50 different computations (bench/tree.py).
 set -eu
 build=${1:-build} n=${2:-10000}
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,19 +1,19 @@
-"""check_beside - compares `reftest check` with flashinfer-bench's own validation. It shows which files each of them
-refuses, and how much time and memory each of them takes.
+"""check_beside - compares `reftest check` with flashinfer-bench's own validation. The program shows which files each of
+the two refuses, and how much time and memory each of the two takes.
 
     python3 bench/check_beside.py [ROOT] [--copies N] [--plant] [--rounds R]
 
 The interpreter must have the package flashinfer-bench (PyPI), and the packages that its module `flashinfer_bench.data`
 imports: torch, pydantic, safetensors. Version 0.1.2 has no command that validates a dataset, and its TraceSet stops at
-the first file that it refuses. The program therefore measures a process that gives each file to the models of the
-package: definitions to Definition, the lines of workload and trace files to Trace, and solutions to Solution. Newer
+the first invalid file. The program therefore measures a process that parses each file with the package's models:
+definitions with Definition, the lines of workload and trace files with Trace, and solutions with Solution. Newer
 versions have `flashinfer-bench validate`, which checks more.
 
 The program works on a copy of ROOT (by default, of the starter dataset). --copies N adds copies of definitions under
 other names until there are N definitions. --plant plants one fault in each of several files of the copy. The program
-prints a table of the files that at least one side refuses, then the median time, the processor time and the largest
-resident memory of each side. The two sides run in turn. The memory is at least about 17 MB, because a new process
-begins as a copy of this program."""
+prints a table of the files that at least one of the two refuses. Below the table it prints the median time, the
+processor time and the largest resident memory of each. The two run in turn. The memory is at least about 17 MB,
+because a new process begins as a copy of this program."""
 
 import argparse
 import importlib.metadata
@@ -33,7 +33,7 @@ REFTEST = TOP / os.environ.get("REFTEST_BUILD", "build") / "reftest"
 
 
 def theirs(root):
-    """Gives each file to flashinfer-bench's models. Prints {path: first error}."""
+    """Parses each file with flashinfer-bench's models. Prints {path: first error}."""
     from flashinfer_bench.data import Definition, Solution, Trace
 
     def lines(path):

@@ -4,14 +4,14 @@
 
 On a GPU, each saved file needs a new runner. The runner is forked from a process that has imported torch, but it
 creates a CUDA context of its own. If a user saves many files in a short time, the creation of contexts therefore limits
-the speed. This program measures how many contexts can be created per second. It also measures how long a save waits for
-its context if the runner has done its first steps before the save. Children are forked as in python/runner.py, and are
-killed after they have reported their times.
+the speed. This program measures how many contexts can be created per second. A runner can also do its first steps
+before the save. For this case, the program measures how long the save waits for the context. Children are forked as in
+python/runner.py, and are killed after they have reported their times.
 
   stages    measures the steps of one child, under settings that may change their times
   together  starts 1, 2, 4 and 8 children at once, and measures the time of each child and the rate per second
-  refill    measures the sustained rate: keeps a fixed number of children starting, and kills each as soon as it is
-            ready; four ready children wait all the time
+  refill    measures the rate over a longer time: a fixed number of children start at the same time, and a child is
+            killed and replaced as soon as it is ready; four other children are ready all the time
   prepared  measures the time of the steps that need device memory, in children that have already done the other
             steps"""
 
@@ -63,7 +63,8 @@ def take_steps(index, upto, step):
 
 
 class Child:
-    """A forked child. It runs its first steps and reports their times; on request, it then runs the other steps."""
+    """A forked child. The child runs its first steps and reports their times. On request, the child then runs the
+    other steps."""
 
     def __init__(self, index, upto="first use"):
         self.answers, answers = os.pipe()

@@ -3,7 +3,7 @@
 its own group and one without. Usage: bench/control_groups.py GROUP [PAIRS], where GROUP is the folder of a cgroup v2
 group whose child groups have the controllers memory and pids.
 
-Prints the medians of the elapsed milliseconds. Processor time would miss part of the cost, because the kernel waits
+Prints the medians of the elapsed milliseconds. Processor time would not include the time in which the kernel waits
 while it moves a process to another group."""
 
 import os

@@ -2,7 +2,7 @@
  * second, and the start-up time of the program. The results depend on the machine and its load. The verdicts are
  * synthetic: 6 cases per definition, 22 fields per case, about 1.2 KB of JSON. There are two kinds of verdicts. In
  * verdicts of the kind `alike`, reference and ground truth agree bit for bit in most outputs, as on a CPU. In verdicts
- * of the kind `noisy`, the worst element of each output differs by one unit of bfloat16, and all other numbers are
+ * of the kind `noisy`, the worst elements of each output differ by one unit of bfloat16, and all other numbers are
  * random. */
 #include <ftw.h>
 #include <math.h>
@@ -109,8 +109,8 @@ static void make_verdict(int number, bool noisy, struct buf *text)
 	verdict_write(&verdict, text);
 }
 
-/* Makes fields like those of a norm's case. The fields that are equal in all cases of a definition are derived from the
- * definition's number. */
+/* Makes fields as a case of a norm has them. The fields that are equal in all cases of a definition are derived from
+ * the definition's number. */
 static void make_fields(int number, struct arena *arena, struct fields *subject, struct fields *witness)
 {
 	static const char *const shared[] = {"axes.batch_size",

@@ -1,7 +1,7 @@
 /* fingerprint - measures how fast the fingerprints of definitions are computed. For comparison, the same bytes are
- * hashed with plain XXH3-128. (Plain hashes are faster, but after every change of a comment a cache with such keys
- * would run a case again.) Compare the ratios and not the times, because the times depend on the machine and its load.
- * The definitions are synthetic: norms and attentions of ordinary size, all different. */
+ * hashed with plain XXH3-128. (A cache could use plain hashes as keys. They are faster, but each change of a comment
+ * would make a case run again.) Compare the ratios and not the times, because the times depend on the machine and its
+ * load. The definitions are synthetic: norms and attentions of ordinary size, all different. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,8 +95,8 @@ static int make_set(struct set *set)
 	return 0;
 }
 
-/* Each of the functions below processes all definitions once, each in its own way. Each function returns a sum, so that
- * the compiler cannot remove the work. */
+/* Each of the functions below processes all definitions once. Each function returns a sum, so that the compiler cannot
+ * remove the work. */
 static unsigned hash_bytes(struct set *set)
 {
 	unsigned sum = 0;

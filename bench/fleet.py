@@ -2,13 +2,13 @@
 """fleet.py - measures a fleet (python/reftest_ray) with the real ray: bench/fleet.py BUILD COMMAND, with a Python
 that has ray. The commands:
 
-    deaths [RUNS]       kills, in each run, a node and a tenth of the workers (at least one), chosen at random. Counts
+    deaths [RUNS]       kills a node and a tenth of the workers (at least one) in each run, chosen at random. Counts
                         lost verdicts, cases that are reported twice, and the cases that a second run would execute
 
-    coordinator [RUNS]  kills, in each run, the coordinator (`reftest-ray`) at a random moment. Counts stored verdicts
+    coordinator [RUNS]  kills the coordinator (`reftest-ray`) in each run, at a random moment. Counts stored verdicts
                         that are gone, workers that outlive the coordinator, and the cases that the next run executes
 
-    overhead            the wall time of a case with one worker behind Ray, against `reftest verify --jobs 1`
+    overhead            the wall times of a case with one worker behind Ray and with `reftest verify --jobs 1`
     dispatch [N]        requests a second through Ray and the coordinator, to workers that answer at once; nothing is stored
     merge [N]           verdicts a second through `reftest cache merge` (needs xxhash)
     plan [N]            seconds and memory of `verify --dry-run --format requests` over N definitions
@@ -103,8 +103,8 @@ def parent_is_actor(pid, workers):
 
 
 def coordinate(fleet, root, requests, answered=lambda count: None):
-    """Runs the requests. Returns how often each case was reported, and the coordinator's scheduler. Calls `answered`
-    after each answer."""
+    """Runs the requests. Returns the number of reports for each case, and the coordinator's scheduler. Calls
+    `answered` after each answer."""
     reported = collections.Counter()
     answers = itertools.count(1)
 
@@ -249,7 +249,7 @@ def coordinator(runs):
 
 
 def timed(fleet, root, requests):
-    """Returns two durations in seconds: the time until the fleet's last answer, and the time from its first to its last
+    """Returns two durations in seconds: from the start to the fleet's last answer, and from the first to the last
     answer."""
     began, moments = time.monotonic(), []
     coordinate(fleet, root, requests, lambda count: moments.append(time.monotonic()))

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """fleet_simulation.py - a discrete-event simulation of a fleet: how long do N definitions take on W GPUs, and what is
-the bottleneck? The seconds of cases are drawn from a measured run. bench/fleet.py measures the costs of Ray, of the
-coordinator and of the cache.
+the bottleneck? How long a case takes is drawn from the times of a measured run. bench/fleet.py measures the costs of
+Ray, of the coordinator and of the cache.
 
-    bench/fleet_simulation.py RUN.json [OPTION…]      RUN.json: of `reftest verify --format json`
+    bench/fleet_simulation.py RUN.json [OPTION…]      RUN.json: output of `reftest verify --format json`
 
-A worker has lanes, and takes two requests for each lane. A request occupies a lane for the seconds of its definition's
-cases. The answer then waits for the coordinator, which handles one answer at a time: it passes the answer's verdicts to
-the cache and sends the next request. Workers die at random. The cases of a dead worker return to the queue, each as a
-separate request. For comparison, the function `static` simulates shards that are fixed before the run, like those of a
-Slurm array. If a GPU dies, its shard runs again, without the cases that already have a verdict."""
+A worker has lanes, and takes two requests for each lane. A request occupies a lane for as long as the cases of its
+definition run. The answer then waits for the coordinator, which handles one answer at a time: it passes the answer's
+verdicts to the cache and sends the next request. Workers die at random. The cases of a dead worker return to the
+queue, each as a separate request. For comparison, the function `static` simulates shards that are fixed before the
+run, like those of a Slurm array. If a GPU dies, its shard runs again, without the cases that already have a verdict."""
 
 import argparse
 import heapq
@@ -58,7 +58,7 @@ class Fleet:
             self.ask(worker)
 
     def ask(self, worker):
-        """Makes the coordinator send the next request to a worker, where the request waits for a lane."""
+        """The coordinator sends the next request to the worker. The request waits there for a lane."""
         queue = self.suspects or self.queue
         if queue:
             self.last_handed_out = self.now
@@ -92,8 +92,8 @@ class Fleet:
         self.ask(worker)
 
     def die(self, worker):
-        """Puts the cases of a worker that died back into the queue. At the end of a run, these cases go to the worker
-        that replaces the dead worker, and not to an idle worker."""
+        """Puts the cases of a worker that died back into the queue. If no other cases are left, the worker that
+        replaces the dead worker gets these cases, and idle workers stay idle."""
         worker.dead = True
         self.deaths += 1
         for cases in [*worker.waiting, *worker.running.values(), *worker.answers.values()]:

@@ -1,12 +1,13 @@
-/* gpu_metrics - measures how fast the comparison reads two tensors, and compares this with the memory copy speed of the
- * same GPU.
+/* gpu_metrics - measures how fast the comparison reads two tensors, and relates this speed to that of a memory copy on
+ * the same GPU.
  *
  *   gpu_metrics [DEVICE]     the GPU's number, 0 unless given
  *
  * "us" is the time of one comparison on the device, as the median of several runs. A run measures a series of
- * back-to-back launches by events, over sets of tensors that together are many times larger than the cache. "call" is
- * the time of the caller, from the launch to the results in host memory. The unit GB/s counts each byte of both tensors
- * once. For the memory copy, the unit counts the bytes read and the bytes written. */
+ * back-to-back launches with CUDA events. The launches read different sets of tensors, which together are many times
+ * larger than the cache. "call" is the time that the caller waits: from the launch to the results in host memory. For a
+ * comparison, GB/s counts each byte of both tensors once. For the memory copy, GB/s counts the bytes read and the bytes
+ * written. */
 #include "kernels/core/compare_cuda.h"
 
 #include <stdio.h>
@@ -214,8 +215,8 @@ static void row(struct bench *bench, enum dtype dtype, int power, enum content c
 	fflush(stdout);
 }
 
-/* Measures memory copies of 512 MiB to 4 GiB, and keeps the speed of the fastest copy. The output relates the speed of
- * comparisons to that speed. */
+/* Measures memory copies of 512 MiB to 4 GiB, and keeps the speed of the fastest copy. The output shows the speed of
+ * comparisons as a fraction of this speed. */
 static void measure_copy(struct bench *bench)
 {
 	for (int power = 28; power <= 31; power++) {

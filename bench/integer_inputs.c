@@ -3,8 +3,9 @@
  *   integer_inputs FILE
  *
  * FILE is JSON: [[path of a definition, op_type, name, [{axis: value}…]]…]. Prints a JSON line for each case: {input:
- * number, or list of the elements}. The line is {} if no op family makes the case. bench/bare_loop.py gives these
- * inputs to its loop, because references refuse random lengths, offsets and page tables. */
+ * value}. A value is a number or the list of the elements. The line is {} if no op family makes the case.
+ * bench/bare_loop.py gives these inputs to its loop, because references refuse random lengths, offsets and page
+ * tables. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
@@ -105,7 +106,7 @@ static void print_tensor(const struct tensor *tensor, struct buf *out)
 	buf_text(out, "]");
 }
 
-/* Prints the inputs of a case. The tensors of floats are not made. */
+/* Prints the inputs of a case. Tensors of floats are left out. */
 static void print_case(struct device *device, const struct subject *s, const cJSON *axes, struct arena *arena)
 {
 	struct job job = {.id = "case", .problem = s->problem, .op = s->op->name, .axis = axes_of(s, axes, arena),

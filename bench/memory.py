@@ -2,11 +2,12 @@
 """memory - measures how much memory references take in addition to the tensors of their cases. Usage: bench/memory.py
 ROOT [VERIFY OPTIONS…]. Runs `reftest verify --force` on the dataset with a runner that measures itself.
 
-Prints three figures for the case that needs the most additional memory. The first is the address space that the
-reference added while it was loaded and while it ran. This is never less than what the memory limit counts. The second
-is the size of the case's tensors in bytes, and the third is the ratio of the first two. The first line is for the cases
-with small tensors: it gives their largest need, which shows what Python, torch and its libraries need. The function
-memory_limit_of in workers/pool/memory_limit.c is based on these figures."""
+Prints two lists of cases. The first list has the cases with small tensors that need the most additional memory; this
+is what Python, torch and its libraries need. The second list has the cases with large tensors that need the most
+memory in proportion to their tensors. Each line has three figures. The first is the address space that the reference
+added while it was loaded and while it ran. The memory limit never counts more than this. The second is the size of
+the case's tensors, and the third is the ratio of the first two. The function memory_limit_of in
+workers/pool/memory_limit.c is based on these figures."""
 
 import os
 import subprocess
@@ -14,7 +15,8 @@ import sys
 import tempfile
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-# In bytes; cases with smaller tensors show the constant of the memory limit, the other cases show its factor.
+# In bytes. The memory limit has a constant, which follows from cases with smaller tensors, and a factor, which follows
+# from the other cases.
 SMALL = 16 << 20
 MEASURED = '''
 import os as _os

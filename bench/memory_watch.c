@@ -1,8 +1,8 @@
-/* memory_watch - measures the cost of adding up the memory of a reference's processes. The pool adds up this memory
- * every 50 ms while a reference runs. Calls memory_watch_sum on a folder that stands in for a runner's /proc. The
- * processes in this folder share pages with this program, as the processes of a reference share pages with its runner.
- * Usage: memory_watch [MIB [ROUNDS]]. Prints the medians for 1, 2, 10 and 100 processes, for the quick sum and for the
- * exact sum. (The pool computes the exact sum only if the quick sum is too large.) */
+/* memory_watch - measures how long it takes to add up the memory of all processes of a reference. The pool adds up this
+ * memory every 50 ms while a reference runs. Calls memory_watch_sum on a folder that stands in for a runner's /proc.
+ * The processes in this folder share pages with this program, as the processes of a reference share pages with its
+ * runner. Usage: memory_watch [MIB [ROUNDS]]. Prints the medians for 1, 2, 10 and 100 processes, for the quick sum and
+ * for the exact sum. (The pool computes the exact sum only if the quick sum is too large.) */
 #include "workers/pool/memory_watch.h"
 
 #include <fcntl.h>

@@ -5,9 +5,9 @@ ground truth depends on these names and orders.
     reftest --root OUT verify --ground-truth all --sizes small
 
 Writes the definitions of ROOT/definitions to OUT/definitions. The copies have other input names, another order of
-inputs, and another order of outputs if the op family allows it. The new run() calls the original reference. If a ground
-truth agrees with an original definition, it must also agree with the new definition. Also writes definitions of the op
-family gdn in which k has as many heads as v. In these definitions, q and k have different numbers of heads."""
+inputs, and another order of outputs if the op family allows it. The run() of a copy calls the original reference. A
+ground truth that agrees with an original definition must also agree with its copy. Also writes definitions of the op
+family gdn in which k has as many heads as v. In these definitions, q has fewer heads than k."""
 
 import json
 import pathlib
@@ -44,8 +44,8 @@ def run(%s):
 
 
 def in_order(definition):
-    """Returns a new order of the inputs. A family in BY_ORDER keeps its order; for attention and gemm, the order is
-    reversed; for every other family, inputs with fewer dimensions come first."""
+    """Returns a new order of the inputs. If the op family is in BY_ORDER, the order stays the same. For attention
+    and gemm, the order is reversed. For every other family, inputs with fewer dimensions come first."""
     family, inputs = definition["op_type"], definition["inputs"]
     if family in BY_ORDER:
         return list(inputs)

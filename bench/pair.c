@@ -1,7 +1,7 @@
-/* pair - measures two commands against each other. The program runs the two commands alternately (A B A B …) and
- * computes the ratio of each pair of times. A change in the machine's load therefore affects both commands. Usage: pair
- * RUNS NAME_A COMMAND_A NAME_B COMMAND_B. The commands run with `sh -c "exec …"`. Prints the medians of wall and
- * processor time, the median ratios A/B with their quartiles, and the largest resident sets. */
+/* pair - compares the times of two commands. The program runs the two commands alternately (A B A B …) and computes the
+ * ratio of each pair of times. A change in the machine's load therefore affects both commands. Usage: pair RUNS NAME_A
+ * COMMAND_A NAME_B COMMAND_B. The commands run with `sh -c "exec …"`. Prints the medians of wall and processor time,
+ * the median ratios A/B with their quartiles, and the largest resident sets. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

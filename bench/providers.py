@@ -1,8 +1,8 @@
 """providers - prints a Markdown table of the results and times of other libraries' ground truths: python3
 bench/providers.py FILE…
 
-Each FILE is the output of `reftest verify --ground-truth all --format json`. The table has a row for each pair of an op
-family and a library that was tried for one of the family's cases:
+Each FILE is the output of `reftest verify --ground-truth all --format json`. For each op family, the table has a row
+for each library that was tried for a case of the family:
 
     cases     number of cases for which the library computed a ground truth
     agreed    number of these cases in which the library agreed with the other ground truths
@@ -23,7 +23,7 @@ COLUMNS = ("family", "ground truth", "version", "cases", "agreed", "margin", "co
 
 def stands_alone(case, name):
     """Returns whether the ground truth `name` disagreed with the others. A message about a disagreement names the
-    ground truth that disagrees; if it names none, every ground truth of the case disagreed."""
+    ground truth that disagrees. If the message names none, all ground truths of the case disagreed."""
     message = case["message"] or ""
     if case["reason"] != "ground_truths_disagree":
         return False

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""sandbox - measures the cost of the references' sandbox, in pairs: a process that has imported torch forks children
-that only end, alternately inside and outside of the sandbox. Usage: bench/sandbox.py [BUILD [PAIRS]]; the interpreter
-must have torch.
+"""sandbox - measures the cost of the sandbox of references. A process that has imported torch forks children that exit
+at once, alternately inside and outside of the sandbox. Usage: bench/sandbox.py [BUILD [PAIRS]]; the interpreter must
+have torch.
 
 Prints the time that sandbox_open takes, and the medians over all pairs: processor time without the sandbox, processor
 time in the sandbox, and their difference. The program measures the processor time of parent and child, because elapsed
 time changes with the load.
 
-The program then measures a warm case (a case in a process that has run it before) in the same way, with a tenth of the
-pairs: each child computes a small rmsnorm once, and then CASES more times. For this it prints two processor times: the
-time of all children together, and the time of a warm case. Each time is printed outside and inside of the sandbox, with
-the quartiles of the differences."""
+The program then measures a warm case: a case in a process that has run this case before. The measurement is the
+same, with a tenth of the pairs: each child computes a small rmsnorm once, and then CASES more times. The program
+prints two processor times: that of a whole child, and that of a warm case. For each time, it prints the medians
+outside and inside of the sandbox, and the quartiles of the differences."""
 
 import importlib.util
 import os
@@ -36,7 +36,7 @@ def processor_ms():
 
 
 def child(before, inside, after, end):
-    """Forks a child that only ends. Returns the milliseconds of processor time that this takes, until the child is
+    """Forks a child that exits at once. Returns the processor time in milliseconds, from the fork until the child is
     reaped."""
     start = processor_ms()
     given = before()

@@ -2,7 +2,7 @@
 
 NAME is a definition of the dataset ROOT with verdicts. Prints for each tool the median and the largest time of 20
 calls, and the bytes of an answer. Also prints the read calls, the write calls and the processor time of the server.
-They include those of child processes that have ended.
+These figures include the server's child processes that have ended.
 """
 import json
 import os

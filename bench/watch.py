@@ -4,12 +4,12 @@ Starts `reftest watch --json` on its own dataset. The parts are:
 
 saves     Simulates an author: changes the computation of a small rmsnorm in place (truncate, write, close), waits for
           the verdict, and repeats this SAVES times (500 by default). Prints the distribution of the times, for several
-          pauses between a verdict and the next save. A user needs a pause of at least half a second to read a verdict
-          and save again. A pause of 100 ms simulates an editor that saves at every pause in typing. Without a pause,
+          pauses between a verdict and the next save. A user needs at least half a second to read a verdict
+          and to save again. A pause of 100 ms simulates an editor that saves at every pause in typing. Without a pause,
           the times show how fast runners are created, because each save needs a new runner. On a GPU, each new runner
-          creates a CUDA context. On a GPU there are also bursts of saves, as formatters and fast users cause them: four
-          saves with 100 ms between a verdict and the next save, then 2 s without saves. At the end only a comment
-          changes in each save.
+          creates a CUDA context. On a GPU there are also bursts, because formatters and fast users save several
+          times in a row: four saves with 100 ms between a verdict and the next save, then 2 s without saves. In the
+          last saves, only a comment changes.
 
 peer      Measures the same edits with `entr -r pytest` on the generated test file of the same definition, for
           comparison.
@@ -20,14 +20,14 @@ checkout  Changes 1 000 definitions at once by `git checkout`. Measures the time
 bulk      Writes 1 000 files without git's lock, by `cp` and by `sed -i`. Counts the batches, and measures the time
           from the writer's exit to the last verdict.
 
-walls     Runs two watchers on equal datasets: one on this machine as it is, and one where the kernel refuses namespaces
-          and Landlock (seccomp and limits stay). Saves in the two datasets in turn, so that both watchers have the same
-          load. Prints the distribution of the times of both watchers, and of their differences.
+walls     Runs two watchers on equal datasets. For one of the watchers, the kernel refuses namespaces and Landlock
+          (seccomp and limits stay). Saves in the two datasets in turn, so that both watchers have the same load. Prints
+          the distribution of the times of both watchers, and of their differences.
 
 idle      Measures the memory of a watcher with 10 000 definitions, and compares its start-up time with `git status`.
 
-If no PART is given, all parts but walls run. Three parts run only a piece of the part `saves`: saves@PAUSE (PAUSE is in
-seconds), bursts, and comments.
+If no PART is given, all parts but walls run. Three more names stand for pieces of the part `saves`: saves@PAUSE (PAUSE
+is in seconds), bursts, and comments.
 """
 import glob
 import json
@@ -93,8 +93,9 @@ def save(path, text):
 
 
 def saves(watch, path, count, pause, text):
-    """Returns the seconds from the end of each save to its verdict. Also returns a text with the duration of the saves
-    themselves, because a filesystem may be slow. `pause` returns the pause before a save, given the save's number."""
+    """Returns the seconds from the end of each save to its verdict. Also returns a text that says how long the saves
+    themselves took, because a filesystem may be slow. The function `pause` gets the number of a save and returns the
+    pause before this save."""
     took, run, writing = [], 0, []
     for number in range(count):
         time.sleep(pause(number))
@@ -112,8 +113,8 @@ def saves(watch, path, count, pause, text):
 
 
 def paces(device, parts):
-    """Yields a pair for each way of saving: its name, and a function that returns the pause before a save, given the
-    save's number."""
+    """For each way of saving, yields its name and a function. The function gets the number of a save and returns the
+    pause before this save."""
     kind = "cpu" if device == "cpu" else "gpu"
     pauses = [float(part[6:]) for part in parts if part.startswith("saves@")] + list(PAUSES[kind] if "saves" in parts else ())
     for pause in pauses:
@@ -278,7 +279,7 @@ def checkout(build, count, device, rounds=10):
         watch.end()
 
 
-# Programs that write many files one by one without git's lock; the cache already has the verdicts for the contents.
+# Programs that write many files one by one without git's lock. The cache already has the verdicts for the new contents.
 WRITERS = {
     "cp": lambda root, texts: subprocess.run(["cp", "-r", os.path.join(texts, "."), os.path.join(root, "definitions")], check=True),
     "sed -i": lambda root, texts: subprocess.run(

@@ -1,11 +1,11 @@
-/* checksummed_record - the on-disk form of a row. A header with a checksum is followed by little-endian numbers and by
- * byte strings with their lengths.
+/* checksummed_record - the on-disk form of a row. A header with a checksum comes first. Little-endian numbers and byte
+ * strings with their lengths follow.
  *
  *   record = magic "rftr" . format u16 . kind u16 . length u32 . checksum u64 . body (length bytes)
  *
- * The checksum is the XXH3-64 of the body. The seed of the checksum is the XXH3-64 of the key; that hash of the key is
- * seeded with format and kind. Therefore a record that was copied to another key or table has a wrong checksum. Every
- * reader checks bounds, and no reader allocates memory. */
+ * The checksum is the XXH3-64 of the body. Its seed is a hash of the row's key: the XXH3-64 of the key, seeded with
+ * format and kind. A record that was copied to another key or table therefore has a wrong checksum. Every reader checks
+ * bounds, and no reader allocates memory. */
 #ifndef REFTEST_CACHE_CHECKSUMMED_RECORD_H
 #define REFTEST_CACHE_CHECKSUMMED_RECORD_H
 

@@ -15,8 +15,8 @@ struct list {
 	bool changed;
 };
 
-/* Adds a margin to the list. Does not add it if it is for the driver of `kept`, or if the list has a newer margin for
- * the same driver. */
+/* Adds a margin to the list. Does not add the margin if its driver is the driver of `kept`, or if the list has a newer
+ * margin for its driver. */
 static void add(struct list *list, const struct verdict *kept, struct driver_margin margin)
 {
 	if (isnan(margin.margin) || (kept->driver != NULL && strcmp(margin.driver, kept->driver) == 0))
@@ -54,7 +54,8 @@ static void join(const struct verdict *kept, const struct verdict *dropped, stru
 	qsort(list->items, (size_t)list->count, sizeof *list->items, by_time);
 }
 
-/* Returns false if the verdict cannot name a driver, as on a CPU. Does not parse the verdict. */
+/* Returns false if the verdict names no driver, for example because the case ran on a CPU. Only searches the text,
+ * because parsing would take longer. */
 static bool may_have_driver(const char *text, size_t length)
 {
 	static const char key[] = "\"driver";

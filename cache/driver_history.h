@@ -10,9 +10,9 @@
 #include "base/buf.h"
 
 /* Both texts are in the form that verdict_write writes, and have the same subject and witness. If `dropped` has margins
- * that `kept` lacks, appends the text of `kept` with these margins and returns true. Otherwise returns false. The
- * appended text lists the newest margin of each driver, and at most DRIVER_MARGINS_MAX margins. A text that is not a
- * verdict adds nothing. */
+ * that `kept` lacks, adds these margins to the text of `kept`, appends the result to the buffer, and returns true.
+ * Otherwise returns false. The appended text lists the newest margin of each driver, and at most DRIVER_MARGINS_MAX
+ * margins. A text that is not a verdict adds nothing. */
 bool driver_history_join(const char *kept, size_t kept_length, const char *dropped, size_t dropped_length,
 			 struct buf *out);
 

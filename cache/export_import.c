@@ -23,15 +23,16 @@
 enum {
 	LEVEL = 9,
 	WORKERS = 2, /* number of threads that compress */
-	STEP = 1 << 20,		 /* bytes that are read or unpacked at a time */
-	BATCH = 128 << 20,	 /* one transaction stores the records of about this many bytes of lines */
+	STEP = 1 << 20,		 /* number of bytes to read or unpack at a time */
+	BATCH = 128 << 20,	 /* about this many bytes of lines are stored in one transaction */
 	THREADS_MAX = 16,
 	CHUNK = 64,		 /* number of lines that a thread takes from the shared list in one step */
-	SLICE = 1 << 14,	 /* the most lines that are found in the text before threads parse them */
+	SLICE = 1 << 14,	 /* the most lines that threads parse at a time */
 	DAMAGED_MAX = 1 << 16,	 /* the import stops when it has found this many damaged lines */
-	WINDOW_LOG_MAX = 24,	 /* limits the memory of zstd */
+	WINDOW_LOG_MAX = 24,	 /* limits the memory that zstd uses */
 	FRAME_LEAST = 5,	 /* bytes that zstd needs to recognise a frame */
-	/* A file may unpack to this many bytes, or to RATIO_MAX times its size if that is more. */
+	/* The limit for the unpacked bytes of a file: UNPACKED_FREE, or RATIO_MAX times the size of the file if this is
+	 * more. */
 	UNPACKED_FREE = 64 << 20,
 	RATIO_MAX = 1000,
 };
@@ -145,7 +146,7 @@ int export_verdicts(struct store *store, const char *path, const struct record_s
 
 /* --- In: lines ---------------------------------------------------------------------------------------------------- */
 
-/* Unpacks the file into lines, some lines at a time. */
+/* Unpacks the file piece by piece, and divides it into lines. */
 struct lines {
 	ZSTD_DCtx *unpacker;
 	ZSTD_inBuffer from; /* the next zstd block */
@@ -307,8 +308,8 @@ struct incoming {
 	struct readers readers;
 	struct buf records;		 /* array of struct verdict_line to be stored in one transaction */
 	int64_t line;			 /* number of lines that were read */
-	/* seen: number of record lines since the head line; expected: number of record lines that the head line
-	 * states. */
+	/* Numbers of record lines. `seen` counts the lines since the head line. `expected` is the number in the head
+	 * line. */
 	int64_t seen, expected;
 	int64_t damaged;		 /* number of damaged lines in the whole file */
 	bool inside, misplaced;		 /* inside: the current line is between a head line and its end line */
@@ -494,7 +495,7 @@ static int check_head(const struct lines *lines, struct err *err)
 		return err_set(err, "`reftest cache export` did not write this file, an older version of reftest wrote it, or its "
 				    "first bytes are damaged");
 	if (format != EXPORT_FORMAT)
-		return err_set(err, "it has format %" PRId64 ", but this program reads only formats up to %d: use a "
+		return err_set(err, "the file has format %" PRId64 ", but this program reads only formats up to %d: use a "
 							     "newer reftest",
 			       format, EXPORT_FORMAT);
 	return 0;

@@ -37,7 +37,7 @@ struct record_signer {
 
 struct export_counts {
 	int64_t verdicts;
-	int64_t left_out; /* number of damaged rows, and of verdicts that are too large for a line */
+	int64_t left_out; /* number of rows that are damaged or too large for a line */
 	int64_t bytes;	  /* size of the file */
 };
 
@@ -51,11 +51,11 @@ struct import_counts {
 	struct store_merged merged;
 	int64_t refused; /* number of verdicts that are damaged, missing, or refused by the signer */
 	bool unusable;	 /* the file does not exist, or is not an exported file that this program can read */
-	bool whole;	 /* true if the file has not changed since it was written, and if no verdict was refused */
+	bool whole;	 /* false if the file was changed after the export, or if a verdict was refused */
 };
 
 /* import_verdicts calls this function for each part of the file that cannot be imported. `count` is the number of
- * verdicts in that part. `sentence` says where this part of the file is, and why it is not imported. */
+ * verdicts in that part. `sentence` says where in the file the part is, and why the part is not imported. */
 typedef void import_refused(const char *sentence, int64_t count, void *context);
 
 /* Imports the verdicts in the file `path`, or in standard input if `path` is "-", into the store. One transaction

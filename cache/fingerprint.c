@@ -109,7 +109,7 @@ struct fields fields_copy(const struct fields *fields, struct arena *arena)
 }
 
 /* Orders fields by tag. No caller should add two fields with the same tag. If a caller does, the digests of the two
- * fields decide their order, so the order of the calls never matters. */
+ * fields decide, so that the result never depends on the order of the calls. */
 static int field_order(const void *a, const void *b)
 {
 	const struct field *one = a, *two = b;
@@ -158,8 +158,7 @@ void fields_digests(const struct fields *fields, struct digest *subject, struct 
 
 	if (items == NULL)
 		die_no_memory();
-	/* Fills the array with the fields of the subject from the front, and with the fields of the witness from the
-	 * back. */
+	/* Puts the fields of the subject at the front of the array, and the fields of the witness at the back. */
 	for (int i = 0; i < fields->count; i++)
 		if (strncmp(fields->items[i].tag, "witness.", strlen("witness.")) != 0)
 			items[part[0].count++] = fields->items[i];
@@ -202,8 +201,8 @@ static void axis_field(const struct axis *axis, const char *expression, struct a
 }
 
 /* Returns the position of an input (from 0) among the inputs with the same dtype and shape. The order of inputs usually
- * does not matter, because run() gets inputs by name. It matters for inputs with the same dtype and shape, such as the
- * K cache and the V cache: the order may then show an op family which input is which. */
+ * does not matter, because run() gets inputs by name. The order matters for inputs with the same dtype and shape, such
+ * as the K cache and the V cache, because an op family may distinguish them by their order. */
 static int place_among_alike(const struct definition *definition, int input)
 {
 	const struct tensor_spec *spec = &definition->inputs[input];
@@ -345,8 +344,8 @@ static bool is_printable(const char *text, size_t length)
 	return true;
 }
 
-/* Finds the text that was hashed: the readable value, or `unshown` followed by the readable value. Only one of these
- * two texts has the digest of the field. Returns false if neither text has the digest of the field. */
+/* Finds the text that was hashed. There are two candidates: the readable value, and `unshown` followed by the readable
+ * value. The right one has the digest of the field. Returns false if neither has this digest. */
 static bool hashed_text(const struct field *field, char out[TEXT_MAX + 1])
 {
 	if (strlen(field->value) > FIELD_VALUE_MAX)

@@ -5,12 +5,12 @@
  * A field is a tag ("axes.hidden_size") and bytes. The digest of a field covers the length of the tag, the tag, the
  * length of the bytes, and the bytes. The digest of a list covers FINGERPRINT_FORMAT, the number of fields and the
  * digests of the fields in the order of the tags. Different lists therefore never give the same bytes to hash. The
- * store keeps the digest of every field, so that `explain` can name the field that changed. It also keeps short values,
- * so that `explain` can show the old and the new value.
+ * store keeps the digest of every field, so that `explain` can name the field that changed. The store also keeps short
+ * values, so that `explain` can show the old and the new value.
  *
- * A new field of the definition schema also needs a field in definition_fields. A new fact of the witness also needs a
- * field in witness_fields and in context_digest of engine/run_open.c. Otherwise, reftest would still report the stored
- * result after the fact has changed. */
+ * A new field of the definition schema also needs a field in definition_fields. If a verdict depends on a new fact,
+ * this fact also needs a field in witness_fields and in context_digest of engine/run_open.c. Without these fields,
+ * reftest would still report the stored result after the fact has changed. */
 #ifndef REFTEST_CACHE_FINGERPRINT_H
 #define REFTEST_CACHE_FINGERPRINT_H
 
@@ -45,23 +45,21 @@ void field_text(struct fields *fields, struct arena *arena, const char *tag, con
 void field_printf(struct fields *fields, struct arena *arena, const char *tag, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Returns a copy of the list. A field that is added later to the list or to its copy does not appear in the other
- * one. */
+/* Returns a copy of the list. A later addition to one of the two lists does not change the other list. */
 struct fields fields_copy(const struct fields *fields, struct arena *arena);
 
 /* Returns the digest of a list of fields. The fields are hashed in the bytewise order of their tags. The order in which
  * the fields were added does not matter. */
 struct digest fields_digest(const struct fields *fields);
 
-/* Adds the fields of a definition's canonical schema and code: a field for the op type, for each axis, for each input
- * and each output, for the sorted constraints, and for the reference in normal form. The field of an output contains
- * the output's index, because run() returns a tuple in the order of the outputs. Name, description, tags and the order
- * of keys do not change the fields. Tolerances are not included: the caller adds a field for the tolerance rule that
- * applies. */
+/* Adds the fields of a definition: one for the op type, one for each axis, input and output, one for the sorted
+ * constraints, and one for the reference in normal form. The field of an output contains the output's index, because
+ * run() returns a tuple in the order of the outputs. Name, description, tags and the order of keys do not change the
+ * fields. Tolerances are not included: the caller adds a field for the tolerance rule that applies. */
 void definition_fields(const struct definition *definition, struct arena *arena, struct fields *out);
 
-/* Adds the fields of the witness. The arguments describe either the ground truth of a stored verdict, or the ground
- * truth with which a run would verify the case now. An argument that is NULL is hashed as absent. */
+/* Adds the fields of the witness. The arguments describe a ground truth: that of a stored verdict, or the one with
+ * which a run would verify the case now. An argument that is NULL is hashed as absent. */
 void witness_fields(const char *ground_truth, const char *ground_truth_version, const char *device_class,
                     const char *torch, const char *cuda, struct arena *arena, struct fields *out);
 
@@ -72,8 +70,8 @@ struct digest verdict_witness(const struct verdict *verdict);
  * covers all other fields. */
 void fields_digests(const struct fields *fields, struct digest *subject, struct digest *witness);
 
-/* fields_write writes fields as one line of text, which is stored beside a verdict. fields_read reads such a line: it
- * returns 0, or -1 and an empty list if the bytes are damaged. */
+/* fields_write writes fields as one line of text, which is stored together with a verdict. fields_read reads such a
+ * line. Returns 0. If the bytes are damaged, returns -1 and an empty list. */
 struct buf;
 enum { FIELDS_MAX = 4096 };
 void fields_write(const struct fields *fields, struct buf *out);

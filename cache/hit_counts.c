@@ -1,5 +1,5 @@
 /* hit_counts - reads the lines of the file .reftest/counts, and appends lines to it. A line is "counts 1 RUNS HITS
- * MISSES…": MISSES are several numbers, one for each reason of a miss. line_read rejects a line with more or fewer
+ * MISSES…", with one number in MISSES for each reason of a miss. line_read rejects a line with more or fewer
  * numbers. */
 #include "cache/hit_counts.h"
 

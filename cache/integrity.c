@@ -1,10 +1,9 @@
 /* integrity - reads and writes the file `clean`. The only record of `clean` describes data.mdb: inode u64 . size u64 .
  * mtime u64 . ctime u64.
  *
- * `clean` is trusted only if data.mdb did not change in the last CLEAN_STILL_MS milliseconds before `clean` was
- * written, because two changes within one tick of the filesystem's clock give the same timestamps. If a process ends
- * right after a commit, `clean` is therefore not trusted: the next process checks the pages and writes a new
- * `clean`. */
+ * Two changes within one tick of the filesystem's clock give the same timestamps. `clean` is therefore trusted only if
+ * data.mdb had not changed for CLEAN_STILL_MS milliseconds when `clean` was written. If a process ends right after a
+ * commit, the next process thus checks the pages and writes a new `clean`. */
 #include "cache/integrity.h"
 
 #include <errno.h>
@@ -54,8 +53,8 @@ static void clean_record(const struct file_stat *now, struct buf *out)
 	buf_free(&body);
 }
 
-/* Returns true if data.mdb (stat `data`) did not change in the last CLEAN_STILL_MS milliseconds before `clean` (stat
- * `written`) was written. */
+/* Returns true if data.mdb (stat `data`) had not changed for CLEAN_STILL_MS milliseconds when `clean` (stat `written`)
+ * was written. */
 static bool had_been_still(const struct file_stat *data, const struct file_stat *written)
 {
 	int64_t newest = data->mtime_ns > data->ctime_ns ? data->mtime_ns : data->ctime_ns;

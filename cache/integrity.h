@@ -1,10 +1,10 @@
 /* integrity - decides whether LMDB may open data.mdb without a check of its pages.
  *
  * LMDB may open data.mdb if the file `clean` in the same folder has the inode, size and timestamps of data.mdb. Each
- * process of this program writes `clean` when it closes data.mdb. LMDB may also open data.mdb if another process has it
- * open, because that process has made the same check. In all other cases, every page is checked
- * (cache/lmdb_page_check.h). For a large store, this takes some milliseconds. Damage that the check misses can crash
- * the process. It cannot give a wrong verdict, because every record has a checksum. */
+ * process of this program writes `clean` when it closes data.mdb. LMDB may also open data.mdb if another process has
+ * data.mdb open, because that process has made the same check. In all other cases, every page is checked
+ * (cache/lmdb_page_check.h). For a large store, the check of the pages takes some milliseconds. Damage that the check
+ * misses can crash the process. Such damage cannot give a wrong verdict, because every record has a checksum. */
 #ifndef REFTEST_CACHE_INTEGRITY_H
 #define REFTEST_CACHE_INTEGRITY_H
 
@@ -29,7 +29,7 @@ enum integrity integrity_check(const char *folder, struct err *why);
 bool integrity_in_use(const char *folder);
 
 /* Writes `clean`. Call this function after this process has closed data.mdb, if the process has written to data.mdb or
- * checked its pages. Errors are ignored, because without `clean` the next process only checks every page. */
+ * checked its pages. Ignores errors: without `clean`, the next process checks every page, which costs only time. */
 void integrity_mark_clean(const char *folder);
 
 #endif

@@ -6,8 +6,9 @@
  *                   set aside, create       read-only, note    set aside, create
  *
  * LMDB cannot use its lock file if this user may not write to the folder; the store is then read without the lock file.
- * Another process may then free pages while this process reads them. In practice, this does no harm: LMDB reuses a
- * freed page only two commits later, a read in reftest takes at most a millisecond, and every record has a checksum.
+ * Another process may then free pages while this process reads them. In practice, this does no harm. LMDB reuses a
+ * freed page only two commits later, and a read in reftest takes at most a millisecond. Every record also has a
+ * checksum.
  *
  * LMDB also maps the lock file. On a full disk, the first write to a page of that mapping would kill the process with
  * SIGBUS. The lock file is therefore allocated on disk before LMDB maps it. If the allocation fails, the store is read
@@ -15,8 +16,8 @@
  *
  * Limits. LMDB needs a local disk, because its locks and its mapping do not work between the machines of a network
  * filesystem. If SIGSTOP stops a process in the middle of a commit, other writers wait until the stopped process
- * continues. Ctrl-Z waits for the end of the commit (cache/block_sigtstp.h). A process that waits reports for which
- * process it waits (cache/lock_wait.h).
+ * continues. Ctrl-Z waits for the end of the commit (cache/block_sigtstp.h). A process that waits for a long time
+ * prints which process it waits for (cache/lock_wait.h).
  *
  * Each commit syncs the file once (MDB_NOMETASYNC). The file is therefore always consistent, but a power failure may
  * lose the last commit. */
@@ -45,7 +46,8 @@ enum {
 	READERS = 256,         /* the most readers at the same time, in all processes together */
 	LOCK_BYTES = 20 << 10, /* size in bytes of a lock.mdb for READERS readers */
 	ATTEMPTS = 3,
-	/* The least number of a descriptor that wait_for_turn returns; LMDB's descriptors have lower numbers. */
+	/* The descriptors that wait_for_turn returns have this number or a higher one. LMDB's descriptors have lower
+	 * numbers. */
 	TURN_FD = 200,
 	FILE_PATH = ENV_PATH_MAX + 32,
 	PAGE = 4096, /* assumed size of a page in bytes, used only for estimates */
@@ -108,7 +110,7 @@ static void lock_folder(const struct env *env, int fd, const char *folder, int h
  *
  * When a process dies, the kernel closes its descriptors in ascending order. The returned descriptor has a high number,
  * so LMDB's own lock is released before the lock on the folder. If LMDB's lock were released last, the next process
- * could find a half-initialised lock.mdb that still looks in use. */
+ * could find a half-initialised lock.mdb and take it for one in use. */
 static int wait_for_turn(const struct env *env, bool read_only)
 {
 	char folder[FILE_PATH];
@@ -233,7 +235,7 @@ static int find_tables(struct env *env)
 		mdb_txn_abort(txn);
 		return rc;
 	}
-	return mdb_txn_commit(txn); /* commits, because an abort would close the table handles */
+	return mdb_txn_commit(txn); /* not mdb_txn_abort, because an abort would close the table handles */
 }
 
 static int make_tables(struct env *env)
@@ -280,7 +282,7 @@ static int attempt(struct env *env, bool write)
 	return rc;
 }
 
-/* Returns true if the contents of the file caused the error. Returns false if the system caused it (permissions,
+/* Returns true if the contents of the file caused the error, and false if the system caused the error (permissions,
  * memory, disk). */
 static bool content_is_bad(int rc)
 {
@@ -294,7 +296,6 @@ static const char *content_sentence(int rc)
 								      "it" : mdb_strerror(rc);
 }
 
-/* Opens an existing store read-only. */
 static enum env_answer open_for_reading(struct env *env, struct err *err)
 {
 	int rc = attempt(env, false);
@@ -328,8 +329,8 @@ static enum env_answer open_read_only(struct env *env, struct err *err)
 	return open_for_reading(env, err);
 }
 
-/* Opens the existing store for reading, after LMDB could not open it for writing and returned the error `rc`. Writes a
- * note. */
+/* Call this after LMDB could not open the existing store for writing and returned the error `rc`. Opens the store for
+ * reading. Writes a note. */
 static enum env_answer fall_back(struct env *env, int rc, bool nothing, struct err *note, struct err *err)
 {
 	env_fail(env, rc, "written", &env->why_not);
@@ -397,8 +398,8 @@ enum env_answer env_open(struct env *env, const char *root, bool read_only, stru
 }
 
 /* Closes the store while holding the lock for opening. When LMDB's last user closes a store, LMDB destroys the mutexes
- * in lock.mdb. If a process opened the store at that moment, it would use the destroyed mutexes and get EINVAL from
- * every transaction. */
+ * in lock.mdb. A process that opened the store at that moment would use the destroyed mutexes, and every transaction
+ * would fail with EINVAL. */
 static void shut_in_turn(struct env *env)
 {
 	const struct sigtstp_mask mask = sigtstp_block();
@@ -490,8 +491,8 @@ int env_begin_read(struct env *env, MDB_txn **txn, struct err *err)
 	return rc == 0 ? 0 : env_fail(env, rc, "read", err);
 }
 
-/* Makes room in the store. First frees the reader slots of dead processes, because LMDB cannot reuse the pages that a
- * dead process was reading while its slot exists. If no slot belongs to a dead process, enlarges the map. */
+/* Makes room in the store. First frees the reader slots of dead processes. While such a slot exists, LMDB does not
+ * reuse the pages that the process was reading. If there is no such slot, enlarges the map. */
 static int grow(struct env *env)
 {
 	MDB_envinfo info;
@@ -521,10 +522,10 @@ void env_expect(struct env *env, uint64_t bytes)
 		trace("cache", "the map has room for %" PRIu64 " MiB", size >> 20);
 }
 
-enum { NOT_IN_PLACE = -2 }; /* the file was replaced; LMDB has no error with this number */
+enum { NOT_IN_PLACE = -2 }; /* write_once returns this if the file was replaced; LMDB has no error with this number */
 
-/* Runs `work` once, in a write transaction. First checks under the write lock that the file is still in place. This is
- * necessary because `gc` replaces the file in a write transaction, and a later write to the old file would be lost. */
+/* Runs `work` once, in a write transaction. First checks under the write lock that the file is still in place. `gc` may
+ * have replaced the file, and a write to the old file would then be lost. */
 static int write_once(struct env *env, env_work *work, void *context)
 {
 	MDB_txn *txn;
@@ -539,7 +540,8 @@ static int write_once(struct env *env, env_work *work, void *context)
 	return rc;
 }
 
-/* Repeats the write until it succeeds. Gives up if it fails for a reason other than a full map or a replaced file. */
+/* Repeats the write until it succeeds. A full map and a replaced file are reasons to repeat the write; after any other
+ * error, the function gives up. */
 static int write_until_done(struct env *env, env_work *work, void *context, struct err *err)
 {
 	int rc = write_once(env, work, context);
@@ -612,9 +614,9 @@ static int copy_compact(struct env *env, const char *fresh, int64_t *bytes)
 	return rc;
 }
 
-/* Swaps the names of the two folders `fresh` and the folder of the environment, and syncs this change to disk. Without
- * the sync, a power failure could bring back the old store and lose later writes. `turn` is a descriptor of the folder
- * that contains the two folders. */
+/* Swaps the names of `fresh` and of the environment's folder, and syncs this change to disk. Without the sync, a power
+ * failure could bring back the old store and lose later writes. `turn` is a descriptor of the folder that contains the
+ * two folders. */
 static bool take_place(const struct env *env, const char *fresh, int turn)
 {
 	if (renameat2(AT_FDCWD, fresh, AT_FDCWD, env->path, RENAME_EXCHANGE) != 0)
@@ -625,7 +627,7 @@ static bool take_place(const struct env *env, const char *fresh, int turn)
 }
 
 /* Replaces the store with its compact copy. The caller must hold the write lock and the lock for opening. Returns 1 if
- * the store was replaced and 0 if it was not. On failure, returns -1 and sets `rc` to the error of LMDB or errno. */
+ * the store was replaced, and 0 if not. On failure, returns -1 and sets `rc` to the error of LMDB or errno. */
 static int exchange(struct env *env, const char *fresh, int turn, int64_t *bytes, int *rc)
 {
 	int64_t before = *bytes, after = 0;
@@ -656,7 +658,7 @@ static int compact_in_turn(struct env *env, int turn, int64_t *bytes, int *rc)
 		return 0;
 	if ((*rc = begin(env, 0, &txn)) != 0)
 		return -1;
-	if (still_in_place(env)) /* stays true, because no other process can write until the transaction ends */
+	if (still_in_place(env)) /* no other process can replace the file until the transaction ends */
 		answer = exchange(env, fresh, turn, bytes, rc);
 	mdb_txn_abort(txn);
 	return answer;

@@ -8,7 +8,7 @@
  *
  * A meta page is the root of two trees: the free list (transaction -> count u64, pages u64…) and the main tree. A leaf
  * of the main tree has an entry for each table. The 48 bytes of data in the entry describe the root of the table's
- * tree. Data that is too large for a page is in a run of overflow pages.
+ * tree. If data is too large for a page, it is in adjacent overflow pages.
  *
  * A bitmap marks every page in use and every free page. A page to which two pages refer is reported as damaged. This
  * check also detects loops. The trees are traversed recursively, at most DEPTH_MAX deep, with one page buffer for each
@@ -31,8 +31,8 @@ enum {
 	DEPTH_MAX = 32,  /* the value of LMDB's CURSOR_STACK */
 	KEY_MAX = 511,
 	TABLES_MAX = 64,
-	/* up to this many pages at the end of the file may never have been written, because they were allocated and
-	 * freed again */
+	/* the most pages that the file may lack at its end, because they were allocated and freed again without being
+	 * written */
 	SLACK = 1 << 20,
 };
 
@@ -59,8 +59,8 @@ struct check {
 	struct err *why;
 };
 
-/* The kinds of trees that are traversed. Leaves of the free list contain page numbers; leaves of the main tree may
- * contain tables. */
+/* The kinds of trees that are traversed. Leaves of the free list contain page numbers. Leaves of the main tree may
+ * contain the roots of tables. */
 enum kind { KIND_FREE, KIND_MAIN, KIND_TABLE };
 
 static uint16_t get16(const unsigned char *at)
@@ -153,7 +153,7 @@ static enum lmdb_page_check_answer check_free_list(struct check *c, uint64_t pag
 	return LMDB_PAGE_CHECK_SOUND;
 }
 
-/* Checks a run of overflow pages that must hold `length` bytes. */
+/* Checks adjacent overflow pages, which together must have room for `length` bytes. */
 static enum lmdb_page_check_answer check_overflow(struct check *c, enum kind kind, uint64_t page, size_t length)
 {
 	unsigned char head[HEAD];
@@ -261,7 +261,7 @@ static enum lmdb_page_check_answer walk(struct check *c, enum kind kind, uint64_
 
 static enum lmdb_page_check_answer walk_tree(struct check *c, enum kind kind, struct tree tree)
 {
-	/* Other flags mean that the tree orders its keys differently, or that the map needs a fixed address. */
+	/* Any other flag would mean that the keys have another order, or that the map needs a fixed address. */
 	if (tree.flags != (kind == KIND_FREE ? FREE_FLAGS : 0))
 		return damaged(c, tree.root, "is the root of a tree of the wrong kind");
 	if (tree.root == no_page && tree.depth == 0)

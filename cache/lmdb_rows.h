@@ -22,14 +22,14 @@ struct pair {
 struct pair pair_of(const struct digest *first, const struct digest *second);
 struct pair case_key(const char *definition, const char *case_id);
 
-/* State for writing many rows in one transaction. Initialise the struct with {0}, then set the transaction and the
- * environment. LMDB fills its pages completely if rows are written in the order of their keys, and no existing key is
- * greater. */
+/* The state of a function that writes many rows in one transaction. Initialise the struct with {0}, then set the
+ * transaction and the environment. LMDB fills its pages completely if the rows are appended: written in the order of
+ * their keys, and after all existing keys. */
 struct rows {
 	MDB_txn *txn;
 	struct env *env;
 	MDB_cursor *cursor[TABLE_COUNT]; /* NULL until needed */
-	/* true after a key was written that was less than a key in the table */
+	/* true if a key was not appended, but written before a greater key */
 	bool scattered[TABLE_COUNT];
 	struct buf body, record;
 };
@@ -53,8 +53,8 @@ bool verdict_row_read(const MDB_val *key, const MDB_val *value, struct verdict_r
 int rows_cursor(struct rows *rows, enum table table, MDB_cursor **out);
 int rows_put_verdict(struct rows *rows, const struct digest *subject, const struct digest *witness, uint64_t transaction,
 		     uint32_t place, const char *text, size_t length);
-/* Writes a verdict like rows_put_verdict. If it replaces a stored verdict, adds the margins of the replaced verdict to
- * it (cache/driver_history.h). */
+/* Writes a verdict like rows_put_verdict. If a stored verdict is replaced, adds its margins to the new verdict
+ * (cache/driver_history.h). */
 int rows_replace_verdict(struct rows *rows, const struct digest *subject, const struct digest *witness,
 			 uint64_t transaction, uint32_t place, const char *text, size_t length);
 int rows_put_latest(struct rows *rows, const struct digest *subject, const struct digest *witness, const char *definition,

@@ -38,7 +38,7 @@ static long holder_in(const char *line, const struct stat *file)
 }
 
 /* Returns a process that holds a lock on the file: a stopped process if there is one, otherwise the last process in the
- * list. LMDB's locks show which processes have a store open, but not which process is writing. */
+ * list. LMDB's locks show which processes have the store open, but not which of them is writing. */
 static struct holder find_holder(const char *locked)
 {
 	struct holder found = {0};
@@ -57,7 +57,7 @@ static struct holder find_holder(const char *locked)
 	return found;
 }
 
-/* Writes the message with one call, so that it does not mix with other output. */
+/* A single call writes the message, so that other output cannot come between its parts. */
 static void report(const struct lock_wait *waiting)
 {
 	const struct holder holder = find_holder(waiting->locked);
@@ -66,8 +66,8 @@ static void report(const struct lock_wait *waiting)
 
 	if (holder.process != 0 && holder.stopped)
 		snprintf(who, sizeof who,
-			 "process %ld, which is stopped: `kill -CONT %ld` continues the process, `kill -KILL %ld` ends the process, and no "
-			 "stored verdict is lost",
+			 "process %ld, which is stopped: `kill -CONT %ld` continues the process; `kill -KILL %ld` ends the process without "
+			 "loss of stored verdicts",
 			 holder.process, holder.process, holder.process);
 	else if (holder.process != 0)
 		snprintf(who, sizeof who, "another process, perhaps process %ld, which uses the cache", holder.process);
@@ -77,7 +77,7 @@ static void report(const struct lock_wait *waiting)
 
 	if (length > 0 &&
 	    write(STDERR_FILENO, text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1) < 0)
-		return; /* if standard error cannot be written, the message is lost */
+		return; /* a failed write only loses the message */
 }
 
 static void *wait_and_report(void *context)

@@ -3,7 +3,7 @@
  *
  * A process waits without a time limit for two locks. One is LMDB's write lock, and the other is the lock for opening
  * or closing a store (cache/lmdb_env.c). A running process holds these locks only for milliseconds, and a process that
- * dies releases them. A stopped process (SIGSTOP, a debugger) keeps its locks. A process that has waited for
+ * dies releases its locks. But a stopped process (SIGSTOP, a debugger) keeps its locks. A process that has waited for
  * LOCK_WAIT_REPORT_MS milliseconds therefore reports the wait once on standard error, and then continues to wait. */
 #ifndef REFTEST_CACHE_LOCK_WAIT_H
 #define REFTEST_CACHE_LOCK_WAIT_H

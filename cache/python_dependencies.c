@@ -2,8 +2,8 @@
  *
  * Code can reach a value only by a name, an attribute or an import, or by a name that is computed at run time.
  * Therefore:
- *   - a name that the text does not bind must be one of Python's builtins, and must not be in names_outside, which
- *     lists the builtins that open files or reach objects by a computed name;
+ *   - a name that the text does not bind must be one of Python's builtins, but not one in names_outside (builtins that
+ *     open files or reach objects by a computed name);
  *   - an attribute must be in names_plain, or the text itself must bind a name with the same spelling;
  *   - a module's name must be followed by a dot and a name in names_plain, so the module object itself cannot be
  *     assigned or passed. Therefore no chain of attributes leads through a module to another module (random._os,
@@ -12,9 +12,9 @@
  * A reference may use a rejected name for something harmless. The verdict on such a reference is still not stored, so
  * the reference runs again each time.
  *
- * The tokeniser is more lenient than the tokeniser of python_normal_form. It need not find the same tokens as every
- * Python, but it must find every name that some version of Python would find. If the tokeniser is not certain to find
- * all these names, the result is ACCESS_OUTSIDE. */
+ * The tokeniser is more lenient than the tokeniser of python_normal_form. It may find other tokens than Python, but it
+ * must find every name that any version of Python would find. If it is not certain to find all these names, the result
+ * is ACCESS_OUTSIDE. */
 #include "cache/python_dependencies.h"
 
 #include <stdbool.h>
@@ -71,8 +71,7 @@ static const char *const imports_plain[] = {
     "typing_extensions",
 };
 
-/* Modules that read the clock or the name of the machine. The second list has the functions of the module os that read
- * the clock or the name of the machine. */
+/* Modules that read the clock or the name of the machine. The second list has functions of the module os that do so. */
 static const char *const modules_unsteady[] = {"datetime", "platform", "socket", "time", "timeit", "uuid"};
 static const char *const functions_unsteady[] = {"getloadavg", "stat", "times", "uname"};
 
@@ -82,8 +81,8 @@ static const char *const submodules[] = {
     "special",
 };
 
-/* Builtins that open a file, or reach an object by a name computed at run time. The list is for Python 3.14; new
- * versions of Python add few such builtins. */
+/* Builtins that open a file, or reach an object by a name computed at run time. The list is for Python 3.14; later
+ * versions may add such builtins. */
 static const char *const names_outside[] = {
     "breakpoint", "compile", "dir", "eval", "exec", "getattr", "globals", "help", "locals", "open", "vars",
 };
@@ -94,11 +93,11 @@ static const char *const attributes_outside[] = {
     "untyped_storage",
 };
 
-/* Attributes of an open file. They are allowed if the text may open files. No object that a text can reach has these
- * attributes with another meaning. */
+/* Attributes of an open file. A text that may open files may use these attributes. They mean nothing else: no other
+ * object that the text can reach has them. */
 static const char *const attributes_of_files[] = {"close", "read", "readline", "readlines"};
 
-/* The arguments besides the path that a call of open may have: literals, and names of keyword arguments. */
+/* What a call of open may contain besides the path: these literals, and keyword arguments with these names. */
 static const char *const open_literals[] = {"ascii", "r", "rb", "rt", "utf-8"};
 static const char *const open_keywords[] = {"encoding", "mode"};
 
@@ -115,7 +114,7 @@ static const char *const parts_itself[] = {
 };
 
 /* Names with two underscores on each side. The names in the first list do not reveal the source; the names in the
- * second list do. A name of this form is not allowed if it is in neither list. */
+ * second list do. Every other name of this form counts as ACCESS_OUTSIDE. */
 static const char *const dunders_plain[] = {
     "__add__",  "__all__",  "__call__", "__contains__", "__eq__", "__future__", "__getitem__",  "__init__",    "__iter__",
     "__len__",  "__main__", "__mul__",  "__name__",     "__neg__", "__next__",  "__post_init__", "__radd__",   "__rmul__",
@@ -226,8 +225,8 @@ static bool cut_braces(struct lexer *l, char quote)
 			code_end = l->at;
 			break;
 		}
-		/* This quote differs from the quote of the f-string, so it begins a nested string. The nested string
-		 * ends at the next `c`. */
+		/* This is not the quote of the f-string, so a nested string begins here. The nested string ends at the
+		 * next `c`. */
 		if (is_quote(c)) {
 			for (l->at++; peek(l, 0) != c; l->at++)
 				if (peek(l, 0) == '\0' || peek(l, 0) == quote || peek(l, 0) == '\\' || peek(l, 0) == '\n')
@@ -469,8 +468,8 @@ static void note_unsteady(struct look *look, const struct word *word, const char
 		 (int)(word->span.length < 60 ? word->span.length : 60), word->span.text);
 }
 
-/* Checks the module name a.b.c after `import` or `from`, which must be the name of a known module. Returns the word
- * that follows the module name. */
+/* Checks that the name a.b.c after `import` or `from` is the name of a known module. Returns the word that follows the
+ * module name. */
 static const struct word *look_module(struct look *look, const struct word *word)
 {
 	if (word->kind == WORD_NAME && AMONG(word->span, modules_unsteady))
@@ -584,8 +583,8 @@ static void look_attribute(struct look *look, const struct word *word)
 		found_word(look, access, word, "");
 	else if (AMONG(word->span, attributes_outside))
 		found_word(look, ACCESS_OUTSIDE, word, ".");
-	/* The fields of a format string can name attributes. If the format string is a literal, look_string checks
-	 * these names. */
+	/* str.format can read attributes that the format string names. If the format string is a literal, look_string
+	 * checks the names in it. */
 	else if (span_is(word->span, "format"))
 		found(look, word - 1 > look->words && (word - 2)->kind == WORD_STRING ? ACCESS_NOTHING : ACCESS_OUTSIDE, word,
 		      "'.format' of a string that is not a literal");
@@ -625,8 +624,8 @@ static const struct word *look_open(const struct look *look, const struct word *
 	return is_op(at, ')') ? at + 1 : word;
 }
 
-/* Treats getattr(torch, "float8_e4m3fn", None), and a call of hasattr, like the attribute itself, if the attribute's
- * name is a literal. Returns the word that follows, or `word` if the call has another form. */
+/* If the attribute's name is a literal, a call such as getattr(torch, "float8_e4m3fn", None) or hasattr(…) counts as
+ * the attribute itself. Returns the word that follows, or `word` if the call has another form. */
 static const struct word *look_getattr(struct look *look, const struct word *word)
 {
 	const struct word *at = word + 1, *literal;

@@ -5,28 +5,28 @@
  * tokens.
  *
  * Two sources with the same form have the same meaning, because Python's compiler sees the tokens and not the space
- * between them. The tokeniser of this file accepts a text only if every Python from 3.8 on finds the same tokens in it.
- * For every other text, the tokeniser gives up, and the form is the text itself ("raw"). In particular:
+ * between them. If different versions of Python (from 3.8 on) may find different tokens in a text, the tokeniser of
+ * this file rejects the text. The form is then the text itself ("raw"). In particular:
  *   - a name directly before a quote must be a string prefix, and a number must not be followed directly by a letter,
  *     a digit or a quote;
- *   - bytes above 127 are accepted only in strings and comments, and only as valid UTF-8, because Python refuses other
- *     files;
- *   - the braces of an f-string must balance, and must not contain a quote, a backslash or '#', because Python 3.12 may
- *     disagree with earlier versions about the end of such an f-string;
+ *   - bytes above 127 are accepted only in strings and comments. They must be valid UTF-8, because Python rejects any
+ *     other file;
+ *   - the braces of an f-string must balance. They must not contain a quote, a backslash or '#', because an f-string
+ *     with these characters may end elsewhere in Python 3.12 than in earlier versions;
  *   - a line that continues after a backslash must not be empty, and a backslash must not begin a line;
- *   - a coding declaration is not treated as a comment.
+ *   - a text must not declare its encoding ("coding:").
  *
  * Docstrings: a docstring is the first statement of a module, or of the block of a def or class, and consists only of
  * plain strings. A docstring generates no code except the value of __doc__, so the normal form omits it. A docstring
  * with an escape is kept, because a malformed escape is a syntax error. Other strings are kept, even if they have no
- * effect. Such a kept string has a separate mark after its line if it is at the position of a docstring. Without the
- * mark, a text with the lines "b" and ("a") would have the same form as a text with only the line ("a"), because the
- * docstring "b" is omitted. But ("a") is a docstring only in the second text.
+ * effect. If a kept string is at the position of a docstring, a special mark ends its line. An example shows why: a
+ * text has the lines "b" and ("a"), and another text has only the line ("a"). Because the docstring "b" is omitted,
+ * both would have the same form without the mark. But ("a") is a docstring only in the second text.
  *
  * Introspection: comments, docstrings and line numbers matter to code that can read them. Such code uses inspect,
  * frames, tracebacks, __doc__, code objects, a compiler that reads source (torch.jit, triton), or a name computed at
- * run time (getattr, vars, exec). The lists in python_dependencies.c contain names that are known not to read comments,
- * docstrings or line numbers. The form of a text with any other word is raw. */
+ * run time (getattr, vars, exec). The lists in python_dependencies.c contain the names that are known to read none of
+ * these. The form of a text with any other word is raw. */
 #include "cache/python_normal_form.h"
 
 #include <string.h>
@@ -40,7 +40,7 @@ enum { BRACKETS_MAX = 200, INDENTS_MAX = 100 };
 enum {
 	MARK_INDENT = 1,
 	MARK_DEDENT = 2,
-	MARK_FIRST = 3, /* ends a kept line of strings that is at the position of a docstring */
+	MARK_FIRST = 3, /* ends a line of strings that is kept, although it is at the position of a docstring */
 	MARK_LINE = '\n',
 };
 
@@ -51,7 +51,7 @@ struct scan {
 	int open;
 	size_t indent[INDENTS_MAX]; /* widths; indent[0] is 0 */
 	int level;
-	bool in_line; /* false at the start of a logical line */
+	bool in_line; /* true after the first token of a logical line */
 
 	/* State of the logical line that is being read. */
 	size_t line_start;  /* position in `out` where the line starts */
@@ -63,10 +63,9 @@ struct scan {
 	bool after_colon;   /* the last token of the line is ':' */
 
 	bool block_next; /* an indented next line opens the block of a def or class */
-	bool doc_place;  /* if the next line consists of strings only, it is a docstring */
+	bool doc_place;  /* a docstring may come next: a line that consists only of strings */
 };
 
-/* A piece of the source. */
 struct span {
 	const char *text;
 	size_t length;

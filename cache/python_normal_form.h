@@ -1,12 +1,12 @@
 /* python_normal_form - the lexical normal form of Python source, which a fingerprint hashes instead of the text.
  *
  * Two sources with the same form compile to the same code; only the line numbers may differ. The form depends on every
- * token. It does not depend on comments, blank lines, trailing space, spacing between tokens, the width of indentation,
- * CRLF or docstrings. The form is the text itself, byte for byte, in two cases. In the first case, this small tokeniser
- * is not certain about the tokens (lone carriage returns, tabs in indentation, form feeds, an f-string whose braces
- * contain quotes, an unterminated string). In the second case, the text contains a word that is not in the lists of
- * python_dependencies.h, so the code may be able to read its own source. In these two cases, a changed comment changes
- * the form. The reference is then verified once more, but a stored verdict is never reused wrongly. */
+ * token. Comments, blank lines, trailing space, the space between tokens, the width of indentation, CRLF and docstrings
+ * do not change the form. The form is the text itself, byte for byte, in two cases. In the first case, this small
+ * tokeniser is not certain about the tokens (lone carriage returns, tabs in indentation, form feeds, an f-string whose
+ * braces contain quotes, an unterminated string). In the second case, the code may be able to read its own source,
+ * because the text contains a word that is not in the lists of python_dependencies.c. In both cases, a changed comment
+ * changes the form. The reference is then verified once more, but a stored verdict is never reused wrongly. */
 #ifndef REFTEST_CACHE_PYTHON_NORMAL_FORM_H
 #define REFTEST_CACHE_PYTHON_NORMAL_FORM_H
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* QUARANTINE_MAX: the most folders that are kept; PATH_ROOM: room for the path
+/* QUARANTINE_MAX: the most folders of stores that were set aside; PATH_ROOM: room for the path
  * "<root>/.reftest/cache.aside-N/data.mdb" */
 enum { QUARANTINE_MAX = 1000, PATH_ROOM = 4096 + 128 };
 
@@ -28,8 +28,8 @@ int quarantine_put(const char *path, const struct err *why, struct err *note, st
 			"the cache %s could not be used: %.1000s; it was set aside as %s (which you may delete), and "
 			"everything is verified again",
 			path, why->text, aside);
-		/* On a filesystem without locks, another process may have created this folder after the rename, which
-		 * is not an error. */
+		/* EEXIST is no error: on a filesystem without locks, another process may have created the folder after
+		 * the rename. */
 		return mkdir(path, 0777) == 0 || errno == EEXIST ? 0 : err_errno(err, "%s cannot be created", path);
 	}
 	return err_set(err, "the cache %s cannot be used: %.1000s; reftest cannot set the cache aside either (%s), so "

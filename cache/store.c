@@ -40,8 +40,9 @@ struct store *store_open(const char *root, const struct store_options *options, 
 	return NULL;
 }
 
-/* Checks the pages of the store. If the pages look damaged while another process uses the store, that process may be
- * writing them: checks the pages again, up to PAGE_TURNS times. Real damage shows in every check. */
+/* Checks the pages of the store. If the pages look damaged, another process may be writing them. If another process
+ * uses the store, the function therefore checks the pages again, up to PAGE_TURNS times. Real damage shows in every
+ * check. */
 static enum lmdb_page_check_answer look_at_pages(const char *folder, int fd, struct err *why)
 {
 	enum lmdb_page_check_answer answer = lmdb_page_check(fd, why);
@@ -131,14 +132,14 @@ static enum cache_answer row_get(struct store *store, enum table table, enum rec
 	return answer;
 }
 
-/* An iteration over the rows of a table whose keys begin with a given digest. Each key consists of two digests. */
+/* An iteration over the rows whose keys begin with a given digest. Each key consists of two digests. */
 struct pass {
 	struct store *store;
 	MDB_txn *txn;
 	MDB_cursor *cursor;
-	MDB_val prefix, key, value; /* key and value are those of the current row */
+	MDB_val prefix, key, value; /* key, value: the current row */
 	MDB_cursor_op how;
-	int rc; /* last return value of LMDB; MDB_NOTFOUND after the last row */
+	int rc; /* the result of the last call of LMDB; MDB_NOTFOUND after the last row */
 };
 
 static int pass_begin(struct pass *pass, struct store *store, enum table table, const struct digest *first,

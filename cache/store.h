@@ -1,7 +1,7 @@
 /* store - keeps verdicts, the fields that each verdict depended on, and facts about files, in one LMDB file below
  * <root>/.reftest/.
  *
- * Layout: <root>/.reftest/cache/data.mdb and lock.mdb (LMDB, see cache/lmdb_env.h). Four tables of records:
+ * Layout: <root>/.reftest/cache/data.mdb and lock.mdb (LMDB, see cache/lmdb_env.h). Four tables of records
  * (cache/checksummed_record.h):
  *   verdicts   subject . witness (32 bytes)           -> when it was stored, the verdict, as verdict_parse reads it
  *   latest     digests of definition . case (32 bytes) -> subject, witness, both names, fields (for explain and status)
@@ -9,13 +9,13 @@
  *   facts      free text                              -> free text (torch's version behind an interpreter, …)
  * Subject and witness are the two digests of a fingerprint (cache/fingerprint.h).
  *
- * A record whose checksum is wrong counts as a miss, never as an error. A store that is not an LMDB database, has
- * another format, or is truncated or corrupt, is set aside (renamed, never deleted) with a message. A new store is then
- * created. A process must not open a store twice. It must not use a handle after a fork or in two threads. (Only
- * store_each_file_apart starts a second thread, which ends before the function returns.) Every write is one short
- * transaction. If the map is full, it is enlarged. On a full disk or in a read-only folder, the stored data can still
- * be read, and each write fails with a message. Everything returned is allocated from the caller's arena. Verdicts are
- * also exported and imported as lines (cache/verdict_line.h). */
+ * A record whose checksum is wrong counts as a miss, never as an error. An unusable store is set aside (renamed, never
+ * deleted) with a message. A store is unusable if it is not an LMDB database, has another format, is truncated, or is
+ * corrupt. A new store is then created. A process must not open a store twice. A handle must not be used after a fork
+ * or in two threads. (Only store_each_file_apart starts a second thread, which ends before the function returns.) Every
+ * write is one short transaction. A full map is enlarged. On a full disk or in a read-only folder, the stored data can
+ * still be read, and each write fails with a message. Results are allocated in the caller's arena. Verdicts are also
+ * exported and imported as lines (cache/verdict_line.h). */
 #ifndef REFTEST_CACHE_STORE_H
 #define REFTEST_CACHE_STORE_H
 
@@ -38,10 +38,10 @@ struct store_options {
 	bool read_only; /* the store is neither created nor changed, as --dry-run, status and explain require */
 };
 
-/* Opens or creates <root>/.reftest/cache. Also creates a .gitignore beside it that ignores .reftest. Returns NULL with
- * a message if no store can be used. If `read_only` is true, also returns NULL if the store is damaged, or (with "" in
- * `err`) if there is no store yet. Writes a message to `note` if a store was set aside, or if the store cannot be
- * written; otherwise sets `note` to "". */
+/* Opens or creates <root>/.reftest/cache. Also creates <root>/.reftest/.gitignore, so that git ignores .reftest.
+ * Returns NULL with a message if no store can be used. If `read_only` is true, also returns NULL for a damaged store,
+ * and for a missing store (with "" in `err`). Writes a message to `note` if a store was set aside, or if the store
+ * cannot be written; otherwise sets `note` to "". */
 struct store *store_open(const char *root, const struct store_options *options, struct err *note, struct err *err);
 void store_close(struct store *store);
 
@@ -50,9 +50,9 @@ void store_close(struct store *store);
  * is no store. Returns 0 with a message if the store cannot be read. */
 int store_damage(const char *root, struct err *err);
 const char *store_path(const struct store *store); /* <root>/.reftest/cache */
-bool store_writable(const struct store *store);    /* false also after a failed write, until the next write succeeds */
+bool store_writable(const struct store *store);    /* also false after a failed write, until a write succeeds */
 
-/* Reads a verdict by subject and witness, in a form that verdict_parse reads. */
+/* Finds the verdict with this subject and witness. verdict_parse reads the text. */
 enum cache_answer store_verdict(struct store *store, const struct digest *subject, const struct digest *witness,
                                 struct arena *arena, const char **text, size_t *length, struct err *err);
 /* Finds all verdicts on a subject, newest last. Returns the number of verdicts, which may be 0, or -1 on error. */
@@ -94,14 +94,13 @@ typedef void store_verdict_visit(const struct verdict_line *record, int64_t left
 int store_each_verdict(struct store *store, store_verdict_visit *visit, void *context, int64_t *damaged,
                        struct err *err);
 
-/* Stores checked records in one transaction. If a verdict with the same subject and witness is stored already, only one
- * of the two is kept. If only one of the two verdicts comes from a fully contained reference, that verdict is kept.
- * Otherwise the newer verdict is kept, or the stored verdict if both have the same time. A time in the future counts as
- * the present. If the last state of a case is stored already, it is not changed. Adds the counts to `merged`. Returns
+/* Stores records in one transaction; the caller has checked them. If a verdict with the same subject and witness is
+ * stored already, only one of the two is kept. If only one of them comes from a fully contained reference, it is kept.
+ * Otherwise, the newer verdict is kept, or the stored verdict if both have the same time. A time in the future counts
+ * as the present. If the last state of a case is stored already, that state stays. Adds the counts to `merged`. Returns
  * 0, or -1 with a message if none of the records was stored. */
 struct store_merged {
-	/* kept: number of records that were not stored, because the stored verdict has the same or a later time, or
-	 * fuller containment */
+	/* kept: number of records that were not stored, because the stored verdict was kept */
 	int64_t taken, replaced, kept;
 };
 int store_merge(struct store *store, const struct verdict_line *records, int count, struct store_merged *merged,
@@ -176,7 +175,7 @@ struct file_visitor {
 int store_each_file_apart(struct store *store, const char *prefix, const struct file_visitor *inside,
 			  const struct file_visitor *others, struct err *err);
 
-/* Copies the entries whose path starts with `prefix` to an array in `arena`. store_files takes several times as long as
+/* Copies the entries whose path starts with `prefix` to an array in `arena`. This takes several times as long as
  * store_each_file. Returns the number of entries, or -1 on error. */
 int store_files(struct store *store, const char *prefix, struct arena *arena, const struct file_entry **out,
                 struct err *err);
@@ -190,7 +189,7 @@ enum cache_answer store_fact(struct store *store, const char *key, struct arena 
                              struct err *err);
 int store_put_fact(struct store *store, const char *key, const char *value, struct err *err);
 
-/* Counters since store_open, and sizes, for `cache stats` and tests. */
+/* Counts since store_open, and sizes. `cache stats` and tests read them. */
 struct store_stats {
 	int64_t hits, misses, damaged;
 	int64_t verdicts, files, latest, facts; /* number of rows of each table */

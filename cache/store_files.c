@@ -7,9 +7,9 @@
  *
  * `summary` is a value of enum summary_form. Rows of older versions do not have the last field, the git object id.
  *
- * A run without changes reads all rows (twenty thousand for ten thousand definitions), and memory accesses take most of
- * its time. Rows are therefore checked and parsed in LMDB's mapping, without a copy. A caller that needs each row only
- * once should visit the rows (store_each_file) and not copy them (store_files). */
+ * A run without changes reads all rows (twenty thousand for ten thousand definitions), and spends most of its time on
+ * memory accesses. Rows are therefore checked and parsed in LMDB's mapping, without a copy. A caller that needs each
+ * row only once should visit the rows (store_each_file) and not copy them (store_files). */
 #include "cache/store_internal.h"
 
 #include <limits.h>
@@ -20,7 +20,7 @@
 
 enum { KEY_MAX = 511 };
 
-/* How much of the summary a row has. Rows of older versions have no count of checked cases. */
+/* Which part of the summary a row has. Rows of older versions have no count of checked cases. */
 enum summary_form { SUMMARY_NONE, SUMMARY_WITHOUT_CHECKED, SUMMARY_WITH_CHECKED };
 
 /* --- One row ----------------------------------------------------------------------------------------------------- */
@@ -152,8 +152,8 @@ struct range {
 	char bytes[KEY_MAX]; /* of `before` */
 };
 
-/* Returns the range of the keys that start with `prefix`. The range ends before the key that is `prefix` with its last
- * byte increased by one. */
+/* Returns the range of the keys that start with `prefix`. The range ends before `prefix` with its last byte increased
+ * by one. */
 static void range_of(const char *prefix, struct range *out)
 {
 	size_t length = strlen(prefix), end = length;
@@ -192,7 +192,6 @@ static void visit_row(const MDB_val *key, const MDB_val *value, const struct fil
 	arena_free(&texts);
 }
 
-/* One pass over the rows of a range. */
 struct pass {
 	MDB_txn *txn;
 	MDB_dbi table;
@@ -308,7 +307,6 @@ static void gather(const struct file_entry *entry, void *context)
 	copy->blobs = blobs;
 }
 
-/* Counts the rows of the table. */
 static int count_rows(struct env *env, size_t *count, struct err *err)
 {
 	MDB_txn *txn;

@@ -1,13 +1,13 @@
 /* store_gc - removes the rows that are not needed, in three passes. All passes are in one write transaction, so nothing
- * changes between them:
+ * changes between two passes. A row is kept under these conditions:
  *
- *   latest     kept if the definition exists, or if the verdict that the row names is kept
- *   verdicts   kept if a row of `latest` for an existing definition names the verdict, or if the verdict is on a
- *              subject of the present dataset or recent
- *   files      kept if the path exists
+ *   latest     the definition exists, or the verdict that the row names is kept
+ *   verdicts   a row of `latest` for an existing definition names the verdict; or the verdict is recent; or its subject
+ *              is a subject of the present dataset
+ *   files      the path exists
  *
- * The age of a verdict is measured from the newest verdict and not from the clock. With the clock, all verdicts would
- * be too old after the clock jumped ahead, or after the cache was unused for a year. */
+ * The age of a verdict is measured from the newest verdict and not from the clock. If age were measured from the clock,
+ * all verdicts would be too old after the clock jumped ahead, or after the cache was unused for a year. */
 #include "cache/store_internal.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
-/* store_inspect - checks a store for `cache check`. First it checks the pages without LMDB (cache/lmdb_page_check.h),
- * and then every row of each table. A row is valid if three conditions hold: the checksum of its record is right, a
- * search for its key finds it (a damaged branch page can hide a row), and its contents are consistent. The check takes
+/* store_inspect - checks a store for `cache check`. It first checks the pages without LMDB (cache/lmdb_page_check.h),
+ * and then checks every row of each table. A valid row meets three conditions. The checksum of its record is right. A
+ * search for its key finds the row (a damaged branch page can hide a row). Its contents are consistent. The check takes
  * no lock. If the transaction number changes during the check, another process has written, and the pages are checked
  * again. */
 #include "cache/store_internal.h"
@@ -65,8 +65,8 @@ static struct row_name text_name(const MDB_val *key)
 
 /* --- Checks of one row ------------------------------------------------------------------------------------------ */
 
-/* Checks the contents of a row whose checksum is right. Returns NULL if the contents are valid, otherwise a message
- * with the reason why they are not. */
+/* Checks the contents of a row whose checksum is right. Returns NULL if the contents are valid. Otherwise returns a
+ * message that says what is wrong. */
 typedef const char *row_look(struct inspection *i, const MDB_val *key, struct reader body, struct err *why);
 
 static const char *look_at_verdict(struct inspection *i, const MDB_val *key, struct reader body, struct err *why)
@@ -217,7 +217,7 @@ int store_inspect(struct store *store, store_complaint *tell, void *context, str
 
 	*out = (struct store_inspected){0};
 	if ((pages = look_at_pages(&i, err)) != 0)
-		return pages < 0 ? -1 : 0; /* LMDB could crash on damaged pages */
+		return pages < 0 ? -1 : 0; /* does not read the rows, because LMDB could crash on damaged pages */
 	if (env_begin_read(env, &i.txn, err) != 0)
 		return -1;
 	for (int table = 0; table < TABLE_COUNT && rc == 0; table++)

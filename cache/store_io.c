@@ -1,10 +1,10 @@
 /* store_io - visits all verdicts as records (store_each_verdict), and stores records (store_merge), for export and
  * import. A record combines rows of two tables, which together hold everything about a verdict.
  *
- * Export: the rows of `latest` are read first, and are sorted by the key of the verdict that each row names. The table
- * of verdicts has the same order, so one pass over the two lists finds the cases of each verdict. The verdicts are then
- * visited in the order of `latest`, definition by definition, because similar lines next to each other compress well.
- * One read transaction reads all rows, without copying them from LMDB's mapping.
+ * Export: the rows of `latest` are read first. They are then sorted by the keys of the verdicts that they name. The
+ * table of verdicts has the same order, so one pass over the two lists finds the cases of each verdict. The verdicts
+ * are then visited in the order of `latest`, definition by definition, because similar lines next to each other
+ * compress well. All rows are read in one read transaction and are not copied from LMDB's mapping.
  *
  * Import: records are sorted by their keys, because LMDB fills its pages completely if rows are appended in order. */
 #include "cache/store_internal.h"
@@ -214,11 +214,11 @@ struct named {
 	struct pair key;
 	const struct case_name *name;
 	const struct verdict_line *record;
-	uint32_t place; /* number of the case, counted over the records in the order of `sorted` */
+	uint32_t place; /* position of the case: the cases of all records are counted in the order of `sorted` */
 };
 
 struct in {
-	/* sorted by subject, and by time for equal subjects: a newer verdict has a larger `place` */
+	/* sorted by subject and then by time, so that a newer verdict on the same subject has a larger `place` */
 	const struct verdict_line **sorted;
 	int count;
 	struct named *named; /* the cases of all records, sorted by their keys */
@@ -255,7 +255,7 @@ static int64_t not_in_future(const struct in *in, int64_t made)
 	return made < in->now ? made : in->now;
 }
 
-/* The verdicts that are stored on a record's subject. */
+/* What is stored about the subject of a record. */
 struct stored_on_subject {
 	bool same;	/* a verdict with the same witness is stored, and its checksum is right */
 	struct verdict_row row; /* this verdict */
@@ -305,7 +305,7 @@ static int look(MDB_cursor *cursor, const struct in *in, const struct verdict_li
 }
 
 /* Returns whether the stored verdict with the same witness is kept. If only one of the two verdicts comes from a fully
- * contained reference, that verdict stays. Otherwise the newer verdict stays. */
+ * contained reference, it is kept. Otherwise, the newer verdict is kept. */
 static bool stored_stays(const struct in *in, const struct stored_on_subject *stored, const struct verdict_line *record)
 {
 	if (!stored->same)
@@ -315,8 +315,8 @@ static bool stored_stays(const struct in *in, const struct stored_on_subject *st
 	return full != stored->full ? stored->full : stored->made >= not_in_future(in, record->made);
 }
 
-/* Adds the margin of a record to the stored verdict, which is kept instead of the record's verdict
- * (cache/driver_history.h). */
+/* Call this if the stored verdict is kept instead of a record's verdict. Adds the margin of the record's verdict to the
+ * stored verdict (cache/driver_history.h). */
 static int keep_margin(struct rows *rows, const struct verdict_row *stored, const struct verdict_line *record)
 {
 	struct buf joined = {0};
@@ -329,8 +329,8 @@ static int keep_margin(struct rows *rows, const struct verdict_row *stored, cons
 	return rc;
 }
 
-/* Stores the verdict of a record. If a newer verdict on the same subject is stored already, the row gets the
- * transaction number 0, so it counts as older than that verdict. */
+/* Stores the verdict of a record. If a newer verdict on the same subject is stored already, the new row gets the
+ * transaction number 0. It then counts as the older verdict. */
 static int take_verdict(struct rows *rows, struct in *in, const struct verdict_line *record, int place)
 {
 	struct stored_on_subject stored_on_subject;
@@ -384,7 +384,8 @@ static int take_all(MDB_txn *txn, struct env *env, void *context)
 	return rc;
 }
 
-/* Sorts the cases that the records name by their keys. If several records name a case, keeps only the newest record. */
+/* Lists the cases that the records name, sorted by key. If several records name a case, keeps only the entry of the
+ * newest record. */
 static void sort_names(struct in *in)
 {
 	size_t room = 0;

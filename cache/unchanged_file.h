@@ -1,8 +1,8 @@
 /* unchanged_file - decides, without reading a file, whether the file still has the content that an earlier run read.
  *
  * A file counts as unchanged if it has the same stat (inode, size, mtime, ctime) as in the earlier run, and if this
- * stat can be trusted. A stat can be trusted if every change of the content after the earlier read must have changed
- * the stat. Two kinds of change may leave the stat unchanged:
+ * stat can be trusted. A stat can be trusted if every change of the content after the earlier read changes the stat.
+ * Two kinds of change may leave the stat unchanged:
  * - a write within the same tick of the filesystem's clock as the read (git calls such an entry "racily clean"),
  * - a write through a shared mapping whose pages were already dirty (file_shows_changes in base/file.h).
  * A file whose stat cannot be trusted is read again. */
@@ -16,7 +16,6 @@
 #include "base/hash.h"
 #include "dataset/dataset.h"
 
-/* The facts about a file that was read. */
 struct file_seen {
 	struct file_stat stat;
 	int64_t read_ns; /* wall-clock time just before the file was read; 0: the stat is never trusted */
@@ -27,7 +26,7 @@ struct file_seen {
 /* A stat is trusted only if the last change of the file was at least this long before the read. */
 enum { UNCHANGED_FILE_RACY_MS = 2000 };
 
-/* Returns whether a file whose stat is now `now` still has the content of `seen`. */
+/* Returns whether a file with the stat `now` still has the content of `seen`. */
 bool file_seen_holds(const struct file_seen *seen, const struct file_stat *now);
 
 /* Returns whether `earlier` proves that the file `path` in the directory `dir` has `content`. `earlier` is NULL if
@@ -39,7 +38,7 @@ bool file_seen_proves(int dir, const char *path, const struct file_seen *earlier
 /* Facts that are collected just before a file is read. */
 struct file_reading {
 	int64_t ns;
-	bool shows; /* every later change of the file changes its stat */
+	bool shows; /* true if every later change of the file changes its stat */
 	struct stat st;
 };
 struct file_reading file_reading_begin(int dir, const char *path);

@@ -128,7 +128,7 @@ void verdict_line_signed(const struct verdict_line *record, struct buf *out)
 
 struct columns {
 	const char *at, *end;
-	bool bad; /* a column is missing or malformed; every later read then returns an empty column */
+	bool bad; /* set if a column is missing or malformed; every later read then returns an empty column */
 };
 
 /* Returns the next column and advances past its TAB. */
@@ -160,8 +160,8 @@ static int get_count(struct columns *from, int most)
 	return from->bad ? 0 : count;
 }
 
-/* Decodes `length` hexadecimal digits. Returns false if a character is not a hexadecimal digit, or if the digits stand
- * for more than `most` bytes. */
+/* Decodes `length` hexadecimal digits. Returns false if a character is not a hexadecimal digit, or if there are more
+ * than `most` bytes. */
 static bool read_hex(const char *digits, size_t length, unsigned char *out, size_t most)
 {
 	return length % 2 == 0 && length / 2 <= most && hex_read(digits, out, length / 2);
@@ -295,7 +295,8 @@ const struct verdict *verdict_line_read(const char *line, size_t length, struct 
 	out->witness = verdict_witness(v);
 	out->made = v->time;
 	if (out->fields_length > 0 && !digest_equal(&witness, &out->witness)) {
-		err_set(err, "the record's digest of ground truth, versions and device class does not match its fields");
+		err_set(err, "the record's digest of ground truth, versions and device class does not match the "
+			     "record's fields");
 		return NULL;
 	}
 	return v;
@@ -312,9 +313,10 @@ static int check_fields(const struct verdict_line *record, struct arena *arena, 
 	if (digests_of_fields(record, arena, &subject, &witness, err) != 0)
 		return -1;
 	if (!digest_equal(&subject, &record->subject))
-		return err_set(err, "the record's digest of the verified case does not match its fields");
+		return err_set(err, "the record's digest of the verified case does not match the record's fields");
 	if (!digest_equal(&witness, &record->witness))
-		return err_set(err, "the record's digest of ground truth, versions and device class does not match its fields");
+		return err_set(err, "the record's digest of ground truth, versions and device class does not match the "
+				    "record's fields");
 	return 0;
 }
 
@@ -334,7 +336,7 @@ const struct verdict *verdict_line_check(const struct verdict_line *record, stru
 	struct digest witness = verdict_witness(v);
 
 	if (!digest_equal(&witness, &record->witness)) {
-		err_set(err, "the record states another ground truth, version or device class than its verdict");
+		err_set(err, "the record and its verdict do not state the same ground truth, versions and device class");
 		return NULL;
 	}
 	if (v->time != record->made) {

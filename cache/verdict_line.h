@@ -10,9 +10,9 @@
  *   verdict   = verdict_write's JSON
  *
  * Subject and witness are the two digests of a fingerprint (cache/fingerprint.h). A line contains everything about a
- * verdict, but nothing about one machine, such as absolute paths or file timestamps. The line omits values that the
- * reader can compute: the witness and the time follow from the verdict, and the subject follows from the fields. The
- * checksum detects accidents. If a signature is required, it proves who wrote the record. */
+ * verdict. It contains nothing that is valid on one machine only, such as absolute paths or file timestamps. The line
+ * omits values that the reader can compute: the witness and the time follow from the verdict, and the subject follows
+ * from the fields. The checksum detects damage. A signature proves who wrote the record. */
 #ifndef REFTEST_CACHE_VERDICT_LINE_H
 #define REFTEST_CACHE_VERDICT_LINE_H
 
@@ -63,9 +63,9 @@ int verdict_line_write(const struct verdict_line *record, struct buf *out, struc
 const struct verdict *verdict_line_read(const char *line, size_t length, struct arena *arena, struct verdict_line *out,
 				       struct err *err);
 
-/* Checks that a record is consistent. Its names must be printable, the digests of its fields must be its subject and
- * witness, and its verdict must have this witness and the record's time. Returns the verdict, in `arena`, or NULL with
- * a message. */
+/* Checks that a record is consistent. The names must be printable. Subject and witness must be the digests of the
+ * fields. The verdict must have the witness and the time of the record. Returns the verdict, in `arena`, or NULL with a
+ * message. */
 const struct verdict *verdict_line_check(const struct verdict_line *record, struct arena *arena, struct err *err);
 
 /* Appends the bytes that a signature covers: a line that names the purpose, then subject, witness, time and verdict.

@@ -4,8 +4,8 @@
 
 #include "dataset/approval.h"
 
-/* Adds a note about an approval that is not for the current text of the definition. Even a changed comment causes a
- * note, because this check compares the texts and not their normal forms. */
+/* Adds a note if an approval is not for the current text of the definition. This check compares the texts and not their
+ * normal forms, so even a changed comment causes a note. */
 static void check_current(const struct dataset_index *index, const struct dataset_file *file,
 			  const struct checked_definition *one, const struct approval *approval)
 {

@@ -14,8 +14,8 @@ struct place {
 };
 
 /* Divides the path of a solution ("solutions/AUTHOR/OP_TYPE/DEFINITION/NAME.json") or of a trace file
- * ("traces/AUTHOR/OP_TYPE/DEFINITION.jsonl"). `folders` is the number of folders below the first folder, including the
- * folder of the author. Returns false if the path has another form. */
+ * ("traces/AUTHOR/OP_TYPE/DEFINITION.jsonl"). `folders` is the number of folders between the first folder and the file.
+ * Returns false if the path has another form. */
 static bool divide(const char *path, int folders, const char *suffix, struct place *out, struct arena *arena)
 {
 	const char *parts[6] = {NULL};
@@ -33,7 +33,8 @@ static bool divide(const char *path, int folders, const char *suffix, struct pla
 
 static void stray(const struct dataset_index *index, const char *path, const char *form)
 {
-	findings_add(index->findings, SEVERITY_NOTE, TOPIC_LAYOUT, path, 0, "no program reads this file; expected %s", form);
+	findings_add(index->findings, SEVERITY_NOTE, TOPIC_LAYOUT, path, 0,
+		     "no program reads a file at this path; expected %s", form);
 }
 
 /* Returns the definition of a file, or NULL after an error. */
@@ -205,8 +206,8 @@ static void check_trace_file(struct dataset_index *index, const char *path)
 	arena_free(&scratch);
 }
 
-/* If other authors have solutions or traces for a definition, the author "baseline" should have them too: adds notes
- * about a missing solution and about missing traces. */
+/* If other authors have solutions or traces for a definition, the author "baseline" should also have a solution and
+ * traces. Adds a note for each of the two that is missing. */
 static void check_baseline(const struct dataset_index *index, const struct checked_definition *definition)
 {
 	const char *path = definition->file->path;
@@ -215,10 +216,10 @@ static void check_baseline(const struct dataset_index *index, const struct check
 		return;
 	if (definition->baselines.count == 0)
 		findings_add(index->findings, SEVERITY_NOTE, TOPIC_BASELINE, path, 0,
-			     "there are solutions or traces, but no solution in solutions/%s/", baseline);
+			     "the definition has solutions or traces, but no solution in solutions/%s/", baseline);
 	if (definition->baseline_traces == 0)
 		findings_add(index->findings, SEVERITY_NOTE, TOPIC_BASELINE, path, 0,
-			     "there are solutions or traces, but no traces in traces/%s/", baseline);
+			     "the definition has solutions or traces, but no traces in traces/%s/", baseline);
 }
 
 void check_traces(struct dataset_index *index)

@@ -3,14 +3,13 @@
  *   solutions/{author}/{op_type}/{definition}/{solution}.json
  *   traces/{author}/{op_type}/{definition}.jsonl
  *
- * The folder of the author may be missing. */
+ * A path may also lack the folder {author}. */
 #ifndef REFTEST_CHECK_BENCHMARKS_H
 #define REFTEST_CHECK_BENCHMARKS_H
 
 #include "check/dataset_index.h"
 #include "dataset/solution.h"
 
-/* Checks the contents of a solution file. */
 void check_solution_file(struct findings *findings, const char *path, const struct solution_place *place,
 			 const struct buf *bytes);
 

@@ -74,8 +74,8 @@ static void check_truths(struct dataset_index *index)
 	}
 }
 
-/* Reports files at places where no program looks for them. A file at the wrong depth is an error, because the author
- * probably expects that it is verified. */
+/* Reports files at places where no program looks for them. A file at the wrong depth is an error, because its author
+ * probably expects reftest to verify it. */
 static void check_stray(const struct dataset_index *index, const char *kind, const char *suffix)
 {
 	struct string_list files =
@@ -88,7 +88,7 @@ static void check_stray(const struct dataset_index *index, const char *kind, con
 
 		if (count != 3 || !named)
 			findings_add(index->findings, named ? SEVERITY_ERROR : SEVERITY_NOTE, TOPIC_LAYOUT, files.items[i],
-				     0, "no program reads this file; expected %s/{op_type}/{name}%s", kind, suffix);
+				     0, "no program reads a file at this path; expected %s/{op_type}/{name}%s", kind, suffix);
 	}
 }
 

@@ -1,8 +1,8 @@
 /* check - checks the files of a dataset without running code: definitions, workloads, tensor files, solutions and
  * traces.
  *
- * The loaders in dataset/ have the rules for one file. This module adds the rules that concern several files: names
- * must match paths, each file must belong to a definition, tensors must fit their workload, and traces must cover the
+ * The loaders in dataset/ check each file by itself. This module checks what concerns several files: names must match
+ * paths, each file must belong to a definition, tensors must fit their workload, and traces must cover the
  * workloads. */
 #ifndef REFTEST_CHECK_CHECK_H
 #define REFTEST_CHECK_CHECK_H

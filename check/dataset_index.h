@@ -9,7 +9,6 @@
 #include "dataset/dataset.h"
 #include "dataset/workload.h"
 
-/* A definition of the dataset. */
 struct checked_definition {
 	const struct dataset_file *file;
 	const struct definition *definition; /* NULL: it is invalid */

@@ -52,7 +52,7 @@ const struct definition *check_definition_file(struct findings *findings, const 
 	return d;
 }
 
-/* Reports files listed under "reads" that do not exist, and files that no reference may read. */
+/* Reports the files listed under "reads" that do not exist or that no reference may read. */
 static void check_reads(const struct dataset_index *index, const char *path, const struct definition *d)
 {
 	for (int i = 0; i < d->read_count; i++) {
@@ -78,8 +78,8 @@ static bool is_of_problem(const struct dataset_index *index, const char *path)
 	return length >= (ssize_t)sizeof name && strncmp(target + length - (sizeof name - 1), name, sizeof name - 1) == 0;
 }
 
-/* Adds a note that the definition has no workload file. A definition outside any dataset gets this note only if it is a
- * link to the definition.json of a problem. */
+/* Adds a note that the definition has no workload file. A definition outside any dataset has a workload file only if it
+ * is the definition.json of a problem. */
 static void note_no_workloads(struct dataset_index *index, const struct dataset_file *file)
 {
 	if (!index->linked)
@@ -87,7 +87,7 @@ static void note_no_workloads(struct dataset_index *index, const struct dataset_
 			     "there is no workload file workloads/%s/%s.jsonl", file->op_type, file->name);
 	else if (is_of_problem(index, file->path))
 		findings_add(index->findings, SEVERITY_NOTE, TOPIC_WORKLOAD, file->path, 0,
-			     "there is no workload file workload.jsonl beside it");
+			     "there is no workload file workload.jsonl in the same folder");
 }
 
 void check_definition(struct dataset_index *index, int i)

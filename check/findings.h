@@ -6,10 +6,9 @@
 
 enum severity {
 	SEVERITY_ERROR, /* the dataset is invalid */
-	SEVERITY_NOTE	/* worth knowing, although the dataset is valid */
+	SEVERITY_NOTE	/* useful to know; the dataset is valid */
 };
 
-/* What a finding is about. */
 enum topic {
 	TOPIC_LAYOUT,
 	TOPIC_DEFINITION,
@@ -36,7 +35,7 @@ struct findings {
 	int errors, notes;
 };
 
-/* The numbers of files that were read; `workloads` and `traces` count lines. */
+/* How many files were read. `workloads` and `traces` count lines. */
 struct check_counts {
 	int definitions, workload_files, workloads, solutions, traces;
 };
@@ -60,8 +59,8 @@ void findings_keep(struct findings *findings, int from, const char *const *paths
 /* Puts a folder before the path of each finding whose number is `from` or higher. */
 void findings_prefix(struct findings *findings, int from, const char *folder);
 
-/* Changes the findings whose number is `from` or higher: if a path is a symbolic link below `root`, replaces the path
- * by that of the link's target. */
+/* If the path of a finding whose number is `from` or higher is a symbolic link below `root`, the path of the link's
+ * target replaces it. */
 void findings_follow_links(struct findings *findings, int from, const char *root);
 
 /* Sorts by severity, path, line, column and message. */

@@ -5,11 +5,11 @@
 #include "base/string_list.h"
 #include "check/findings.h"
 
-/* Limits on the depth of folders and on the number of folders that are listed. They are needed because symbolic links
- * may form a cycle. */
+/* Limits on the depth of folders and on the number of folders that are listed. The limits are needed because symbolic
+ * links may form a cycle. */
 enum { TREE_DEPTH = 8, TREE_FOLDERS = 20000 };
 
-/* Lists the paths of all files below `folder` that end in `suffix` (NULL: .json or .jsonl), sorted. Paths begin with
+/* Lists the files below `folder` whose names end in `suffix` (NULL: .json or .jsonl), sorted by path. Paths begin with
  * `folder`, which is relative to the descriptor `root`. Hidden names are omitted; symbolic links are followed. A
  * missing folder has no files. Adds a finding for each name with unsafe characters and for each folder that cannot be
  * listed. Adds one more finding if there are more than TREE_FOLDERS folders. */

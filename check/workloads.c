@@ -5,16 +5,16 @@
 
 #include "dataset/safetensors.h"
 
-/* The tensor file that was opened last. It is kept, because lines of one workload file often name the same tensor
- * file. */
+/* The tensor file that was opened last. The file stays open, because lines of one workload file often name the same
+ * tensor file. */
 struct open_blob {
 	const char *path; /* NULL: none */
 	enum safetensors_answer answer;
 	struct safetensors file;
-	bool reported; /* the file cannot be used, and a finding says so */
+	bool reported; /* a finding already says that the file cannot be used */
 	struct err err;
-	/* `missing`: how many tensor files are missing, and how many are not fetched; `line`: for each of the two
-	 * groups, the first line that names such a file */
+	/* Two groups of tensor files: files that do not exist, and files that Git LFS has not fetched. `missing`: the
+	 * number of files in each group; `line`: the first line that names a file of the group */
 	int missing[2], line[2];
 	const char *first[2];
 };
@@ -37,7 +37,7 @@ static void open_blob(const struct dataset_index *index, const char *path, struc
 }
 
 /* Reports that the file in `blob` cannot be used, unless a finding already reports it. Missing files are only counted,
- * because often all files are missing. */
+ * because often all files are missing at once. */
 static void refuse_blob(const struct dataset_index *index, const char *path, int line, const char *input,
 			struct open_blob *blob)
 {
@@ -105,7 +105,7 @@ static void check_line(const struct dataset_index *index, const struct definitio
 			check_blob(index, definition, path, line, i, blob);
 }
 
-/* Adds a note about the first line on which an axis is 0. For reftest, an empty batch is valid. */
+/* Adds a note about the first line on which an axis is 0. reftest accepts an empty batch; flashinfer-bench does not. */
 static void note_empty_axis(const struct dataset_index *index, const struct definition *definition, const char *path,
 			    const struct workload_file *lines)
 {

@@ -4,8 +4,8 @@
 
 #include "check/dataset_index.h"
 
-/* Checks the workload file `file`, and sets the member `uuids` of `definition`. The member `definition->definition`
- * must not be NULL. */
+/* Checks the workload file `file`, and sets the member `uuids` of `definition`. `definition->definition` must not be
+ * NULL. */
 void check_workloads(const struct dataset_index *index, struct checked_definition *definition,
 		     const struct dataset_file *file);
 

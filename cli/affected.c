@@ -48,8 +48,8 @@ static int files_since(const char *root, const char *since, struct arena *arena,
 	return git_changed_files(&repository, base, arena, out, err);
 }
 
-/* Some definitions in the list of deleted definitions are only excluded by a sparse checkout, and still exist in git.
- * Moves the definitions that still exist in git to `aside`. */
+/* A definition in the list of deleted definitions may still exist in git, because a sparse checkout excludes it. Moves
+ * such definitions to `aside`. */
 static int remove_excluded(const struct dataset *dataset, struct affected *affected, struct git_files *aside, struct arena *arena,
 		     struct err *err)
 {

@@ -1,5 +1,6 @@
-/* approve - records that a person accepts references. The command is for definitions that no ground truth can verify.
- * `verify` compares later versions of a reference with the accepted version (engine/approved_reference.h). */
+/* approve - records that a person accepts references. A person approves a reference if no ground truth can verify its
+ * definition. `verify` compares later versions of a reference with the accepted version
+ * (engine/approved_reference.h). */
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/operands.h"
@@ -41,7 +42,7 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-/* What happened to a definition. */
+/* DECIDED: a ground truth verified the definition. */
 enum outcome { APPROVED, UNCHANGED, DECIDED, REFUSED };
 
 static const char *const outcome_names[] = {
@@ -54,8 +55,7 @@ struct approved {
 	const char *message;
 };
 
-/* Reads the definition's file again. Returns -1 with a message if the content of the file is not the verified
- * content. */
+/* Reads the definition's file again. Returns -1 with a message if the file has changed since it was verified. */
 static int read_again(const struct result *result, struct buf *bytes, struct err *err)
 {
 	enum file_answer answer =
@@ -80,7 +80,6 @@ static const char *today(struct arena *arena)
 	return arena_string(arena, text);
 }
 
-/* Returns the contents of the approval file. */
 static struct approval approval_of(const struct result *result, const char *note, struct arena *arena)
 {
 	const char **cases = arena_array(arena, (size_t)result->case_count, sizeof *cases);
@@ -113,7 +112,7 @@ static int write_file(const struct result *result, const struct approval *approv
 	return rc < 0 ? -1 : 0;
 }
 
-/* Returns the dataset's approval of exactly this code, or NULL if there is none. */
+/* Returns the existing approval of exactly this code, or NULL if there is none. */
 static const struct approval *approved_before(const struct result *result, const char *path, struct arena *arena)
 {
 	struct buf bytes = {0};
@@ -126,7 +125,7 @@ static const struct approval *approved_before(const struct result *result, const
 	return found.code == APPROVED_SAME_CODE ? found.approval : NULL;
 }
 
-/* Returns why a result cannot be approved, or NULL if it can be approved. Also sets the outcome. */
+/* Returns the reason why a result cannot be approved, or NULL if it can be approved. Also sets the outcome. */
 static const char *why_not(const struct result *result, enum outcome *outcome, struct arena *arena)
 {
 	const char *reason = reason_name(result->reason), *message = result->message;

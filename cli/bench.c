@@ -109,11 +109,11 @@ const struct command command_bench = {
     .synopsis = "[options] [NAME…]",
     .description =
 	"Runs each case as `verify` does, and then measures the time of the reference and of each ground truth that ran. On "
-	"a GPU, it measures with CUDA events, once with a flushed L2 cache (cold) and once without flushing (warm). On a "
-	"CPU, it measures with the wall clock. Shows the median and the "
+	"a GPU, `bench` measures with CUDA events, once with a flushed L2 cache (cold) and once without flushing (warm). On a "
+	"CPU, `bench` measures with the wall clock. Shows the median and the "
 	"10th and 90th percentiles.\n"
 	"\n"
-	"The figures are appended to `.reftest/bench.jsonl`. No verdict contains figures, and `bench` stores no verdict.\n"
+	"The figures are appended to `.reftest/bench.jsonl`. `bench` stores no verdict.\n"
 	"\n"
 	"NAME is the name of a definition, `op_type/name`, or a pattern with `*`.",
     .operands = OPERANDS_DEFINITIONS,

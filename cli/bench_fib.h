@@ -5,8 +5,8 @@
 #include "engine/run.h"
 
 /* Prints a heading and runs `flashinfer-bench run` on the definitions of the run. flashinfer-bench measures the
- * dataset's solutions with its own method, and saves nothing. If the interpreter of the run does not have the command,
- * or if the command fails, prints a sentence on stderr. This is not an error of reftest. */
+ * dataset's solutions with its own method, and saves nothing. If the interpreter of the run does not have this command,
+ * or if the command fails, prints a sentence on stderr. reftest's exit status stays the same. */
 void bench_fib(const struct run *run);
 
 #endif

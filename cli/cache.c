@@ -40,8 +40,8 @@ static const struct option_row rows[] = {
     {"--dry-run", OPTION_FLAG, AT(dry_run), NULL, NULL,
      "gc: print how many verdicts would be removed, and remove none"},
     {"--require-containment", OPTION_CHOICES, SHARED(required), "LIST", GAPS,
-     "import, merge: reject a verdict if its reference could reach anything in LIST (full: all words that LIST can have; "
-     "default: full if REFTEST_CACHE_KEY is set, else the setting in reftest.toml)"},
+     "import, merge: reject a verdict if its reference could reach anything in LIST; `full` stands for every word "
+     "of LIST (default: full if REFTEST_CACHE_KEY is set, else the setting in reftest.toml)"},
     {"--format", OPTION_CHOICE, SHARED(format), "F", "text|json", "stats: output format (default: text)"},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -78,7 +78,7 @@ static int run_path(struct program *program, const void *options, const struct w
 
 /* --- stats ------------------------------------------------------------------------------------------------------- */
 
-/* Reasons for a cache miss, in the order of enum lack in engine/rerun_reason.h. */
+/* Texts for the reasons of a cache miss, in the order of enum lack (engine/rerun_reason.h). */
 static const struct {
 	const char *key, *words;
 } reasons[LACK_COUNT] = {
@@ -217,8 +217,8 @@ static int import_file(struct store *store, const char *path, const struct recor
 	return in.whole ? EXIT_VERIFIED : EXIT_FAILED;
 }
 
-/* The conditions that an imported verdict must meet. They concern the signature of the verdict, and what the verdict's
- * reference could reach. */
+/* The conditions that an imported verdict must meet. The conditions concern the signature of the verdict, and what the
+ * verdict's reference could reach. */
 struct import_rules {
 	struct record_signer signer;
 	const char *required; /* NULL: nothing */
@@ -243,10 +243,9 @@ static int check_rules(void *context, const struct verdict_line *record, struct 
 	return suffices ? 0 : -1;
 }
 
-/* Returns the containment that imported verdicts must have. If $REFTEST_CACHE_KEY is set, and no option says otherwise,
- * verdicts count only if their references were fully contained. A reference that was not contained could have read the
- * key and signed anything. The settings of the dataset cannot weaken this requirement, because the author of the
- * settings may be a stranger. */
+/* Returns the containment that imported verdicts must have. If $REFTEST_CACHE_KEY is set and the option is not given,
+ * references must have been fully contained. Any other reference could have read the key, and could have signed any
+ * verdict. The settings of the dataset do not weaken this requirement, because their author may be a stranger. */
 static const char *import_required(const struct program *program, const struct cache_options *o, bool keyed)
 {
 	return settings_required(program->settings, o->shared.required != NULL ? o->shared.required : keyed ? "full" : NULL);
@@ -263,7 +262,8 @@ static int run_import(struct program *program, const void *options, const struct
 		return code;
 	if (program_settings(program, err) < 0)
 		return EXIT_USAGE;
-	if (signature_open(program->secrets.text[SECRET_CACHE_KEY], &signer, err) < 0) /* signatures cannot be checked without the key */
+	/* without the key, no signature can be checked */
+	if (signature_open(program->secrets.text[SECRET_CACHE_KEY], &signer, err) < 0)
 		return EXIT_USAGE;
 	struct import_rules rules = {signature_signer(signer), import_required(program, options, signer != NULL)};
 	const struct record_signer how = {.context = &rules, .check = check_rules};
@@ -421,7 +421,7 @@ static int sweep_store(struct program *program, const struct cache_options *o, c
 	struct store_swept swept;
 	int code;
 
-	store_close(program->store); /* the run opened the store read-only */
+	store_close(program->store); /* gc needs a store that it can write; the run opened the store read-only */
 	program->store = NULL;
 	struct store *store = open_store(program, false, &code, err);
 
@@ -429,9 +429,10 @@ static int sweep_store(struct program *program, const struct cache_options *o, c
 		return code;
 	if (store_gc(store, &needs, o->dry_run, &swept, err) != 0)
 		return EXIT_INTERNAL;
-	show_print(stdout, "%s: %" PRId64 " verdicts that the dataset does not need and that are older than %d days, %" PRId64
-	       " rows about cases and %" PRId64 " rows about deleted files%s removed",
-	       store_path(store), swept.verdicts, o->days, swept.latest, swept.files, o->dry_run ? " would be" : "");
+	show_print(stdout, "%s: %s %" PRId64 " verdicts that the dataset does not need and that are older than %d days, "
+			   "%" PRId64 " rows about cases, and %" PRId64 " rows about deleted files",
+	       store_path(store), o->dry_run ? "gc would remove" : "removed", swept.verdicts, o->days, swept.latest,
+	       swept.files);
 	if (swept.damaged > 0)
 		show_print(stdout, "; %" PRId64 " damaged rows", swept.damaged);
 	if (swept.bytes_after < swept.bytes_before)

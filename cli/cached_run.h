@@ -9,9 +9,9 @@
 
 struct cached_run {
 	struct run_options options; /* cached_run sets cached_only, dry_run and each */
-	const struct words *names, *op_types; /* the definitions that are selected; NULL: all */
-	/* Prints the finished run, and returns the exit status. The run may have problems (run.problem_count), which
-	 * are already printed. */
+	const struct words *names, *op_types; /* select definitions; NULL: all definitions */
+	/* Prints the finished run, and returns the exit status. If the run has problems (run.problem_count), they are
+	 * already printed. */
 	int (*show)(struct run *run, const void *command, struct err *err);
 	const void *command; /* the second argument of `show`: the options of the command */
 };
@@ -20,12 +20,12 @@ struct cached_run {
  * `show`. On error, returns another exit status with a message. */
 int cached_run(struct program *program, const struct cached_run *what, struct err *err);
 
-/* Returns EXIT_USAGE if the run had problems, else `code`. */
+/* Returns `code`, or EXIT_USAGE if the run had problems. */
 int cached_run_status(const struct run *run, int code);
 
-/* Prints `members`, the members of a JSON object, after the members "schema" and "root". Frees `members`. */
+/* Prints a JSON object with the members "schema" and "root", followed by `members` (text). Frees `members`. */
 void cached_run_print_json(const struct run *run, struct buf *members);
-/* Prints lines, which a terminal wraps between words. Frees `lines`. */
+/* Prints lines. On a terminal, long lines are wrapped between words. Frees `lines`. */
 void cached_run_print_text(struct buf *lines);
 
 #endif

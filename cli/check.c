@@ -33,7 +33,7 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-/* If more definitions than this lack descriptions, the text output states only their number. */
+/* If more definitions than this lack descriptions, the text output gives only their number. */
 enum { DESCRIPTIONS_LISTED = 3 };
 
 /* A dataset, and the paths in the dataset that are checked. */
@@ -75,7 +75,8 @@ static void add_path(struct targets *targets, const char *root, const char *pref
 	string_list_add(&target->paths, path);
 }
 
-/* Returns whether a check of a whole dataset reads the path `below` in it. */
+/* Returns whether the path `below`, relative to the root of a dataset, is among the files that a check of the dataset
+ * reads. */
 static bool is_read(const char *below)
 {
 	static const char *const folders[] = {"definitions", "workloads", "truths", "approved", "solutions", "traces"};
@@ -89,8 +90,8 @@ static bool is_read(const char *below)
 	return strcmp(below, ".") == 0;
 }
 
-/* Adds a folder that is in no dataset. If the folder contains problems (dataset/linked_dataset.h), they become a
- * dataset of links. Otherwise, the files of the folder are added one by one. */
+/* Adds a folder that is in no dataset. If the folder contains problems (dataset/linked_dataset.h), adds a dataset of
+ * links to these problems. Otherwise, the files of the folder are added one by one. */
 static int add_folder(struct targets *targets, const char *path, struct err *err)
 {
 	char root[PATH_MAX];
@@ -143,7 +144,7 @@ static int add_operand(struct targets *targets, const char *path, struct err *er
 	return add_folder(targets, path, err);
 }
 
-/* Finds what to check: the operands if there are any, otherwise the dataset that other commands would also use. */
+/* Finds what to check: the operands, or, without operands, the dataset that other commands would also use. */
 static int find_targets(struct program *program, const struct words *names, struct targets *targets, struct err *err)
 {
 	targets->list = arena_array(targets->arena, (size_t)names->count + 1, sizeof *targets->list);

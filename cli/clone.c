@@ -45,7 +45,6 @@ static const char *absolute(const char *path, struct arena *arena)
 	return strcmp(path, ".") == 0 ? arena_string(arena, here) : arena_printf(arena, "%s/%s", here, path);
 }
 
-/* Returns the folder of repos_config.json. */
 static const char *config_folder(struct program *program, const struct clone_options *o, struct arena *arena)
 {
 	if (o->root != NULL)

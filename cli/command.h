@@ -1,10 +1,10 @@
 /* command - lists the commands of reftest, each with its name, options, help texts and function.
  *
- * A new command needs its own file in cli/ that defines one `struct command`, a declaration of this struct below, an
- * entry in `commands` of cli/command.c, and a row in docs/getting-started.md. The option parser, the help texts, the
- * manual page and the shell completions use the structs of the commands. The function `run` gets the arguments of the
- * command (argv[0] is the command's name), prints results to stdout and all other messages to stderr, and returns an
- * exit status.
+ * A new command needs its own file in cli/, which defines one `struct command`. The struct must be declared below and
+ * listed in `commands` of cli/command.c. The command also needs a row in docs/getting-started.md. The option parser,
+ * the help texts, the manual page and the shell completions use the structs of the commands. The function `run` gets
+ * the arguments of the command (argv[0] is the command's name), prints results to stdout and all other messages to
+ * stderr, and returns an exit status.
  *
  * In a description, each paragraph is one line, and an empty line separates paragraphs. Text in `backquotes` is text
  * that the user types. */
@@ -38,7 +38,7 @@ struct command {
 	const char *synopsis;	 /* the arguments in the usage line: "[options] [NAME…]" */
 	const char *description; /* paragraphs */
 	bool hidden;		 /* only the Makefile and shell scripts run this command, so --help does not list it */
-	enum operands operands;	 /* the kind of the command's NAME arguments; unused if the command has subcommands */
+	enum operands operands;	 /* what the command's NAME arguments name; unused if the command has subcommands */
 	const struct option_row *rows;
 	int row_count;
 	const struct subcommand *subcommands;
@@ -58,7 +58,7 @@ extern const int command_count;
 /* Returns the command with the name `name`. If there is no such command, returns NULL and sets `err` to a message that
  * suggests the most similar name. */
 const struct command *command_named(const char *name, struct arena *arena, struct err *err);
-int command_shown(void); /* the number of commands that are not hidden */
+int command_shown(void); /* returns the number of commands that are not hidden */
 
 /* Options before the command. */
 struct global_options {

@@ -15,13 +15,13 @@ struct command_line {
 };
 
 /* Parses a command's arguments into the command's struct `into`. Returns true if the caller must run the command.
- * Returns false after an error. Also returns false after -h or --help, and then prints the help text. Always call
- * command_line_end afterwards. It prints the error if there is one, frees memory, and returns the exit status. */
+ * Returns false after an error. After -h or --help, prints the help text and returns false. The caller must always call
+ * command_line_end afterwards, which prints the error if there is one, frees memory, and returns the exit status. */
 bool command_line_begin(struct command_line *line, const struct command *command, int argc, char **argv, void *into);
 int command_line_end(struct command_line *line);
 
-/* Takes the first name as the subcommand and checks the number of its operands. On error, returns NULL and sets
- * `err`. */
+/* Takes the first name as the subcommand. The other names are its operands; checks how many there are. On error,
+ * returns NULL and sets `err`. */
 const struct subcommand *command_line_subcommand(struct command_line *line);
 
 #endif

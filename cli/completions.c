@@ -2,10 +2,10 @@
  * which bash, zsh and fish ask for these words.
  *
  * `reftest complete WORD…` gets the words after "reftest" up to the cursor; the last word is to be completed and may be
- * empty. The command prints one line for each possible word. The word may be followed by a TAB and a description. If
- * the only line is ":files" or ":folders", the shell completes a path. The shell keeps the words that begin with the
- * word to complete. Words come from the tables of commands and options (cli/command.h), and from the dataset that the
- * command line names. */
+ * empty. The command prints one line for each possible word. A TAB and a description may follow the word. If the only
+ * line is ":files" or ":folders", the shell completes a path. The shell then drops the words that do not begin with the
+ * text before the cursor. Words come from the tables of commands and options (cli/command.h), and from the dataset that
+ * the command line names. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,13 +16,13 @@
 
 /* The part of a command line before the cursor. */
 struct line {
-	const char *word; /* the word to complete, or only its value if it is "--name=value" */
+	const char *word; /* the word to complete; if this word is "--name=value", only the value */
 	int head;	  /* number of bytes of "--name=" before `word`; 0 for other words */
 	const struct command *command;
 	const char *operand;		/* the first operand; NULL: none yet */
 	const char *root;		/* value of --root; NULL: none */
 	const struct option_row *row;	/* the option whose value is to be completed; NULL: none */
-	bool unknown;			/* there is no such command */
+	bool unknown;			/* the command line names an unknown command */
 };
 
 static void put(const struct line *line, size_t list, const char *word, size_t length, const char *description)
@@ -38,7 +38,7 @@ static void put_word(const struct line *line, const char *word, const char *desc
 
 /* ---- the line before the cursor --------------------------------------------------------------------------------- */
 
-/* Returns the option at the beginning of the word if it takes a value, otherwise NULL. */
+/* Returns the option at the beginning of the word, or NULL if there is none or if the option takes no value. */
 static const struct option_row *valued_row(const struct command *command, const char *word)
 {
 	const struct option_row *rows = command != NULL ? command->rows : global_rows;
@@ -247,8 +247,8 @@ const char completions_bash[] =
 	"}\n\n"
 	"complete -F _reftest reftest\n";
 
-/* If zsh autoloads this file, the text of the file becomes the body of the completion function, and must call that
- * function. If the file is sourced, the file must only define the function. */
+/* If zsh autoloads this file, the file is the body of the completion function on the first call, and must therefore
+ * call the function that it defines. If the file is sourced, it must only define the function. */
 const char completions_zsh[] =
 	"#compdef reftest\n"
 	"# Completions of reftest for zsh. `reftest complete` lists the words.\n"

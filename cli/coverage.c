@@ -1,5 +1,5 @@
-/* coverage - compares the dataset with the checklists of the op families. Prints the properties in a checklist that the
- * definitions and cases have, and those that no definition has. No case runs. */
+/* coverage - compares the dataset with the checklists of the op families. For each checklist, prints the properties
+ * that definitions or cases have, and the properties that none has. No case runs. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 

@@ -21,15 +21,15 @@ struct dataset_stats {
 	struct stats_rows op_types, models; /* a definition that names several models counts for each of them */
 };
 
-/* Counts the definitions of the program's root; the root must be known. A definition has a test if a file in
- * tests/references has a class for the definition or is named after it. A definition is verified if each of its cases
- * has a stored verdict that counts on this device. Runs nothing. Returns 0, or an exit status and sets `err`. */
+/* Counts the definitions of the program's root, which must be known. A definition has a test if a file in
+ * tests/references has a class for this definition or is named after this definition. A definition is verified if each
+ * of its cases has a stored verdict that counts on this device. Runs nothing. Returns 0, or an exit status and sets
+ * `err`. */
 int dataset_stats_read(struct program *program, const struct run_options *run_options, struct dataset_stats *out,
 		       struct arena *arena, struct err *err);
 
 void dataset_stats_print(const struct dataset_stats *stats);
 
-/* Appends the counts as a JSON object. */
 void dataset_stats_json(const struct dataset_stats *stats, struct buf *out);
 
 #endif

@@ -1,5 +1,5 @@
-/* diff - compares the behaviour of references with the behaviour of their versions in a commit
- * (engine/base_references.h). The two versions of a reference run on the same inputs. Nothing is stored. */
+/* diff - compares references with their versions in a commit (engine/base_references.h). The two versions of a
+ * reference run on the same inputs. Nothing is stored. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 
@@ -30,7 +30,6 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-/* Everything that the steps of one diff share. */
 struct diff {
 	struct repository repository;
 	const char *commit;
@@ -63,7 +62,7 @@ static void keep_definitions(struct git_files *files)
 	files->count = kept;
 }
 
-/* Finds the commit, the definitions that differ from it, and their earlier references. */
+/* Finds the commit, the definitions that have changed since the commit, and their references in the commit. */
 static int find_base(struct program *program, const char *base, struct diff *diff, struct err *err)
 {
 	if (repository_find(program->root, &diff->repository, err) < 0 ||
@@ -89,7 +88,7 @@ static void add_result(struct diff *diff, const struct result *result)
 		add(diff, BEHAVIOUR_ADDED, result->file->path, NULL, NULL);
 	else if (base->trouble != NULL)
 		add(diff, BEHAVIOUR_UNKNOWN, result->file->path, NULL,
-		    arena_printf(diff->arena, "the commit's definition cannot run: %s", base->trouble));
+		    arena_printf(diff->arena, "the definition in the commit cannot run: %s", base->trouble));
 	else
 		add(diff, behaviour_of(result), result->file->path, result, NULL);
 }
@@ -102,8 +101,8 @@ static bool is_selected(const struct run *run, const char *path)
 	return false;
 }
 
-/* Returns whether the definition on the disk has the schema and the code of the commit. Sets `*what` to a list of the
- * other members that differ, or to NULL. */
+/* Returns whether the definition on the disk has the schema and the code of the commit. If other members differ, sets
+ * `*what` to a list of these members; otherwise sets it to NULL. */
 static bool same_code(const struct run *run, const struct dataset_file *file, const struct base_reference *base,
 		      const char **what, struct arena *arena)
 {
@@ -126,9 +125,8 @@ static bool same_code(const struct run *run, const struct dataset_file *file, co
 	return true;
 }
 
-/* Removes from the selection the definitions that need not run: unchanged definitions, added definitions, and
- * definitions with the same code. Adds a difference for each added definition and for each changed file with the same
- * code. */
+/* Deselects the definitions that need not run: unchanged definitions, added definitions, and definitions with the same
+ * code. Adds a difference for each added definition and for each changed file with the same code. */
 static void drop_those_that_need_not_run(struct run *run, struct diff *diff)
 {
 	int kept = 0;
@@ -152,7 +150,7 @@ static void drop_those_that_need_not_run(struct run *run, struct diff *diff)
 	run->selected_count = kept;
 }
 
-/* Adds the definitions that only the commit has. Call this only if the user named no definitions. */
+/* Adds the definitions that only the commit has. The caller does this only if the user named no definitions. */
 static void add_deleted(const struct run *run, struct diff *diff)
 {
 	for (int i = 0; i < diff->base.count; i++)
@@ -233,7 +231,7 @@ static int start(struct program *program, int argc, char **argv)
 
 const struct command command_diff = {
     .name = "diff",
-    .summary = "run references and their versions in a commit, and compare the outputs",
+    .summary = "compare the outputs of references with those of their versions in a commit",
     .synopsis = "[options] [BASE [NAME…]]",
     .description =
 	"For each changed definition, runs the current reference and the reference in the merge base of BASE and HEAD on the "

@@ -1,8 +1,8 @@
 /* doctor - lists the programs, libraries and devices that reftest found on this machine, and those that are missing.
- * For each missing item, the command also prints how to install or repair it.
+ * Below each missing item, the command prints how to install or repair the item.
  *
- * Each check adds one line to the output. The exit status is 3 if a program or library is missing that verification on
- * the CPU needs. Other missing items do not change the exit status. The command changes no file and runs no
+ * Each check adds one line to the output. If a program or library that verification on the CPU needs is missing, the
+ * exit status is 3. Other missing items do not change the exit status. The command changes no file and runs no
  * reference. */
 #include "cli/command.h"
 #include "cli/command_line.h"
@@ -54,7 +54,7 @@ struct doctor {
 	const char *python; /* absolute path; NULL: none */
 	char device_class[64]; /* class of the device that `verify` would use */
 	struct ground_truths_matrix matrix;
-	bool installed;     /* reftest is installed and does not run from a checkout, so make cannot repair it */
+	bool installed;     /* reftest does not run from a checkout, so make cannot repair it */
 	bool torch_cuda;    /* torch is installed and built for CUDA */
 	int gpus;
 	int files;          /* number of definitions and workload files; 0 if there is no dataset */
@@ -264,7 +264,7 @@ static void examine_gpu(struct doctor *d)
 	char class_name[64], product[256];
 	struct err err = {""};
 
-	if (d->gpus == 0 || d->program->kernels.api == NULL) /* another row says that the kernels are missing */
+	if (d->gpus == 0 || d->program->kernels.api == NULL) /* another line says that the kernels are missing */
 		return;
 	program_cuda_kernels(d->program);
 	const struct judge_program judge = judge_program(&d->program->kernels);
@@ -417,11 +417,11 @@ static void examine_inotify(struct doctor *d)
 	snprintf(events.name, sizeof events.name, "fs.inotify.max_queued_events");
 	events.value = queue != NULL ? strtol(queue, NULL, 10) : 0;
 	examine_limit(d, &watches, d->folders + 1, "watches that this dataset needs:");
-	examine_limit(d, &events, (int64_t)EVENTS_A_FILE * d->files + 1, "events if every file is replaced at "
-									 "once, at most:");
+	examine_limit(d, &events, (int64_t)EVENTS_A_FILE * d->files + 1, "most events if every file is replaced at "
+									 "once:");
 }
 
-/* Tries the sandbox of references. References run even if layers are missing; the line in the output then says what
+/* Tries the sandbox of references. If layers are missing, references still run; the line in the output then says what
  * references can reach. */
 static void examine_containment(struct doctor *d)
 {
@@ -534,7 +534,7 @@ static int examine(struct program *program, const char *python, bool json)
 	examine_cache(&doctor);
 	examine_remote(&doctor);
 	examine_key(&doctor);
-	secrets_forget(&program->secrets); /* before the sandbox starts, because other processes may read its memory */
+	secrets_forget(&program->secrets); /* the sandbox is a process whose memory other processes may read */
 	examine_containment(&doctor);
 	examine_inotify(&doctor);
 	examine_truths(&doctor);

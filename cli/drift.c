@@ -78,8 +78,8 @@ const struct command command_drift = {
 	"Prints the margins that changed by more than a factor of two, the largest new margin first. For each definition, "
 	"prints the case whose margin changed most.\n\n"
 	"Nothing runs: the command reads the verdicts of these cases in the cache. After an update of torch or a "
-	"library, run `reftest verify` first; after an update of the driver, `reftest verify --force`. A verdict with the same "
-	"versions replaces the earlier one.",
+	"library, run `reftest verify` first; after an update of the driver, run `reftest verify --force`. A verdict with the "
+	"same versions replaces the earlier verdict.",
     .operands = OPERANDS_DEFINITIONS,
     .rows = rows,
     .row_count = ROWS,

@@ -44,8 +44,8 @@ static const char *value_then(const struct fields *then, const char *tag)
 	return NULL;
 }
 
-/* Returns how many ground truths were tried for the stored verdict, including the one that decided the case. Returns 1
- * if all ground truths had to agree, and 0 if the store no longer contains the verdict. */
+/* Returns the number of ground truths that were tried for the stored verdict, including the ground truth that decided
+ * the case. Returns 1 if all ground truths had to agree. Returns 0 if the store no longer has the verdict. */
 static int asked_then(struct store *store, const struct latest *latest, struct arena *arena)
 {
 	const struct stored_verdict *stored;
@@ -62,9 +62,10 @@ static int asked_then(struct store *store, const struct latest *latest, struct a
 	return 0;
 }
 
-/* Returns a verdict with the ground truths that a run would use now. It is unknown how many of these ground truths a
- * run would try before one decides the case. This function assumes that the run tries the first `asked` ground truths
- * (with --ground-truth all, all of them), and that the ground truth of the stored verdict decides the case again. */
+/* Returns a verdict with the ground truths that a run would use now. A run tries ground truths until one decides the
+ * case, so it is not known how many of them it would try. The function assumes that the run tries the first `asked`
+ * ground truths, or all of them with --ground-truth all. It also assumes that the ground truth of the stored verdict
+ * decides the case again. */
 static struct verdict verdict_now(const struct truths *truths, const struct fields *then, int asked, struct arena *arena)
 {
 	const char *decider = value_then(then, "witness.ground_truth");
@@ -90,8 +91,8 @@ static bool is_value_then(const struct fields *then, const char *version)
 	return value == version || (value != NULL && version != NULL && strcmp(value, version) == 0);
 }
 
-/* Finds the number of ground truths with which verdict_now gives the stored value of the field
- * witness.ground_truth_version. Returns 1 if there is no such number. */
+/* Finds how many ground truths were tried for the stored verdict: the number `asked` for which verdict_now has the
+ * stored value of witness.ground_truth_version. Returns 1 if there is no such number. */
 static int asked_if_unchanged(const struct truths *truths, const struct fields *then, struct arena *arena)
 {
 	for (int i = 1; i <= truths->count; i++) {
@@ -160,8 +161,8 @@ static bool equal_texts(const char *a, const char *b)
 	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-/* Returns the stored verdict of a case if the verdicts of all cases have the same isolation, for the same reason;
- * otherwise NULL. Otherwise returns NULL. */
+/* If the stored verdicts of all cases have the same isolation, for the same reason, returns one of these verdicts.
+ * Otherwise returns NULL. */
 static const struct verdict *common_isolation(const struct result *result)
 {
 	const struct verdict *first = NULL;
@@ -184,7 +185,7 @@ static void explain_case(const struct result *result, const struct case_result *
 	const struct verdict *v = c->verdict;
 
 	if (!c->cached && v != NULL && v->reason != REASON_NOT_CACHED) {
-		/* An invalid workload line or a missing blob decided this case, so it did not run. */
+		/* The case did not run, because its workload line is invalid or a blob is missing. */
 		show_print(stdout, "  %s: %s: %s\n", c->test->id, status_name(v->status), v->message != NULL ? v->message : c->why);
 	} else if (!c->cached) {
 		show_print(stdout, "  %s: %s: %s\n", c->test->id, case_was_verified(result, c, arena) ? "stale" : "unknown",

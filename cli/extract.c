@@ -1,5 +1,5 @@
-/* extract - the options and the output of `reftest extract`. extract/extract.c makes the definitions,
- * cli/extract_check.c verifies them, and extract/extract.c then writes them. */
+/* extract - the options and the output of `reftest extract`. extract/extract.c makes the definitions and writes them
+ * after cli/extract_check.c has verified them. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 
@@ -213,7 +213,7 @@ static void print_text(const struct model *model, const struct extract_result *r
 {
 	print_list(verified ? "written:" : "written without verification:", &r->written);
 	print_not_kept(r);
-	print_list("existing definitions that mean the same, which got the model's tag:", &r->tagged);
+	print_list("existing definitions that mean the same as a module's definition, and got the model's tag:", &r->tagged);
 	if (r->conflict_count > 0)
 		show_print(stdout, "written under another name:\n");
 	for (int i = 0; i < r->conflict_count; i++)
@@ -245,7 +245,7 @@ static int extract_and_check(struct program *program, const struct extract_optio
 	return code;
 }
 
-/* If there is a model, prints what was done. If the user asked for the counts, prints the counts. */
+/* Prints what was done for the model, if there is one. Prints the counts if the user asked for them. */
 static int report(struct program *program, const struct extract_options *o, const struct model *model,
 		  const struct extract_result *result, struct arena *arena, struct err *err)
 {

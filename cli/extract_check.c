@@ -15,7 +15,6 @@
 #include "repos/remove_tree.h"
 #include "workers/pool/machine_resources.h"
 
-/* The data that all steps share. */
 struct checking {
 	struct program *program;
 	const struct extract_check *check;
@@ -133,7 +132,7 @@ static int verify_all(struct checking *c, int *status)
 
 /* ---- conflicts --------------------------------------------------------------------------------------------------- */
 
-/* Returns the existing definition of a conflict as the base reference of the new definition. */
+/* Returns the reference of a conflict's existing definition, in the form of a base reference of the new definition. */
 static struct base_reference base_of(struct checking *c, const struct extract_conflict *conflict)
 {
 	struct base_reference base = {.path = conflict->file->below};
@@ -158,10 +157,10 @@ static void set_behaviour(struct checking *c, struct extract_conflict *conflict,
 	static const struct {
 		const char *name, *text;
 	} rows[BEHAVIOUR_COUNT] = {
-	    [BEHAVIOUR_CHANGED] = {"changed", "they behave differently"},
-	    [BEHAVIOUR_UNKNOWN] = {"unknown", "it is unknown whether both behave alike"},
-	    [BEHAVIOUR_ROUNDING] = {"rounding", "both behave alike, apart from rounding"},
-	    [BEHAVIOUR_SAME] = {"same", "both behave alike"},
+	    [BEHAVIOUR_CHANGED] = {"changed", "the references behave differently"},
+	    [BEHAVIOUR_UNKNOWN] = {"unknown", "it is unknown whether the references behave alike"},
+	    [BEHAVIOUR_ROUNDING] = {"rounding", "the references behave alike, apart from rounding"},
+	    [BEHAVIOUR_SAME] = {"same", "the references behave alike"},
 	};
 	const enum behaviour behaviour = behaviour_of(result);
 

@@ -1,6 +1,6 @@
-/* extract_check - verifies the definitions that `reftest extract` is about to write. If a definition with the name of a
- * new definition exists, the module also compares the references of the two definitions. The verification and the
- * comparison use a temporary dataset, so the real dataset never contains a wrong definition. */
+/* extract_check - verifies the definitions that `reftest extract` is about to write. If the dataset already has a
+ * definition with the same name, the module also compares the references of the two definitions. The verification and
+ * the comparison use a temporary dataset, so the real dataset never contains a wrong definition. */
 #ifndef REFTEST_CLI_EXTRACT_CHECK_H
 #define REFTEST_CLI_EXTRACT_CHECK_H
 
@@ -8,14 +8,14 @@
 #include "extract/extract.h"
 
 struct extract_check {
-	struct run_options options; /* extract_check sets which cases run, and with which Python */
-	bool show; /* print the results that are not `passed` */
+	struct run_options options; /* the caller's options; extract_check sets the cases and the Python */
+	bool show; /* if true, prints the results that are not `passed` */
 };
 
 /* Runs the small cases of each new definition. Removes the definitions that do not pass from the files to write. For
  * each conflict, records whether both references behave alike. Sets `status` to the exit status of the verdicts. If the
- * program has a root, the verdicts are stored in the cache of this root. Returns 0, or an exit status after an error
- * (with a message in `err`) or an interrupt. In that case, the caller must write nothing. */
+ * program has a root, the verdicts are stored in the cache of this root. Returns 0. After an error (with a message in
+ * `err`) or an interrupt, returns an exit status, and the caller must then write nothing. */
 int extract_check(struct program *program, const struct extract_check *check, struct extract_result *result, int *status,
 		  struct arena *arena, struct err *err);
 

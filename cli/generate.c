@@ -62,7 +62,7 @@ static enum layout choose_layout(const struct generate_options *o, const char *r
 	return layout;
 }
 
-/* `not_audited` is true if this run did not examine whether the hand-written tests can fail. */
+/* `not_audited`: this run did not examine whether the hand-written tests can fail. */
 static void print_summary(const struct generate_options *o, const struct update_result *g, bool not_audited)
 {
 	for (int i = 0; i < g->message_count; i++)
@@ -74,8 +74,8 @@ static void print_summary(const struct generate_options *o, const struct update_
 	       o->check ? "out of date" : "written", g->removed, g->current);
 }
 
-/* Prints the `git add` command that the user must run before the next attempt to commit. If there are many changed
- * files, the command adds the whole folder. */
+/* Prints the `git add` command that the user must run before the commit is repeated. If many files have changed, the
+ * command adds the whole folder. */
 static void print_remedy(const struct generate_options *o, const struct update_result *g, const char *root)
 {
 	const char *head = strcmp(root, ".") == 0 ? "" : root, *slash = *head != '\0' ? "/" : "";
@@ -100,7 +100,7 @@ static int exit_code(const struct generate_options *o, const struct update_resul
 	return g->invalid > 0 ? EXIT_USAGE : EXIT_VERIFIED;
 }
 
-/* Prints which hand-written tests cannot fail, and which tests pytest cannot collect. */
+/* Prints notes about the hand-written tests that cannot fail, and about the tests that pytest cannot collect. */
 static void print_hindered(const struct generate_options *o, const struct vacuous_tests *found)
 {
 	const bool one = found->uncollected == 1;
@@ -139,7 +139,7 @@ static int count_without_vacuous(struct run *run, const struct update_options *o
 	return 0;
 }
 
-/* Reads --tolerance; `none` leaves all bounds negative. Returns 0, or -1 and sets `err`. */
+/* Reads --tolerance. The value `none` leaves all bounds negative. Returns 0, or -1 and sets `err`. */
 static int read_tolerances(const struct words *words, struct tolerance out[DTYPE_COUNT], struct err *err)
 {
 	for (int i = 0; i < DTYPE_COUNT; i++)
@@ -205,8 +205,7 @@ static int audit(struct run *run, const char *python, struct err *err)
 	return audit_result.message_count > 0 ? EXIT_FAILED : EXIT_VERIFIED;
 }
 
-/* Removes the files in which no test can fail. With --check, only finds the files in which no test can fail. Returns an
- * exit status. */
+/* Removes the files in which no test can fail. With --check, only finds these files. Returns an exit status. */
 static int remove_vacuous(struct run *run, const struct generate_options *o, struct replaced *replaced, struct err *err)
 {
 	struct vacuous_tests found;

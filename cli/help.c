@@ -13,7 +13,7 @@ static int columns(const char *text, size_t length)
 	return count;
 }
 
-/* Prints a text, starting at column `at`. Long text is wrapped at blanks, and continuation lines are indented. */
+/* Prints a text, starting at column `at`. Long texts are wrapped at blanks, and continuation lines are indented. */
 static void put_line(FILE *out, const char *text, size_t length, int at, int indent)
 {
 	for (const char *end = text + length; text < end;) {

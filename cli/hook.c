@@ -1,10 +1,10 @@
 /* hook - installs and removes git hooks that verify each commit. The hooks are written to the folder from which git
- * runs hooks: the folder in core.hooksPath, or the folder that worktrees share. Uninstalling restores the previous
- * hooks.
+ * runs hooks: the folder in core.hooksPath, or else the `hooks` folder of the repository, which all worktrees share.
+ * Uninstalling restores the previous hooks.
  *
- * An existing hook is renamed, and runs first. If it fails, nothing is verified. A hook of reftest is recognized by its
- * second line and by its third line, a digest of the rest of the file. The digest shows whether a user or another
- * program changed the hook. The command reports a changed hook and does not touch it. */
+ * An existing hook is renamed, and runs first. If the existing hook fails, nothing is verified. A hook of reftest is
+ * recognized by its second line and by its third line, a digest of the rest of the file. If the digest is wrong, a user
+ * or another program has changed the hook. The command then reports the hook and leaves it unchanged. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 
@@ -60,7 +60,7 @@ struct place {
 
 /* ---- the script -------------------------------------------------------------------------------------------------- */
 
-/* Writes a word quoted for a shell. */
+/* Appends a word, quoted for a shell. */
 static void put_word(struct buf *out, const char *text)
 {
 	buf_text(out, "'");
@@ -96,7 +96,8 @@ static void write_body(const struct place *place, const char *hook, struct buf *
 		   "here, so nothing was verified; git commit --no-verify skips this hook' >&2\n\texit 1\n}\n"
 		   "\"$reftest\" verify --root \"$root\" --changed --staged --hook%s%s || exit $?\n",
 		   place->strict ? " --strict" : "", place->all ? " --all" : "");
-	/* `generate` reads the working tree, so it can check the commit only if the working tree equals the index. */
+	/* `generate` reads the working tree. The hook can therefore check the commit only if the working tree equals
+	 * the index. */
 	buf_text(out,
 		 "# Generated tests that the commit makes out of date are written, and must be added to it.\n"
 		 "git --literal-pathspecs ls-files --error-unmatch -- \"$root/tests/references/conftest.py\" >/dev/null 2>&1 || exit 0\n"
@@ -145,8 +146,8 @@ static int find_place(struct program *program, struct place *place, struct err *
 }
 
 /* Fails if core.hooksPath names a folder that all repositories of a user share, because a hook in this folder would run
- * in all of them. A relative path belongs to this repository alone, and so does a path in this repository's own
- * configuration. */
+ * in all of them. A relative path names a folder of this repository alone. A path in this repository's own
+ * configuration is also accepted. */
 static int refuse_shared(const struct place *place, struct err *err)
 {
 	static const char *const words[] = {"config", "--show-scope", "--type=path", "--get", "core.hooksPath", NULL};
@@ -216,8 +217,8 @@ static int move(const char *from, const char *to, struct err *err)
 
 /* ---- install, uninstall ------------------------------------------------------------------------------------------ */
 
-/* Gives the user's hook at `path` a second name, `before`, as a hard link. The hook at `path` is thus never missing.
- * The second name exists already if an earlier install was interrupted after this step. */
+/* Gives the user's hook at `path` a second name, `before`, as a hard link. A link is used so that `path` always has a
+ * hook. The second name exists already if an earlier install was interrupted after this step. */
 static int save_previous(const char *path, const char *before, struct err *err)
 {
 	struct stat one, two;
@@ -226,8 +227,8 @@ static int save_previous(const char *path, const char *before, struct err *err)
 		return 0;
 	if (lstat(before, &two) != 0 && link(path, before) == 0)
 		return 0;
-	return move(path, before, err); /* renames the hook if the filesystem has no hard links; sets `err` if another
-					 * file has the second name */
+	/* renames the hook on a filesystem without hard links; sets `err` if another file has the second name */
+	return move(path, before, err);
 }
 
 static int install_one(const struct place *place, const char *hook, struct err *err)
@@ -250,7 +251,7 @@ static int install_one(const struct place *place, const char *hook, struct err *
 		if (rc == 0 && chmod(path, 0755) < 0)
 			rc = err_errno(err, "cannot make %s executable", path);
 		if (rc < 0 && owner == OWNED_OTHERS && rename(before, path) == 0)
-			unlink(before); /* needed, because rename does nothing if both names are links to one file */
+			unlink(before); /* rename does nothing if both names are links to the same file */
 	}
 	if (rc >= 0)
 		show_print(stdout, "%s %s%s\n", path, rc > 0 ? "installed" : "is already installed",
@@ -288,7 +289,7 @@ static int uninstall_one(const struct place *place, const char *hook, struct err
 	return 0;
 }
 
-/* Calls `each` for every hook. If `check` is not NULL, `check` is called first and may reject the folder of hooks. */
+/* Calls `each` for every hook. First calls `check` if it is not NULL; `check` may reject the folder of hooks. */
 static int act(struct program *program, const struct hook_options *o, int (*check)(const struct place *, struct err *),
 	       int (*each)(const struct place *, const char *, struct err *), struct err *err)
 {
@@ -306,8 +307,8 @@ static int act(struct program *program, const struct hook_options *o, int (*chec
 	return rc == 0 ? EXIT_VERIFIED : EXIT_USAGE;
 }
 
-/* Prints how many definitions in git's index have no verdict. The hook does not verify them, because it verifies only
- * the definitions that a commit changes. */
+/* Prints how many definitions in git's index have no verdict. A hook verifies only the definitions that a commit
+ * changes, so these definitions stay unverified. */
 static void tell_unknown(struct program *program)
 {
 	const struct run_options options = {.cases = case_options_default()};

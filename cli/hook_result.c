@@ -16,7 +16,6 @@
 
 /* ---- one definition ---------------------------------------------------------------------------------------------- */
 
-/* Returns whether the commit changes any of `paths`. */
 static bool any_changes(struct staged *staged, const char *const *paths, int count)
 {
 	for (int i = 0; i < count; i++)
@@ -25,13 +24,13 @@ static bool any_changes(struct staged *staged, const char *const *paths, int cou
 	return false;
 }
 
-/* Returns whether the commit changes files of the definition. `result` lists these files. If the result comes from a
- * stored summary, the tensors are listed in the files table of the cache. */
+/* Returns whether the commit changes files of the definition. `result` lists the files. If `result` comes from a stored
+ * summary, the files table of the cache lists the tensor files. */
 static bool is_changed(const struct result *result)
 {
 	const struct run *run = result->run;
 	const struct file_entry *entry = result->from_summary ? file_state(run->states, result->file) : NULL;
-	/* the commit may remove these files */
+	/* the paths are made from the name, because the commit may remove these files */
 	char workload[sizeof "workloads//.jsonl" + 2 * NAME_MAX], truth[sizeof "truths//.py" + 2 * NAME_MAX],
 	    approval[sizeof "approved//.json" + 2 * NAME_MAX];
 
@@ -165,7 +164,7 @@ static void put_changed(struct buf *out, const struct commit *commit, bool refus
 		   "NOT VERIFIED: %d definition%s that this commit changes could not be verified here, for the reasons " "above",
 		   commit->changed, plural(commit->changed));
 	if (commit->strict)
-		buf_text(out, "; --strict rejects the commit, and git commit --no-verify skips this check\n");
+		buf_text(out, "; because of --strict, the commit is rejected; git commit --no-verify skips this check\n");
 	else
 		buf_text(out, refused ? "\n" : "; the commit is allowed, so verify its changes on another machine\n");
 }

@@ -1,6 +1,4 @@
-/* hook_result - decides whether a git hook (`verify --staged --hook`) rejects a commit. An error in a commit makes the
- * hook reject the commit. For a definition that this machine cannot verify, the hook only prints a warning, except with
- * --strict.
+/* hook_result - decides whether a git hook (`verify --staged --hook`) rejects a commit.
  *
  * Without --all, the hook verifies only the definitions that the commit changes. If a definition failed or is invalid,
  * the commit is rejected. If this machine cannot verify a definition (no device, no ground truth, an absent tensor),
@@ -8,8 +6,8 @@
  * working tree or in HEAD, but not in the commit, the commit is rejected. The definitions that the commit does not
  * change are only counted.
  *
- * With --all the hook verifies every definition, and a definition that failed or is invalid rejects every commit.
- */
+ * With --all, the hook verifies every definition. Every commit is then rejected until no definition fails or is
+ * invalid. */
 #ifndef REFTEST_CLI_HOOK_RESULT_H
 #define REFTEST_CLI_HOOK_RESULT_H
 
@@ -23,12 +21,12 @@ struct unchanged_counts {
 };
 
 /* Looks up every definition in git's index that `run` did not select. If `run` is NULL, looks up every definition. Runs
- * nothing. A verdict counts only if it fits `options` (device, sizes and so on). After an error, all counts are 0. */
+ * nothing. Only verdicts for the device, sizes and so on in `options` count. After an error, all counts are 0. */
 struct unchanged_counts hook_result_unchanged(struct program *program, const struct run_options *options, const struct run *run);
 
 struct commit {
 	bool strict;
-	/* The option --all; without it, `unchanged` counts the definitions that the commit does not change. */
+	/* The option --all. Without this option, `unchanged` counts the definitions that the commit does not change. */
 	bool all;
 	struct unchanged_counts unchanged;
 	int left;	/* number of unverified definitions that the commit does not change */
@@ -38,7 +36,7 @@ struct commit {
 	int unknown;
 };
 
-/* Counts the result of one definition in git's index. Returns false if the report must omit the definition. */
+/* Counts the result of one definition in git's index. Returns true if the report lists the definition. */
 bool hook_result_counts(struct commit *commit, const struct result *result);
 
 /* Prints the counts after the report. Returns the exit status of the hook. `code` is the exit status of the run, and

@@ -1,5 +1,5 @@
 /* list - prints the names of the dataset's definitions. The names and op_types come from the paths, so the command
- * reads no file of a definition. If a field of the definition is to be shown, the command must read the files. */
+ * reads no file of a definition. To print a field of a definition, the command would have to read the files. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 

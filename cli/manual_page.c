@@ -1,7 +1,7 @@
 /* manual_page - writes the manual page in the macros of man(7). The hidden command `document` prints the manual page
  * and the shell completions. Options come from the tables of cli/command.h. Environment variables, files and examples
- * come from the tables below. These tables need a new line for a new environment variable REFTEST_…, for a new status
- * (because of variables such as REFTEST_PASSED) and for a new address scheme of REFTEST_REMOTE. */
+ * come from the tables below. Change these tables for a new environment variable REFTEST_…, for a new status (`watch
+ * --exec` sets variables such as REFTEST_PASSED), and for a new address scheme of REFTEST_REMOTE. */
 #include "cli/manual_page.h"
 
 #include <stdio.h>
@@ -41,8 +41,8 @@ static const struct entry environment[] = {
      "A folder with Python modules that call other libraries. reftest uses these modules instead of those in "
      "python/libraries."},
     {"REFTEST_CHECKOUTS",
-     "reftest sets this variable for the process that calls other libraries. It lists the checkouts, from `--repos` "
-     "or `repos_config.json`, that count as installed libraries. A value that you set is ignored."},
+     "reftest sets this variable for the process that calls other libraries. The variable lists the checkouts, from "
+     "`--repos` or `repos_config.json`, that count as installed libraries. A value that you set is ignored."},
     {"REFTEST_PROVIDER",
      "The Python script that computes ground truth with other libraries. It replaces reftest's provider.py."},
     {"REFTEST_RUNNER", "The Python script that runs references. It replaces reftest's runner.py."},

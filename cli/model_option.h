@@ -10,8 +10,8 @@
 	{"--model", OPTION_TEXT, AT(model), "NAME", NULL, \
 	 "a model that reftest knows, such as llama-3.1-8b; with --config, the model's name"}
 
-/* Opens the model that the options name. `config` and `name` may be NULL. Returns 0, or -1 with a message. If
- * model_option_open returns 0, the caller must call model_close. */
+/* Opens the model that the options name. `config` and `name` may be NULL. Returns 0, or -1 with a message. If the
+ * result is 0, the caller must call model_close. */
 int model_option_open(const char *config, const char *name, struct model *model, struct arena *arena, struct err *err);
 
 #endif

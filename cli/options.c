@@ -14,7 +14,7 @@
 
 const struct option_row options_help = {"-h, --help", OPTION_FLAG, 0, NULL, NULL, "print this text"};
 
-/* Returns the letter of an option, or '\0' if it has none. */
+/* Returns the letter of an option, or '\0' if the option has no letter. */
 static char option_letter(const struct option_row *row)
 {
 	return row->name[1] == '-' ? '\0' : row->name[1];
@@ -64,7 +64,7 @@ static int read_number(const struct option_row *row, const char *text, void *at,
 	return 0;
 }
 
-/* Reads a number of bytes: digits, which K, M, G or T (powers of 1024) may follow. */
+/* Reads a number of bytes: digits and, optionally, K, M, G or T for a power of 1024. */
 static int read_size(const struct option_row *row, const char *text, int64_t *bytes, struct err *err)
 {
 	static const char units[] = "KMGT";
@@ -85,7 +85,7 @@ static int read_size(const struct option_row *row, const char *text, int64_t *by
 
 /* ---- choices ----------------------------------------------------------------------------------------------------- */
 
-/* Returns whether a text matches a choice. A choice that ends in ":N" matches numbers after the colon, separated by
+/* Returns whether a text matches a choice. The N of a choice such as "cuda:N" stands for numbers, separated by
  * commas. */
 static bool is_choice(const char *choice, size_t length, const char *text, size_t text_length)
 {
@@ -132,7 +132,8 @@ const char *options_choices(const char *choices, const char *last, struct arena 
 }
 
 /* Sets `err` to a message about an invalid choice, such as "unknown format …" for --format or "unknown size …" for
- * --sizes. If the option takes a list and its name is not a plural noun, the message is "unknown value … of --only". */
+ * --sizes. If the option takes a list, but its name is not a plural noun, the message is "unknown value … of
+ * --only". */
 static int bad_choice(const struct option_row *row, const char *text, size_t length, struct arena *arena,
 		      struct err *err)
 {
@@ -220,7 +221,8 @@ static void make_lists(const struct option_row *rows, int count, int argc, struc
 		}
 }
 
-/* Parses flags that are given by their letters: "-q", "-qx". Returns 0, 1 for -h, or -1 and sets `err`. */
+/* Parses flags that are given by their letters: "-q", "-qx". Returns 0 on success, 1 for -h, and -1 with `err` on
+ * error. */
 static int read_letters(const struct option_row *rows, int count, const char *word, struct arena *arena, void *into,
 			struct err *err)
 {
@@ -236,7 +238,8 @@ static int read_letters(const struct option_row *rows, int count, const char *wo
 	return 0;
 }
 
-/* Parses the option at argv[*at] and advances *at to its last word. Returns 0, 1 for --help, or -1 and sets `err`. */
+/* Parses the option at argv[*at]. If the value is a separate word, advances *at to this word. Returns 0 on success, 1
+ * for --help, and -1 with `err` on error. */
 static int read_option(const struct option_row *rows, int count, int argc, char **argv, int *at, struct arena *arena,
 		       void *into, struct err *err)
 {

@@ -16,7 +16,7 @@
 enum option_kind {
 	OPTION_FLAG,	/* bool: true when given */
 	OPTION_UNFLAG,	/* bool: false when given */
-	OPTION_TEXT,	/* const char *; any value is allowed, and the shell completes `choices` */
+	OPTION_TEXT,	/* const char *; any value is allowed, and `choices` are only completions */
 	OPTION_CHOICE,	/* const char *, one of `choices` */
 	OPTION_CHOICES, /* const char *, a list of `choices` separated by commas */
 	OPTION_FILE,	/* const char *, a path */
@@ -30,16 +30,16 @@ enum option_kind {
 };
 
 struct words {
-	const char **items; /* the words point into argv; the array is allocated in the caller's arena */
+	const char **items; /* pointers into argv; the array is allocated in the caller's arena */
 	int count;
 };
 
 struct option_row {
-	const char *name;  /* the form in the help text: "--root", or "-q, --quiet" with a letter */
+	const char *name;  /* as the help text shows it: "--root"; with a letter "-q, --quiet" */
 	enum option_kind kind;
 	size_t offset;	     /* offset of the option's member in the command's struct */
 	const char *value;   /* placeholder of the value in the help text: "DIR"; NULL for flags */
-	const char *choices; /* the allowed values: "text|json"; "cuda:N" allows any number N; NULL: any value */
+	const char *choices; /* the allowed values: "text|json"; N in "cuda:N" is any number; NULL: any value */
 	const char *help;
 };
 

@@ -1,10 +1,10 @@
-/* serve - answers requests of editors and agents with JSON-RPC 2.0 on standard input and output. It offers the tools of
- * the Model Context Protocol (docs/serve.md).
+/* serve - answers requests of editors and agents with JSON-RPC 2.0 on standard input and output. The command offers the
+ * tools of the Model Context Protocol (docs/serve.md).
  *
- * This process reads messages and writes answers; it runs nothing itself. For a tool that runs a command, it forks a
- * process, and the output of this process is the answer. One separate process does all verification: it keeps runners
- * warm (cli/serve_verifier.h) and verifies one request after the other. If a request is cancelled, the process that
- * handles it is ended. */
+ * This process reads messages and writes answers; it runs nothing itself. If a tool runs a command, this process forks
+ * a child, and the child's output is the answer. One separate process does all verification: it keeps runners warm
+ * (cli/serve_verifier.h) and verifies one request after the other. If a request is cancelled, the process that handles
+ * the request is ended. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 
@@ -64,7 +64,7 @@ struct server {
 	struct program *program;
 	const struct shared_options *options;
 	struct buf input;
-	bool skipping; /* the message was too long, and the rest of it is skipped */
+	bool skipping; /* the current message was too long; the rest of this message is skipped */
 	bool ended;    /* the client has closed its end */
 	bool broken;   /* nobody reads answers */
 	struct call *calls; /* in the order of their arrival */
@@ -72,7 +72,7 @@ struct server {
 	struct process verifier;
 	int requests, answers; /* pipes to the verifier; -1: no verifier runs. If only `requests` is -1, the verifier is
 			        * about to exit */
-	struct buf answer;     /* what the verifier has written so far about the call that runs */
+	struct buf answer;     /* the part of the running call's answer that the verifier has written so far */
 };
 
 /* ---- answers ----------------------------------------------------------------------------------------------------- */
@@ -157,8 +157,8 @@ static struct call *find_call(const struct server *server, const char *id)
 	return call;
 }
 
-/* Returns the call that the verifier handles now. If the verifier is idle, returns the call that it gets next. Returns
- * NULL if no call is for the verifier. */
+/* Returns the call that the verifier handles now. If the verifier is idle, returns its next call. Returns NULL if no
+ * call is for the verifier. */
 static struct call *verifier_call(const struct server *server)
 {
 	struct call *call = server->calls;
@@ -208,7 +208,7 @@ static int command_line_of(const struct command_start *start, const struct comma
 	return argc + call->argc - 1;
 }
 
-/* The main function of the process of a command. */
+/* The main function of a process that runs a command. */
 static int command_main(void *context)
 {
 	const struct command_start *start = context;
@@ -266,7 +266,7 @@ static void end_command(struct server *server, struct call *call)
 
 	if (call->process.pid == 0 || call->output >= 0 || call->errors >= 0)
 		return;
-	/* waits for the end of the process, which has closed both pipes */
+	/* the process has closed both pipes, so it ends soon */
 	while (!process_ended(&call->process, &status))
 		usleep(500);
 	if (call->out.length > 0 && WIFEXITED(status) && WEXITSTATUS(status) != EXIT_INTERNAL)
@@ -278,8 +278,8 @@ static void end_command(struct server *server, struct call *call)
 	remove_call(server, call);
 }
 
-/* Reads what a process has written. Closes the descriptor at the end of the input. A process whose answer is too long
- * is killed. Only the beginning of its standard error is kept. */
+/* Reads what a process has written. At the end of the input, closes the descriptor. Kills the process if its answer is
+ * too long. Keeps only the beginning of its standard error. */
 static void read_pipe(struct call *call, int *fd, struct buf *into, size_t limit)
 {
 	buf_reserve(into, READ_BYTES);
@@ -325,8 +325,7 @@ static int start_verifier(struct server *server, struct err *err)
 	return rc;
 }
 
-/* Closes the pipes to the verifier, and waits until it has ended. If the verifier has not ended after two seconds,
- * kills it. */
+/* Closes the pipes to the verifier, and waits until the verifier has ended. Kills it after two seconds. */
 static void end_verifier(struct server *server)
 {
 	int status;
@@ -409,7 +408,7 @@ static bool may_start(const struct server *server, const struct call *call)
 						   : running_commands(server) < COMMANDS_MOST;
 }
 
-/* Starts the calls that may run now. If a call cannot be started, its answer is the reason. */
+/* Starts the calls that may run now. If a call cannot be started, the answer says why. */
 static void start_calls(struct server *server)
 {
 	for (struct call *call = server->calls, *next; call != NULL; call = next) {
@@ -425,8 +424,8 @@ static void start_calls(struct server *server)
 	}
 }
 
-/* Ends a call without an answer. If the verifier handles the call, it is ended by a signal that lets it store the
- * verdicts of finished cases. */
+/* Ends a call without an answer. If the verifier handles the call, sends SIGTERM to the verifier, which then stores the
+ * verdicts of finished cases and ends. */
 static void cancel_call(struct server *server, struct call *call)
 {
 	call->dead = true;
@@ -436,7 +435,7 @@ static void cancel_call(struct server *server, struct call *call)
 		process_kill(&call->process);
 	} else if (server->verifier.pid != 0) {
 		kill(server->verifier.pid, SIGTERM);
-		/* If the signal comes too late, the verifier at least gets no other request. */
+		/* If the signal comes too late for this request, the verifier must not get another one. */
 		close_fd(&server->requests);
 	}
 }
@@ -606,7 +605,7 @@ static void read_input(struct server *server)
 	else if (got == 0 || errno != EINTR)
 		server->ended = true;
 	if (server->ended && server->input.length > 0)
-		server->input.data[server->input.length++] = '\n'; /* the last line has no line end */
+		server->input.data[server->input.length++] = '\n'; /* ends the last line, which has no line end */
 	take_lines(server);
 }
 
@@ -627,7 +626,7 @@ static bool wait_and_take(struct server *server)
 		fds[count++] = (struct pollfd){call->errors, POLLIN, 0};
 	}
 	if (poll(fds, count, -1) < 0)
-		return true; /* the only error that can occur is EINTR */
+		return true; /* the error is EINTR, because no other error can occur */
 	if ((fds[FD_SIGNALS].revents & POLLIN) != 0)
 		return false;
 	nfds_t at = FD_CALLS;

@@ -18,9 +18,9 @@
 #include "report/run_json.h"
 #include "report/text.h"
 
-/* The options of a request. A request may have the options of `reftest verify` that serve/tools.c names. */
+/* The options of a request. serve/tools.c names the options of `reftest verify` that a request may have. */
 struct request_options {
-	struct shared_options shared; /* if the request lacks an option, the value given to `reftest serve` applies */
+	struct shared_options shared; /* by default, the values that `reftest serve` got */
 	bool force;
 };
 
@@ -38,7 +38,8 @@ struct verifier {
 	struct program program;
 	const struct shared_options *options;
 	struct pool *pool;
-	/* Descriptions of the machine and of the libraries for which need_pool opened the pool. */
+	/* The open pool is for this machine and these libraries (texts from describe_machine and
+	 * describe_libraries). */
 	struct buf machine, libraries;
 	struct arena arena; /* of one request */
 	struct err err;
@@ -80,10 +81,10 @@ static bool pool_serves(const struct verifier *v, const struct buf *machine, con
 	       (libraries->length == 0 || strcmp(v->libraries.data, libraries->data) == 0);
 }
 
-/* Opens the pool. Does nothing if a pool is open that fits the machine and the libraries of this run. Both may change
- * between two requests, for example if reftest.toml then names another device or torch is replaced. After such a
- * change, the old pool would verify with a different device or torch than the run reports. Returns -1 with a message if
- * no pool can be opened. */
+/* Opens the pool. Does nothing if a pool is open that fits the machine and the libraries of this run. The machine and
+ * the libraries may change between two requests, for example because reftest.toml names another device or because torch
+ * was replaced. The old pool would then verify with another device or torch than the run reports. Returns -1 with a
+ * message if no pool can be opened. */
 static int need_pool(struct verifier *v, const struct run_options *options, const struct machine_policy *machine)
 {
 	struct buf here = {0}, libraries = {0};
@@ -115,7 +116,6 @@ static int read_options(struct verifier *v, const struct request_options *o, str
 	return 0;
 }
 
-/* Runs the selected definitions to the end, and prints the report. */
 static int run_and_report(struct verifier *v, struct run *run)
 {
 	static const struct report_options report = {.command = ""};
@@ -195,7 +195,7 @@ static bool text_blob_unchanged(void *self, const struct blob *blob, const struc
 static const struct run_files_calls text_files = {
     .holds = text_holds, .read = text_read, .unchanged = text_unchanged, .blob = text_blob, .blob_unchanged = text_blob_unchanged};
 
-/* Reads "name" and "op_type", which make the path of the definition. The loader checks everything else. */
+/* Reads "name" and "op_type", from which the path of the definition is made. The loader checks the other members. */
 static int read_place(struct verifier *v, const char *text, struct dataset_file *out)
 {
 	const struct json_text json = {"the definition", text, strlen(text), 1};
@@ -217,7 +217,7 @@ static int read_place(struct verifier *v, const char *text, struct dataset_file 
 	return rc;
 }
 
-/* Opens the resources that a run needs besides its files. */
+/* Opens everything that a run needs, except its files. */
 static int open_program(struct verifier *v, struct run_options *options, struct machine_policy *machine)
 {
 	if (program_root_by_path(&v->program, &v->err) < 0 || program_settings(&v->program, &v->err) < 0 ||
@@ -262,7 +262,7 @@ static int answer(struct verifier *v, int argc, char **argv)
 	struct run_options options;
 	struct words names;
 
-	/* the settings may have changed; need_pool checks whether the pool still fits */
+	/* reads the settings again, because they may have changed; need_pool checks whether the pool still fits */
 	settings_free(v->program.settings);
 	v->program.settings = NULL;
 	if (options_read(rows, ROWS, argc, argv, &v->arena, &o, &names, &v->err) != 0 || read_options(v, &o, &options) < 0)
@@ -307,7 +307,7 @@ static int read_request(struct arena *arena, char ***argv)
 	return argc;
 }
 
-/* Imports torch before the first request. An error is reported with the first request. */
+/* Imports torch before the first request. If this fails, the first request reports the error. */
 static void warm(struct verifier *v)
 {
 	const struct request_options o = {.shared = *v->options};

@@ -1,5 +1,6 @@
-/* status - prints the table of verdicts. A row comes from the watcher if a running watcher reports the definition as
- * verified (struct up_to_date_row), and otherwise from the cache. The command executes no case and writes no file. */
+/* status - prints the table of verdicts. If a running watcher reports a definition as verified (struct up_to_date_row),
+ * the definition's row comes from the watcher. Every other row comes from the cache. The command executes no case and
+ * writes no file. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/operands.h"
@@ -38,7 +39,8 @@ static const struct option_row rows[] = {
     ROW_ACCEPT,
     ROW_TEXT_OR_JSON,
     {"--no-cases", OPTION_FLAG, AT(no_cases), NULL, NULL,
-     "with --format json: print of each definition only its status, its diagnosis and how many cases have which status"},
+     "with --format json: print only the status and the diagnosis of each definition, and the number of its cases "
+     "with each status"},
     {"--cases", OPTION_UNFLAG, AT(no_cases), NULL, NULL, "with --format json: print everything about each case (default)"},
 };
 

@@ -25,8 +25,8 @@ static double number_of(const struct tolerance *t, int number)
 	return of[number];
 }
 
-/* Returns where a number in the bound of an output comes from. make_rules in engine/cases_bounds.c has the same order
- * of precedence. */
+/* Returns the source of a number in the bound of an output. make_rules in engine/cases_bounds.c has the same order of
+ * precedence. */
 static const char *source_of(const struct result *result, int output, int number, struct arena *arena)
 {
 	static const char *const options[NUMBERS] = {"--atol", "--rtol", "--hit-ratio"};

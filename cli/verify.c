@@ -1,5 +1,5 @@
-/* verify - the main command. It runs the selected cases that have no valid stored verdict, and reports the verdicts of
- * all selected cases. */
+/* verify - the main command. The command runs the selected cases that have no valid stored verdict, and reports the
+ * verdicts of all selected cases. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/operands.h"
@@ -116,8 +116,8 @@ static int check_words(const struct verify_options *o, const struct words *names
 	if (o->hook && (!o->shared.index || strcmp(o->shared.format, "text") != 0))
 		return err_set(err, "--hook needs --staged and --format text");
 	if (o->last_failed && o->shared.index)
-		return err_set(err, "--last-failed selects definitions of the working tree, and --staged definitions of git's index; "
-				    "give only one of them");
+		return err_set(err, "--last-failed selects definitions of the working tree, and --staged selects definitions "
+				    "of git's index; give only one of them");
 	if (o->save != NULL && (o->shared.case_id[0] == NULL || o->shared.index || o->cached_only || o->dry_run || o->solutions))
 		return err_set(err, "--save needs --case, and cannot be combined with --staged, --cached-only, --dry-run or "
 				    "--solutions");
@@ -144,7 +144,7 @@ static enum report_list list_of(const struct verify_options *o, const struct wor
 	return o->changed ? LIST_RAN : LIST_ALL;
 }
 
-/* Verifies the solutions of the definitions that `references` verified. The caller closes `out`, even after an
+/* Verifies the solutions of the definitions that the run `references` verified. The caller closes `out`, even after an
  * error. */
 static int run_solutions(struct run *references, const struct candidates *candidates, const struct words *names,
 			 const struct verify_options *o, struct run_options *options, struct run *out, struct err *err)
@@ -167,7 +167,7 @@ static int run_solutions(struct run *references, const struct candidates *candid
 
 /* The state that on_result needs: the run, the report's options and the counts of a hook. */
 struct verify {
-	/* Must be the first member, because on_result converts a pointer to it into a pointer to the whole struct. */
+	/* Must be the first member, because on_result casts a pointer to `run` to a pointer to the whole struct. */
 	struct run run;
 	struct report_options report;
 	struct progress_display progress;
@@ -176,8 +176,8 @@ struct verify {
 	struct commit commit; /* with `hook` */
 };
 
-/* Ends the run if nobody reads the results any more, as after `reftest verify | head`. The verdicts of the finished
- * cases are still stored. */
+/* Ends the run if the reader of standard output is gone, for example in `reftest verify | head`. The verdicts of the
+ * finished cases are still stored. */
 static void stop_without_reader(struct run *run)
 {
 	if (show_reader_gone(stdout))
@@ -310,7 +310,7 @@ static const struct output_format *find_format(const char *name)
 /* ---- a run ------------------------------------------------------------------------------------------------------- */
 
 /* Updates the generated pytest files if the dataset has such files. Does nothing if this run skipped definitions that a
- * watcher had verified, because such a watcher also updates the files. Errors are printed and change no verdict. */
+ * watcher had verified, because the watcher also updates the files. Errors are printed, but change no verdict. */
 static void update_generated_tests(struct run *run)
 {
 	struct update_options options = {.layout = LAYOUT_OP_TYPE, .quiet = true};
@@ -327,7 +327,7 @@ static void update_generated_tests(struct run *run)
 		show_print(stderr, "reftest: %s\n", generated.messages[i]);
 }
 
-/* Returns whether a word names a file and not a definition. It does if its last path component contains a dot. */
+/* Returns whether a word names a file and not a definition. The last path component of a file contains a dot. */
 static bool is_file(const char *word)
 {
 	const char *slash = strrchr(word, '/');
@@ -407,7 +407,8 @@ static void take_hook_policy(struct verify_options *o, const struct settings *se
 	}
 }
 
-/* Ends a run in which no definition depends on the files that the user names or that the commit changes. */
+/* Ends a run that has no definitions, because none depends on the files that the user named or that the commit
+ * changes. */
 static int end_without_definitions(struct verify *verify, const struct verify_options *o, const struct words *names)
 {
 	if (!hook_selects(o, names)) {
@@ -450,7 +451,7 @@ static int run_selected(struct verify *verify, const struct verify_options *o, c
 	if (run_shown(verify, err) < 0)
 		return EXIT_INTERNAL;
 	if (show_reader_gone(stdout))
-		return EXIT_INTERRUPTED; /* main ends the process by SIGPIPE */
+		return EXIT_INTERRUPTED; /* main then ends the process with SIGPIPE */
 	if (o->solutions && !verify->run.interrupted) {
 		code = run_solutions(&verify->run, &candidates, names, o, &options, &solutions, err);
 		verify->report.solutions_json = solutions_json;
@@ -476,8 +477,8 @@ static int select_and_run(struct verify *verify, const struct verify_options *o,
 	return run_selected(verify, o, names, err);
 }
 
-/* Returns whether a running watcher can answer for the run. It can if the options select every case, and if the output
- * lists no cases. */
+/* Returns whether a running watcher can answer for the run. A watcher can answer for --changed if no other option
+ * changes which cases are selected, and if the output lists no cases. */
 static bool watcher_suffices(const struct verify_options *o, const struct run_options *options, const struct words *names)
 {
 	const struct shared_options *shared = &o->shared;

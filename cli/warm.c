@@ -1,10 +1,10 @@
-/* warm - prepares the libraries that serve as ground truths: they import their modules and compile their kernels before
- * the dataset is verified.
+/* warm - prepares the libraries that serve as ground truths: the libraries import their modules and compile their
+ * kernels before the dataset is verified.
  *
  * The command runs the smallest cases of each definition once with every ground truth, even if their verdicts are
- * stored. The small cases suffice, because libraries compile a kernel for each dtype and head size, and cases of every
- * size have the same dtypes and head sizes. Each library stores compiled kernels in its own cache. The new verdicts are
- * stored as usual. */
+ * stored. The smallest cases suffice: libraries compile a kernel for each dtype and head size, and these are the same
+ * in cases of every size. Each library stores compiled kernels in its own cache. The new verdicts are stored as
+ * usual. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 
@@ -32,7 +32,7 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 
 /* The state that on_result needs: the run and its outcome so far. */
 struct warm {
-	/* Must be the first member, because on_result converts a pointer to it into a pointer to the whole struct. */
+	/* Must be the first member, because on_result casts a pointer to `run` to a pointer to the whole struct. */
 	struct run run;
 	bool unprepared;  /* a library could not be prepared */
 	bool invalid;     /* a definition is invalid */
@@ -45,9 +45,9 @@ static bool is_unprepared(const struct tried_truth *w)
 	return w->passed_over != NULL && (w->accident || w->not_built);
 }
 
-/* Prints one line about one library, which is the ground truth at index `at` of every verdict. The line says how many
- * seconds the library's preparation took in all cases together, or why the library was skipped in a case. Returns
- * whether the library's preparation failed in a case. */
+/* Prints one line about a library, which is the ground truth at index `at` of every verdict. The line gives the total
+ * time of the library's preparation in all cases, or the reason why a case skipped the library. Returns whether the
+ * preparation failed in a case. */
 static bool report_library(const struct result *result, int at)
 {
 	const struct tried_truth *w = NULL, *passed_over = NULL;
@@ -75,7 +75,7 @@ static bool report_library(const struct result *result, int at)
 	return unprepared;
 }
 
-/* Returns whether the list of ground truths of the definition contains any library besides builtin. */
+/* Returns whether the definition has a ground truth other than builtin. */
 static bool needs_library(const struct result *result)
 {
 	for (int i = 0; i < result->truths.count; i++)
@@ -114,7 +114,7 @@ static void on_result(struct run *run, struct result *result)
 	fflush(stdout);
 }
 
-/* Returns whether any verdict names a ground truth other than builtin. (builtin needs no preparation.) */
+/* Returns whether a verdict names a ground truth other than builtin. (builtin needs no preparation.) */
 static bool used_library(const struct run *run)
 {
 	for (int i = 0; i < run->count; i++)

@@ -16,7 +16,7 @@ static const struct option_row rows[] = {
     ROW_REPOS,
     {"--json", OPTION_FLAG, AT(json), NULL, NULL, "print each event as a JSON object on a line of its own"},
     {"--exec", OPTION_TEXT, AT(command), "CMD", NULL,
-     "run CMD in a shell after each batch, with the names of its definitions in $REFTEST_NAMES"},
+     "run CMD in a shell after each batch; $REFTEST_NAMES has the names of the definitions in the batch"},
     {"--once", OPTION_FLAG, AT(once), NULL, NULL, "exit as soon as every definition has a verdict"},
     ROW_DEVICE,
     ROW_SIZES,

@@ -56,7 +56,7 @@ static bool has_model(const struct definition *d, const struct model *model, str
 	return false;
 }
 
-/* Reads the definitions with the model's tag. Reports invalid definitions and leaves them out. */
+/* Reads the definitions with the model's tag. Reports invalid definitions and omits them. */
 static const struct definition **read_definitions(const struct dataset *dataset, const struct model *model, int *count,
 						  struct arena *arena)
 {

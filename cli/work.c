@@ -1,5 +1,5 @@
 /* work - the options of `reftest work` (fleet/worker.h). The coordinator passes options of `verify` on to its workers.
- * A new row here must therefore also be added to SHARED_WITH_VALUE or SHARED_FLAGS in
+ * A new option here must therefore also be added to SHARED_WITH_VALUE or SHARED_FLAGS in
  * python/reftest_ray/reftest_ray/__main__.py. */
 #include "cli/command.h"
 #include "cli/command_line.h"

@@ -71,8 +71,8 @@ static int check_form(const char *path, cJSON *json, struct err *err)
 	int64_t number;
 
 	if (!json_integer(version, &number))
-		return err_set(err, "%s: expected a file that `reftest approve` wrote, found one without the "
-				    "number \"approval\"", path);
+		return err_set(err, "%s: expected a file that `reftest approve` wrote, found a file without the "
+				    "member \"approval\" (a number)", path);
 	if (number != APPROVAL_VERSION)
 		return err_set(err, "%s: the file has version %lld of its format, but this reftest reads only version %d", path,
 			       (long long)number, APPROVAL_VERSION);
@@ -85,7 +85,6 @@ static int check_form(const char *path, cJSON *json, struct err *err)
 	return 0;
 }
 
-/* Loads the approved definition. */
 static const struct definition *load_definition(const char *path, const char *op_type, const char *name, const cJSON *json,
 						struct arena *arena, struct err *err)
 {

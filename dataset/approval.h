@@ -20,24 +20,23 @@ enum {
 	APPROVAL_NOTE_BYTES = 1000
 };
 
-/* The contents of an approval file. */
 struct approval {
 	const char *date; /* of UTC: "2026-11-27" */
 	const char *note; /* "" when absent */
 	const char *device_class;
 	const char *const *cases; /* the ids of the cases that had run before the approval */
 	int case_count;
-	const struct definition *definition; /* the approved definition; approval_write does not use it */
+	const struct definition *definition; /* the approved definition; approval_write ignores this member */
 };
 
 /* Reads an approval file. `path` appears in messages; `op_type` and `name` are the parts of the path. Everything is
- * allocated in `arena`. Returns NULL with a message if approval_write cannot have written these bytes, or if they
- * contain a definition that cannot be loaded. */
+ * allocated in `arena`. Returns NULL with a message if approval_write cannot have written these bytes, or if the
+ * definition in them cannot be loaded. */
 const struct approval *approval_load(const char *path, const char *op_type, const char *name, const void *bytes,
 				     size_t length, struct arena *arena, struct err *err);
 
 /* Appends the text of an approval file. `definition` is the text of the definition. Returns 0, or -1 with a message if
- * that text is not valid JSON. */
+ * `definition` is not valid JSON. */
 int approval_write(const struct approval *approval, const char *definition, size_t length, struct buf *out,
 		   struct err *err);
 

@@ -4,7 +4,7 @@
 
 #include "dataset/constraint.h"
 
-/* The search for a cycle assumes this length for an axis of unknown length. */
+/* To find a cycle, an axis of unknown length gets this length. */
 enum { SAMPLE = 1 };
 
 static const char *expression_of(const struct definition *d, int axis)
@@ -21,8 +21,8 @@ static int cannot_compute(const struct definition *d, int axis, const char *why,
 	return err_set(err, "the axis %s = %s cannot be computed: %s", name, expression, why);
 }
 
-/* Computes one axis. Returns 1 if the axis got a value. Returns 0 if the axis had a value already or stays unknown.
- * Returns -1 with a message on error. */
+/* Computes one axis. Returns 1 if the axis got a value, 0 if the axis had a value already or stays unknown, and -1 with
+ * a message on error. */
 static int compute_one(const struct definition *d, int i, int64_t *axis, struct err *err)
 {
 	struct err why = {""};
@@ -34,8 +34,8 @@ static int compute_one(const struct definition *d, int i, int64_t *axis, struct 
 	if (answer == CONSTRAINT_ERROR)
 		return cannot_compute(d, i, why.text, err);
 	if (axis[i] >= 0 && axis[i] != value)
-		return err_set(err, "expected %lld, the value of %s, for the axis %s, found %lld", (long long)value,
-			       expression_of(d, i), d->axes[i].name, (long long)axis[i]);
+		return err_set(err, "expected the axis %s to be %lld, the value of %s, found %lld", d->axes[i].name, (long long)value,
+			       expression_of(d, i), (long long)axis[i]);
 	bool was_unknown = axis[i] < 0;
 
 	axis[i] = value;
@@ -46,7 +46,7 @@ int axis_expressions_compute(const struct definition *d, int64_t *axis, int *at,
 {
 	bool progress = true;
 
-	while (progress) { /* the loop ends, because every round but the last computes at least one axis */
+	while (progress) { /* a round that computes no axis is the last */
 		progress = false;
 		for (int i = 0; i < d->axis_count; i++) {
 			int found = expression_of(d, i) != NULL ? compute_one(d, i, axis, why) : 0;
@@ -74,8 +74,7 @@ int axis_expressions_circular(const struct definition *d)
 
 			if (axis[i] >= 0 || constraint_length(d, expression_of(d, i), axis, &value, NULL) == CONSTRAINT_UNKNOWN)
 				continue;
-			axis[i] = value; /* an expression that fails for this sample may have a value for other
-					  * samples */
+			axis[i] = value; /* also after an error, because other lengths may give a value */
 			progress = true;
 		}
 	}
@@ -97,7 +96,7 @@ static bool is_in_a_tensor(const struct definition *d, int axis)
 	return false;
 }
 
-/* Chooses values for the axes that occur in no tensor. Each axis with an expression must keep its value in the row. */
+/* Chooses values for the axes that occur in no tensor. The expressions must then give the values that the row has. */
 static bool fit_unused(const struct definition *d, int64_t *axis)
 {
 	struct err why;

@@ -13,9 +13,9 @@ int axis_expressions_compute(const struct definition *definition, int64_t *axis,
 /* Returns the index of an axis whose expression needs the axis itself, or -1 if there is none. */
 int axis_expressions_circular(const struct definition *definition);
 
-/* Changes a row of axis values that an op family chose: the row then satisfies the expressions. If possible, changes
+/* Changes a row of axis values that an op family chose, so that the row satisfies the expressions. If possible, changes
  * only the axes that occur in no tensor. Otherwise, computes each axis that has an expression from the values of the
- * other axes. Returns false if no such row is found. */
+ * other axes. Returns false if neither gives a valid row. */
 bool axis_expressions_fit(const struct definition *definition, int64_t *row);
 
 #endif

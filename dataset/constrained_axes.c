@@ -7,9 +7,9 @@
 #include "dataset/axis_expressions.h"
 #include "dataset/constraint.h"
 
-/* TRIES: the most assignments that one search tries. VALUES: the most values that a search tries for one axis. They
- * include the values that differ by at most NEAR from the axis's value in the given row, and all values up to
- * SMALLEST. */
+/* TRIES: the most assignments that one search tries. VALUES: the most values that a search tries for one axis. Among
+ * these values are all values up to SMALLEST, and all values that differ by at most NEAR from the axis's value in the
+ * given row. */
 enum { TRIES = 20000, VALUES = 256, NEAR = 64, SMALLEST = 16, SMALL_BYTES = 64 << 20 };
 
 struct search {
@@ -41,7 +41,7 @@ static bool names(const char *text, const char *name)
 	return false;
 }
 
-/* Returns whether no constraint is broken. Unknown axes break none. */
+/* Returns false if a constraint is false or cannot be evaluated. A constraint on an unknown axis is not false. */
 static bool breaks_nothing(const struct definition *d, const int64_t *axis)
 {
 	for (int i = 0; i < d->constraint_count; i++) {
@@ -53,7 +53,7 @@ static bool breaks_nothing(const struct definition *d, const int64_t *axis)
 	return true;
 }
 
-/* Returns the bytes of all tensors, or a number beyond every limit. */
+/* Returns the bytes of all tensors. If there are too many, returns a number above every limit. */
 static int64_t bytes_of(const struct definition *d, const int64_t *axis)
 {
 	int64_t sum = 0;
@@ -110,7 +110,7 @@ static void add_numbers(struct values *values, const char *text)
 	}
 }
 
-/* Returns the distance of two values, which is the logarithm of their ratio. */
+/* Returns the distance between two values: the absolute logarithm of their ratio. */
 static double distance(int64_t value, int64_t from)
 {
 	return fabs(log((double)value) - log((double)(from > 0 ? from : 1)));
@@ -176,7 +176,7 @@ static bool is_said_to_be_zero(const struct definition *d, int axis)
 
 /* --- the search ------------------------------------------------------------------------------------------------- */
 
-/* Finds values for the unknown axes (-1) of a row. Only axes at position `at` or later in `order` are unknown. Returns
+/* Finds values for the unknown axes (-1) of a row. All unknown axes are at position `at` or later in `order`. Returns
  * false if no values are found. */
 static bool complete(struct search *s, int at, int64_t *row)
 {
@@ -209,7 +209,7 @@ static bool complete(struct search *s, int at, int64_t *row)
 	return false;
 }
 
-/* Searches for a row in which only the first `changing` axes of the order differ from the given row. */
+/* Searches for a row in which only the first `changing` axes in `order` differ from the given row. */
 static bool search_with(struct search *s, int changing, int64_t *row)
 {
 	const struct definition *d = s->definition;
@@ -227,8 +227,8 @@ static bool search_with(struct search *s, int changing, int64_t *row)
 	return found;
 }
 
-/* Lists the axes that constraints name, because only these axes may change. The axis that constraints name most often
- * is last, because the values of the other axes often follow from it. */
+/* Lists the axes that constraints name, because only these axes may change. The axis that the most constraints name is
+ * last, because the values of the other axes often follow from this axis. */
 static void order_axes(struct search *s)
 {
 	const struct definition *d = s->definition;
@@ -257,14 +257,14 @@ static void reverse_order(struct search *s)
 	}
 }
 
-/* Searches several times, each time with more unknown axes. */
+/* Searches several times. Each search may change one more axis. */
 static bool search_all(struct search *s, int64_t *row)
 {
 	for (int changing = 1; changing <= s->count; changing++)
 		if (search_with(s, changing, row))
 			return true;
-	/* in `size == m * 128`, constraints name m more often than `size`, so the value of `size` should follow from
-	 * that of m */
+	/* the other order helps with constraints such as `size == m * 128`: m, which constraints name more often, gets
+	 * its value first, and the value of `size` follows from it */
 	reverse_order(s);
 	return search_with(s, s->count, row);
 }

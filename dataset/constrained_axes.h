@@ -6,10 +6,10 @@
 #include "dataset/definition.h"
 
 /* Changes the values of var axes in `row` until the row satisfies all expressions and all constraints on axes. `row`
- * has one value for each axis. An axis keeps its value if it can; otherwise it gets a value near the old one. No tensor
- * grows much beyond 64 MiB. If a tensor is larger than that in the given row, it does not grow much. A row that breaks
- * nothing is not changed. If the search finds no row that breaks nothing, the function returns false and does not
- * change the row. Constraints on the contents of inputs are not considered. */
+ * has one value for each axis. Axes keep their values if possible, or else get values near the old ones. All tensors
+ * together take at most 64 MiB, or at most as many bytes as in the given row if these are more. A row that already
+ * satisfies all constraints does not change. If the search finds no row, the function returns false and leaves the row
+ * unchanged. Constraints on the contents of inputs are ignored. */
 bool constrained_axes_fit(const struct definition *definition, int64_t *row);
 
 #endif

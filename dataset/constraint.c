@@ -7,12 +7,13 @@
 #include "base/buf.h"
 #include "dataset/constraint_tokens.h"
 
-/* The parser evaluates the text of a constraint while it parses it, by recursive descent with one token of lookahead
- * (dataset/constraint_tokens.h). A value may be unknown, or wrong after an error (dataset/constraint_values.h). To
- * check only the syntax, a caller evaluates a constraint with every value unknown. A syntax error stops the parser. */
+/* A recursive-descent parser with one token of lookahead (dataset/constraint_tokens.h) evaluates a constraint during
+ * parsing. A value may be unknown, or wrong after an error (dataset/constraint_values.h). To check only the syntax, a
+ * caller makes all values unknown. A syntax error stops the parser. */
 enum { TEXT_BYTES = 4096, NESTING = 64, SPOTS = 32 };
 
-/* A part of the constraint's text and its value. The message about a false constraint shows both. */
+/* A part of the constraint's text, and the value of this part. The message about a false constraint shows the text and
+ * the values. */
 struct spot {
 	const char *from, *to;
 	struct value value;
@@ -111,7 +112,7 @@ static struct value spot(struct parser *p, const char *from, struct value v)
 	return v;
 }
 
-/* Does the same as spot(), but first drops the values that were recorded for parts of this part. */
+/* Does the same as spot(), but first drops the values that were recorded inside this part of the text. */
 static struct value spot_whole(struct parser *p, const char *from, int spots_before, struct value v)
 {
 	if (v.state == KNOWN && v.kind != TENSOR)
@@ -119,7 +120,7 @@ static struct value spot_whole(struct parser *p, const char *from, int spots_bef
 	return spot(p, from, v);
 }
 
-/* Applies one index to a view of a tensor, which removes the view's first dimension. `at` is the position of the
+/* Applies one index to a view of a tensor. The index removes the view's first dimension. `at` is the position of the
  * tensor's name in the text. */
 static struct value take_element(struct parser *p, struct value view, struct value index, const char *at)
 {
@@ -137,7 +138,7 @@ static struct value take_element(struct parser *p, struct value view, struct val
 	return view;
 }
 
-/* Parses an index; the current token follows the '['. */
+/* Parses an index. The current token is the one after '['. */
 static struct value subscript(struct parser *p, struct value view, const char *at)
 {
 	do {
@@ -171,7 +172,7 @@ static struct value shape(struct parser *p, struct value view)
 		   : value_integer(size);
 }
 
-/* Parses the name of a member; the current token follows the '.'. */
+/* Parses the name of a member. The current token is the one after '.'. */
 static struct value member(struct parser *p, struct value view, const char *at)
 {
 	const struct tensor_spec *spec = value_spec(&p->known, view);
@@ -198,7 +199,7 @@ static struct value member(struct parser *p, struct value view, const char *at)
 	return v;
 }
 
-/* Parses what follows the name of an input, such as `[0]` or `.item()`; the current token is behind the name. */
+/* Parses what follows the name of an input, such as `[0]` or `.item()`. The current token is the one after the name. */
 static struct value tensor(struct parser *p, int input, const char *at)
 {
 	struct value v = {.kind = TENSOR, .input = input, .axis = -1};
@@ -233,8 +234,8 @@ static int find_name(const struct parser *p, const struct token *name, bool axes
 	return -1;
 }
 
-/* Parses the name of an axis or an input. If an axis and an input have the same name, the name refers to the input if
- * '[' or '.' follows, and otherwise to the axis. */
+/* Parses the name of an axis or an input. An axis and an input may have the same name. If '[' or '.' follows, the name
+ * refers to the input; if not, to the axis. */
 static struct value name(struct parser *p)
 {
 	struct token token = p->tokens.token;
@@ -255,7 +256,8 @@ static struct value name(struct parser *p)
 	return v;
 }
 
-/* Parses the arguments of len(x), max(a, b, …) or min(a, b, …). The current token is behind the opening parenthesis. */
+/* Parses the arguments of len(x), max(a, b, …) or min(a, b, …). The current token is the one after the opening
+ * parenthesis. */
 static struct value length(struct parser *p)
 {
 	struct token token = p->tokens.token;
@@ -302,7 +304,7 @@ static const struct {
 	char which;		   /* for value_rounded */
 } functions[] = {{"math", "ceil", 'c'}, {"math", "floor", 'f'}, {NULL, "int", 't'}, {NULL, "abs", 'a'}};
 
-/* If the text begins with `name`, returns the text behind the name and any blanks; otherwise NULL. */
+/* If the text begins with `name`, returns the text after the name and any blanks. Otherwise returns NULL. */
 static const char *behind_name(const char *text, const char *name)
 {
 	size_t length = strlen(name);
@@ -380,8 +382,8 @@ static struct value atom(struct parser *p)
 	return token.kind == TOKEN_NAME ? name(p) : expected(p, "a value");
 }
 
-/* Parses a unary operator. The nesting depth is counted here and in the function for `not`, because each recursion of
- * the parser goes through one of these two functions. */
+/* Parses a unary operator. Each recursion of the parser goes through this function or the function for `not`, so these
+ * two count the nesting depth. */
 static struct value unary(struct parser *p)
 {
 	const char *at = p->tokens.token.at;
@@ -440,7 +442,7 @@ static struct value sum(struct parser *p)
 	return v;
 }
 
-/* Parses `&` or `|` between integers. As in Python, these operators bind tighter than comparisons. */
+/* Parses `&` or `|` between integers. As in Python, the two operators bind tighter than comparisons. */
 static struct value bits(struct parser *p, const char *sign, struct value (*operand)(struct parser *))
 {
 	const char *at = p->tokens.token.at;
@@ -681,7 +683,7 @@ enum constraint_answer constraint_evaluate(const struct definition *definition, 
 	return CONSTRAINT_BROKEN;
 }
 
-/* Returns whether a number can be the length of an axis. If it can, also writes the number as an integer. */
+/* Returns whether a number can be the length of an axis. If so, also writes the number as an integer. */
 static bool is_length(struct value v, int64_t *out)
 {
 	const int64_t most = (int64_t)1 << 53;
@@ -737,8 +739,8 @@ static int solve_expressions(const struct definition *definition, int64_t *axis)
 	return filled;
 }
 
-/* If the text has the form `axis == expression`, and the expression has a known value, returns the axis and writes this
- * value. Otherwise returns -1. */
+/* If the text has the form `axis == expression`, and all values in the expression are known, returns the axis and
+ * writes the value of the expression. Otherwise returns -1. */
 static int solve_one(const struct definition *definition, const char *text, const int64_t *axis, int64_t *value)
 {
 	struct parser p = begin(definition, text, axis, NULL, NULL);
@@ -760,8 +762,8 @@ static int solve_one(const struct definition *definition, const char *text, cons
 	return target.axis;
 }
 
-/* Computes left - right of a constraint `left == right`. Returns false if the text is not such a constraint, if one
- * side has no known value, or if the difference of two integers may overflow. */
+/* Computes left - right of a constraint `left == right`. Returns false if the text has another form, if one side has no
+ * known value, or if the difference of two integers may overflow. */
 static bool difference(const struct definition *definition, const char *text, const int64_t *axis, int64_t *out)
 {
 	const int64_t most = (int64_t)1 << 53;
@@ -781,8 +783,8 @@ static bool difference(const struct definition *definition, const char *text, co
 }
 
 /* Returns whether the difference of the two sides of a constraint is linear in the axis `unknown`. Also writes the
- * difference for the lengths 0 and 1 of this axis. A remainder or a quotient may look linear for small values, so the
- * function also tries larger values. */
+ * differences for the lengths 0 and 1 of this axis. The function tries larger lengths, too, because a remainder or a
+ * quotient may look linear for small lengths. */
 static bool is_linear(const struct definition *definition, const char *text, int64_t *axis, int unknown, int64_t ends[2])
 {
 	static const int64_t values[] = {0, 1, 2, 3, 1021, 65537, 1048583};
@@ -837,6 +839,6 @@ int constraint_solve(const struct definition *definition, int64_t *axis)
 				filled++;
 			}
 		}
-	} while (filled > before); /* the loop ends, because every round but the last fills at least one axis */
+	} while (filled > before); /* a round that fills no axis is the last */
 	return filled;
 }

@@ -1,11 +1,13 @@
 /* constraint - evaluates the Python-like expressions under "constraints" in a definition: `len_indptr == batch_size +
  * 1`, `num_kv_indices == kv_indptr[-1].item()`.
  *
- * Grammar (Python's precedence): or, and, not, comparisons (chained; == != < <= > >=), in and not in with a tuple, list
- * or set, | &, + - * / // %, unary -, **, parentheses, integers, floats, True, False, axis and input names, and on an
- * input of integer dtype: x[i] (i may be negative), .item(), .max(), .min(), .sum(), .numel(), .shape[i], len(x),
- * max(a, b), min(a, b). Any other text is an error; its message gives the column. Integers have 64 bits, and an
- * overflow is an error. The result of / is a float. */
+ * The language is a part of Python, with Python's precedence. Operators, from the loosest to the tightest: or; and;
+ * not; comparisons (== != < <= > >=, which may be chained), and `in` and `not in` with a tuple, list or set; |; &; +
+ * and -; * / // %; unary + and -; **. Operands: integers, floats, True, False, names of axes and inputs, and
+ * parentheses. Functions: len(x), max(a, b, …), min(a, b, …), abs, int, math.ceil, math.floor. An input x of an integer
+ * dtype also has x[i] (i may be negative), .item(), .max(), .min(), .sum(), .numel() and .shape[i]. Any other text is
+ * an error; the message gives the column. Integers have 64 bits, and an overflow is an error. The result of / is a
+ * float. */
 #ifndef REFTEST_DATASET_CONSTRAINT_H
 #define REFTEST_DATASET_CONSTRAINT_H
 
@@ -22,22 +24,21 @@ enum constraint_answer {
 };
 
 /* Evaluates a constraint. `axis` has one value for each axis of the definition; a negative value means unknown. If
- * `axis` is NULL, all axes are unknown. If `tensors` is NULL, the contents of all tensors are unknown. The function
- * reads only the axes and inputs of `definition`. */
+ * `axis` is NULL, all axes are unknown. If `tensors` is NULL, the contents of all tensors are unknown. Of `definition`,
+ * the function reads only the axes and inputs. */
 enum constraint_answer constraint_evaluate(const struct definition *definition, const char *text, const int64_t *axis,
                                            const struct constraint_tensor *tensors, struct err *why);
 
 /* Evaluates an expression over axes (sums, products, powers and parentheses). The value of the expression is the length
  * of an axis: an integer from 0 to 2^53 - 1. Returns CONSTRAINT_HOLDS and writes the value. Returns CONSTRAINT_UNKNOWN
- * if an axis is unknown. Returns CONSTRAINT_ERROR with a message if the text is another kind of expression or its value
- * is out of range. */
+ * if an axis is unknown. Returns CONSTRAINT_ERROR with a message if the text is another kind of expression, or if the
+ * value is out of range. */
 enum constraint_answer constraint_length(const struct definition *definition, const char *text, const int64_t *axis,
 					 int64_t *value, struct err *why);
 
 /* Computes unknown axes from their expressions, and from constraints of the form `axis == expression` or `expression ==
  * axis`. Also solves other equations that are linear in their only unknown axis, such as `hidden == 2 * half`. Repeats
- * both steps until they compute no further axis. Writes the values to `axis`, and returns the number of computed
- * axes. */
+ * all this until no further axis gets a value. Writes the values to `axis`, and returns the number of computed axes. */
 int constraint_solve(const struct definition *definition, int64_t *axis);
 
 #endif

@@ -21,12 +21,12 @@ struct token {
 };
 
 struct tokens {
-	const char *text; /* owned by the caller, which must keep it as long as this struct */
+	const char *text; /* must stay valid as long as this struct is used */
 	struct token token;
 	const char *behind; /* the end of the previous token */
 	bool stopped;	    /* a syntax error was found: `err` is set, and `token` is the end token */
 	struct err *err;    /* NULL if the caller needs no message */
-	/* For messages: true if the text is the expression of an axis or a size, false if it is a constraint. */
+	/* For messages: true if the text is the expression of an axis or a size, false for a constraint. */
 	bool is_length;
 };
 
@@ -35,7 +35,7 @@ struct tokens tokens_begin(const char *text, size_t most, struct err *err);
 
 void tokens_next(struct tokens *t);
 
-/* tokens_is and tokens_take return true if the current token is the word or sign `text`. If it is, tokens_take also
+/* tokens_is and tokens_take return true if the current token is the word or sign `text`. If so, tokens_take also
  * advances to the next token. */
 bool tokens_is(const struct tokens *t, const char *text);
 bool tokens_take(struct tokens *t, const char *text);

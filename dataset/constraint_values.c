@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Returns a wrong value. The message about a constraint shows only the reason of the first wrong value. */
+/* Returns a wrong value. Records the reason if this is the first wrong value, because the message about a constraint
+ * shows only one reason. */
 static struct value __attribute__((format(printf, 2, 3))) value_wrong(struct known *k, const char *format, ...)
 {
 	va_list args;

@@ -1,9 +1,9 @@
 /* constraint_values - the values of constraint expressions: 64-bit integers, floats, and tensors. The contents of a
  * tensor may be unknown.
  *
- * A value may be unknown. A result that depends on an unknown value is also unknown. A value is wrong if the value
- * cannot be computed, for example after an index out of range or a division by zero. The message names the first
- * missing value, or shows the first error. */
+ * A value may be unknown. A result that depends on an unknown value is also unknown. A value that cannot be computed is
+ * wrong, for example after an index out of range or a division by zero. The message names the first missing value, or
+ * shows the first error. */
 #ifndef REFTEST_DATASET_CONSTRAINT_VALUES_H
 #define REFTEST_DATASET_CONSTRAINT_VALUES_H
 
@@ -31,7 +31,7 @@ struct value {
 	double number;
 	int input, dim;
 	int64_t offset; /* the offset in elements, if the contents are known */
-	int axis;	/* index of the axis if the whole expression is the name of an axis, otherwise negative */
+	int axis;	/* negative, or the index of the axis if the whole expression is an axis name */
 };
 
 /* The inputs and the messages of one evaluation. */
@@ -39,10 +39,10 @@ struct known {
 	const struct definition *definition;
 	const int64_t *axis;			 /* values of the axes; NULL if no value is known */
 	const struct constraint_tensor *tensors; /* contents of the inputs; NULL if no contents are known */
-	/* The constraint's text; NULL if the caller names the constraint in messages. */
+	/* The constraint's text for messages; NULL if the caller adds it to the messages. */
 	const char *text;
 	/* False while the parser is in an operand that cannot change the result, such as the right operand of `or`
-	 * after a true left operand. Such an operand is parsed, but not evaluated. */
+	 * after a true left operand. The operand is then parsed, but not evaluated. */
 	bool live;
 	struct err wrong;			 /* message about the first error of the evaluation */
 	const char *unknown;			 /* name of the first value that was missing, or NULL */
@@ -54,8 +54,8 @@ struct value value_real(double number);
 /* Returns an unknown value. `name` is the axis or input whose value is missing. */
 struct value value_unknown(struct known *k, const char *name);
 
-/* Returns the number of a known value. A long double represents every int64 and every double exactly. On machines with
- * a shorter long double, at least both operands of a comparison are rounded in the same way. */
+/* Returns a known value as a number. A long double represents every int64 and every double exactly. If a machine has a
+ * shorter long double, the two operands of a comparison are at least rounded in the same way. */
 long double value_number(struct value v);
 bool value_is_true(struct value v);
 
@@ -76,12 +76,13 @@ int64_t value_size(const struct known *k, struct value v, int i);
 const struct constraint_tensor *value_contents(const struct known *k, int input);
 int64_t value_elements(const struct known *k, struct value v);
 
-/* Returns true if a constraint can read values of this dtype. It can read integers and, if `scalar` is true (the value
- * is a Python scalar), floats. */
+/* Returns true if a constraint can read values of this dtype. A constraint can read integers. If `scalar` is true (the
+ * value is a Python scalar), it can also read floats. */
 bool value_readable(enum dtype dtype, bool scalar);
 
-/* The next four functions return a number of a view: value_element its first element; value_item its only element;
- * value_count its number of elements; value_reduce its sum ('s'), maximum ('a') or minimum ('i'). */
+/* The next four functions return a number of a view. value_element returns the first element, value_item the only
+ * element, value_count the number of elements, and value_reduce the sum ('s'), the maximum ('a') or the minimum
+ * ('i'). */
 struct value value_element(struct known *k, struct value view);
 struct value value_item(struct known *k, struct value view);
 struct value value_count(struct known *k, struct value view);

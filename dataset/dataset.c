@@ -13,11 +13,11 @@
 #include "base/buf.h"
 #include "base/unsafe_character.h"
 
-/* The scan calls openat once for each directory and fstatat once for each entry. The two calls get a name relative to
- * the open directory, because the kernel resolves a single name faster than a path. The scan visits directories in the
- * order of their paths and sorts the names in each directory, so the concatenated list is already sorted. */
+/* The scan calls openat once for each directory and fstatat once for each entry. Each call gets a name in an open
+ * directory and not a path, because the kernel resolves a single name faster. The scan visits directories in the order
+ * of their paths and sorts the names in each directory, so the concatenated list is already sorted. */
 
-/* The op type and the name in the path of a definition or workload file. */
+/* The parts of the path of a definition or workload file. */
 struct pair {
 	const char *op_type, *name;
 	size_t op_length, name_length;
@@ -87,7 +87,7 @@ const char *dataset_around(const char *full, const char **below, struct arena *a
 	}
 }
 
-/* Returns the root that the user set, and sets `source` to the option or variable that set it. */
+/* Returns the root that the user set, or NULL. Sets `source` to the option or variable that has the root. */
 static const char *named_root(const char *given, const char **source)
 {
 	static const char *const sources[] = {"$REFTEST_ROOT", "$FIB_DATASET_PATH"};
@@ -130,7 +130,7 @@ struct problems {
 
 struct scan {
 	struct arena *arena;
-	bool folders; /* if true, the scan only checks whether each directory can be opened */
+	bool folders; /* if true, the scan only opens each directory, to check that this is possible */
 	struct run_files files;
 	struct problems problems;
 };
@@ -162,7 +162,7 @@ static void problem_errno(struct scan *scan, const char *path, const char *doing
 	problem(scan, arena_string(scan->arena, err.text));
 }
 
-/* Returns true if the name is a non-empty stem followed by the suffix. The name ".json" is a hidden file. */
+/* Returns true if the name is a non-empty stem followed by the suffix. (".json" alone is the name of a hidden file.) */
 static bool has_suffix(const char *name, const char *suffix)
 {
 	size_t length = strlen(name), tail = strlen(suffix);
@@ -185,16 +185,16 @@ struct entry {
 	uint32_t at, length;
 };
 
-/* The matching names of one directory. A run without changes spends much of its time on misses of the processor's
- * cache. The names are therefore close together in memory until they are sorted, and paths are made in sorted order.
- * The caller frees `list` and `names`. */
+/* The matching names of one directory. A run without changes spends much of its time waiting for memory. The names are
+ * therefore close together in memory until they are sorted, and paths are made in sorted order. The caller frees `list`
+ * and `names`. */
 struct entries {
 	struct entry *list;
 	size_t count, room;
 	struct buf names; /* each name ends in a null byte */
 };
 
-/* Opens a directory. O_NONBLOCK prevents the open from blocking if the name is a link to a pipe. */
+/* Opens a directory. Without O_NONBLOCK, openat could block if the name is a link to a pipe. */
 static int open_folder(int dir, const char *name)
 {
 	return openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
@@ -237,7 +237,7 @@ static size_t common_bytes(const struct entries *entries)
 	return same;
 }
 
-/* Returns the first eight bytes of a text as a number; such numbers sort like the texts. */
+/* Returns the first eight bytes of a text as a number. Numbers made in this way have the same order as the texts. */
 static uint64_t key_of(const char *text)
 {
 	uint64_t key = 0;
@@ -295,8 +295,8 @@ static void sort_entries(struct entries *entries)
 	}
 }
 
-/* Returns true if the entry may match. If `suffix` is NULL, directories match; otherwise, files with this suffix
- * match. */
+/* Returns true if the entry matches, or may match because its type is unknown. If `suffix` is NULL, directories match;
+ * otherwise, files with this suffix match. */
 static bool is_candidate(const struct dirent *entry, const char *suffix)
 {
 	bool unsure = entry->d_type == DT_LNK || entry->d_type == DT_UNKNOWN;
@@ -351,8 +351,8 @@ static void free_entries(struct entries *entries)
 	buf_free(&entries->names);
 }
 
-/* Makes "FOLDER/NAME" and, after it, NAME without `suffix`. Copies bytes, because printf would be slow for tens of
- * thousands of paths. */
+/* Makes two texts, one after the other: "FOLDER/NAME", and NAME without `suffix`. Copies bytes, because printf would be
+ * slow for tens of thousands of paths. */
 static char *make_path(struct arena *arena, struct folder folder, const char *name, size_t length, const char *suffix)
 {
 	size_t stem = length - strlen(suffix);
@@ -365,7 +365,7 @@ static char *make_path(struct arena *arena, struct folder folder, const char *na
 	return path;
 }
 
-/* Makes room for `more` files at once, because each growth of the list copies it. */
+/* Makes room for `more` files at once, because the list is copied each time it grows. */
 static void reserve_files(struct run_files *files, size_t more)
 {
 	size_t room = files->count + more > 2 * files->room ? files->count + more : 2 * files->room;
@@ -447,7 +447,7 @@ static void scan_kind(struct scan *scan, int root, const char *kind, const char 
 	closedir(folder.stream);
 }
 
-/* What a thread gets to scan one kind of files. The two threads of dataset_scan share no data. */
+/* The arguments of a thread that scans one kind of files. The two threads of dataset_scan share no data. */
 struct walk {
 	struct scan scan;
 	int root;
@@ -463,8 +463,8 @@ static void *walk_kind(void *argument)
 	return NULL;
 }
 
-/* Returns the list of files, and sets `owned` to the same pointer. The caller frees it. The list may have tens of
- * thousands of entries and is not copied. */
+/* Returns the list of files, and sets `owned` to the same pointer. The caller frees it. The list is not copied, because
+ * it may have tens of thousands of entries. */
 static const struct dataset_file *finish_files(struct scan *scan, int *count, void **owned)
 {
 	*owned = scan->files.list;
@@ -488,8 +488,8 @@ static void finish_problems(struct dataset *out, struct scan *const *scans, int 
 	out->problems = problems;
 }
 
-/* Compares the "op_type/name.json" of a definition's path with that of a workload file's path. Ignores the extra 'l' of
- * ".jsonl". */
+/* Compares two paths without their first folders: "op_type/name.json" of a definition and "op_type/name.jsonl" of a
+ * workload file. Ignores the 'l' at the end. */
 static int compare_pair(const struct dataset_file *definition, const struct dataset_file *workload)
 {
 	const char *a = definition->path + sizeof "definitions", *b = workload->path + sizeof "workloads";
@@ -529,9 +529,8 @@ static const struct dataset_file *find_workload(const struct dataset *dataset, c
 }
 
 /* Pairs definitions with workload files. The lists of definitions and of workload files have the same order, so one
- * merge pairs them. A name that contains ".json" is an exception, because the 'l' of ".jsonl" changes the place of this
- * name in the order. Therefore each definition that the merge leaves without a workload file is looked up
- * separately. */
+ * merge pairs them. A name that contains ".json" is an exception: the 'l' of ".jsonl" changes its place in the order.
+ * Each definition that the merge leaves without a workload file is therefore looked up separately. */
 static void pair_files(struct dataset *out, struct arena *arena)
 {
 	const struct dataset_file **pairs = arena_array(arena, (size_t)out->definition_count, sizeof *pairs);
@@ -757,8 +756,8 @@ const struct dataset_file *dataset_approval(const struct dataset *dataset, const
 	return find_file_of(definition, "approved", ".json", dataset->approvals, dataset->approval_count);
 }
 
-/* Converts a time to nanoseconds. The arithmetic is unsigned, so that a time after the year 2262 wraps around instead
- * of overflowing; two different times still differ. */
+/* Converts a time to nanoseconds. The arithmetic is unsigned, so a time after the year 2262 wraps around; two different
+ * times still differ. */
 static int64_t nanoseconds(const struct timespec *time)
 {
 	return (int64_t)((uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_nsec);

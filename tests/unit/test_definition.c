@@ -499,7 +499,7 @@ static void axes_are_computed_from_others(void **state)
 	assert_true(unknown[0] == 8 && unknown[2] == -1);
 	assert_int_equal(axis_expressions_compute(d, wrong, &at, &err), -1);
 	assert_int_equal(at, 2);
-	assert_string_equal(err.text, "expected 10, the value of batch * a / 2, for the axis n, found 11");
+	assert_string_equal(err.text, "expected the axis n to be 10, the value of batch * a / 2, found 11");
 	wrong[2] = -1;
 	wrong[3] = 4503599627370497;
 	assert_int_equal(axis_expressions_compute(d, wrong, &at, &err), -1);

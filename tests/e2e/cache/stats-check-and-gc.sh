@@ -29,17 +29,17 @@ cp "$work/before" definitions/rmsnorm/tiny_norm.json
 verify
 run cache gc
 expect_exit 0
-expect_says ': 0 verdicts that'
+expect_says ': removed 0 verdicts that'
 mv definitions/rmsnorm/tiny_norm.json "$work/away"
 sleep 1 # the dates of verdicts have a resolution of one second
 verify --force
 run cache gc --days 0 --dry-run
-expect_says 'would be removed'
+expect_says 'gc would remove'
 run cache stats --format json
 kept=$(value "r['verdicts']")
 run cache gc --days 0
 expect_exit 0
-expect_silence_about ': 0 verdicts that'
+expect_silence_about ': removed 0 verdicts that'
 run cache stats --format json
 expect "r['verdicts'] < $kept"
 mv "$work/away" definitions/rmsnorm/tiny_norm.json

@@ -58,7 +58,7 @@ mkdir -p problems/one
 cp alone/folder/any_name.json problems/one/definition.json
 run check problems
 expect_exit 0
-expect_says "problems/one/definition.json: there is no workload file workload.jsonl beside it"
+expect_says "problems/one/definition.json: there is no workload file workload.jsonl in the same folder"
 
 # symbolic links in circles
 mkdir dataset/solutions

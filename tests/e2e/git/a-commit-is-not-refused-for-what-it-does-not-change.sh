@@ -63,7 +63,7 @@ edit $odd 'weight * hidden_states' 'hidden_states * weight'
 run hook install --strict
 expect_says '/.git/hooks/pre-commit installed'
 refused commit -a -m 'the one, strictly'
-expect_says 'NOT VERIFIED: 1 definition' '--strict rejects the commit'
+expect_says 'NOT VERIFIED: 1 definition' 'because of --strict, the commit is rejected'
 do_git add $odd
 do_git commit -q --no-verify -m 'the one, all the same'
 commits commit --allow-empty -m 'strictly, but not about it'

@@ -87,7 +87,7 @@ expect "max(case['axes']['rows'] for case in d['product']['cases']) > 15"
 blocks="{case['id']: case for case in d['blocks']['cases']}"
 generic="$blocks['small:rows=16,blocks=1,rows + 1 - rows % 2=17']"
 expect "($generic['status'], $generic['reason']) == ('checked', 'no_ground_truth')"
-expect "'expected 3, the value of rows // 16, for the axis blocks, found 4' in $blocks['workload:computed']['message']"
+expect "'expected the axis blocks to be 3, the value of rows // 16, found 4' in $blocks['workload:computed']['message']"
 # If an expression changes, the definition counts as changed.
 edit definitions/gemm/product.json 'heads * 8' 'heads * 4'
 verify product
