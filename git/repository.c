@@ -84,9 +84,9 @@ static bool from_here_or_top(const char *path, const char *top, char *out)
 	return realpath(path, out) != NULL || (top[0] != '\0' && join(top, path, joined) && realpath(joined, out) != NULL);
 }
 
-/* Finds the repository to which the environment refers. If GIT_DIR is set, the working tree is GIT_WORK_TREE. If
- * GIT_WORK_TREE is not set, it is the working directory. If GIT_DIR is not set, finds the repository that contains the
- * working directory. Before the call, `top` must be the top of the dataset's own repository, or "" if there is none. */
+/* Finds the repository to which the environment refers. If GIT_DIR is set, the working tree is $GIT_WORK_TREE or, if
+ * that is not set, the working directory. If GIT_DIR is not set, finds the repository that contains the working
+ * directory. Before the call, `top` must be the top of the dataset's own repository, or "" if there is none. */
 static bool environment_repository(char *top, char *directory)
 {
 	const char *given = getenv("GIT_DIR"), *tree = getenv("GIT_WORK_TREE");

@@ -53,7 +53,6 @@ struct activation_fill {
 enum { ACTIVATION_DEEP_ROW = 9, ACTIVATION_DEEP_UP = 40 };
 enum { ACTIVATION_HUGE_ROW = 13, ACTIVATION_HUGE_UP = 126 };
 
-/* Only host code calls this function. */
 static inline struct activation_fill activation_fill_of(const struct op_case *c)
 {
 	const struct op_arg *input = &c->problem->inputs[0];
@@ -81,7 +80,7 @@ HOST_DEVICE static inline float activation_at(const struct activation_fill *f, i
 	int gate = f->second ? 4 - (int)(row % 4) - (row % 4 == 3 ? 2 : 0) : 3 - (int)(row % 4), wide = f->second ? 10 : 7;
 
 	/* In rows with row % 16 == 7, |gate| is large enough that 1 + erf(x) does not cancel. The large factor would
-	 * magnify the error. */
+	 * magnify the error of cancelled terms. */
 	if (row % 16 == 7 && column < f->half)
 		return (noise < 0 ? noise - 1 : f->negative ? -noise - 1 : noise + 1) * float_power(f->gate);
 	if (row % 16 == 7)

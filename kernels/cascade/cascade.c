@@ -35,8 +35,8 @@
 
 enum { PARALLEL_FROM = 1 << 20 }; /* if a case has fewer elements, one thread is faster than several */
 
-/* Returns true if the axes of `arg` are the first `count` axes of `like` without axis `without` (-1: with all of
- * them). */
+/* Returns true if the axes of `arg` are the first `count` axes of `like`, except axis `without` of `like` (-1: none is
+ * excepted). */
 static bool has_axes(const struct op_arg *arg, const struct op_arg *like, int without, int count)
 {
 	int at = 0;
@@ -189,7 +189,7 @@ static struct rule rule(const struct op_case *c, int output)
 }
 
 /* The s of two states may differ by 400, and their weights then differ by a factor of 2^400. Some elements of v are
- * beyond the range of float16. If v is float16, they reach half of that range. */
+ * beyond the range of float16. If v is float16, its elements reach half of that range. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	struct cascade_roles roles = cascade_roles_of(problem);
@@ -323,22 +323,22 @@ static const struct op_mistake mistakes[] = {
     {.says = "weights were rounded to bfloat16", .in_oracle = ROUNDED_WEIGHTS},
     {.says = "the log-sum-exp of an empty state was 0, not -infinity", .before = empty_is, .by = 0},
     {.says = "log-sum-exps had a lower limit of -100", .before = all_least, .by = -100},
-    {.says = "the first 8 states alone were merged", .in_oracle = FIRST_8},
-    {.says = "the first 16 states alone were merged", .in_oracle = FIRST_16},
-    {.says = "the first 32 states alone were merged", .in_oracle = FIRST_32},
+    {.says = "only the first 8 states were merged", .in_oracle = FIRST_8},
+    {.says = "only the first 16 states were merged", .in_oracle = FIRST_16},
+    {.says = "only the first 32 states were merged", .in_oracle = FIRST_32},
     {.says = "the mask was ignored for v", .in_oracle = MASK_FOR_S},
     {.says = "the mask was ignored for the log-sum-exp", .in_oracle = MASK_FOR_V},
-    {.says = "v of a token that is not merged was 0", .in_oracle = MASKED_ZERO},
+    {.says = "v was 0 where the mask is false", .in_oracle = MASKED_ZERO},
     {.says = "the merged v was not divided by the sum of the weights", .in_oracle = NOT_DIVIDED},
     {.says = "states were averaged, without their weights", .in_oracle = AVERAGED},
-    {.says = "the state with the largest log-sum-exp alone was used for v", .in_oracle = LARGEST_ALONE},
+    {.says = "only the state with the largest log-sum-exp was used for v", .in_oracle = LARGEST_ALONE},
     {.says = "the last state was left out", .in_oracle = LAST_LEFT_OUT},
-    {.says = "the first state alone was used", .in_oracle = FIRST_ONLY},
+    {.says = "only the first state was used", .in_oracle = FIRST_ONLY},
     {.says = "the merged log-sum-exp was the largest one", .in_oracle = LARGEST_S},
     {.says = "log-sum-exps were added", .in_oracle = SUM_OF_S},
     {.says = "the weights of the two states were swapped", .before = before_swap, .role = "s", .other = "s_other"},
-    {.says = "the mask was ignored: every token is merged", .before = before_set, .role = "mask", .by = 1},
-    {.says = "the mask was read the wrong way round", .before = mask_reversed, .role = "mask"},
+    {.says = "the mask was ignored: every token was merged", .before = before_set, .role = "mask", .by = 1},
+    {.says = "the mask was inverted", .before = mask_reversed, .role = "mask"},
     {.says = NULL},
 };
 

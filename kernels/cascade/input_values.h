@@ -71,7 +71,6 @@ struct cascade_extent {
 	int64_t tokens, states, heads, width;
 };
 
-/* Only host code calls this function. */
 static inline struct cascade_extent cascade_extent_of(const struct op_case *c)
 {
 	struct cascade_roles roles = cascade_roles_of(c->problem);

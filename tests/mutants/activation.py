@@ -82,7 +82,7 @@ DIAGNOSES = {
     "silu for gelu": "the activation was silu",
     "quick gelu": r"the activation (was|were) quick gelu, x sigmoid\(1\.702 x\)",
     "the tanh form": "the activation was the tanh form of gelu",
-    "no square root of 2": "the square root of 2 of gelu was left out",
+    "no square root of 2": r"the factor 1 / sqrt\(2\) in the erf of gelu was left out",
     "half left out": "(was|were) multiplied by 2",
     "x left out": "the factor x of gelu was left out",
     "up limited to 7": "up was limited to -7 … 7",

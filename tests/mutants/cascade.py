@@ -80,7 +80,7 @@ DIAGNOSES = {
     "returns zeros": "every output was 0",
     "mask ignored": "the mask was ignored for v",
     "logsumexp of masked tokens merged too": "the mask was ignored for the log-sum-exp",
-    "masked tokens set to zero": "v of a token that is not merged was 0",
+    "masked tokens set to zero": "v was 0 where the mask is false",
     "base 2 taken for natural": "log-sum-exps were read as natural logarithms, and the result was converted to base 2",
     "natural logsumexp returned": "the merged log-sum-exp was a natural logarithm, not one of base 2",
     "last state left out": "the last state was left out",
@@ -88,7 +88,7 @@ DIAGNOSES = {
     "weights in bfloat16": "weights were rounded to bfloat16",
     "values limited to 100": "'v_a' was limited to magnitudes of 100$",
     "values of the other limited to 65504": "'v_b' was limited to magnitudes of 65504$",
-    "the first eight states alone": "the first 8 states alone were merged",
-    "the first sixteen states alone": "the first 16 states alone were merged",
+    "the first eight states alone": "only the first 8 states were merged",
+    "the first sixteen states alone": "only the first 16 states were merged",
     "log-sum-exps limited to -10000 below": "(was|were) limited to magnitudes of 10000",
 }

@@ -349,7 +349,7 @@ static void indices_that_point_nowhere_are_refused(void **state)
 	decode(&b, little);
 	rows_of(&gqa_paged_op, &b.problem, SIZE_MEDIUM, axis);
 	make_world(&w, &gqa_paged_op, &b.problem, axis, 0);
-	expect_axes_invalid(&w, "len_indptr", 303, "kv_indptr has offsets of 302 sequences, but there are 301 queries");
+	expect_axes_invalid(&w, "len_indptr", 303, "kv_indptr has offsets of 302 sequences, but there are only 301 queries");
 	free_world(&w);
 }
 
