@@ -79,7 +79,7 @@ DIAGNOSES = {
     "gate without its exponential": r"the gate \(the logarithm of the decay\) was used as the decay, without its exponential",
     "gate to the base of 2": r"the decay (was|were) 2\^g, not e\^g",
     "gate through a sigmoid": "the gate went through a sigmoid, not an exponential",
-    "one gate for all keys": "one gate, the mean over the keys, applied to all keys",
+    "one gate for all keys": "the mean of the gates was used for all keys",
     "gates in reverse": "(was|were) read in reverse order along axis 3",
     "gate rounded to bfloat16": "decays were rounded to bfloat16",
     "decay after learning": "the state was decayed after the token, not before",

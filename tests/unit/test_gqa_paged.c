@@ -131,7 +131,8 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	(void)state;
 	decode(&b, llama);
 	b.axes[1].value = 7;
-	expect_refused(&gqa_paged_op, &b.problem, "32 query heads are no multiple of 7");
+	expect_refused(&gqa_paged_op, &b.problem,
+	               "the number of query heads, 32, is not a multiple of the number of key heads, 7");
 	decode(&b, llama);
 	b.inputs[2].rank = 3;
 	expect_refused(&gqa_paged_op, &b.problem,

@@ -4,8 +4,8 @@
  * therefore be computed separately from the same plan.
  *
  * Bounds. Values v are uniform on [-1, 1), with a standard deviation of 0.58. If a query sees n keys whose logits have
- * variance s^2, about n e^-s^2 of the keys have most of the weight, but at least one. If n > e^(s^2), the standard
- * deviation of an output is therefore 0.58 sqrt(e^(s^2) / n).
+ * variance s^2, about max(1, n e^-s^2) keys have most of the weight. If n > e^(s^2), the standard deviation of an
+ * output is therefore 0.58 sqrt(e^(s^2) / n).
  *
  *   output  atol is 2^-12. Where logits are small, outputs computed in float32 are within 1e-6 of the truth. Where
  *           queries are 32 times as large, a logit of 500 may be off by 1e-4. An error of 1e-4 in a logit changes a
@@ -118,7 +118,7 @@ static bool deal_entries(struct draft *d, int64_t total)
 }
 
 /* Distributes queries and entries over the sequences in proportion to random weights. This distribution is possible for
- * all axes. It is used if no other distribution is, for example if there are more queries than keys. */
+ * all axes. It is used where no other distribution is possible, for example if there are more queries than keys. */
 static void deal_anyhow(struct draft *d, int64_t queries, int64_t entries, bool decode)
 {
 	for (int64_t b = 0; b < d->batch; b++) {
@@ -586,7 +586,8 @@ static bool is_wide(enum dtype dtype)
 }
 
 /* Lone keys and their values are multiplied by 2 to these exponents. LOUD is for dtypes with a greater range than
- * float16. The others are for float16, in which the sum of a value of 2^14 and ordinary values is still finite. */
+ * float16. LOUD_HALF and LOUD_HALF_KEY are for float16, in which the sum of a value of 2^14 and ordinary values is
+ * still finite. */
 enum { LOUD = 18, LOUD_HALF = 14, LOUD_HALF_KEY = 10 };
 
 static int loud_exponent(enum dtype dtype, int half)
@@ -854,7 +855,7 @@ static int64_t page_elements(const struct op_arg *cache, const int64_t *row)
 	return page;
 }
 
-/* Enlarges the caches to the first of `pools` in which they do not have too many elements. */
+/* Enlarges the caches to the first number of pages in `pools` for which the caches do not have too many elements. */
 static void enlarge_pool(const struct op_problem *problem, const struct attention_roles *roles, int64_t *row)
 {
 	const struct op_arg *cache = &problem->inputs[roles->key[0]];

@@ -6,10 +6,11 @@
  * and b in the second:
  *
  *   k          If the reference normalises k, the norm of a row is 1, 2 or 4 | 1, 32 or 1024 in turn. If a reference
- *              adds 1e-4 to the sum of squares, the states change by more than the bound. If it adds 1e-5, they do not;
- *              they would if a norm were 1/2. If the reference does not normalise k, the norm depends on (token + head)
- *              % 4. For 3, the norm is near 1/2; for 0 and 1, it is near 1. For 2, the norm is near 2; but with the
- *              delta rule it is near 5/4 (near 1 if beta is doubled), because 1 - beta |k|^2 must contract.
+ *              adds 1e-4 to the sum of squares, the states change by more than the bound. If a reference adds 1e-5, the
+ *              change is within the bound; with a norm of 1/2, it would not be. If the reference does not normalise k,
+ *              the norm depends on (token + head) % 4. If this remainder is 3, the norm is near 1/2; if 0 or 1, near 1;
+ *              if 2, near 2, but with the delta rule near 5/4 (near 1 if beta is doubled), because 1 - beta |k|^2 must
+ *              contract.
  *   q          uniform on [-1, 1). If token + head is odd, q has the direction of k and therefore reads the value that
  *              the token wrote. Otherwise, q reads values that earlier tokens wrote. If the reference normalises q,
  *              rows of q are multiplied by 1, 2, 4 | 1, 32, 1024 in turn, except that the row is short if (token +
@@ -46,7 +47,7 @@
  * in tokens 10 and 74, the gates of every key are below -10: g is between -13.5 and -10.5, or recurrence_erasing_gate
  * before softplus. If every sequence has a single token, the initial states of sequences 10 and 74 are huge instead. A
  * gate below -10 reduces a huge value to the size of other values or less, so that the bounds also hold for later
- * tokens. The output of token 9 is itself huge, and its bound is relative.
+ * tokens. The output of token 9 is huge, too, but its bound is relative.
  *
  * Sums of gates over a chunk of 64 tokens are above -1024. In float32, the rounding error of an addition to such a sum
  * is at most 2^-15. Chunked references, which compute differences of these sums, therefore meet the bounds. The largest
@@ -96,16 +97,16 @@ double recurrence_scalar(const struct op_case *c, int input);
  * default for one sequence, 1 for two or three sequences, and above 1 for more. A scale of 1 shows whether a reference
  * takes 1 for a scale that is left out. */
 double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t sequences);
-/* Returns true if the logits of beta are in [0, 1), the range of beta itself. This is so in cases with few tokens. */
+/* Returns true if the logits of beta are in [0, 1), the range of beta itself. They are in cases with few tokens. */
 bool recurrence_is_doubtful(const struct op_case *c, int64_t tokens);
 int recurrence_fill(const struct op_case *c, int input, struct tensor *out, struct err *err);
 /* Like recurrence_fill, but for a case of gradients. No row of q is short, because the gradient of the norm of a short
  * row depends on the epsilon that a reference adds. No value is huge, because bounds of gradients depend on the size of
  * whole tensors. */
 int recurrence_fill_for_gradients(const struct op_case *c, int input, struct tensor *out, struct err *err);
-/* Returns the exponent of the power of 2 by which a short row of q is multiplied. Its norm is then near 1/16 if the
- * output is bfloat16, 1/8 if it is float16, and 1/4 otherwise. If a reference adds an epsilon of 1e-5 to the sum of
- * squares, the row changes by less than half of the bound of outputs. */
+/* Returns the exponent of the power of 2 by which a short row of q is multiplied. The norm of the row is then near 1/16
+ * if the output is bfloat16, 1/8 if the output is float16, and 1/4 otherwise. If a reference adds an epsilon of 1e-5 to
+ * the sum of squares, the row changes by less than half of the bound of outputs. */
 int recurrence_short_query(enum dtype output, int64_t k_dim);
 int recurrence_check(const struct op_case *c, const struct tensor *in, struct err *err);
 bool recurrence_range(const struct op_problem *problem, int variant, int input, struct op_range *out);
@@ -172,8 +173,8 @@ struct recurrence_fill {
 	struct recurrence_alike alike;
 	int erasing;      /* a value of enum recurrence_erasing */
 	bool single;      /* whether every sequence has one token; the state of sequence n is then state n */
-	bool for_gradients; /* whether no row of q is short and no value is huge */
-	bool beta_to_two;   /* whether beta reaches 2: only if it is used unchanged */
+	bool for_gradients; /* whether the case is of gradients: no row of q is short and no value is huge */
+	bool beta_to_two;   /* whether beta reaches 2; only a beta that is used unchanged does */
 	int short_query;  /* if q is normalised, a short row of q is multiplied by 2^short_query */
 };
 

@@ -149,7 +149,7 @@ void recurrence_read(const struct recurrence_work *w, int64_t t, int64_t h, stru
 /* Updates `state` [V][K] by one token and computes the token's output. This function and recurrence_turn read only
  * these members of `w`: the two dims, `delta`, the scale and the layout of states. */
 void recurrence_step(const struct recurrence_work *w, const struct recurrence_token *token, double *state);
-/* Like recurrence_step, but with the mistake of `w`, if it has one. */
+/* Like recurrence_step, but with the mistake of `w`, if `w` has one. */
 void recurrence_any_step(const struct recurrence_work *w, const struct recurrence_token *token, double *state);
 /* Decays `state` [V][K] by the decays of a token. */
 void recurrence_decay_state(const struct recurrence_work *w, const struct recurrence_token *token, double *state);
