@@ -11,8 +11,8 @@
 
 enum { EACH = MOST_BLOCKS / THREADS * METRICS_WORST };
 
-/* Loads the worst chunks of some blocks to `mine`: five chunks per block, the worst first. Each thread loads the chunks
- * of other blocks. */
+/* Loads the worst chunks of some blocks to `mine`: five chunks per block, the worst first. Different threads load the
+ * chunks of different blocks. */
 static __device__ __forceinline__ void load_candidates(const struct task &task, chunk_peak (&mine)[EACH])
 {
 #pragma unroll
@@ -57,8 +57,8 @@ template <enum dtype D> static __device__ __forceinline__ int64_t chunk_first(ch
 	return (int64_t)(uint32_t)~peak * chunk<D>::length;
 }
 
-/* The list of elements that may be among the worst consists of runs: groups of consecutive elements, each of the length
- * of a pack. Runs are numbered consecutively through all five chunks. */
+/* The list of elements that may be among the worst consists of runs: groups of consecutive elements, each as long as a
+ * pack. Runs are numbered consecutively through all five chunks. */
 template <enum dtype D> struct run {
 	static constexpr int length = chunk<D>::lanes, in_chunk = chunk<D>::length / length;
 };

@@ -100,7 +100,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Returns true if element i can be used by typical(): found / truth, or found - truth if `difference` is true, is
+/* Returns true if typical() can use element i: found / truth, or found - truth if `difference` is true, must be
  * finite. */
 static bool is_telling(const struct tensor *found, const struct tensor *truth, int64_t i, bool difference)
 {
@@ -134,7 +134,7 @@ static double typical(const struct tensor *found, const struct tensor *truth, bo
 	return strtod(text, NULL);
 }
 
-/* Returns the number that all elements are, or NaN if they are not all the same. */
+/* Returns the value of all elements, or NaN if their values differ. */
 static double constant_of(const struct tensor *found)
 {
 	double first = found->elements < 2 ? NAN : dtype_load(found->data, found->dtype, 0);
@@ -183,7 +183,7 @@ static void add_output(struct list *list, const struct op_variation *right, int 
 	}
 	for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
 		add(list, (struct op_mistake){.after = after_round, .role = name, .by = narrow[i].dtype}, "output '%s' was rounded to %s", name, narrow[i].name);
-	add(list, (struct op_mistake){.after = after_kept, .role = name}, "output '%s' was that of an earlier call with these shapes", name);
+	add(list, (struct op_mistake){.after = after_kept, .role = name}, "output '%s' was the result of an earlier call with these shapes", name);
 	add(list, (struct op_mistake){.after = after_log, .role = name}, "output '%s' was its natural logarithm", name);
 	add(list, (struct op_mistake){.after = after_transpose, .role = name}, "the last two axes of output '%s' were transposed", name);
 	for (int i = 0; i < problem->input_count; i++) {
@@ -222,10 +222,10 @@ static void add_float_input(struct list *list, const char *name, int rank)
 /* Adds the mistakes that store the elements of an integer tensor in too few bits. */
 static void add_integer_input(struct list *list, const char *name)
 {
-	add(list, (struct op_mistake){.before = before_wrap, .role = name, .by = 128, .checked = true}, "input '%s' was kept in 7 bits", name);
-	add(list, (struct op_mistake){.before = before_wrap, .role = name, .by = 256, .checked = true}, "input '%s' was kept in 8 bits", name);
-	add(list, (struct op_mistake){.before = before_wrap, .role = name, .by = 32768, .checked = true}, "input '%s' was kept in 15 bits", name);
-	add(list, (struct op_mistake){.before = before_wrap, .role = name, .by = 65536, .checked = true}, "input '%s' was kept in 16 bits", name);
+	add(list, (struct op_mistake){.before = before_wrap, .role = name, .by = 128, .checked = true}, "input '%s' was stored in 7 bits", name);
+	add(list, (struct op_mistake){.before = before_wrap, .role = name, .by = 256, .checked = true}, "input '%s' was stored in 8 bits", name);
+	add(list, (struct op_mistake){.before = before_wrap, .role = name, .by = 32768, .checked = true}, "input '%s' was stored in 15 bits", name);
+	add(list, (struct op_mistake){.before = before_wrap, .role = name, .by = 65536, .checked = true}, "input '%s' was stored in 16 bits", name);
 	add(list, (struct op_mistake){.before = before_most, .role = name, .by = 127, .checked = true}, "input '%s' was limited to 127", name);
 	add(list, (struct op_mistake){.before = before_most, .role = name, .by = 255, .checked = true}, "input '%s' was limited to 255", name);
 }
@@ -249,7 +249,7 @@ static void add_input(struct list *list, int at)
 	bool checked = !dtype_is_float(problem->inputs[at].dtype); /* integers may be indices, which must stay in
 								    * range */
 
-	add(list, (struct op_mistake){.before = before_kept, .role = name, .checked = checked}, "input '%s' kept its value of an earlier call with these shapes", name);
+	add(list, (struct op_mistake){.before = before_kept, .role = name, .checked = checked}, "input '%s' kept its value from an earlier call with these shapes", name);
 	if (rank == OP_SCALAR) {
 		if (dtype_is_float(problem->inputs[at].dtype)) {
 			add(list, (struct op_mistake){.before = before_set, .role = name, .by = 1}, "'%s' was left out (taken as 1)", name);

@@ -13,9 +13,8 @@
 #include <immintrin.h>
 #endif
 
-/* Truncates `value` to float, and sets the last bit if any bits were lost ("rounding to odd"). Rounding the result to
- * at most 22 bits gives the same as rounding `value` to these bits. The function has no branches, so that the compiler
- * can vectorise loops that call it. */
+/* Truncates `value` to float, and sets the last bit if any bits were lost ("rounding to odd"). The function has no
+ * branches, so that the compiler can vectorise loops that call it. */
 static inline float cut(double value)
 {
 	float nearest = (float)value;

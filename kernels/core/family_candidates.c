@@ -73,7 +73,7 @@ static void remove_names(const struct op *op, struct words *words)
 		}
 }
 
-/* If a text has one of these words, the definition may compute something else than the family that the text names, or
+/* If a text has one of these words, the definition may compute something other than the family that the text names, or
  * something more. */
 static const char *const other_words[] = {
     "add",       "after", "and",       "backward",  "before",    "bias",     "bwd",     "dgrad",   "dropout",  "followed", "fused",

@@ -350,7 +350,7 @@ static int tensor_at(const struct request *request, const struct op_arg *arg, co
 	for (int d = 0; d < arg->rank; d++) {
 		out->shape[d] = request->op_case.axis[arg->axis[d]];
 		if (out->shape[d] > 0 && out->elements > (INT64_MAX >> 4) / out->shape[d])
-			return err_set(err, "'%s' has too many elements", arg->name);
+			return err_set(err, "tensor '%s' has too many elements", arg->name);
 		out->elements *= out->shape[d];
 	}
 	if (place->data == NULL && arg->optional)
@@ -549,8 +549,8 @@ SHOWN int reftest_constant(const char *text, const char *name, double *value, ch
 	return answer(&request, code, &err, why, room);
 }
 
-/* Writes the constants that the probe has found, for example {"eps": 1e-06}. These had no value before the probe, and
- * have one now. */
+/* Writes the constants that the probe has found, for example {"eps": 1e-06}. These constants had no value before the
+ * probe, and have a value now. */
 static void write_recovered(const struct op_constant *before, const struct op_constant *now, int count, struct buf *out)
 {
 	const char *comma = "";
@@ -622,7 +622,7 @@ static int left_at(const struct request *request, const struct truth_place *left
 		if (left[i].data == NULL)
 			continue;
 		if (!has_own_truth(request, i)) {
-			err_set(err, "input '%s' of %s is unchanged or is replaced by an output, so it has no ground truth of its own",
+			err_set(err, "input '%s' of %s stays unchanged or gets the values of an output, so it has no ground truth of its own",
 				problem->inputs[i].name, problem->name);
 			return TRUTH_BAD;
 		}
@@ -732,7 +732,8 @@ SHOWN int reftest_judge(const char *text, int output, const struct truth_place *
 	return answer(&judged.request, code, &err, why, room);
 }
 
-/* Judges the output on both sets together. The caller has judged the output on each set, and it passed both times. */
+/* Judges the output on both sets together. The caller has judged the output on each set, and the output passed both
+ * times. */
 static int judge_both(const struct judged *judged, int output, struct err *err)
 {
 	const struct op_case *cases[CONTENTS_COUNT];

@@ -1,4 +1,4 @@
-/* ground_truth_api - gives other programs than reftest access to the builtin ground truth. Both kernels libraries
+/* ground_truth_api - gives programs other than reftest access to the builtin ground truth. Both kernels libraries
  * export these plain C functions, so that a pytest file, for example, can call them through ctypes. The signatures of
  * the functions are stable: later versions only add functions.
  *
@@ -111,8 +111,8 @@ struct truth_judged {
 	const struct truth_place *in, *reference, *truth;
 };
 
-/* Judges an output on both sets of input values together. If the output is wrong on one set alone, returns the value
- * that reftest_judge returns for that set. Returns TRUTH_NONE if the family judges each set separately. */
+/* Judges an output on both sets of input values together. If reftest_judge returns a value other than TRUTH_OK for one
+ * of the sets, returns this value. Returns TRUTH_NONE if the family judges each set separately. */
 int reftest_judge_both(const struct truth_judged sets[2], int output, char *why, size_t room);
 
 /* For the two libraries themselves only. Opens a device by calling `open`, and computes the truth on this device. If
