@@ -10,7 +10,6 @@
 #include "git/index.h"
 #include "git/repository.h"
 
-/* A git process and the pipes to it. */
 struct git {
 	pid_t process; /* 0: no process was started */
 	int in, out;   /* the pipe to git's standard input, and the pipe from its standard output; owned */

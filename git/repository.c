@@ -28,7 +28,8 @@ static bool is_folder(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Reads a path from the first line of a small file. The path follows the text `head`, and is relative to `folder`. */
+/* Reads a path from the first line of a small file. The path follows the text `head`, such as "gitdir: ", and is
+ * relative to `folder`. */
 static bool read_pointer(const char *path, const char *head, const char *folder, char *out)
 {
 	char target[PATH_MAX], joined[PATH_MAX];

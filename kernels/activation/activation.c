@@ -203,7 +203,7 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 }
 
 /* The mistakes that the oracle computes. SHAPES + s: the gate goes through the function of shape s (enum shape) instead
- * of the definition's. */
+ * of the definition's activation. */
 enum mistake { NO_MISTAKE, SWAPPED, INTERLEAVED, NOT_MULTIPLIED, ADDED, OF_PRODUCT, OF_BOTH, UP_AT_7, UP_BELOW_7, SHAPES };
 
 enum shape { SHAPE_RELU, SHAPE_HARD_SWISH, SHAPE_SIGMOID, SHAPE_QUICK_GELU, SHAPE_NONE, SHAPE_SILU, SHAPE_GELU, SHAPE_GELU_TANH, SHAPE_NO_ROOT, SHAPE_SHARE };

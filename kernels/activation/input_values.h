@@ -43,8 +43,9 @@ struct activation_fill {
 	uint64_t key;
 	int64_t half; /* columns of the output */
 	int second;   /* is this the second set of values? */
-	int gate, up; /* in rows with large gates and factors: log2 of the smallest gate and of the factors' limit */
-	int negative; /* are all gates of the rows with large gates negative? */
+	int gate, up; /* in rows with large gates and factors: log2 of the smallest |gate| and of the largest
+		       * |factor| */
+	int negative; /* are all large gates negative? */
 	int fine;     /* the number of fraction bits of gates below 2^-15 */
 	int deep;     /* are there rows with negative gates and very large factors? */
 	int huge;     /* are there rows where the product of gate and factor overflows float32? */

@@ -15,12 +15,12 @@
  *
  * Tolerance. |s_i| is at most 204, and a reference that uses natural logarithms multiplies it by ln 2. Each exponent
  * then has an error of 204 ln 2 2^-24 = 8e-6, and a quotient of two powers has a relative error of 2e-5. v has an error
- * of 4e-5, because values up to 2 may cancel. Larger values occur only where a single state has weight. Therefore the
- * atol of v is 5e-5. The rtol of v allows one rounding to v's dtype: 2^-7 for bfloat16, 2^-10 for float16, 1e-5 for
- * float32. After the conversion back to base 2, s has an error of up to three times 8e-6 / ln 2. Therefore the atol of
- * s is 1e-4. The tolerance does not depend on the number of states: an error that affects all weights alike cancels,
- * and an error of a single weight is multiplied by that weight. No case has a tolerance of zero, because the last bits
- * of 2^x and log2(x) differ between machines. */
+ * of 4e-5, because values up to 2 may cancel. Larger values of v occur only where all states but one have weight 0.
+ * Therefore the atol of v is 5e-5. The rtol of v allows one rounding to v's dtype: 2^-7 for bfloat16, 2^-10 for
+ * float16, 1e-5 for float32. After the conversion back to base 2, s has an error of up to three times 8e-6 / ln 2.
+ * Therefore the atol of s is 1e-4. The tolerance does not depend on the number of states: an error that affects all
+ * weights alike cancels, and an error of a single weight is multiplied by that weight. No case has a tolerance of zero,
+ * because the last bits of 2^x and log2(x) differ between machines. */
 #include "kernels/cascade/input_values.h"
 
 #include <math.h>
@@ -269,7 +269,6 @@ static double s_of(const struct tensor *s, int64_t at)
 	return dtype_load(s->data, s->dtype, at);
 }
 
-/* The mistakes that the oracle computes. */
 enum mistake {
 	NO_MISTAKE, NATURAL, NATURAL_WEIGHTS, NATURAL_SUM, NATURAL_READ, ROUNDED_WEIGHTS, NOT_DIVIDED, AVERAGED, LARGEST_ALONE,
 	LAST_LEFT_OUT, FIRST_8, FIRST_16, FIRST_32, LARGEST_S, SUM_OF_S, FIRST_ONLY, MASK_FOR_V, MASK_FOR_S, MASKED_ZERO

@@ -122,7 +122,7 @@ template <enum dtype D> struct share {
 	}
 };
 
-/* Returns the number of scores above 1, or -1 if a score is too near 1 to be decided in float. */
+/* Returns the number of scores above 1, or -1 if a score is too near 1 for a decision in float. */
 template <int lanes> static __device__ __forceinline__ int misses_among(const float *score, float peak)
 {
 	int clear = 0, maybe = 0;

@@ -175,7 +175,7 @@ static void add_output(struct list *list, const struct op_variation *right, int 
 	add_fitted(list, name, "output '%s' was limited to magnitudes of %s", limit_of(found), 0, after_clamp);
 	add_fitted(list, name, "every element of output '%s' was %s", constant_of(found), 0, after_set);
 	for (int d = 0; d < found->rank; d++) {
-		add(list, (struct op_mistake){.after = after_neighbours, .role = name, .by = d}, "neighbours of output '%s' were exchanged along axis %d (2 i and 2 i + 1)", name, d);
+		add(list, (struct op_mistake){.after = after_neighbours, .role = name, .by = d}, "elements 2 i and 2 i + 1 of output '%s' were exchanged along axis %d", name, d);
 		add(list, (struct op_mistake){.after = after_flip, .role = name, .by = d}, "output '%s' was in reverse order along axis %d", name, d);
 		add(list, (struct op_mistake){.after = after_next, .role = name, .by = d}, "output '%s' was shifted by one along axis %d", name, d);
 		add(list, (struct op_mistake){.after = after_previous, .role = name, .by = d}, "output '%s' was shifted by one along axis %d", name, d);
@@ -197,7 +197,6 @@ static void add_output(struct list *list, const struct op_variation *right, int 
 		    "outputs '%s' and '%s' were exchanged", name, problem->outputs[i].name);
 }
 
-/* Adds the mistakes that change a float input. */
 static void add_float_input(struct list *list, const char *name, int rank)
 {
 	static const double limits[] = {1, 2, 4, 8, 10, 16, 32, 64, 100, 128, 256, 448, 512, 1000, 1024, 2048, 4096, 10000, 65504};
@@ -639,7 +638,7 @@ struct search {
 	double end;
 	int first; /* the number of the first mistake in diagnosis->says */
 	unsigned char told[DIAGNOSIS_MISTAKES / 8]; /* bit i is set if mistake i explains the failure of the case */
-	bool vague; /* whether some mistake agrees, but the values cannot distinguish it from a narrower one */
+	bool vague; /* whether some mistake agrees, but the values cannot distinguish it from a narrower mistake */
 };
 
 static bool has_bit(const unsigned char *bits, int i)

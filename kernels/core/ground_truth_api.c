@@ -191,7 +191,6 @@ static void read_scalars(struct request *request, const cJSON *json)
 	}
 }
 
-/* Reads the values that the request gives to constants. */
 static void read_constants(struct request *request, const cJSON *json)
 {
 	struct op_case *c = &request->op_case;
@@ -332,8 +331,8 @@ static int constants_known(const struct request *request, struct err *err)
 	for (int i = 0; i < request->op_case.constant_count; i++)
 		if (isnan(request->op_case.constants[i].value)) {
 			err_set(err,
-				"no source states the constant '%s' of %s; state it by a \"model:…\" tag or in the "
-				"description",
+				"no source states the value of the constant '%s' of %s; state it by a \"model:…\" tag or "
+				"in the description",
 				request->op_case.constants[i].name, request->problem.name);
 			return TRUTH_NONE;
 		}
@@ -425,7 +424,8 @@ SHOWN int reftest_roles(const char *text, char *out, size_t room)
 		op_names_write(&names, &request.problem, &json);
 		buf_text(&json, "}");
 		if (json.length >= room)
-			code = err_set(&err, "the roles need %zu bytes, but the caller passed %zu", json.length + 1, room);
+			code = err_set(&err, "the text of the roles needs %zu bytes, but the buffer of the caller has %zu",
+				       json.length + 1, room);
 	}
 	code = answer(&request, code, &err, out, room);
 	if (code == TRUTH_OK)
@@ -544,7 +544,7 @@ SHOWN int reftest_constant(const char *text, const char *name, double *value, ch
 				code = isnan(*value) ? TRUTH_NONE : TRUTH_OK;
 			}
 		if (code == TRUTH_NONE)
-			err_set(&err, "no source states the constant '%s'", err_show(name).text);
+			err_set(&err, "no source states the value of the constant '%s'", err_show(name).text);
 	}
 	return answer(&request, code, &err, why, room);
 }

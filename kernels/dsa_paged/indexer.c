@@ -45,7 +45,6 @@ int indexer_check(const struct op_case *c, const struct tensor *in, struct err *
 
 /* --- scores ------------------------------------------------------------------------------------------------------- */
 
-/* One key of a sequence, with its score. */
 struct key {
 	double score, size; /* size: the sum of the magnitudes of the score's terms */
 	int64_t name;       /* the key's number: page number * page size + slot in the page */
@@ -88,7 +87,7 @@ static double read_key(int mistake, const struct indexer_extent *e, const uint8_
 	return mistake == INDEXER_NO_SCALES ? 1 : mistake == INDEXER_DIVIDED_SCALES ? 1 / (double)scale : (double)scale;
 }
 
-/* Changes a score for a mistake that selects keys by another number than the score. */
+/* Changes a score for a mistake that selects keys by a number other than the score. */
 static void mistake_score(int mistake, struct key *key)
 {
 	switch (mistake) {

@@ -71,7 +71,7 @@ DIAGNOSES = {
     "output 1 % too large": r"(was|were) multiplied by 1\.01",
     "scaled by 1/sqrt(k)": r"the product (was|were) divided by sqrt\(K\)",
     "negated": "(was|were) multiplied by -1",
-    "neighbouring columns swapped": r"neighbours of output 'C' were exchanged along axis 1 \(2 i and 2 i \+ 1\)",
+    "neighbouring columns swapped": r"elements 2 i and 2 i \+ 1 of output 'C' were exchanged along axis 1",
     "returns zeros": "(was|were) 0",
     "returns a constant": "every element of output 'C' was 7",
     "added up in float16, 64 k at a time": "sums of 64 products were rounded to the dtype of the output",

@@ -166,7 +166,7 @@ typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned
 struct gathered {
 	int64_t count;
 	int64_t room;       /* number of keys that fit in the memory */
-	int64_t value_room; /* elements of one value: value_dim, rounded up to a multiple of LANES */
+	int64_t value_room; /* number of elements of one value: value_dim, rounded up to a multiple of LANES */
 	double *key[ATTENTION_PARTS]; /* [blocks of KEYS keys][kv heads][dim][KEYS]; the last block may have unused places */
 	double *value;                /* [kv heads][value_room / LANES][room][LANES] */
 };

@@ -56,7 +56,8 @@ struct draft {
 	int64_t *queries, *entries, *weight;
 	uint64_t key;
 	bool lengths; /* whether last pages may be partly filled */
-	int64_t *keys; /* number of keys of each sequence, from the case's list; -1: it follows from `entries` */
+	int64_t *keys; /* number of keys of each sequence, from the case's list; -1: the number follows from
+			* `entries` */
 };
 
 /* Increases the elements of `share`, each in proportion to its weight, until their sum is `total`. Returns false if the
@@ -812,7 +813,8 @@ static int64_t fixed_batch(const struct op_problem *problem, const struct attent
 }
 
 /* Writes the axis values of a case with these totals. An axis that no tensor has, such as a batch_size that only a
- * constraint mentions, gets the number of sequences. The caches have more pages than the sequences use. */
+ * constraint mentions, gets the number of sequences as its length. The caches have more pages than the sequences
+ * use. */
 static void set_totals(const struct op_problem *problem, const struct attention_roles *roles,
                        const struct attention_totals *totals, int64_t *row)
 {
@@ -1012,7 +1014,7 @@ int64_t attention_reach(const struct op_problem *problem, int variant, int axis)
 		return batch + 1;
 	if (!paged && roles->sparse < 0 && is_axis(problem, roles->key[0], 0, axis))
 		return LIST_LONGEST;
-	if (is_axis(problem, roles->kv_indices, 0, axis)) /* the pages of the longest sequence alone */
+	if (is_axis(problem, roles->kv_indices, 0, axis)) /* the number of pages of the longest sequence */
 		return longest / problem->axes[problem->inputs[roles->key[0]].axis[1]].value + 1;
 	return 0;
 }

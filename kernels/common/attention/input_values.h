@@ -83,7 +83,7 @@ struct attention_recipe {
 	int deep;            /* exponent of the first element of a deep query; ATTENTION_NO_DEEP: no deep queries */
 	int part;            /* 0: first part of queries or keys; 1: second part, or values */
 	int bits;            /* number of fraction bits of an element; the dtype represents these elements exactly */
-	int loud;    /* lone keys and their values are multiplied by 2^loud; 0: they are like others */
+	int loud;    /* lone keys and their values are multiplied by 2^loud */
 	int is_key;  /* is only element 1 of a lone key multiplied? */
 	/* One byte per row, an enum attention_use, in the memory of the device that computes the elements. If the
 	 * pointer is NULL, every row is used. */

@@ -248,8 +248,8 @@ HOST_DEVICE static inline bool recurrence_is_short_query(int64_t turn)
 	return turn % 8 == 3;
 }
 
-/* Returns the level of a kind of gates. In the first set of values, the gates of a head and key have the kind head +
- * key. Most of them are at least -2^level, and a few are several times as low. */
+/* Returns the level of a kind of gates: most gates of the kind are at least -2^level, and a few are several times as
+ * low. In the first set of values, the gates of a head and key have the kind head + key. */
 HOST_DEVICE static inline int recurrence_level(int64_t kind)
 {
 	return kind % 4 == 0 ? -4 : kind % 4 == 1 ? 1 : kind % 4 == 2 ? -8 : -1;
@@ -265,9 +265,9 @@ HOST_DEVICE static inline float recurrence_log_gate(const struct recurrence_fill
 	return turn % 16 == 3 ? 0.0f : turn % 16 == 11 ? (f->second ? 16 : 6) * least : (value + 1) * 0.5f * least;
 }
 
-/* Returns a gate before softplus. A gate of -24 keeps the whole state; exp(96) overflows float32. The sums of gate and
- * dt_bias are around 12, -12, 0, and 20, above which implementations may replace softplus(x) by x. The second set of
- * input values has fewer large gates, because its dt_bias is lower by 4.5 and its rates are higher. */
+/* Returns a gate before softplus. A gate of -24 keeps the whole state; for a gate of 96, exp overflows float32. The
+ * sums of gate and dt_bias are around 12, -12, 0 and 20; above 20, implementations may replace softplus(x) by x. The
+ * second set of input values has fewer large gates, because its dt_bias is lower by 4.5 and its rates are higher. */
 enum { RECURRENCE_KEEPS_ALL = 3 }; /* the value of `turn` for a gate of -24 */
 HOST_DEVICE static inline float recurrence_raw_gate(bool second, int64_t turn, float value)
 {

@@ -19,7 +19,6 @@ static double number(const struct recurrence_work *w, int input, int64_t index)
 	return dtype_load(w->in[input].data, w->in[input].dtype, index);
 }
 
-/* Rounds a row to bfloat16 or to float16. */
 static void round_row(double *s, int64_t dim, bool bfloat16, bool float16)
 {
 	for (int64_t j = 0; j < dim && bfloat16; j++)
@@ -369,7 +368,6 @@ static void mistaken_answer(const struct recurrence_work *w, const struct recurr
 		token->output[i] = w->modes.scale * read_state(w, state, i, w->mistake == RECURRENCE_ANSWER_TURNED, token->q);
 }
 
-/* Computes one step with a mistake. */
 static void mistaken_step(const struct recurrence_work *w, const struct recurrence_token *token, double *state)
 {
 	bool early = w->mistake == RECURRENCE_RECALL_FIRST;

@@ -90,7 +90,6 @@ enum recurrence_norm {
 enum recurrence_rows { RECURRENCE_OF_Q = 1, RECURRENCE_OF_K, RECURRENCE_OF_BOTH };
 #define RECURRENCE_NORM(kind, rows) (RECURRENCE_NORMS + 4 * (kind) + (rows))
 
-/* The mistakes that people make in every family of linear attention. */
 extern const struct op_mistake recurrence_mistakes[];
 
 /* The case whose truth is computed: its roles, sizes and tensors. */

@@ -231,7 +231,7 @@ int rms_find_parts(const struct op_case *c, const struct tensor *in, struct tens
 		return err_set(err, "the hidden state is absent, so there is nothing to normalise");
 	if ((parts->weight != NULL && parts->weight->elements != parts->columns) ||
 	    (parts->residual != NULL && parts->residual->elements != parts->hidden->elements))
-		return err_set(err, "the shapes of the inputs of %s do not match", c->problem->name);
+		return err_set(err, "the shapes of the inputs of %s do not match each other", c->problem->name);
 	return 0;
 }
 

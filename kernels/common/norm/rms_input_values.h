@@ -12,7 +12,7 @@
  *             squares overflow float16
  *   row 4, 5  noise and one outlier: in the first column (row 4), in the last column (row 5)
  *   row 6     plain noise
- *   row r>=8  noise and `spikes` equal spikes, in columns (r - 8) * spikes and following, wrapping at the end
+ *   row r>=8  noise and `spikes` equal spikes, in the columns from (r - 8) * spikes on, wrapping at the end
  *
  * Spikes. The squares of a row's spikes make up at least 3/4 of the row's sum of squares. If a reference omits one of
  * 32 spikes, all elements of the row change by 1.2 % or more, which is two ulps of bfloat16 for most elements.
