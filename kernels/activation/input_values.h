@@ -41,7 +41,7 @@ enum { ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_GELU_TANH };
 /* The parameters from which an input element is computed. Kernels take this struct by value. */
 struct activation_fill {
 	uint64_t key;
-	int64_t half; /* columns of the output */
+	int64_t half; /* number of columns of the output */
 	int second;   /* is this the second set of values? */
 	int gate, up; /* in rows with large gates and factors: log2 of the smallest |gate| and of the largest
 		       * |factor| */

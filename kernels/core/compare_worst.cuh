@@ -244,8 +244,8 @@ static __device__ __forceinline__ void publish_place(const struct task &task, in
 		task.out->margin = isnan(p.diff) ? INFINITY : score_of(p);
 }
 
-/* Appends elements with score 0 to the result's worst elements, if only `found` elements have a score above 0. Takes
- * the first elements of the tensor with score 0. Returns the number of worst elements. One thread calls this
+/* Appends elements with score 0 to the result's worst elements, if only `found` elements have a score above 0. These
+ * are the first elements of the tensor that have score 0. Returns the number of worst elements. One thread calls this
  * function. */
 template <enum dtype D>
 static __device__ __noinline__ int fill_places(const struct task &task, const struct shared *shared, int found)

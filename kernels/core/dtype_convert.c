@@ -113,7 +113,7 @@ static void read_f16(const uint16_t *at, int64_t count, double *out)
 }
 
 /* Converts like float_from_e4m3, but without branches, so that the loop vectorises. A subnormal number, whose exponent
- * field is 0, is the difference of two normal ones: 2^-6 (1 + fraction) - 2^-6. */
+ * field is 0, is the difference of two normal numbers: 2^-6 (1 + fraction) - 2^-6. */
 WIDE static void read_e4m3(const uint8_t *at, int64_t count, double *out)
 {
 	for (int64_t i = 0; i < count; i++) {

@@ -9,7 +9,7 @@
 enum { TEXT_BYTES = 1024 };
 
 /* A text in lower case, in which each run of characters other than letters and digits is one '_'. The text begins and
- * ends with '_', so that a search for "_word_" finds only whole words. */
+ * ends with '_', so a search for "_word_" finds only whole words. */
 struct words {
 	char text[TEXT_BYTES];
 };

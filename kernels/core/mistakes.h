@@ -83,7 +83,7 @@ bool before_variant(struct op_variation *v, const struct op_mistake *mistake); /
 										* variant */
 bool before_iota(struct op_variation *v, const struct op_mistake *mistake);    /* the elements are 0, 1, 2, … */
 /* For use together with after_tile. Query head h should read the head of its group in `other`, but reads head h modulo
- * the number of heads of `other`. The heads are axis 1 of `role` and of the outputs, and the last axis but one of
+ * the number of heads of `other`. The heads are axis 1 of `role` and of the outputs, and the second-to-last axis of
  * `other`. */
 bool before_tile(struct op_variation *v, const struct op_mistake *mistake);
 

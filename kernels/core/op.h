@@ -249,7 +249,7 @@ struct op {
 
 	/* Returns the value of a Python-scalar input, which must differ between the two sets of input values. If the
 	 * input's bit in op_case.absent is set, returns the default of the scalar, or NaN if the family knows no
-	 * default. In the latter case, no case omits the scalar. NULL: the family has no Python scalars. */
+	 * default. If it returns NaN, no case omits the scalar. NULL: the family has no Python scalars. */
 	double (*scalar)(const struct op_case *c, int input);
 
 	/* Writes the range of an input's values in the default cases (small and medium sizes, both sets of input

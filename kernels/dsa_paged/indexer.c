@@ -123,7 +123,7 @@ static void score_key(int mistake, struct key *key, const struct indexer_extent 
 		double sum = sums[h] * scale;
 
 		if (relu && sum <= 0)
-			continue; /* the comparison is false for NaN, so that NaN is added to the score */
+			continue; /* the comparison is false for NaN, so NaN is added to the score */
 		key->score += weights[h] * sum;
 		key->size += fabs(weights[h] * sum);
 	}

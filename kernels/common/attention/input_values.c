@@ -11,10 +11,10 @@
  *           queries are 32 times as large, a logit of 500 may be off by 1e-4. An error of 1e-4 in a logit changes a
  *           weight w by 1e-4 w (1 - w) and the output by 5e-5. If a reference rounds weights to bfloat16, each weight
  *           is off by 1e-3 and the output by 2e-4 to 1e-3. Where values of opposite sign cancel, outputs are near 0,
- *           and rounded weights change them by more than the tolerance. The outputs of long sequences are smaller, and
- *           atol then also has an upper limit. The limit is 2^-8 (1/150 of the standard deviation) for n up to 2
- *           e^(s^2), and each factor of 4 in n halves it. rtol is 1e-2 for bfloat16, because the final rounding may
- *           differ by an ulp (2^-7). For float16, rtol is 2^-9, two ulps; for float32, 1e-3.
+ *           and rounded weights change them by more than the tolerance. For long sequences, whose outputs are smaller,
+ *           atol also has an upper limit. The limit is 2^-8 (1/150 of the standard deviation) for n up to 2 e^(s^2),
+ *           and each factor of 4 in n halves it. rtol is 1e-2 for bfloat16, because the final rounding may differ by an
+ *           ulp (2^-7). For float16, rtol is 2^-9, two ulps; for float32, 1e-3.
  *   lse     atol is 2^-13 and rtol 1e-5. Where queries are large, logits are float32 sums of 128 to 576 products with a
  *           magnitude of 500. Their error is up to 1e-4 (measured: 3e-5), and |lse| is about 400. An error of 2 % in
  *           the scale changes lse by 0.05 in most rows. */
@@ -586,9 +586,9 @@ static bool is_wide(enum dtype dtype)
 	return dtype == DTYPE_BFLOAT16 || dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT64;
 }
 
-/* Lone keys and their values are multiplied by 2 to these exponents. LOUD is for dtypes with a greater range than
- * float16. LOUD_HALF and LOUD_HALF_KEY are for float16, in which the sum of a value of 2^14 and ordinary values is
- * still finite. */
+/* Lone keys and their values are multiplied by a power of 2 with one of these exponents. LOUD is for dtypes with a
+ * greater range than float16. LOUD_HALF and LOUD_HALF_KEY are for float16, in which the sum of a value of 2^14 and
+ * ordinary values is still finite. */
 enum { LOUD = 18, LOUD_HALF = 14, LOUD_HALF_KEY = 10 };
 
 static int loud_exponent(enum dtype dtype, int half)
@@ -1034,8 +1034,8 @@ static bool is_var(const struct op_problem *problem, int input, int dimension)
 /* The maximum number of elements of the keys and values in the edge case many_keys. */
 enum { MANY_KEYS_ELEMENTS = 13 << 22 };
 
-/* Returns the number of keys of the edge case many_keys. This is a quarter more than a power of two, so that a
- * reference that omits the keys beyond the power of two gives a wrong output. */
+/* Returns the number of keys of the edge case many_keys. This is a quarter more than a power of two, so a reference
+ * that omits the keys beyond the power of two gives a wrong output. */
 static int64_t many_keys(const struct op_problem *problem, const struct attention_roles *roles)
 {
 	const int tensors[] = {roles->key[0], roles->key[1], roles->value == roles->key[0] ? -1 : roles->value};

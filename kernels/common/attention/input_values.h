@@ -37,9 +37,9 @@
  * these.
  *
  * Values. Keys and values are uniform on [-1, 1), queries on [-2^e, 2^e). The exponent e is such that the standard
- * deviation of the logits is about 2.5 for any scale, so that a few keys have most of the weight. If a reference omits
- * any single key, the output of some head then changes by far more than the bound. If many keys had equal weights,
- * outputs would be averages near 0, and such an error could be smaller than the bound.
+ * deviation of the logits is about 2.5 for any scale. A few keys then have most of the weight. If a reference omits any
+ * single key, the output of some head then changes by far more than the bound. If many keys had equal weights, outputs
+ * would be averages near 0, and such an error could be smaller than the bound.
  *
  * Three kinds of queries have other values. If (query + head) % 16 is 5, the query is 16 times as large as other
  * queries; if (query + head) % 16 is 13, the query is 32 times as large. The softmax of large queries overflows if the
@@ -52,14 +52,14 @@
  * first element of every key is a multiple of 1/128 from 1/2 to 1. The first element of the query is so far below 0
  * that every logit is below -65536. A reference may use -10000 as the logit of masked keys or as the initial maximum.
  * This number exceeds the logits of the keys that the query sees, so the output is wrong. Logits of different keys are
- * equal or at least 512 apart, so that the order of multiplication and scaling does not change the result. If the dtype
- * of the queries cannot represent such a first element, there are no deep queries.
+ * equal or at least 512 apart, so the order of multiplication and scaling does not change the result. If the dtype of
+ * the queries cannot represent such a first element, there are no deep queries.
  *
  * Lone keys. If a sequence has only one key, this key is "lone", and the output is its value. In sparse attention, row
  * 7 is the lone key of query 1. The values of lone keys are uniform on [-2^18, 2^18), and most of them overflow
  * float16; in a tensor of float16, they are uniform on [-2^14, 2^14). Other values are not so large, because the
  * rounding errors of their sums would exceed the bound of the output. Of the lone key itself, only element 1 is so
- * large (in float16 up to 2^10), so that a dot product has only one large term and no large terms cancel. For the same
+ * large (in float16 up to 2^10), so a dot product has only one large term, and no large terms cancel. For the same
  * reason, if keys have two parts, only one part has a large element 1: the first part in the first set of values, the
  * second part in the second set. If the first part is also the value, element 1 of the output is large.
  *
@@ -82,7 +82,7 @@ struct attention_recipe {
 	int exponent, most;  /* queries are scaled by 2^exponent; most: the largest exponent for the dtype */
 	int deep;            /* exponent of the first element of a deep query; ATTENTION_NO_DEEP: no deep queries */
 	int part;            /* 0: first part of queries or keys; 1: second part, or values */
-	int bits;            /* number of fraction bits of an element; the dtype represents these elements exactly */
+	int bits;            /* number of fraction bits of an element; the dtype represents so many bits exactly */
 	int loud;    /* lone keys and their values are multiplied by 2^loud */
 	int is_key;  /* is only element 1 of a lone key multiplied? */
 	/* One byte per row, an enum attention_use, in the memory of the device that computes the elements. If the
@@ -164,7 +164,7 @@ double attention_scalar(const struct op_case *c, int input);
 /* The comment at the head of input_values.c derives the tolerance rules. */
 struct rule attention_rule(const struct op_case *c, int output);
 
-/* The caches of a BLOCKS case have at least this many pages, so that page numbers need more than 8 bits. */
+/* The caches of a BLOCKS case have at least this many pages; page numbers then need more than 8 bits. */
 enum { ATTENTION_POOL = 321 };
 
 int attention_sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room);

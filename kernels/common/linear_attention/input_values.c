@@ -195,7 +195,7 @@ double recurrence_scalar(const struct op_case *c, int input)
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
 
-/* Returns the range of beta for alike keys. With a sigmoid, the member `beta` is a logit, rounded to a multiple of
+/* Returns the range of beta for similar keys. With a sigmoid, the member `beta` is a logit, rounded to a multiple of
  * 1/16, so that the rounding of log() does not matter. */
 struct recurrence_alike recurrence_alike_of(int64_t k_dim, bool sigmoid, bool doubled)
 {
