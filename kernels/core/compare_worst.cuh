@@ -211,8 +211,8 @@ static __device__ __forceinline__ struct place place_in(const struct task &task,
 	return place;
 }
 
-/* Returns the worst of those listed elements of this thread that are less bad than `last`. If the list was too short
- * for all runs, searches all elements of the five chunks instead. */
+/* Among the listed elements of this thread that rank after `last`, returns the worst. If the list was too short for all
+ * runs, searches all elements of the five chunks instead. */
 template <enum dtype D>
 static __device__ __forceinline__ struct place next_worst(const struct task &task, const struct shared *shared,
                                                           struct place last)

@@ -49,7 +49,7 @@ struct key {
 	double score, size; /* size: the sum of the magnitudes of the score's terms */
 	int64_t name;       /* the key's number: page number * page size + slot in the page */
 	int64_t place;      /* the key's position in the sequence */
-	bool named;         /* whether the row of the reference that is being judged lists the key */
+	bool named;         /* whether the judged row of the reference's output lists the key */
 };
 
 /* Computes even[h], the dot product of a key with query h (`query` is [dim][heads]). The sums of the products of even

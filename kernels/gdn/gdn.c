@@ -38,7 +38,7 @@
  * errors are not amplified: each token adds an error of about 1e-7, and the errors of earlier tokens decay with the
  * state. Chunked references also round sums of gates. kernels/common/linear_attention/input_values.c derives the bounds
  * of states from these roundings: an rtol of 2^-12 and an atol of 2^-15. In the second set of values, v and the states
- * are RECURRENCE_LARGER times as large. All outputs are linear in v and the states together, so each atol of the second
+ * are RECURRENCE_LARGER times as large. All outputs are jointly linear in v and the states, so each atol of the second
  * set is larger by the same factor. A pool that is not updated must keep all its bits.
  *
  * A sequence without tokens keeps its state. Some implementations return a new state of zeros for such a sequence, or

@@ -114,9 +114,9 @@ bool attention_near_power(int64_t number)
 	return number >= power - 1;
 }
 
-/* Returns the lengths of sequence b, which is not sequence 0. Of the sequences after the first `count`, the last one
- * has keys, so a reference that omits the last sequence gives a wrong output. Most sequences whose number is next to a
- * power of two also have keys. All other sequences after the first `count` have one query and no key, because a
+/* Returns the lengths of sequence b, which must not be sequence 0. Of the sequences after the first `count`, the last
+ * one has keys, so a reference that omits the last sequence gives a wrong output. Most sequences whose number is next
+ * to a power of two also have keys. All other sequences after the first `count` have one query and no key, because a
  * reference that loops over sequences takes time for each sequence with keys. */
 static struct length part_of(const struct list *list, int contents, int64_t batch, int64_t b)
 {

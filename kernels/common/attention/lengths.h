@@ -73,8 +73,8 @@ enum attention_list attention_list_of(const struct attention_totals *totals);
 void attention_list_lengths(enum attention_list list, const struct attention_totals *totals, enum op_contents contents,
                             int64_t b, int64_t *queries, int64_t *keys);
 
-/* Returns true if the first and the last sequence of a list must be exchanged, which is so in the second set of a
- * BLOCKS list. The longest sequence is then the last one, and the first one has few keys. */
+/* Returns true if the first and the last sequence of a list must be exchanged, as in the second set of a BLOCKS list.
+ * The longest sequence is then the last one, and the first one has few keys. */
 bool attention_list_ends_long(enum attention_list list, enum op_contents contents);
 
 #ifdef __cplusplus

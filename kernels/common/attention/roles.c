@@ -6,7 +6,7 @@
 
 #include "kernels/core/shape_match.h"
 
-/* The roles that both forms have: attention with whole heads, and attention with latent heads. */
+/* The roles that attention with whole heads and attention with latent heads have in common. */
 #define COMMON_ROLES                                                                                                      \
 	OP_ROLE("q", struct attention_roles, query[0]), OP_ROLE("q_pe", struct attention_roles, query[1]),                \
 	    OP_ROLE("k", struct attention_roles, key[0]), OP_ROLE("k_pe", struct attention_roles, key[1]),                \

@@ -49,7 +49,7 @@ struct attention_roles {
 extern const struct op_role attention_role_names[], attention_latent_role_names[];
 extern const struct op_mode attention_mode_names[];
 
-/* Rows of op.coverage, as the families need them. */
+/* Rows of op.coverage. */
 #define ATTENTION_COVERAGE_QUERIES                                                                                        \
 	COVERAGE_OPTION("queries", "qo_indptr", "prefill", "has several queries in a sequence (prefill)", "decode",       \
 			"has one query in each sequence (decode)")

@@ -74,7 +74,7 @@ enum recurrence_mistake {
 	RECURRENCE_DOUBLED_FIRST, /* beta is doubled before the sigmoid */
 	RECURRENCE_BETA_BY_VALUE, /* beta goes through a sigmoid if any element is outside [0, 1] */
 	RECURRENCE_RAW_BETA, /* only gdn */
-	/* RECURRENCE_NORM(kind, rows) numbers the mistakes in the normalisation of q, of k, or of both. */
+	/* RECURRENCE_NORM(kind, rows) is the number of a mistake in the normalisation of q, of k, or of both. */
 	RECURRENCE_NORMS
 };
 enum recurrence_norm {
