@@ -63,8 +63,8 @@ static int kind_of(const struct op_problem *problem, struct err *why)
 			kind = kind_in(problem->tags[i]);
 	if (kind < 0)
 		kind = kind_in(problem->op_type);
-	return kind >= 0 ? kind : err_set(why, "neither the definition's name nor an fi_api tag contains silu, gelu or "
-					       "gelu_tanh");
+	return kind >= 0 ? kind : err_set(why, "neither the definition's name nor its fi_api tag nor its op_type "
+					       "contains silu, swiglu, gelu or geglu");
 }
 
 static int match(const struct op_problem *problem, struct err *why)
@@ -267,7 +267,7 @@ static const struct op_mistake mistakes[] = {
     {.says = "gate and up were swapped", .in_oracle = SWAPPED},
     {.says = "gate and up were interleaved", .in_oracle = INTERLEAVED},
     {.says = "the gate was not multiplied by up", .in_oracle = NOT_MULTIPLIED},
-    {.says = "up was added to the gate, not multiplied", .in_oracle = ADDED},
+    {.says = "up was added to the gate, not multiplied by it", .in_oracle = ADDED},
     {.says = "the activation was applied to the product", .in_oracle = OF_PRODUCT},
     {.says = "the activation was applied to both halves", .in_oracle = OF_BOTH},
     {.says = "up was limited to -7 … 7", .in_oracle = UP_AT_7},

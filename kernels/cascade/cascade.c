@@ -68,7 +68,7 @@ static int match_inputs(const struct op_problem *problem, const struct cascade_r
 					   "a float tensor of the same shape as the first input state", why);
 		if (!has_axes(s, v, -1, v->rank - 1) || s->dtype != DTYPE_FLOAT32)
 			return wrong_shape(problem, s,
-					   "float32 with one value per head of each token, like the state", why);
+					   "float32 with one value for each head of each token", why);
 	}
 	if (roles->mask >= 0) {
 		const struct op_arg *mask = &problem->inputs[roles->mask];
@@ -98,7 +98,7 @@ static int match_outputs(const struct op_problem *problem, const struct cascade_
 	const struct op_arg *s_out = &problem->outputs[roles->s_out];
 
 	if (!has_axes(s_out, v, many ? 1 : -1, v->rank - 1) || s_out->dtype != DTYPE_FLOAT32)
-		return wrong_shape(problem, s_out, "float32 with one value per head of each token", why);
+		return wrong_shape(problem, s_out, "float32 with one value for each head of each token", why);
 	return 0;
 }
 
@@ -314,7 +314,7 @@ static bool all_least(struct op_variation *v, const struct op_mistake *mistake)
 }
 
 static const struct op_mistake mistakes[] = {
-    {.says = "log-sum-exps were natural logarithms, not those of base 2", .in_oracle = NATURAL},
+    {.says = "log-sum-exps were natural logarithms, not logarithms of base 2", .in_oracle = NATURAL},
     {.says = "the merged log-sum-exp was a natural logarithm, not one of base 2", .after = after_scale, .role = "s_merged", .by = LN_2},
     {.says = "weights were powers of e, not of 2", .in_oracle = NATURAL_WEIGHTS},
     {.says = "the logarithm of the sum of the weights was natural, not one of base 2", .in_oracle = NATURAL_SUM},
@@ -333,7 +333,7 @@ static const struct op_mistake mistakes[] = {
     {.says = "only the state with the largest log-sum-exp was used for v", .in_oracle = LARGEST_ALONE},
     {.says = "the last state was left out", .in_oracle = LAST_LEFT_OUT},
     {.says = "only the first state was used", .in_oracle = FIRST_ONLY},
-    {.says = "the merged log-sum-exp was the largest one", .in_oracle = LARGEST_S},
+    {.says = "the merged log-sum-exp was the largest log-sum-exp", .in_oracle = LARGEST_S},
     {.says = "log-sum-exps were added", .in_oracle = SUM_OF_S},
     {.says = "the weights of the two states were swapped", .before = before_swap, .role = "s", .other = "s_other"},
     {.says = "the mask was ignored: every token was merged", .before = before_set, .role = "mask", .by = 1},

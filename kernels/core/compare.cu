@@ -741,7 +741,7 @@ int compare_cuda_launch(struct compare_cuda *compare, const void *reference, con
 	return cuda_check(cudaGetLastError(), "launching the comparison", err);
 }
 
-/* The maximum of the average number of pieces per block: one long piece and two short ones. */
+/* The maximum of the average number of pieces per block: one long piece and two short pieces. */
 enum { MOST_PIECES = 3 };
 
 static int allocate(struct compare_cuda *compare, size_t blocks, struct err *err)

@@ -651,8 +651,8 @@ static void set_bit(unsigned char *bits, int i)
 	bits[i / 8] |= (unsigned char)(1 << i % 8);
 }
 
-/* Returns true if mistake i and the first reported mistake both multiply the same output by a factor. The two factors
- * are the same number, rounded to different numbers of digits. */
+/* Returns true if mistake i and the first reported mistake multiply the same output by the same number, rounded to
+ * different numbers of digits. */
 static bool is_same_factor(const struct search *search, int i)
 {
 	const struct op_mistake *first = &search->list.items[search->first], *this = &search->list.items[i];

@@ -69,7 +69,7 @@ struct op_problem {
 	int output_count;
 };
 
-/* A constant that the schema of definitions has no member for, such as the epsilon of a norm, with the source that
+/* A constant for which the schema of definitions has no member, such as the epsilon of a norm, with the source that
  * states its value. */
 struct op_constant {
 	char name[24];
@@ -235,7 +235,7 @@ struct op {
 	const struct op_edge *edges;
 	bool (*edge_axes)(const struct op_problem *problem, int variant, int edge, int64_t *axis);
 
-	/* Writes the constants that the schema has no member for (at most OP_CONSTANTS), and returns their number.
+	/* Writes the constants for which the schema has no member (at most OP_CONSTANTS), and returns their number.
 	 * NULL: the family has no such constants. */
 	int (*constants)(const struct op_problem *problem, int variant, struct op_constant *out);
 

@@ -69,7 +69,7 @@ DIAGNOSES = {
     "gate and up interleaved": "gate and up were interleaved",
     "gelu for silu": "the activation was the exact gelu",
     "not multiplied": "the gate was not multiplied by up",
-    "added for multiplied": "up was added to the gate, not multiplied",
+    "added for multiplied": "up was added to the gate, not multiplied by it",
     "2 % too large": r"(was|were) multiplied by 1\.02",
     "silu of the product": "the activation was applied to the product",
     "silu of both halves": "the activation was applied to both halves",

@@ -72,7 +72,7 @@ DIAGNOSES = {
     "not normalised": "the merged v was not divided by the sum of the weights",
     "averaged": "states were averaged, without their weights",
     "weights swapped": "the weights of the two states were swapped",
-    "the largest for the logsumexp": "the merged log-sum-exp was the largest one",
+    "the largest for the logsumexp": "the merged log-sum-exp was the largest log-sum-exp",
     "logsumexps added": "log-sum-exps were added",
     "second state ignored": "(was|were) the unchanged input 'v_a'",
     "v 2 % too large": r"(was|were) multiplied by 1\.02",

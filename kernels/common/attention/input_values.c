@@ -307,7 +307,7 @@ static int64_t *page_numbers(const struct op_case *c, const struct attention_rol
 struct rows_seen {
 	int64_t reachable, start, stride, most, width; /* most: the largest number of different rows that a list can have */
 	int64_t query, queries; /* the query's number, and the number of queries */
-	int64_t kind;           /* equal to `query`; but 4 - query if queries 0 and 4 are exchanged (input_values.h) */
+	int64_t kind;           /* equal to `query`, except that the second set exchanges 0 and 4 (input_values.h) */
 	uint64_t key;
 };
 
@@ -567,8 +567,9 @@ static int query_exponent(const struct op_case *c, const struct attention_roles 
 	return exponent;
 }
 
-/* Returns the smallest exponent of the first element of a deep query (input_values.h) for which all its logits are
- * below -65536. If no exponent is possible, returns ATTENTION_NO_DEEP. The first elements of keys are at least 1/2. */
+/* Returns the smallest exponent of the first element of a deep query (input_values.h) for which all logits of the query
+ * are below -65536. If no exponent is possible, returns ATTENTION_NO_DEEP. The first elements of keys are at least
+ * 1/2. */
 static int deep_exponent(const struct op_case *c, const struct attention_roles *roles)
 {
 	enum dtype dtype = c->problem->inputs[roles->query[0]].dtype;
