@@ -116,7 +116,7 @@ DIAGNOSES = {
     "dt_bias left out": "dt_bias were left out",
     "strength through a sigmoid": "beta went through a sigmoid, or its sigmoid was left out",
     "cu_seqlens ignored: one long sequence": "cu_seqlens were ignored: one sequence has all tokens",
-    "a scale of 0 taken as it is": r"a scale of 0 (was|were) taken as it is, not as 1 / sqrt\(K\)",
+    "a scale of 0 taken as it is": r"a scale of 0 (was|were) used unchanged, not replaced by 1 / sqrt\(K\)",
     "a scale of 0 taken for 1": r"a scale of 0 (was|were) taken for 1, not for 1 / sqrt\(K\)",
     "strength doubled only after a sigmoid": "beta was not doubled where it must be",
     "strength to be doubled taken for a logit": "beta went through a sigmoid where it must not",

@@ -97,7 +97,7 @@ DIAGNOSES = {
     "final state that came in": "the final state was the initial one",
     "a token does not see itself": "the output was read before the token updates the state",
     "state runs on into the next sequence": "a sequence began with the final state of the one before",
-    "a scale of 0 taken as it is": r"a scale of 0 (was|were) taken as it is, not as 1 / sqrt\(K\)",
+    "a scale of 0 taken as it is": r"a scale of 0 (was|were) used unchanged, not replaced by 1 / sqrt\(K\)",
     "a scale of 0 taken for 1": r"a scale of 0 (was|were) taken for 1, not for 1 / sqrt\(K\)",
     "a scale of 1 taken for none": r"a scale of 1 (was|were) ignored, and the scale (was|were) 1 / sqrt\(K\)",
     "one NaN": "is NaN only where",
