@@ -76,8 +76,8 @@ static void add_constants(struct list *list)
 	}
 }
 
-/* Returns the largest magnitude in the output of the reference if several elements have it, because the reference may
- * clamp its output to this magnitude. Otherwise, returns 0. */
+/* Returns the largest magnitude in the output of the reference if several elements have it, else 0. A reference that
+ * clamps its output has several such elements. */
 static double limit_of(const struct tensor *found)
 {
 	double most = 0;
