@@ -1,6 +1,6 @@
 /* objects - runs git. It reads objects by their ids, lists the entries of an index that git/index.h cannot parse, and
- * returns the output of other git commands. One process of `git cat-file --batch` reads all objects of a run. It starts
- * when the first object is needed. git may not fetch missing objects from a remote. */
+ * returns the output of other git commands. One process of `git cat-file --batch` reads all objects of a run. The
+ * process starts when the first object is needed, and must not fetch missing objects from a remote. */
 #ifndef REFTEST_GIT_OBJECTS_H
 #define REFTEST_GIT_OBJECTS_H
 
@@ -10,7 +10,6 @@
 #include "git/index.h"
 #include "git/repository.h"
 
-/* A git process and the pipes to it. */
 struct git {
 	pid_t process; /* 0: no process was started */
 	int in, out;   /* the pipe to git's standard input, and the pipe from its standard output; owned */

@@ -28,7 +28,8 @@ static bool is_folder(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Reads a path from the first line of a small file. The path follows the text `head`, and is relative to `folder`. */
+/* Reads a path from the first line of a small file. The path follows the text `head`, such as "gitdir: ", and is
+ * relative to `folder`. */
 static bool read_pointer(const char *path, const char *head, const char *folder, char *out)
 {
 	char target[PATH_MAX], joined[PATH_MAX];
@@ -84,9 +85,9 @@ static bool from_here_or_top(const char *path, const char *top, char *out)
 	return realpath(path, out) != NULL || (top[0] != '\0' && join(top, path, joined) && realpath(joined, out) != NULL);
 }
 
-/* Finds the repository to which the environment refers. If GIT_DIR is set, the working tree is GIT_WORK_TREE. If
- * GIT_WORK_TREE is not set, it is the working directory. If GIT_DIR is not set, finds the repository that contains the
- * working directory. Before the call, `top` must be the top of the dataset's own repository, or "" if there is none. */
+/* Finds the repository to which the environment refers. If GIT_DIR is set, the working tree is $GIT_WORK_TREE or, if
+ * that is not set, the working directory. If GIT_DIR is not set, finds the repository that contains the working
+ * directory. Before the call, `top` must be the top of the dataset's own repository, or "" if there is none. */
 static bool environment_repository(char *top, char *directory)
 {
 	const char *given = getenv("GIT_DIR"), *tree = getenv("GIT_WORK_TREE");

@@ -1,8 +1,9 @@
-/* repository - finds the git repository that contains a directory, by git's rules and without running git.
+/* repository - finds the git repository that contains a directory. It follows git's rules, but does not run git.
  *
  * When git runs a hook, it sets environment variables with the paths of the repository and the index. reftest uses
- * these variables, because `git commit -a` and `git commit FILE` have a temporary index. If the dataset is in another
- * repository, for example in a submodule, the variables are ignored, and the nearest .git determines the repository. */
+ * these variables, because `git commit -a` and `git commit FILE` use a temporary index. If the dataset is in another
+ * repository, for example in a submodule, reftest ignores the variables and takes the repository of the nearest
+ * .git. */
 #ifndef REFTEST_GIT_REPOSITORY_H
 #define REFTEST_GIT_REPOSITORY_H
 
@@ -13,8 +14,8 @@
 
 struct repository {
 	char top[PATH_MAX];	  /* the top directory of the working tree; this path and the next three are absolute */
-	char directory[PATH_MAX]; /* the folder .git; a worktree or a submodule has a folder below the .git of another
-				   * checkout instead */
+	char directory[PATH_MAX]; /* the folder .git; for a worktree or a submodule, a folder inside the .git of another
+				   * checkout */
 	char common[PATH_MAX];	  /* the directory with objects, config and hooks, which all worktrees share */
 	char index[PATH_MAX];	  /* the index file: $GIT_INDEX_FILE if it belongs to this repository */
 	char prefix[PATH_MAX];	  /* the dataset's directory relative to `top`: "" or "data/set/" */

@@ -16,13 +16,13 @@
  * rtol allows three such roundings: 1.2 % for bfloat16 and 0.15 % for float16. For large negative x, the sums 1 + erf
  * and 1 + tanh in gelu are near 0, and an absolute error of 2^-24 remains. This error is multiplied by |x| / 2 and by
  * the second half of the row. |x| / 2 is at most 4, because 1 + erf and 1 + tanh are exactly 0 in float32 below x = -8.
- * The elements of the second half are usually at most 2. Therefore atol is 2e-6. With gelu, they exceed 2 only in two
- * kinds of rows. In rows whose |gate| is at most 1, 1 + erf is at least 0.3, and its relative error is at most 2e-7. In
- * rows whose |gate| is 128 or more, nothing cancels. silu has no cancellation, and its error is smaller. In rows with
- * factors up to 2^40 the relative error of silu is below 3e-6, because exponents are at most 32. In rows with still
- * larger factors gates are at most -128, and the result is 0 or below 1e-15. If a gate is subnormal in float16
- * (input_values.h), its activation is nearly always subnormal, too. Rounding then changes the activation by at most
- * atol. */
+ * The elements of the second half are usually at most 2. Therefore atol is 2e-6. With gelu, these elements exceed 2
+ * only in two kinds of rows. In rows whose |gate| is at most 1, 1 + erf is at least 0.3, and its relative error is at
+ * most 2e-7. In rows whose |gate| is 128 or more, nothing cancels. silu has no cancellation, and its error is smaller.
+ * In rows with factors up to 2^40 the relative error of silu is below 3e-6, because exponents are at most 32. In rows
+ * with still larger factors gates are at most -128, and the result is 0 or below 1e-15. If a gate is subnormal in
+ * float16 (input_values.h), its activation is nearly always subnormal, too. Rounding then changes the activation by at
+ * most atol. */
 #include "kernels/activation/input_values.h"
 
 #include <math.h>
@@ -63,8 +63,8 @@ static int kind_of(const struct op_problem *problem, struct err *why)
 			kind = kind_in(problem->tags[i]);
 	if (kind < 0)
 		kind = kind_in(problem->op_type);
-	return kind >= 0 ? kind : err_set(why, "neither the definition's name nor an fi_api tag contains silu, gelu or "
-					       "gelu_tanh");
+	return kind >= 0 ? kind : err_set(why, "neither the definition's name nor its fi_api tag nor its op_type "
+					       "contains silu, swiglu, gelu or geglu");
 }
 
 static int match(const struct op_problem *problem, struct err *why)
@@ -102,8 +102,7 @@ static int match(const struct op_problem *problem, struct err *why)
 }
 
 /* The numbers of rows are 1, a multiple of the block size of usual kernels, and such a multiple plus 1 (row_counts.h).
- * The last of the leading var axes is the number of rows; the other leading var axes are
- * 1. */
+ * The last of the leading var axes is the number of rows; the other leading var axes have length 1. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	const struct op_arg *x = &problem->inputs[0];
@@ -123,8 +122,8 @@ enum { EDGE_NO_ROWS = 1, EDGE_HUGE_GATES };
 
 static const struct op_edge edges[] = {
     {"no_rows", "if the input has no rows, the output has no rows"},
-    {"huge_gates", "for a large positive gate x, act(x) is x; for a large negative gate, it is 0; no exponential "
-		   "overflows"},
+    {"huge_gates", "for a large positive gate x, act(x) is x; for a large negative gate, act(x) is 0; no "
+		   "exponential overflows"},
     {NULL, NULL},
 };
 
@@ -204,7 +203,7 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 }
 
 /* The mistakes that the oracle computes. SHAPES + s: the gate goes through the function of shape s (enum shape) instead
- * of the definition's. */
+ * of the definition's activation. */
 enum mistake { NO_MISTAKE, SWAPPED, INTERLEAVED, NOT_MULTIPLIED, ADDED, OF_PRODUCT, OF_BOTH, UP_AT_7, UP_BELOW_7, SHAPES };
 
 enum shape { SHAPE_RELU, SHAPE_HARD_SWISH, SHAPE_SIGMOID, SHAPE_QUICK_GELU, SHAPE_NONE, SHAPE_SILU, SHAPE_GELU, SHAPE_GELU_TANH, SHAPE_NO_ROOT, SHAPE_SHARE };
@@ -268,7 +267,7 @@ static const struct op_mistake mistakes[] = {
     {.says = "gate and up were swapped", .in_oracle = SWAPPED},
     {.says = "gate and up were interleaved", .in_oracle = INTERLEAVED},
     {.says = "the gate was not multiplied by up", .in_oracle = NOT_MULTIPLIED},
-    {.says = "up was added to the gate, not multiplied", .in_oracle = ADDED},
+    {.says = "up was added to the gate, not multiplied by it", .in_oracle = ADDED},
     {.says = "the activation was applied to the product", .in_oracle = OF_PRODUCT},
     {.says = "the activation was applied to both halves", .in_oracle = OF_BOTH},
     {.says = "up was limited to -7 … 7", .in_oracle = UP_AT_7},
@@ -281,7 +280,7 @@ static const struct op_mistake mistakes[] = {
     {.says = "the activation was silu", .in_oracle = SHAPES + SHAPE_SILU},
     {.says = "the activation was the exact gelu", .in_oracle = SHAPES + SHAPE_GELU},
     {.says = "the activation was the tanh form of gelu", .in_oracle = SHAPES + SHAPE_GELU_TANH},
-    {.says = "the square root of 2 of gelu was left out", .in_oracle = SHAPES + SHAPE_NO_ROOT},
+    {.says = "the factor 1 / sqrt(2) in the erf of gelu was left out", .in_oracle = SHAPES + SHAPE_NO_ROOT},
     {.says = "the factor x of gelu was left out", .in_oracle = SHAPES + SHAPE_SHARE},
     {.says = NULL},
 };

@@ -41,10 +41,11 @@ enum { ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_GELU_TANH };
 /* The parameters from which an input element is computed. Kernels take this struct by value. */
 struct activation_fill {
 	uint64_t key;
-	int64_t half; /* columns of the output */
+	int64_t half; /* number of columns of the output */
 	int second;   /* is this the second set of values? */
-	int gate, up; /* in rows with large gates and factors: log2 of the smallest gate and of the factors' limit */
-	int negative; /* are all gates of the rows with large gates negative? */
+	int gate, up; /* in rows with large gates and factors: log2 of the smallest |gate| and of the largest
+		       * |factor| */
+	int negative; /* are all large gates negative? */
 	int fine;     /* the number of fraction bits of gates below 2^-15 */
 	int deep;     /* are there rows with negative gates and very large factors? */
 	int huge;     /* are there rows where the product of gate and factor overflows float32? */
@@ -53,7 +54,6 @@ struct activation_fill {
 enum { ACTIVATION_DEEP_ROW = 9, ACTIVATION_DEEP_UP = 40 };
 enum { ACTIVATION_HUGE_ROW = 13, ACTIVATION_HUGE_UP = 126 };
 
-/* Only host code calls this function. */
 static inline struct activation_fill activation_fill_of(const struct op_case *c)
 {
 	const struct op_arg *input = &c->problem->inputs[0];
@@ -81,7 +81,7 @@ HOST_DEVICE static inline float activation_at(const struct activation_fill *f, i
 	int gate = f->second ? 4 - (int)(row % 4) - (row % 4 == 3 ? 2 : 0) : 3 - (int)(row % 4), wide = f->second ? 10 : 7;
 
 	/* In rows with row % 16 == 7, |gate| is large enough that 1 + erf(x) does not cancel. The large factor would
-	 * magnify the error. */
+	 * magnify the error of cancelled terms. */
 	if (row % 16 == 7 && column < f->half)
 		return (noise < 0 ? noise - 1 : f->negative ? -noise - 1 : noise + 1) * float_power(f->gate);
 	if (row % 16 == 7)

@@ -15,12 +15,12 @@
  *
  * Tolerance. |s_i| is at most 204, and a reference that uses natural logarithms multiplies it by ln 2. Each exponent
  * then has an error of 204 ln 2 2^-24 = 8e-6, and a quotient of two powers has a relative error of 2e-5. v has an error
- * of 4e-5, because values up to 2 may cancel. Larger values occur only where a single state has weight. Therefore the
- * atol of v is 5e-5. The rtol of v allows one rounding to v's dtype: 2^-7 for bfloat16, 2^-10 for float16, 1e-5 for
- * float32. After the conversion back to base 2, s has an error of up to three times 8e-6 / ln 2. Therefore the atol of
- * s is 1e-4. The tolerance does not depend on the number of states: an error that affects all weights alike cancels,
- * and an error of a single weight is multiplied by that weight. No case has a tolerance of zero, because the last bits
- * of 2^x and log2(x) differ between machines. */
+ * of 4e-5, because values up to 2 may cancel. Larger values of v occur only where all states but one have weight 0.
+ * Therefore the atol of v is 5e-5. The rtol of v allows one rounding to v's dtype: 2^-7 for bfloat16, 2^-10 for
+ * float16, 1e-5 for float32. After the conversion back to base 2, s has an error of up to three times 8e-6 / ln 2.
+ * Therefore the atol of s is 1e-4. The tolerance does not depend on the number of states: an error that affects all
+ * weights alike cancels, and an error of a single weight is multiplied by that weight. No case has a tolerance of zero,
+ * because the last bits of 2^x and log2(x) differ between machines. */
 #include "kernels/cascade/input_values.h"
 
 #include <math.h>
@@ -35,8 +35,8 @@
 
 enum { PARALLEL_FROM = 1 << 20 }; /* if a case has fewer elements, one thread is faster than several */
 
-/* Returns true if the axes of `arg` are the first `count` axes of `like` without axis `without` (-1: with all of
- * them). */
+/* Returns true if the axes of `arg` are the first `count` axes of `like`, except axis `without` of `like` (-1: none is
+ * excepted). */
 static bool has_axes(const struct op_arg *arg, const struct op_arg *like, int without, int count)
 {
 	int at = 0;
@@ -68,7 +68,7 @@ static int match_inputs(const struct op_problem *problem, const struct cascade_r
 					   "a float tensor of the same shape as the first input state", why);
 		if (!has_axes(s, v, -1, v->rank - 1) || s->dtype != DTYPE_FLOAT32)
 			return wrong_shape(problem, s,
-					   "float32 with one value per head of each token, like the state", why);
+					   "float32 with one value for each head of each token", why);
 	}
 	if (roles->mask >= 0) {
 		const struct op_arg *mask = &problem->inputs[roles->mask];
@@ -98,7 +98,7 @@ static int match_outputs(const struct op_problem *problem, const struct cascade_
 	const struct op_arg *s_out = &problem->outputs[roles->s_out];
 
 	if (!has_axes(s_out, v, many ? 1 : -1, v->rank - 1) || s_out->dtype != DTYPE_FLOAT32)
-		return wrong_shape(problem, s_out, "float32 with one value per head of each token", why);
+		return wrong_shape(problem, s_out, "float32 with one value for each head of each token", why);
 	return 0;
 }
 
@@ -189,7 +189,7 @@ static struct rule rule(const struct op_case *c, int output)
 }
 
 /* The s of two states may differ by 400, and their weights then differ by a factor of 2^400. Some elements of v are
- * beyond the range of float16. If v is float16, they reach half of that range. */
+ * beyond the range of float16. If v is float16, its elements reach half of that range. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	struct cascade_roles roles = cascade_roles_of(problem);
@@ -269,7 +269,6 @@ static double s_of(const struct tensor *s, int64_t at)
 	return dtype_load(s->data, s->dtype, at);
 }
 
-/* The mistakes that the oracle computes. */
 enum mistake {
 	NO_MISTAKE, NATURAL, NATURAL_WEIGHTS, NATURAL_SUM, NATURAL_READ, ROUNDED_WEIGHTS, NOT_DIVIDED, AVERAGED, LARGEST_ALONE,
 	LAST_LEFT_OUT, FIRST_8, FIRST_16, FIRST_32, LARGEST_S, SUM_OF_S, FIRST_ONLY, MASK_FOR_V, MASK_FOR_S, MASKED_ZERO
@@ -315,7 +314,7 @@ static bool all_least(struct op_variation *v, const struct op_mistake *mistake)
 }
 
 static const struct op_mistake mistakes[] = {
-    {.says = "log-sum-exps were natural logarithms, not those of base 2", .in_oracle = NATURAL},
+    {.says = "log-sum-exps were natural logarithms, not logarithms of base 2", .in_oracle = NATURAL},
     {.says = "the merged log-sum-exp was a natural logarithm, not one of base 2", .after = after_scale, .role = "s_merged", .by = LN_2},
     {.says = "weights were powers of e, not of 2", .in_oracle = NATURAL_WEIGHTS},
     {.says = "the logarithm of the sum of the weights was natural, not one of base 2", .in_oracle = NATURAL_SUM},
@@ -323,22 +322,22 @@ static const struct op_mistake mistakes[] = {
     {.says = "weights were rounded to bfloat16", .in_oracle = ROUNDED_WEIGHTS},
     {.says = "the log-sum-exp of an empty state was 0, not -infinity", .before = empty_is, .by = 0},
     {.says = "log-sum-exps had a lower limit of -100", .before = all_least, .by = -100},
-    {.says = "the first 8 states alone were merged", .in_oracle = FIRST_8},
-    {.says = "the first 16 states alone were merged", .in_oracle = FIRST_16},
-    {.says = "the first 32 states alone were merged", .in_oracle = FIRST_32},
+    {.says = "only the first 8 states were merged", .in_oracle = FIRST_8},
+    {.says = "only the first 16 states were merged", .in_oracle = FIRST_16},
+    {.says = "only the first 32 states were merged", .in_oracle = FIRST_32},
     {.says = "the mask was ignored for v", .in_oracle = MASK_FOR_S},
     {.says = "the mask was ignored for the log-sum-exp", .in_oracle = MASK_FOR_V},
-    {.says = "v of a token that is not merged was 0", .in_oracle = MASKED_ZERO},
+    {.says = "v was 0 where the mask is false", .in_oracle = MASKED_ZERO},
     {.says = "the merged v was not divided by the sum of the weights", .in_oracle = NOT_DIVIDED},
     {.says = "states were averaged, without their weights", .in_oracle = AVERAGED},
-    {.says = "the state with the largest log-sum-exp alone was used for v", .in_oracle = LARGEST_ALONE},
+    {.says = "only the state with the largest log-sum-exp was used for v", .in_oracle = LARGEST_ALONE},
     {.says = "the last state was left out", .in_oracle = LAST_LEFT_OUT},
-    {.says = "the first state alone was used", .in_oracle = FIRST_ONLY},
-    {.says = "the merged log-sum-exp was the largest one", .in_oracle = LARGEST_S},
+    {.says = "only the first state was used", .in_oracle = FIRST_ONLY},
+    {.says = "the merged log-sum-exp was the largest log-sum-exp", .in_oracle = LARGEST_S},
     {.says = "log-sum-exps were added", .in_oracle = SUM_OF_S},
     {.says = "the weights of the two states were swapped", .before = before_swap, .role = "s", .other = "s_other"},
-    {.says = "the mask was ignored: every token is merged", .before = before_set, .role = "mask", .by = 1},
-    {.says = "the mask was read the wrong way round", .before = mask_reversed, .role = "mask"},
+    {.says = "the mask was ignored: every token was merged", .before = before_set, .role = "mask", .by = 1},
+    {.says = "the mask was inverted", .before = mask_reversed, .role = "mask"},
     {.says = NULL},
 };
 

@@ -71,7 +71,6 @@ struct cascade_extent {
 	int64_t tokens, states, heads, width;
 };
 
-/* Only host code calls this function. */
 static inline struct cascade_extent cascade_extent_of(const struct op_case *c)
 {
 	struct cascade_roles roles = cascade_roles_of(c->problem);
@@ -93,7 +92,7 @@ struct cascade_fill {
 	int state; /* the number of the state in a tensor that holds one state; -1: the tensor holds all states */
 	int masked; /* are elements NaN where the mask is false? */
 	int second; /* is this the second set of values? */
-	uint64_t mask_key; /* the key of the mask */
+	uint64_t mask_key;
 };
 
 /* Returns the parameters of v or s. Host only. */
@@ -151,8 +150,8 @@ HOST_DEVICE static inline float cascade_s(int64_t kind, int chosen, int64_t stat
 	}
 }
 
-/* Returns the mask of a token: 1 if it is merged. Token 0 is merged only in the first set of values. Three in four of
- * the other tokens are merged. */
+/* Returns the mask of a token: 1 if it is merged. Token 0 is merged only in the first set of values. Of the other
+ * tokens, three in four are merged. */
 HOST_DEVICE static inline int cascade_mask(enum op_contents contents, int64_t token, uint32_t random)
 {
 	return token == 0 ? contents == CONTENTS_FIRST : random % 4 != 0;
@@ -162,7 +161,7 @@ HOST_DEVICE static inline int cascade_mask(enum op_contents contents, int64_t to
 HOST_DEVICE static inline float cascade_read(const struct cascade_fill *f, int64_t index, uint32_t random)
 {
 	float noise = uniform_signed(random, 20);
-	int64_t at = f->is_s ? index : index / f->width; /* the state's index in s */
+	int64_t at = f->is_s ? index : index / f->width;
 	int64_t head = at % f->heads, state = f->state >= 0 ? f->state : at / f->heads % f->states;
 	int64_t token = at / f->heads / (f->state >= 0 ? 1 : f->states), turn = token + head + f->turn;
 

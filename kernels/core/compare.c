@@ -44,8 +44,8 @@ static double ratio_of(struct rule rule, double ground_truth, double diff)
 	return diff / bound_of(rule, ground_truth);
 }
 
-/* Returns true if a is worse than b. A pair with NaN is worse than a pair without. Otherwise, the pair with the larger
- * ratio is worse; if the ratios are equal, the pair with the lower index is worse. */
+/* Returns true if a is worse than b. A pair with NaN is worse than a pair without NaN. Otherwise, the pair with the
+ * larger ratio is worse; if the ratios are equal, the pair with the lower index is worse. */
 static bool worse(struct rule rule, const struct worst *a, const struct worst *b)
 {
 	if (isnan(a->diff) != isnan(b->diff))
@@ -347,8 +347,9 @@ void compare_finish(const struct compare_sums *sums, struct rule rule, struct me
 	    .mean_abs = sums->sum_abs / finite,
 	    .max_rel = sums->max_rel,
 	    .mean_rel = sums->sum_rel / finite,
-	    .cosine = both_zero ? 1 : norms > 0 ? clamp(sums->dot / norms) : 0, /* may be slightly above 1 or below -1,
-										 * because both roots are rounded */
+	    .cosine = both_zero ? 1 : norms > 0 ? clamp(sums->dot / norms) : 0, /* the quotient may be slightly above 1
+										 * or below -1, because both roots are
+										 * rounded */
 	    .mse = sums->sum_sq / finite,
 	    .margin = sums->unmatched > 0 ? INFINITY : sums->margin,
 	    .zeros_would_pass = rule_holds(rule, sums->zero_hits, sums->elements,

@@ -57,9 +57,9 @@ template <enum dtype D> struct zero_count {
 	}
 };
 
-/* Counts in two 16-bit floats at a time, comparing them as float16. This is correct for bfloat16, too, because
- * non-negative numbers of both dtypes have the same order as their bit patterns, and `limit` is below the bit pattern
- * of float16's infinity. The counts are also float16 numbers, which represent all integers up to 2048. */
+/* Compares and counts two 16-bit floats at a time, as float16. This is correct for bfloat16, too, because non-negative
+ * numbers of both dtypes have the same order as their bit patterns, and `limit` is below the bit pattern of float16's
+ * infinity. The counts are also float16 numbers, which represent all integers up to 2048. */
 struct zero_count_pairs {
 	__half2 hits;
 
@@ -122,7 +122,7 @@ template <enum dtype D> struct share {
 	}
 };
 
-/* Returns the number of scores above 1, or -1 if a score is too near 1 to be decided in float. */
+/* Returns the number of scores above 1, or -1 if a score is too near 1 for a decision in float. */
 template <int lanes> static __device__ __forceinline__ int misses_among(const float *score, float peak)
 {
 	int clear = 0, maybe = 0;
@@ -240,8 +240,9 @@ struct course {
 };
 
 /* Adds a chunk to the warp's list of worst chunks, if the chunk belongs there; `peak` is the largest score that this
- * lane found. If its peak equals that of the fifth chunk, the list stays unchanged, because a warp processes earlier
- * chunks first. This function must not call other functions, because a call would wait for all outstanding loads. */
+ * lane found. If the chunk's peak equals the fifth peak in the list, the list stays unchanged, because a warp processes
+ * earlier chunks first. This function must not call other functions, because a call would wait for all outstanding
+ * loads. */
 static __device__ __forceinline__ void weigh_chunk(struct course *course, uint32_t peak, int64_t chunk)
 {
 	uint32_t key = __reduce_max_sync(~0u, peak) + 1;
@@ -740,7 +741,7 @@ int compare_cuda_launch(struct compare_cuda *compare, const void *reference, con
 	return cuda_check(cudaGetLastError(), "launching the comparison", err);
 }
 
-/* The maximum of the average number of pieces per block: one long piece and two short ones. */
+/* The maximum of the average number of pieces per block: one long piece and two short pieces. */
 enum { MOST_PIECES = 3 };
 
 static int allocate(struct compare_cuda *compare, size_t blocks, struct err *err)

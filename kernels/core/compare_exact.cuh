@@ -42,7 +42,7 @@ struct place {
 typedef uint64_t chunk_peak;
 
 /* If an element is NaN in the reference or in the truth, its key is key_nan, and the peak of its chunk has the bits
- * peak_nan. Both are greater than any other key or peak. */
+ * peak_nan. key_nan is greater than every other key, and peak_nan is greater than the bits of every other peak. */
 static constexpr uint32_t peak_nan = 0x7fffffff;
 static constexpr uint64_t key_nan = UINT64_MAX;
 

@@ -11,8 +11,8 @@
 
 enum { EACH = MOST_BLOCKS / THREADS * METRICS_WORST };
 
-/* Loads the worst chunks of some blocks to `mine`: five chunks per block, the worst first. Each thread loads the chunks
- * of other blocks. */
+/* Loads the worst chunks of some blocks to `mine`: five chunks per block, the worst first. Different threads load the
+ * chunks of different blocks. */
 static __device__ __forceinline__ void load_candidates(const struct task &task, chunk_peak (&mine)[EACH])
 {
 #pragma unroll
@@ -57,8 +57,8 @@ template <enum dtype D> static __device__ __forceinline__ int64_t chunk_first(ch
 	return (int64_t)(uint32_t)~peak * chunk<D>::length;
 }
 
-/* The list of elements that may be among the worst consists of runs: groups of consecutive elements, each of the length
- * of a pack. Runs are numbered consecutively through all five chunks. */
+/* The list of elements that may be among the worst consists of runs: groups of consecutive elements, each as long as a
+ * pack. Runs are numbered consecutively through all five chunks. */
 template <enum dtype D> struct run {
 	static constexpr int length = chunk<D>::lanes, in_chunk = chunk<D>::length / length;
 };
@@ -211,8 +211,8 @@ static __device__ __forceinline__ struct place place_in(const struct task &task,
 	return place;
 }
 
-/* Returns the worst of those listed elements of this thread that are less bad than `last`. If the list was too short
- * for all runs, searches all elements of the five chunks instead. */
+/* Among the listed elements of this thread that rank after `last`, returns the worst. If the list was too short for all
+ * runs, searches all elements of the five chunks instead. */
 template <enum dtype D>
 static __device__ __forceinline__ struct place next_worst(const struct task &task, const struct shared *shared,
                                                           struct place last)
@@ -244,8 +244,8 @@ static __device__ __forceinline__ void publish_place(const struct task &task, in
 		task.out->margin = isnan(p.diff) ? INFINITY : score_of(p);
 }
 
-/* Appends elements with score 0 to the result's worst elements, if only `found` elements have a score above 0. Takes
- * the first elements of the tensor with score 0. Returns the number of worst elements. One thread calls this
+/* Appends elements with score 0 to the result's worst elements, if only `found` elements have a score above 0. These
+ * are the first elements of the tensor that have score 0. Returns the number of worst elements. One thread calls this
  * function. */
 template <enum dtype D>
 static __device__ __noinline__ int fill_places(const struct task &task, const struct shared *shared, int found)

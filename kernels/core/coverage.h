@@ -26,7 +26,7 @@ struct coverage_view {
 struct coverage_value {
 	const char *name;   /* for example "[V, K]" */
 	double least, most; /* the smallest and the largest number that `measure` returns for this value */
-	const char *says;   /* the end of the sentence "no definition of gdn …"; NULL: a dataset need not have this
+	const char *says;   /* the end of the sentence "no definition of gdn …"; NULL: a dataset does not need this
 			     * value */
 };
 
@@ -44,8 +44,8 @@ double coverage_has(const struct coverage_view *view, const struct op_coverage *
 /* Returns 1 if the operation is in the mode `other`, or if the Python scalar `role` turns it on; else 0. `role` may be
  * NULL. */
 double coverage_switch(const struct coverage_view *view, const struct op_coverage *row);
-/* `role` lists modes, as in "silu|gelu". Returns 1 if the operation is in the first of them, 2 for the second, …, and 0
- * if it is in none. */
+/* `role` lists modes, as in "silu|gelu". Returns 1 if the operation is in the first of these modes, 2 if it is in the
+ * second, …, and 0 if it is in none. */
 double coverage_mode(const struct coverage_view *view, const struct op_coverage *row);
 /* Return the dtype (a value of enum dtype) of the tensor `role`, its number of dimensions, and the length of its axis
  * `axis`. */

@@ -3,8 +3,8 @@
  * little GPU memory, or an unsupported architecture.
  *
  * Only .cu files include this header, before any other header. No function here ends the process. An error that a
- * kernel caused is sticky: every later call in the CUDA context of the process returns the same error. Another process
- * must then continue the work. cuda_sticky lists the sticky errors. */
+ * kernel caused is sticky: every later call in the CUDA context of the process returns the same error, and another
+ * process must continue the work. */
 #ifndef REFTEST_KERNELS_CORE_CUDA_CHECK_H
 #define REFTEST_KERNELS_CORE_CUDA_CHECK_H
 
@@ -51,7 +51,7 @@ static inline int cuda_check(cudaError_t error, const char *call, struct err *er
 	               cudaGetErrorString(error), cuda_remedy(error));
 }
 
-/* Returns true if the error is sticky: every later call in the same CUDA context returns it again. */
+/* Returns true if the error is sticky. */
 static inline bool cuda_sticky(cudaError_t error)
 {
 	switch (error) {

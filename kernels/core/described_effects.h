@@ -12,8 +12,8 @@
  * Returns NULL if there is no such word. */
 const char *described_samples(const struct op_problem *problem);
 
-/* Returns true if the operation writes to this input. It does if the input's description says so, or if an output has
- * the input's name. */
+/* Returns true if the operation writes to this input: if the input's description says so, or if an output has the
+ * input's name. */
 bool described_written(const struct op_problem *problem, int input);
 
 #endif

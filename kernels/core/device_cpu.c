@@ -1,5 +1,5 @@
 /* device_cpu - implements kernels/core/device.h on the CPU. Memory is host memory, and every call is complete when it
- * returns. Every family has an oracle for the CPU, so that the CPU can compute every ground truth. */
+ * returns. Every family has an oracle for the CPU, so the CPU can compute every ground truth. */
 #include "kernels/core/device.h"
 
 #include <fcntl.h>

@@ -76,8 +76,8 @@ static void add_constants(struct list *list)
 	}
 }
 
-/* Returns the largest magnitude in the output of the reference if several elements have it, because the reference may
- * clamp its output to this magnitude. Otherwise, returns 0. */
+/* Returns the largest magnitude in the output of the reference if several elements have it, else 0. A reference that
+ * clamps its output has several such elements. */
 static double limit_of(const struct tensor *found)
 {
 	double most = 0;
@@ -100,7 +100,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Returns true if element i can be used by typical(): found / truth, or found - truth if `difference` is true, is
+/* Returns true if typical() can use element i: found / truth, or found - truth if `difference` is true, must be
  * finite. */
 static bool is_telling(const struct tensor *found, const struct tensor *truth, int64_t i, bool difference)
 {
@@ -134,7 +134,7 @@ static double typical(const struct tensor *found, const struct tensor *truth, bo
 	return strtod(text, NULL);
 }
 
-/* Returns the number that all elements are, or NaN if they are not all the same. */
+/* Returns the value of all elements, or NaN if their values differ. */
 static double constant_of(const struct tensor *found)
 {
 	double first = found->elements < 2 ? NAN : dtype_load(found->data, found->dtype, 0);
@@ -175,7 +175,7 @@ static void add_output(struct list *list, const struct op_variation *right, int 
 	add_fitted(list, name, "output '%s' was limited to magnitudes of %s", limit_of(found), 0, after_clamp);
 	add_fitted(list, name, "every element of output '%s' was %s", constant_of(found), 0, after_set);
 	for (int d = 0; d < found->rank; d++) {
-		add(list, (struct op_mistake){.after = after_neighbours, .role = name, .by = d}, "neighbours of output '%s' were exchanged along axis %d (2 i and 2 i + 1)", name, d);
+		add(list, (struct op_mistake){.after = after_neighbours, .role = name, .by = d}, "elements 2 i and 2 i + 1 of output '%s' were exchanged along axis %d", name, d);
 		add(list, (struct op_mistake){.after = after_flip, .role = name, .by = d}, "output '%s' was in reverse order along axis %d", name, d);
 		add(list, (struct op_mistake){.after = after_next, .role = name, .by = d}, "output '%s' was shifted by one along axis %d", name, d);
 		add(list, (struct op_mistake){.after = after_previous, .role = name, .by = d}, "output '%s' was shifted by one along axis %d", name, d);
@@ -183,7 +183,7 @@ static void add_output(struct list *list, const struct op_variation *right, int 
 	}
 	for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
 		add(list, (struct op_mistake){.after = after_round, .role = name, .by = narrow[i].dtype}, "output '%s' was rounded to %s", name, narrow[i].name);
-	add(list, (struct op_mistake){.after = after_kept, .role = name}, "output '%s' was that of an earlier call with these shapes", name);
+	add(list, (struct op_mistake){.after = after_kept, .role = name}, "output '%s' was the result of an earlier call with these shapes", name);
 	add(list, (struct op_mistake){.after = after_log, .role = name}, "output '%s' was its natural logarithm", name);
 	add(list, (struct op_mistake){.after = after_transpose, .role = name}, "the last two axes of output '%s' were transposed", name);
 	for (int i = 0; i < problem->input_count; i++) {
@@ -197,7 +197,6 @@ static void add_output(struct list *list, const struct op_variation *right, int 
 		    "outputs '%s' and '%s' were exchanged", name, problem->outputs[i].name);
 }
 
-/* Adds the mistakes that change a float input. */
 static void add_float_input(struct list *list, const char *name, int rank)
 {
 	static const double limits[] = {1, 2, 4, 8, 10, 16, 32, 64, 100, 128, 256, 448, 512, 1000, 1024, 2048, 4096, 10000, 65504};
@@ -222,10 +221,10 @@ static void add_float_input(struct list *list, const char *name, int rank)
 /* Adds the mistakes that store the elements of an integer tensor in too few bits. */
 static void add_integer_input(struct list *list, const char *name)
 {
-	add(list, (struct op_mistake){.before = before_wrap, .role = name, .by = 128, .checked = true}, "input '%s' was kept in 7 bits", name);
-	add(list, (struct op_mistake){.before = before_wrap, .role = name, .by = 256, .checked = true}, "input '%s' was kept in 8 bits", name);
-	add(list, (struct op_mistake){.before = before_wrap, .role = name, .by = 32768, .checked = true}, "input '%s' was kept in 15 bits", name);
-	add(list, (struct op_mistake){.before = before_wrap, .role = name, .by = 65536, .checked = true}, "input '%s' was kept in 16 bits", name);
+	add(list, (struct op_mistake){.before = before_wrap, .role = name, .by = 128, .checked = true}, "input '%s' was stored in 7 bits", name);
+	add(list, (struct op_mistake){.before = before_wrap, .role = name, .by = 256, .checked = true}, "input '%s' was stored in 8 bits", name);
+	add(list, (struct op_mistake){.before = before_wrap, .role = name, .by = 32768, .checked = true}, "input '%s' was stored in 15 bits", name);
+	add(list, (struct op_mistake){.before = before_wrap, .role = name, .by = 65536, .checked = true}, "input '%s' was stored in 16 bits", name);
 	add(list, (struct op_mistake){.before = before_most, .role = name, .by = 127, .checked = true}, "input '%s' was limited to 127", name);
 	add(list, (struct op_mistake){.before = before_most, .role = name, .by = 255, .checked = true}, "input '%s' was limited to 255", name);
 }
@@ -249,7 +248,7 @@ static void add_input(struct list *list, int at)
 	bool checked = !dtype_is_float(problem->inputs[at].dtype); /* integers may be indices, which must stay in
 								    * range */
 
-	add(list, (struct op_mistake){.before = before_kept, .role = name, .checked = checked}, "input '%s' kept its value of an earlier call with these shapes", name);
+	add(list, (struct op_mistake){.before = before_kept, .role = name, .checked = checked}, "input '%s' kept its value from an earlier call with these shapes", name);
 	if (rank == OP_SCALAR) {
 		if (dtype_is_float(problem->inputs[at].dtype)) {
 			add(list, (struct op_mistake){.before = before_set, .role = name, .by = 1}, "'%s' was left out (taken as 1)", name);
@@ -568,8 +567,8 @@ static double now(void)
 {
 	struct timespec time;
 
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time); /* the time of this process only, so that other programs have no
-							 * influence */
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time); /* the processor time of this process, on which other programs
+							 * have no influence */
 	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
@@ -639,7 +638,7 @@ struct search {
 	double end;
 	int first; /* the number of the first mistake in diagnosis->says */
 	unsigned char told[DIAGNOSIS_MISTAKES / 8]; /* bit i is set if mistake i explains the failure of the case */
-	bool vague; /* whether some mistake agrees, but the values cannot distinguish it from a narrower one */
+	bool vague; /* whether some mistake agrees, but the values cannot distinguish it from a narrower mistake */
 };
 
 static bool has_bit(const unsigned char *bits, int i)
@@ -652,8 +651,8 @@ static void set_bit(unsigned char *bits, int i)
 	bits[i / 8] |= (unsigned char)(1 << i % 8);
 }
 
-/* Returns true if mistake i and the first reported mistake both multiply the same output by a factor. The two factors
- * are the same number, rounded to different numbers of digits. */
+/* Returns true if mistake i and the first reported mistake multiply the same output by the same number, rounded to
+ * different numbers of digits. */
 static bool is_same_factor(const struct search *search, int i)
 {
 	const struct op_mistake *first = &search->list.items[search->first], *this = &search->list.items[i];

@@ -25,7 +25,7 @@ struct diagnosis_set {
 /* A case that the reference passed. Its inputs and its truth can be computed again from this struct. */
 struct diagnosis_passed {
 	int64_t axis[DIAGNOSIS_AXES];
-	struct op_case sets[CONTENTS_COUNT]; /* the members `problem` and `axis` of these are not valid */
+	struct op_case sets[CONTENTS_COUNT]; /* their members `problem` and `axis` are not valid */
 	int set_count;
 };
 

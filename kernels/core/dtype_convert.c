@@ -13,9 +13,8 @@
 #include <immintrin.h>
 #endif
 
-/* Truncates `value` to float, and sets the last bit if any bits were lost ("rounding to odd"). Rounding the result to
- * at most 22 bits gives the same as rounding `value` to these bits. The function has no branches, so that the compiler
- * can vectorise loops that call it. */
+/* Truncates `value` to float, and sets the last bit if any bits were lost ("rounding to odd"). The function has no
+ * branches, so that the compiler can vectorise loops that call it. */
 static inline float cut(double value)
 {
 	float nearest = (float)value;
@@ -114,7 +113,7 @@ static void read_f16(const uint16_t *at, int64_t count, double *out)
 }
 
 /* Converts like float_from_e4m3, but without branches, so that the loop vectorises. A subnormal number, whose exponent
- * field is 0, is the difference of two normal ones: 2^-6 (1 + fraction) - 2^-6. */
+ * field is 0, is the difference of two normal numbers: 2^-6 (1 + fraction) - 2^-6. */
 WIDE static void read_e4m3(const uint8_t *at, int64_t count, double *out)
 {
 	for (int64_t i = 0; i < count; i++) {

@@ -9,7 +9,7 @@
 enum { TEXT_BYTES = 1024 };
 
 /* A text in lower case, in which each run of characters other than letters and digits is one '_'. The text begins and
- * ends with '_', so that a search for "_word_" finds only whole words. */
+ * ends with '_', so a search for "_word_" finds only whole words. */
 struct words {
 	char text[TEXT_BYTES];
 };
@@ -73,7 +73,7 @@ static void remove_names(const struct op *op, struct words *words)
 		}
 }
 
-/* If a text has one of these words, the definition may compute something else than the family that the text names, or
+/* If a text has one of these words, the definition may compute something other than the family that the text names, or
  * something more. */
 static const char *const other_words[] = {
     "add",       "after", "and",       "backward",  "before",    "bias",     "bwd",     "dgrad",   "dropout",  "followed", "fused",

@@ -8,17 +8,17 @@
  *   inputs    q, k, …, grad:output, grad:final_state      "grad:" + an output's name, in its dtype and shape
  *   outputs   d_q, d_k, …                                  "d_" + an input's name, in its dtype and shape
  *
- * In addition, one gradient case checks slopes. It runs in float64, whatever the declared dtypes are. A slope is the
- * change of the loss when one input takes a step: (loss(x + step) - loss(x - step)) / 2. A slope needs two more forward
- * runs, which call the forward function of the definition itself, because the gradients must be the derivative of that
- * function. The truth of a slope is the sum of step times the true d_x:
+ * In addition, one gradient case checks slopes. This case runs in float64, whatever the declared dtypes are. A slope is
+ * the change of the loss when one input takes a step: (loss(x + step) - loss(x - step)) / 2. A slope needs two more
+ * forward runs, which call the forward function of the definition itself, because the gradients must be the derivative
+ * of that function. The truth of a slope is the sum of step times the true d_x:
  *
  *   inputs    step:q, step:k, …                            2^-16 of the input's elements, of either sign
  *   outputs   slope_q, slope_k, …                     one number each
  *
- * If an element is zero, its step is zero, too. Otherwise, the step could make a gate positive, and a gate that is a
- * logarithm must not be positive. The relative error of a central difference is about the square of the step, 2^-32. If
- * a reference adds 1e-5 to a norm, the error of the slope is about 1e-5. The slope is a sum of terms of both signs, and
+ * If an element is zero, its step is zero, too: another step could make a gate positive, and a gate that is a logarithm
+ * must not be positive. The relative error of a central difference is about the square of the step, 2^-32. If a
+ * reference adds 1e-5 to a norm, the error of the slope is about 1e-5. The slope is a sum of terms of both signs, and
  * may be only a hundredth as large as these terms. Slopes may therefore have an error of 1 %. With a wrong formula, the
  * error is larger.
  *

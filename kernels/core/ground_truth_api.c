@@ -191,7 +191,6 @@ static void read_scalars(struct request *request, const cJSON *json)
 	}
 }
 
-/* Reads the values that the request gives to constants. */
 static void read_constants(struct request *request, const cJSON *json)
 {
 	struct op_case *c = &request->op_case;
@@ -332,8 +331,8 @@ static int constants_known(const struct request *request, struct err *err)
 	for (int i = 0; i < request->op_case.constant_count; i++)
 		if (isnan(request->op_case.constants[i].value)) {
 			err_set(err,
-				"no source states the constant '%s' of %s; state it by a \"model:…\" tag or in the "
-				"description",
+				"no source states the value of the constant '%s' of %s; state it by a \"model:…\" tag or "
+				"in the description",
 				request->op_case.constants[i].name, request->problem.name);
 			return TRUTH_NONE;
 		}
@@ -350,7 +349,7 @@ static int tensor_at(const struct request *request, const struct op_arg *arg, co
 	for (int d = 0; d < arg->rank; d++) {
 		out->shape[d] = request->op_case.axis[arg->axis[d]];
 		if (out->shape[d] > 0 && out->elements > (INT64_MAX >> 4) / out->shape[d])
-			return err_set(err, "'%s' has too many elements", arg->name);
+			return err_set(err, "tensor '%s' has too many elements", arg->name);
 		out->elements *= out->shape[d];
 	}
 	if (place->data == NULL && arg->optional)
@@ -425,7 +424,8 @@ SHOWN int reftest_roles(const char *text, char *out, size_t room)
 		op_names_write(&names, &request.problem, &json);
 		buf_text(&json, "}");
 		if (json.length >= room)
-			code = err_set(&err, "the roles need %zu bytes, but the caller passed %zu", json.length + 1, room);
+			code = err_set(&err, "the text of the roles needs %zu bytes, but the buffer of the caller has %zu",
+				       json.length + 1, room);
 	}
 	code = answer(&request, code, &err, out, room);
 	if (code == TRUTH_OK)
@@ -544,13 +544,13 @@ SHOWN int reftest_constant(const char *text, const char *name, double *value, ch
 				code = isnan(*value) ? TRUTH_NONE : TRUTH_OK;
 			}
 		if (code == TRUTH_NONE)
-			err_set(&err, "no source states the constant '%s'", err_show(name).text);
+			err_set(&err, "no source states the value of the constant '%s'", err_show(name).text);
 	}
 	return answer(&request, code, &err, why, room);
 }
 
-/* Writes the constants that the probe has found, for example {"eps": 1e-06}. These had no value before the probe, and
- * have one now. */
+/* Writes the constants that the probe has found, for example {"eps": 1e-06}. These constants had no value before the
+ * probe, and have a value now. */
 static void write_recovered(const struct op_constant *before, const struct op_constant *now, int count, struct buf *out)
 {
 	const char *comma = "";
@@ -622,7 +622,7 @@ static int left_at(const struct request *request, const struct truth_place *left
 		if (left[i].data == NULL)
 			continue;
 		if (!has_own_truth(request, i)) {
-			err_set(err, "input '%s' of %s is unchanged or is replaced by an output, so it has no ground truth of its own",
+			err_set(err, "input '%s' of %s stays unchanged or gets the values of an output, so it has no ground truth of its own",
 				problem->inputs[i].name, problem->name);
 			return TRUTH_BAD;
 		}
@@ -732,7 +732,8 @@ SHOWN int reftest_judge(const char *text, int output, const struct truth_place *
 	return answer(&judged.request, code, &err, why, room);
 }
 
-/* Judges the output on both sets together. The caller has judged the output on each set, and it passed both times. */
+/* Judges the output on both sets together. The caller has judged the output on each set, and the output passed both
+ * times. */
 static int judge_both(const struct judged *judged, int output, struct err *err)
 {
 	const struct op_case *cases[CONTENTS_COUNT];

@@ -1,4 +1,4 @@
-/* ground_truth_api - gives other programs than reftest access to the builtin ground truth. Both kernels libraries
+/* ground_truth_api - gives programs other than reftest access to the builtin ground truth. Both kernels libraries
  * export these plain C functions, so that a pytest file, for example, can call them through ctypes. The signatures of
  * the functions are stable: later versions only add functions.
  *
@@ -13,7 +13,7 @@
  * empty `axes`, `scalars` or `constants` may be left out; `seed` is required.
  *
  * The following members are optional. "contents": 1 selects the second set of input values (op_case.contents). "edge":
- * "no_rows" selects the edge case of that name (op.edges). "probe": true selects the case from whose outputs such
+ * "no_rows" selects the edge case of that name (op.edges). "probe": true selects the case from whose outputs unknown
  * constants can be computed (op.probe). Edge and probe cases use the axes that op.edge_axes or op.probe_axes writes.
  * "given": ["k"] names the inputs that a workload provides. "absent": ["z"] names the optional inputs that the case
  * omits.
@@ -85,8 +85,8 @@ int reftest_constant(const char *text, const char *name, double *value, char *wh
  * case. */
 int reftest_probe(const char *text, const struct truth_place *in, const struct truth_place *out, char *why, size_t room);
 
-/* Computes the outputs from the inputs, on the host or (only in libreftest_kernels_cuda.so) on GPU `index`. In the
- * latter case, all tensors must be in the memory of that GPU, and the work that writes the inputs must be finished. */
+/* Computes the outputs from the inputs, on the host or (only in libreftest_kernels_cuda.so) on GPU `index`. For a GPU,
+ * all tensors must be in the memory of that GPU, and the work that writes the inputs must be finished. */
 int reftest_truth(const char *text, const struct truth_place *in, const struct truth_place *out, char *why,
 		  size_t room);
 int reftest_truth_cuda(const char *text, int index, const struct truth_place *in, const struct truth_place *out,
@@ -111,8 +111,8 @@ struct truth_judged {
 	const struct truth_place *in, *reference, *truth;
 };
 
-/* Judges an output on both sets of input values together. If the output is wrong on one set alone, returns the value
- * that reftest_judge returns for that set. Returns TRUTH_NONE if the family judges each set separately. */
+/* Judges an output on both sets of input values together. If reftest_judge returns a value other than TRUTH_OK for one
+ * of the sets, returns this value. Returns TRUTH_NONE if the family judges each set separately. */
 int reftest_judge_both(const struct truth_judged sets[2], int output, char *why, size_t room);
 
 /* For the two libraries themselves only. Opens a device by calling `open`, and computes the truth on this device. If

@@ -1,5 +1,5 @@
-/* input_key - derives the Philox key of an input (kernels/core/random_inputs.h). The keys differ, so that the random
- * numbers of different inputs differ. This file must not use OpenMP, because the main program also contains it, and
+/* input_key - derives the Philox key of an input (kernels/core/random_inputs.h). Different inputs have different keys,
+ * and therefore different random numbers. This file must not use OpenMP, because the main program also contains it, and
  * loading libgomp would slow down every start. */
 #ifndef REFTEST_KERNELS_CORE_INPUT_KEY_H
 #define REFTEST_KERNELS_CORE_INPUT_KEY_H

@@ -25,8 +25,6 @@ static int join(const char *folder, const char *name, char *out, size_t size, st
 	return err_set(err, "the path of the kernels library is too long: %.200s…", folder);
 }
 
-/* Writes the path of the CPU library to `out`. Searches only the folder $REFTEST_KERNELS if that is set. Otherwise,
- * searches the binary's folder, and then the folder of make install. */
 static int find_library(char *out, size_t size, struct err *err)
 {
 	static const char *const places[] = {"", "/../lib/reftest"};

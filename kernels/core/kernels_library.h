@@ -1,5 +1,5 @@
 /* kernels_library - loads the kernels libraries at run time, each from a sealed copy in memory (base/sealed_library.h).
- * A running program does not notice that the libraries were built again. A machine without CUDA lacks only the CUDA
+ * If the libraries are built again, a running program keeps its copies. A machine without CUDA lacks only the CUDA
  * library. */
 #ifndef REFTEST_KERNELS_CORE_KERNELS_LIBRARY_H
 #define REFTEST_KERNELS_CORE_KERNELS_LIBRARY_H

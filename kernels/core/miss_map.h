@@ -2,9 +2,9 @@
  * much.
  *
  * Each error has a level, on a scale of powers of two. Level 0 means no error. Errors at levels below MISS_BOUND are
- * within the bound. Errors at levels MISS_BOUND, MISS_BOUND + 1, … are at least 1, 2, … times the bound. The map shows
- * the two axes along which the misses differ most. Each cell of the map shows the largest level of its elements. Long
- * axes are divided into MISS_SIDE parts. */
+ * within the bound. Errors at levels MISS_BOUND, MISS_BOUND + 1, MISS_BOUND + 2, … are at least 1, 2, 4, … times the
+ * bound. The map shows the two axes along which the misses differ most. Each cell of the map shows the largest level of
+ * its elements. Long axes are divided into MISS_SIDE parts. */
 #ifndef REFTEST_KERNELS_CORE_MISS_MAP_H
 #define REFTEST_KERNELS_CORE_MISS_MAP_H
 

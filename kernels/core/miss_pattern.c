@@ -122,7 +122,7 @@ static bool describe(const struct misses *misses, const struct tensor *found, co
 		struct span span;
 		char text[160];
 
-		if (!read_span(misses->at[d], found->shape[d], &span)) /* then this axis does not restrict the region */
+		if (!read_span(misses->at[d], found->shape[d], &span)) /* axis d does not restrict the region */
 			span = (struct span){0, found->shape[d] - 1, 1, found->shape[d]};
 		spans[d] = span;
 		region *= span.count;

@@ -11,8 +11,8 @@
  *
  * Returns false if the misses (the elements that exceed the tolerance rule) form no such region. The region must
  * contain all misses, and at least half of its elements must be misses. (Fewer are enough if the reference computed 0
- * for the whole region, or NaN.) Also returns false if the region is the whole output, unless the reference computed 0
- * or NaN for all misses. Both tensors are on the host. */
+ * for the whole region, or NaN.) The whole output counts as a region only if the reference computed 0 or NaN for all
+ * misses. Both tensors are on the host. */
 bool miss_pattern(const struct tensor *found, const struct tensor *truth, struct rule rule, const char *const *axes,
 		  char *out, size_t size);
 

@@ -42,7 +42,7 @@ int variation_output(const struct op_variation *v, const char *role);
 struct tensor *variation_change(struct op_variation *v, int at);
 
 /* These functions change the case before the oracle runs. `role` is an input, and each comment says what becomes of
- * it. */
+ * this input. */
 bool before_scale(struct op_variation *v, const struct op_mistake *mistake); /* elements, or a scalar, times `by` */
 bool before_add(struct op_variation *v, const struct op_mistake *mistake);   /* `by` is added */
 bool before_set(struct op_variation *v, const struct op_mistake *mistake);   /* all elements, or a scalar, are `by` */
@@ -83,7 +83,7 @@ bool before_variant(struct op_variation *v, const struct op_mistake *mistake); /
 										* variant */
 bool before_iota(struct op_variation *v, const struct op_mistake *mistake);    /* the elements are 0, 1, 2, … */
 /* For use together with after_tile. Query head h should read the head of its group in `other`, but reads head h modulo
- * the number of heads of `other`. The heads are axis 1 of `role` and of the outputs, and the last axis but one of
+ * the number of heads of `other`. The heads are axis 1 of `role` and of the outputs, and the second-to-last axis of
  * `other`. */
 bool before_tile(struct op_variation *v, const struct op_mistake *mistake);
 
@@ -112,9 +112,9 @@ bool after_tile(struct op_variation *v, const struct op_mistake *mistake);
 /* Axis 0 of `role` has one row for each slot, and `other` has the slot of each sequence. Rows of slots that no sequence
  * uses become 0. */
 bool after_clear_others(struct op_variation *v, const struct op_mistake *mistake);
-/* Writes the new row of each sequence to a wrong row. If `by` is 0, this is the row whose index is the number of the
- * sequence. If `by` is 1, it is the row after the sequence's slot. All other rows have the values of the input "state".
- * `role` and `other` are as in after_clear_others. */
+/* Writes the new row of each sequence to a wrong row: if `by` is 0, the row whose index is the number of the sequence;
+ * if `by` is 1, the row after the sequence's slot. All other rows have the values of the input "state". `role` and
+ * `other` are as in after_clear_others. */
 bool after_places(struct op_variation *v, const struct op_mistake *mistake);
 bool after_infinity(struct op_variation *v, const struct op_mistake *mistake); /* infinite elements become `by` */
 

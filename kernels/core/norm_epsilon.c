@@ -134,8 +134,8 @@ bool epsilon_in_text(const char **at, double *value)
 	return false;
 }
 
-/* Records the epsilon that a source states. The first one becomes the value, and a later one that differs becomes the
- * conflict. */
+/* Records the epsilon that a source states. The first epsilon becomes the value. A later epsilon that differs from it
+ * becomes the conflict. */
 static void attest(struct op_constant *eps, double value, const char *source)
 {
 	if (isnan(eps->value)) {

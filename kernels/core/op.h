@@ -69,11 +69,11 @@ struct op_problem {
 	int output_count;
 };
 
-/* A constant that the schema of definitions has no member for, such as the epsilon of a norm, with the source that
+/* A constant for which the schema of definitions has no member, such as the epsilon of a norm, with the source that
  * states its value. */
 struct op_constant {
 	char name[24];
-	double value;      /* NaN if no source states the value, so that a probe case must recover it */
+	double value;      /* NaN if no source states the value; a probe case must then recover the value */
 	char source[104];  /* for example "axis:eps", "name", "model:llama-3.1-8b", "description", "unattested" */
 	char conflict[256]; /* a sentence about a source that states a different value; "" if there is none */
 };
@@ -102,8 +102,8 @@ struct op_case {
 	uint64_t given;
 	uint64_t absent;          /* bit i is set if the case omits the optional input i (None) */
 	enum op_contents contents;
-	/* If 0, op.oracle computes the correct outputs. Otherwise, it computes the outputs of a reference with this
-	 * mistake (op_mistake). Only op.oracle reads this number. Each family numbers its own mistakes. */
+	/* If 0, op.oracle computes the correct outputs. Otherwise, op.oracle computes the outputs of a reference with
+	 * this mistake (op_mistake). Only op.oracle reads this number. Each family numbers its own mistakes. */
 	int mistake;
 	double mistake_by; /* a parameter of the mistake: op_mistake.by */
 };
@@ -172,8 +172,9 @@ enum { OP_ROLES_SIZE = 512, OP_MODES = 32 };
 #define OP_ROLE_OUTPUT(name, type, member) {name, OP_ROLE_AT(type, member), true}
 
 /* A mistake that people make in references of a family. If a reference fails, the judge computes the operation with
- * each mistake. It reports a mistake if the result agrees with all outputs of the reference (kernels/core/diagnosis.h).
- * Each family lists its mistakes in op.mistakes; kernels/core/mistakes.h has the functions for `before` and `after`. */
+ * each mistake. The judge reports a mistake if the result agrees with all outputs of the reference
+ * (kernels/core/diagnosis.h). Each family lists its mistakes in op.mistakes; kernels/core/mistakes.h has the functions
+ * for `before` and `after`. */
 struct op_variation;
 struct op_coverage;
 enum { OP_NARROWER = 3 };
@@ -194,8 +195,8 @@ struct op_mistake {
 	 * this mistake leaves the order of ties open. If a narrower mistake explains a case, this one is not
 	 * reported. */
 	int narrower[OP_NARROWER];
-	/* If true, the mistake is not tried if op.check would reject the changed inputs in a workload. This is needed
-	 * if the mistake changes indices, because the oracle could then read outside of its tensors. */
+	/* If true, the mistake is tried only where op.check would accept the changed inputs from a workload. This is
+	 * needed if the mistake changes indices, because the oracle could then read outside of its tensors. */
 	bool checked;
 };
 
@@ -214,10 +215,10 @@ struct op {
 	int (*match)(const struct op_problem *problem, struct err *why);
 
 	/* `roles` and `modes` each end with an entry whose name is NULL. `bind` fills the family's struct of roles, to
-	 * which the offsets in `roles` refer. It is called for a problem that `match` accepted with this variant, and
-	 * must give every input and output exactly one role. `modes` is NULL if the variant shows only which optional
-	 * roles are present. In an op.gradient, `roles`, `bind` and `modes` are NULL, and the members of the forward
-	 * family are used. */
+	 * which the offsets in `roles` refer. `bind` is called for a problem that `match` accepted with this variant,
+	 * and must give every input and output exactly one role. `modes` is NULL if the variant says only which
+	 * optional roles are present. In an op.gradient, `roles`, `bind` and `modes` are NULL, and the members of the
+	 * forward family are used. */
 	const struct op_role *roles;
 	void (*bind)(const struct op_problem *problem, int variant, void *roles);
 	const struct op_mode *modes;
@@ -234,7 +235,7 @@ struct op {
 	const struct op_edge *edges;
 	bool (*edge_axes)(const struct op_problem *problem, int variant, int edge, int64_t *axis);
 
-	/* Writes the constants that the schema has no member for (at most OP_CONSTANTS), and returns their number.
+	/* Writes the constants for which the schema has no member (at most OP_CONSTANTS), and returns their number.
 	 * NULL: the family has no such constants. */
 	int (*constants)(const struct op_problem *problem, int variant, struct op_constant *out);
 
@@ -248,7 +249,7 @@ struct op {
 
 	/* Returns the value of a Python-scalar input, which must differ between the two sets of input values. If the
 	 * input's bit in op_case.absent is set, returns the default of the scalar, or NaN if the family knows no
-	 * default. In the latter case, no case omits the scalar. NULL: the family has no Python scalars. */
+	 * default. If it returns NaN, no case omits the scalar. NULL: the family has no Python scalars. */
 	double (*scalar)(const struct op_case *c, int input);
 
 	/* Writes the range of an input's values in the default cases (small and medium sizes, both sets of input
@@ -286,7 +287,7 @@ struct op {
 	 * host. Returns 0 or -1. */
 	int (*probe)(const struct op_case *c, const struct tensor *in, const struct tensor *out,
 	             struct op_constant *constants, struct err *err);
-	/* Writes the axis values of the probe case, as one row of the kind that `sizes` writes. NULL if `probe` is
+	/* Writes the axis values of the probe case, as one row in the layout that `sizes` writes. NULL if `probe` is
 	 * NULL. */
 	void (*probe_axes)(const struct op_problem *problem, int variant, int64_t *axis);
 
@@ -371,8 +372,8 @@ struct op_in_place op_in_place_namesake(const struct op_case *c, int input);
 /* Implements op.in_place for an input whose new values are in an output. The operation may write the output over the
  * input if input and output have the same name, or if the description of the input or of the output says "in place".
  * Otherwise, the input must stay unchanged. If the description of the definition says "in place", the operation must
- * write to the input. If only the description of a tensor says so, the operation need not write: in published
- * definitions, such a description is about the kernel, while the reference updates a copy. */
+ * write to the input. If only the description of a tensor says so, the operation need not write to the input: in
+ * published definitions, such a description is about the kernel, while the reference updates a copy. */
 struct op_in_place op_in_place_as_said(const struct op_case *c, int input, int output);
 
 /* Switches the case `c` to the first or second set of input values. `seed` is the seed of the first set. */

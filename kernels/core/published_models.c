@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "kernels_digest.h" /* changes when models.json changes, so that make then compiles this file again */
+#include "kernels_digest.h" /* changes when models.json changes; make then compiles this file again */
 
 __asm__(".pushsection .rodata\n"
         "models_begin:\n"

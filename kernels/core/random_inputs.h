@@ -73,7 +73,7 @@ HOST_DEVICE static inline float uniform_signed(uint32_t random, int bits)
 
 /* generic_store writes random values to an input of a definition without an op family. Float dtypes are uniform on [-1,
  * 1), rounded to the dtype; float8_e8m0fnu, which has no sign, is 1. A unit is one element or, for float4_e2m1, the two
- * elements of a byte. Other dtypes are not random: the caller writes zero bytes. */
+ * elements of a byte. Elements of other dtypes are not random: the caller writes zero bytes. */
 HOST_DEVICE static inline int64_t generic_units(enum dtype dtype, int64_t elements)
 {
 	return dtype == DTYPE_FLOAT4_E2M1 ? (elements + 1) / 2 : elements;
@@ -101,7 +101,7 @@ void philox_run(uint64_t key, int64_t block, int64_t blocks, uint32_t *words);
 
 /* input_fill fills a tensor of floats on the host, as rows of `columns` elements. It calls `make` for runs of elements
  * that are in one row, with the position of the first element and the random bits of all elements, and `make` writes
- * their values. A loop over such a run needs no division, so that compilers can vectorise it. */
+ * their values. A loop over such a run needs no division, so compilers can vectorise it. */
 struct tensor;
 typedef void input_run(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
                        float *values);

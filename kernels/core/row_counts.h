@@ -51,7 +51,7 @@ extern "C" {
 int rows_axis(const struct op_problem *problem, const struct op_arg *arg);
 
 /* Writes the axes of a case. rows_axis becomes `rows`, and the other var axes of `arg` before its last axis become
- * `others`. Var axes that `arg` does not have become 1. */
+ * `others`. Every var axis that `arg` lacks becomes 1. */
 void rows_set(const struct op_problem *problem, const struct op_arg *arg, int64_t rows, int64_t others, int64_t *axis);
 
 /* Distributes `rows` rows to the axes of `arg` before its last axis, so that the product of their lengths is `rows`.

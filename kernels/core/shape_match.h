@@ -16,7 +16,7 @@ extern "C" {
 /* Returns true for a tensor of float32, bfloat16 or float16. */
 bool match_is_float(const struct op_arg *arg);
 
-/* Returns true for a vector of int32 or int64, as indices, offsets and lengths are. */
+/* Returns true for a vector of int32 or int64, such as indices, offsets or lengths. */
 bool match_is_index(const struct op_arg *arg);
 
 /* Returns true if a and b are the same axis, or const axes of equal length. */
@@ -44,8 +44,9 @@ bool match_mentions(const struct op_problem *problem, const char *word);
  * this input or output must be. op_find puts the family's name before the message. */
 int match_refuse(const struct op_problem *problem, const struct op_arg *arg, const char *expected, struct err *why);
 
-/* Like match_refuse, but for an input or output that has no role: "input 'k' is [a, b] of int32 and matches no input of
- * this operation that is still free; its inputs are: …". `known` lists all inputs, or all outputs, of the operation. */
+/* Like match_refuse, but for an input or output that has no role: "input 'k' is [a, b] of int32; the operation has no
+ * such input, or another input already has this role; …". `known` lists all inputs, or all outputs, of the
+ * operation. */
 int match_refuse_unknown(const struct op_problem *problem, const struct op_arg *arg, const char *known,
 			 struct err *why);
 

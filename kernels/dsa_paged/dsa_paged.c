@@ -36,8 +36,8 @@ static bool is_bytes(const struct op_arg *input)
 	return input->rank == 4 && (input->dtype == DTYPE_INT8 || input->dtype == DTYPE_UINT8);
 }
 
-/* Returns the member of `roles` to which an input of the indexer belongs, as its rank and kind of dtype show. Returns
- * NULL if the input has no role. */
+/* Returns the member of `roles` to which an input of the indexer belongs by its rank and dtype. Returns NULL if the
+ * input has no role. */
 static int *indexer_place_of(struct indexer_roles *roles, const struct op_arg *input)
 {
 	if (is_bytes(input))
@@ -92,8 +92,8 @@ static int match_indexer_shapes(const struct op_problem *problem, const struct i
 				    "[sequences], where this axis is the same as in the query", why);
 	if (!attention_same_axes(problem, query, &problem->inputs[roles->table], 0, 1))
 		return match_refuse(problem, &problem->inputs[roles->table],
-				    "[sequences, largest number of pages of a sequence], with the sequences axis of "
-				    "the query", why);
+				    "[sequences, largest number of pages of a sequence], where the first axis is "
+				    "the same as in the query", why);
 	if (problem->output_count != 1 || chosen->rank != 2 || !attention_is_integer(chosen) ||
 	    !attention_same_axes(problem, query, chosen, 0, 1))
 		return match_refuse(problem, chosen, "the only output, an integer tensor [sequences, chosen]", why);
@@ -310,8 +310,8 @@ static int64_t pages_in_use(const struct indexer_extent *e)
 
 /* Returns the value of the page table's entries after the last page of a sequence. In the first set of values, in edge
  * cases, and if a workload provides the lengths of the sequences, this is the page `nobodys`, which no sequence uses.
- * Otherwise, in the second set, it is -1. It is never above the last page, because some correct references first gather
- * all pages of the table and then mask the keys. */
+ * Otherwise, in the second set, it is -1. The value is never above the last page, because some correct references first
+ * gather all pages of the table and then mask the keys. */
 static int64_t beyond(const struct op_case *c, const struct indexer_roles *roles, int64_t nobodys)
 {
 	if (c->contents == CONTENTS_FIRST || c->edge != 0 || (c->given >> roles->lengths & 1) != 0)
@@ -432,8 +432,8 @@ static const struct op_edge edges[] = {
     {"few_keys",
      "if a sequence has fewer keys than are to be selected, each of these keys is listed once and the other entries "
      "are -1"},
-    {"equal_scores", "among keys with the same score, any may be selected, but none twice; the number of selected "
-		     "keys is always exact"},
+    {"equal_scores", "of several keys with the same score, any may be selected, but no key twice; the "
+		     "number of selected keys is always exact"},
     {NULL, NULL},
 };
 

@@ -45,12 +45,11 @@ int indexer_check(const struct op_case *c, const struct tensor *in, struct err *
 
 /* --- scores ------------------------------------------------------------------------------------------------------- */
 
-/* One key of a sequence, with its score. */
 struct key {
 	double score, size; /* size: the sum of the magnitudes of the score's terms */
 	int64_t name;       /* the key's number: page number * page size + slot in the page */
 	int64_t place;      /* the key's position in the sequence */
-	bool named;         /* whether the row of the reference that is being judged lists the key */
+	bool named;         /* whether the judged row of the reference's output lists the key */
 };
 
 /* Computes even[h], the dot product of a key with query h (`query` is [dim][heads]). The sums of the products of even
@@ -88,7 +87,7 @@ static double read_key(int mistake, const struct indexer_extent *e, const uint8_
 	return mistake == INDEXER_NO_SCALES ? 1 : mistake == INDEXER_DIVIDED_SCALES ? 1 / (double)scale : (double)scale;
 }
 
-/* Changes a score for a mistake that selects keys by another number than the score. */
+/* Changes a score for a mistake that selects keys by a number other than the score. */
 static void mistake_score(int mistake, struct key *key)
 {
 	switch (mistake) {
@@ -124,7 +123,7 @@ static void score_key(int mistake, struct key *key, const struct indexer_extent 
 		double sum = sums[h] * scale;
 
 		if (relu && sum <= 0)
-			continue; /* the comparison is false for NaN, so that NaN is added to the score */
+			continue; /* the comparison is false for NaN, so NaN is added to the score */
 		key->score += weights[h] * sum;
 		key->size += fabs(weights[h] * sum);
 	}

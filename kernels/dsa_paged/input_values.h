@@ -15,10 +15,10 @@
  *   6  a random number of keys                        one key fewer than are selected.
  *   7  one page of keys                               one page of keys, plus one key.
  *
- * In the second set, sequences 0 and 1, if both exist, are exchanged, so that the first sequence has one key. Sequences
- * 8 to 22 have 15, 16, 17, 31, 32, 33, … 257 keys. Of the later sequences, the last one and those next to a power of
- * two have one to three keys. The other later sequences have no keys, because a reference takes time for each sequence
- * with keys. The pages of a sequence are distinct and in random order; several sequences use the same page. One page in
+ * In the second set, sequences 0 and 1, if both exist, are exchanged; the first sequence then has one key. Sequences 8
+ * to 22 have 15, 16, 17, 31, 32, 33, … 257 keys. Of the later sequences, the last one and those next to a power of two
+ * have one to three keys. The other later sequences have no keys, because a reference takes time for each sequence with
+ * keys. The pages of a sequence are distinct and in random order; several sequences use the same page. One page in
  * eight is unused. The entries of the page table after the last page of a sequence have no meaning, and a reference
  * need not read them. They are the number of an unused page in the first set of values, and -1 in the second set. The
  * keys in unused pages, and those after the last key of a sequence, are NaN, and so are their scales.
@@ -50,7 +50,7 @@
 /* The variants that op.match returns. */
 enum { DSA_ATTENTION = 0, DSA_INDEXER = 1 };
 
-/* Keys are numbered in groups of equal keys. Of every INDEXER_ZERO_GROUPS groups, group INDEXER_ZERO_GROUP has only
+/* Equal keys form groups, which are numbered. Of every INDEXER_ZERO_GROUPS groups, group INDEXER_ZERO_GROUP has only
  * zeros. */
 enum { INDEXER_ZERO_GROUPS = 16, INDEXER_ZERO_GROUP = 5 };
 

@@ -22,10 +22,10 @@
  *
  * A multi-token pass over a pool of states verifies draft tokens (speculative decoding). Some implementations return
  * the pool unchanged; others return the pool with the new states in the slots of the sequences. The schema does not
- * show what an implementation does. The Python scalar `disable_state_update` selects one of the two. If the definition
- * has no such scalar, "disable_state_update=True" (or False) in a tag or the description decides. If the definition
- * does not mention disable_state_update at all, reftest runs the reference and observes whether it returns the pool
- * unchanged (the hidden constant updates_state). All other passes update the states.
+ * show what an implementation does. The Python scalar `disable_state_update` selects one of these two behaviours. If
+ * the definition has no such scalar, "disable_state_update=True" (or False) in a tag or the description decides. If the
+ * definition does not mention disable_state_update at all, reftest runs the reference and observes whether it returns
+ * the pool unchanged (the hidden constant updates_state). All other passes update the states.
  *
  * A buffer of intermediate states receives the state after each token, at [slot, token] or, if its first axis is the
  * batch, at [sequence, token]. The other entries of the buffer stay unchanged. A reference that gets a buffer must
@@ -38,7 +38,7 @@
  * errors are not amplified: each token adds an error of about 1e-7, and the errors of earlier tokens decay with the
  * state. Chunked references also round sums of gates. kernels/common/linear_attention/input_values.c derives the bounds
  * of states from these roundings: an rtol of 2^-12 and an atol of 2^-15. In the second set of values, v and the states
- * are RECURRENCE_LARGER times as large. All outputs are linear in v and the states together, so each atol of the second
+ * are RECURRENCE_LARGER times as large. All outputs are jointly linear in v and the states, so each atol of the second
  * set is larger by the same factor. A pool that is not updated must keep all its bits.
  *
  * A sequence without tokens keeps its state. Some implementations return a new state of zeros for such a sequence, or
@@ -273,8 +273,7 @@ static void fill_empty(const struct gdn_extent *e, struct tensor *out)
 		dtype_store(out->data, out->dtype, n, n < 2 ? 0 : (double)e->total);
 }
 
-/* Writes the slot of each sequence. The slots are in random order. Every `sharing` consecutive sequences use the same
- * slot. */
+/* Writes the slot of each sequence, in random order. Every `sharing` consecutive sequences use the same slot. */
 static void fill_indices(const struct gdn_extent *e, uint64_t key, int64_t sharing, struct tensor *out)
 {
 	int64_t *order = take(e->slots, sizeof *order);

@@ -107,7 +107,7 @@ DIAGNOSES = {
     "tokens in reverse": "tokens were read in reverse order",
     "state runs on into the next sequence": "a sequence began with the final state of the one before",
     "scale of the value's size": r"(was|were) multiplied by 1\.41",
-    "a scale of 0 taken as it is": r"a scale of 0 (was|were) taken as it is, not as 1 / sqrt\(K\)",
+    "a scale of 0 taken as it is": r"a scale of 0 (was|were) used unchanged, not replaced by 1 / sqrt\(K\)",
     "a scale of 0 taken for 1": r"a scale of 0 (was|were) taken for 1, not for 1 / sqrt\(K\)",
     "a scale of 1 taken for none": r"a scale of 1 (was|were) ignored, and the scale (was|were) 1 / sqrt\(K\)",
     "strength at most 1": r"(was|were) limited to magnitudes of 1$",

@@ -123,7 +123,7 @@ DIAGNOSES = {
     "probabilities in bfloat16": "probabilities were rounded to bfloat16",
     "probabilities and values in bfloat16": "probabilities were rounded to bfloat16",
     "a scale of 1 taken for none": "a scale of 1 was ignored",
-    "last page one key short": "the last page had one key less",
+    "last page one key short": "the last page had one key fewer",
     "last page left out": "the last page of every sequence was left out",
     "returns NaN in one place": r"is NaN only where .*num_qo_heads = 27 \(the last\) and head_dim = 127",
     "log-sum-exp without its last head": "'lse' is infinite only where .*num_qo_heads = 27",

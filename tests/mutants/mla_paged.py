@@ -93,7 +93,7 @@ DIAGNOSES = {
     "the scale that models have, whatever is asked for": r"the scale was 1 / sqrt\(192\), that of heads of 128 with a rotary part of 64, not the given one",
     "probabilities in bfloat16": "probabilities were rounded to bfloat16",
     "a scale of 1 taken for none": "a scale of 1 was ignored",
-    "last page one key short": "the last page had one key less",
+    "last page one key short": "the last page had one key fewer",
     "rotary part not scaled": "the products of q_pe and k_pe were not scaled",
     "latents limited to 65504 in the output alone": "'output' was limited to magnitudes of 65536$",
     "latents limited to 448": "'ckv_cache' was limited to magnitudes of 448$",

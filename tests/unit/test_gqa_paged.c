@@ -131,7 +131,8 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	(void)state;
 	decode(&b, llama);
 	b.axes[1].value = 7;
-	expect_refused(&gqa_paged_op, &b.problem, "32 query heads are no multiple of 7");
+	expect_refused(&gqa_paged_op, &b.problem,
+	               "the number of query heads, 32, is not a multiple of the number of key heads, 7");
 	decode(&b, llama);
 	b.inputs[2].rank = 3;
 	expect_refused(&gqa_paged_op, &b.problem,
@@ -349,7 +350,7 @@ static void indices_that_point_nowhere_are_refused(void **state)
 	decode(&b, little);
 	rows_of(&gqa_paged_op, &b.problem, SIZE_MEDIUM, axis);
 	make_world(&w, &gqa_paged_op, &b.problem, axis, 0);
-	expect_axes_invalid(&w, "len_indptr", 303, "kv_indptr has offsets of 302 sequences, but there are 301 queries");
+	expect_axes_invalid(&w, "len_indptr", 303, "kv_indptr has offsets of 302 sequences, but there are only 301 queries");
 	free_world(&w);
 }
 

@@ -83,8 +83,8 @@ static int check_range(const struct op_case *c, int input, const struct tensor *
 	return 0;
 }
 
-/* Checks that the number of keys in every last page is from 1 to the page size. A sequence without pages has no last
- * page, so that any number is valid for it. */
+/* Checks that the number of keys in every last page is from 1 to the page size. For a sequence without pages, which has
+ * no last page, any number is valid. */
 static int check_last(const struct op_case *c, int input, const struct attention_view *v, struct err *err)
 {
 	const char *name = name_of(c, input);
@@ -113,7 +113,7 @@ static int check_axes(const struct op_case *c, const struct attention_roles *rol
 		return err_set(err, "%s is empty; an offset vector has one element more than there are sequences",
 		               name_of(c, roles->kv_indptr));
 	if (roles->qo_indptr < 0 && e->batch > e->queries)
-		return err_set(err, "%s has offsets of %lld sequences, but there are %lld queries",
+		return err_set(err, "%s has offsets of %lld sequences, but there are only %lld queries",
 		               name_of(c, roles->kv_indptr), (long long)e->batch, (long long)e->queries);
 	if (lengths < e->batch)
 		return err_set(err, "%s has %lld elements, but there are %lld sequences",
@@ -157,7 +157,7 @@ enum { PARALLEL_FROM = 1 << 20 };
 
 /* TOGETHER pairs of a query and a head that read the same keys and values are processed together. KEYS keys form a
  * block, in which the elements of one dimension are adjacent. These KEYS elements form a vector, which is loaded once
- * for all pairs. Each lane of a vector of sums belongs to one key, so that no sum over lanes is needed. */
+ * for all pairs. Each lane of a vector of sums belongs to one key, so no sum over lanes is needed. */
 enum { TOGETHER = 8, KEYS = 8, LANES = 8 };
 
 typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(sizeof(double)), may_alias));
@@ -166,7 +166,7 @@ typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned
 struct gathered {
 	int64_t count;
 	int64_t room;       /* number of keys that fit in the memory */
-	int64_t value_room; /* elements of one value: value_dim, rounded up to a multiple of LANES */
+	int64_t value_room; /* number of elements of one value: value_dim, rounded up to a multiple of LANES */
 	double *key[ATTENTION_PARTS]; /* [blocks of KEYS keys][kv heads][dim][KEYS]; the last block may have unused places */
 	double *value;                /* [kv heads][value_room / LANES][room][LANES] */
 };
@@ -272,8 +272,8 @@ FUSED static inline void add_products(const double *query, const double *key, in
 	}
 }
 
-/* Writes the scaled logits of the keys of one block to query_rows->weight. It also writes logits of keys that a query
- * does not see; the caller must ignore them. */
+/* Writes the scaled logits of the keys of one block to query_rows->weight. Also writes logits of keys that a query does
+ * not see; the caller must ignore these logits. */
 WIDE FUSED static void scale_logits(const struct attention_view *v, const struct gathered *g, int64_t block,
                                     struct query_rows *query_rows)
 {
@@ -371,8 +371,8 @@ static void find_weights(const struct attention_view *v, struct query_rows *quer
 		mistake_weights(v->mistake, query_rows, i);
 }
 
-/* Computes the elements d … d + LANES - 1 of the outputs of all query rows. It adds only the keys that all of these
- * rows see. */
+/* Computes the elements d … d + LANES - 1 of the outputs of all query rows. Adds only the values of keys that all of
+ * these rows see. */
 WIDE static void add_values(const struct gathered *g, const struct query_rows *query_rows, int64_t d)
 {
 	lanes sum[TOGETHER] = {{0}};
@@ -463,9 +463,9 @@ static int64_t seen_by(const struct attention_view *v, const struct attention_sp
 	}
 }
 
-/* Computes the outputs of up to TOGETHER pairs of a query and a head, starting with pair `first`. All these heads read
- * kv head query_rows->kv_head; `group` heads read it in total. Pair i is query i / group with head i % group of these
- * heads. `room` is scratch memory for one query. The rows of query_rows->query after the last pair are not used. */
+/* Computes the outputs of up to TOGETHER pairs of a query and a head, starting with pair `first`. The heads are from
+ * the `group` heads that read kv head query_rows->kv_head. Pair i has query i / group and, of these heads, head i %
+ * group. `room` is scratch memory for one query. The rows of query_rows->query after the last pair are not used. */
 static void attend_some(const struct attention_view *v, const struct attention_span *span, const struct gathered *g,
                         int64_t first, struct query_rows *query_rows, double *room)
 {

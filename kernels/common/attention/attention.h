@@ -125,7 +125,6 @@ struct attention_view attention_view_of(const struct op_case *c, const struct at
  * sequence. Returns 0, or -1 with an error message in `err`. */
 int attention_check(const struct op_case *c, const struct tensor *in, struct err *err);
 
-/* The mistakes that references of any attention family may contain. */
 extern const struct op_mistake attention_mistakes[];
 
 /* Implements op.oracle for every attention family. Returns -1 if attention_check rejects the case. */

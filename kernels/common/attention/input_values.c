@@ -4,17 +4,17 @@
  * therefore be computed separately from the same plan.
  *
  * Bounds. Values v are uniform on [-1, 1), with a standard deviation of 0.58. If a query sees n keys whose logits have
- * variance s^2, about n e^-s^2 of the keys have most of the weight, but at least one. If n > e^(s^2), the standard
- * deviation of an output is therefore 0.58 sqrt(e^(s^2) / n).
+ * variance s^2, about max(1, n e^-s^2) keys have most of the weight. If n > e^(s^2), the standard deviation of an
+ * output is therefore 0.58 sqrt(e^(s^2) / n).
  *
  *   output  atol is 2^-12. Where logits are small, outputs computed in float32 are within 1e-6 of the truth. Where
  *           queries are 32 times as large, a logit of 500 may be off by 1e-4. An error of 1e-4 in a logit changes a
  *           weight w by 1e-4 w (1 - w) and the output by 5e-5. If a reference rounds weights to bfloat16, each weight
  *           is off by 1e-3 and the output by 2e-4 to 1e-3. Where values of opposite sign cancel, outputs are near 0,
- *           and rounded weights change them by more than the tolerance. The outputs of long sequences are smaller, and
- *           atol then also has an upper limit. The limit is 2^-8 (1/150 of the standard deviation) for n up to 2
- *           e^(s^2), and each factor of 4 in n halves it. rtol is 1e-2 for bfloat16, because the final rounding may
- *           differ by an ulp (2^-7). For float16, rtol is 2^-9, two ulps; for float32, 1e-3.
+ *           and rounded weights change them by more than the tolerance. For long sequences, whose outputs are smaller,
+ *           atol also has an upper limit. The limit is 2^-8 (1/150 of the standard deviation) for n up to 2 e^(s^2),
+ *           and each factor of 4 in n halves it. rtol is 1e-2 for bfloat16, because the final rounding may differ by an
+ *           ulp (2^-7). For float16, rtol is 2^-9, two ulps; for float32, 1e-3.
  *   lse     atol is 2^-13 and rtol 1e-5. Where queries are large, logits are float32 sums of 128 to 576 products with a
  *           magnitude of 500. Their error is up to 1e-4 (measured: 3e-5), and |lse| is about 400. An error of 2 % in
  *           the scale changes lse by 0.05 in most rows. */
@@ -56,7 +56,8 @@ struct draft {
 	int64_t *queries, *entries, *weight;
 	uint64_t key;
 	bool lengths; /* whether last pages may be partly filled */
-	int64_t *keys; /* number of keys of each sequence, from the case's list; -1: it follows from `entries` */
+	int64_t *keys; /* number of keys of each sequence, from the case's list; -1: the number follows from
+			* `entries` */
 };
 
 /* Increases the elements of `share`, each in proportion to its weight, until their sum is `total`. Returns false if the
@@ -118,7 +119,7 @@ static bool deal_entries(struct draft *d, int64_t total)
 }
 
 /* Distributes queries and entries over the sequences in proportion to random weights. This distribution is possible for
- * all axes. It is used if no other distribution is, for example if there are more queries than keys. */
+ * all axes. It is used where no other distribution is possible, for example if there are more queries than keys. */
 static void deal_anyhow(struct draft *d, int64_t queries, int64_t entries, bool decode)
 {
 	for (int64_t b = 0; b < d->batch; b++) {
@@ -306,7 +307,7 @@ static int64_t *page_numbers(const struct op_case *c, const struct attention_rol
 struct rows_seen {
 	int64_t reachable, start, stride, most, width; /* most: the largest number of different rows that a list can have */
 	int64_t query, queries; /* the query's number, and the number of queries */
-	int64_t kind;           /* equal to `query`; but 4 - query if queries 0 and 4 are exchanged (input_values.h) */
+	int64_t kind;           /* equal to `query`, except that the second set exchanges 0 and 4 (input_values.h) */
 	uint64_t key;
 };
 
@@ -566,8 +567,9 @@ static int query_exponent(const struct op_case *c, const struct attention_roles 
 	return exponent;
 }
 
-/* Returns the smallest exponent of the first element of a deep query (input_values.h) for which all its logits are
- * below -65536. If no exponent is possible, returns ATTENTION_NO_DEEP. The first elements of keys are at least 1/2. */
+/* Returns the smallest exponent of the first element of a deep query (input_values.h) for which all logits of the query
+ * are below -65536. If no exponent is possible, returns ATTENTION_NO_DEEP. The first elements of keys are at least
+ * 1/2. */
 static int deep_exponent(const struct op_case *c, const struct attention_roles *roles)
 {
 	enum dtype dtype = c->problem->inputs[roles->query[0]].dtype;
@@ -585,8 +587,9 @@ static bool is_wide(enum dtype dtype)
 	return dtype == DTYPE_BFLOAT16 || dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT64;
 }
 
-/* Lone keys and their values are multiplied by 2 to these exponents. LOUD is for dtypes with a greater range than
- * float16. The others are for float16, in which the sum of a value of 2^14 and ordinary values is still finite. */
+/* Lone keys and their values are multiplied by a power of 2 with one of these exponents. LOUD is for dtypes with a
+ * greater range than float16. LOUD_HALF and LOUD_HALF_KEY are for float16, in which the sum of a value of 2^14 and
+ * ordinary values is still finite. */
 enum { LOUD = 18, LOUD_HALF = 14, LOUD_HALF_KEY = 10 };
 
 static int loud_exponent(enum dtype dtype, int half)
@@ -811,7 +814,8 @@ static int64_t fixed_batch(const struct op_problem *problem, const struct attent
 }
 
 /* Writes the axis values of a case with these totals. An axis that no tensor has, such as a batch_size that only a
- * constraint mentions, gets the number of sequences. The caches have more pages than the sequences use. */
+ * constraint mentions, gets the number of sequences as its length. The caches have more pages than the sequences
+ * use. */
 static void set_totals(const struct op_problem *problem, const struct attention_roles *roles,
                        const struct attention_totals *totals, int64_t *row)
 {
@@ -854,7 +858,7 @@ static int64_t page_elements(const struct op_arg *cache, const int64_t *row)
 	return page;
 }
 
-/* Enlarges the caches to the first of `pools` in which they do not have too many elements. */
+/* Enlarges the caches to the first number of pages in `pools` for which the caches do not have too many elements. */
 static void enlarge_pool(const struct op_problem *problem, const struct attention_roles *roles, int64_t *row)
 {
 	const struct op_arg *cache = &problem->inputs[roles->key[0]];
@@ -1011,7 +1015,7 @@ int64_t attention_reach(const struct op_problem *problem, int variant, int axis)
 		return batch + 1;
 	if (!paged && roles->sparse < 0 && is_axis(problem, roles->key[0], 0, axis))
 		return LIST_LONGEST;
-	if (is_axis(problem, roles->kv_indices, 0, axis)) /* the pages of the longest sequence alone */
+	if (is_axis(problem, roles->kv_indices, 0, axis)) /* the number of pages of the longest sequence */
 		return longest / problem->axes[problem->inputs[roles->key[0]].axis[1]].value + 1;
 	return 0;
 }
@@ -1031,8 +1035,8 @@ static bool is_var(const struct op_problem *problem, int input, int dimension)
 /* The maximum number of elements of the keys and values in the edge case many_keys. */
 enum { MANY_KEYS_ELEMENTS = 13 << 22 };
 
-/* Returns the number of keys of the edge case many_keys. This is a quarter more than a power of two, so that a
- * reference that omits the keys beyond the power of two gives a wrong output. */
+/* Returns the number of keys of the edge case many_keys. This is a quarter more than a power of two, so a reference
+ * that omits the keys beyond the power of two gives a wrong output. */
 static int64_t many_keys(const struct op_problem *problem, const struct attention_roles *roles)
 {
 	const int tensors[] = {roles->key[0], roles->key[1], roles->value == roles->key[0] ? -1 : roles->value};

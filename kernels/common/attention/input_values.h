@@ -32,34 +32,34 @@
  *   8 to 22    15, 16, 17, 31, 32, 33, … 257 rows
  *   others     none; but the last query, and queries next to a power of two, select one row or two
  *
- * In the second set of values, queries 0 and 4 are exchanged, so that the first query sees fewer rows than others. Rows
- * 7, 15, 23, … are not selected by any query, except that query 1 selects row 7. In the table, "all rows" means all
- * rows without these.
+ * In the second set of values, queries 0 and 4 are exchanged, so that the first query sees fewer rows than others. No
+ * query selects row 7, 15, 23, …, except that query 1 selects row 7. In the table, "all rows" means all rows except
+ * these.
  *
  * Values. Keys and values are uniform on [-1, 1), queries on [-2^e, 2^e). The exponent e is such that the standard
- * deviation of the logits is about 2.5 for any scale, so that a few keys have most of the weight. If a reference omits
- * any single key, the output of some head then changes by far more than the bound. If many keys had equal weights,
- * outputs would be averages near 0, and such an error could be smaller than the bound.
+ * deviation of the logits is about 2.5 for any scale. A few keys then have most of the weight. If a reference omits any
+ * single key, the output of some head then changes by far more than the bound. If many keys had equal weights, outputs
+ * would be averages near 0, and such an error could be smaller than the bound.
  *
  * Three kinds of queries have other values. If (query + head) % 16 is 5, the query is 16 times as large as other
- * queries; if it is 13, the query is 32 times as large. The softmax of large queries overflows if the maximum is not
- * subtracted. Some large queries see only one key. For about half of these queries, the logit of this key is far below
- * 0. If (query + head) % 16 is 9, the query is zero: the output is the mean of the values, and lse is log2 of the
- * number of keys. Key and value rows that no query uses are NaN. They include the rows of a last page after its last
- * key.
+ * queries; if (query + head) % 16 is 13, the query is 32 times as large. The softmax of large queries overflows if the
+ * maximum is not subtracted. Some large queries see only one key. For about half of these queries, the logit of this
+ * key is far below 0. If (query + head) % 16 is 9, the query is zero: the output is the mean of the values, and lse is
+ * log2 of the number of keys. Key and value rows that no query uses are NaN. They include the rows of a last page after
+ * its last key.
  *
  * Deep queries. In the second set, if (query + head) % 16 is 1, all elements of the query except the first are 0. The
  * first element of every key is a multiple of 1/128 from 1/2 to 1. The first element of the query is so far below 0
  * that every logit is below -65536. A reference may use -10000 as the logit of masked keys or as the initial maximum.
- * This number exceeds the logits of the keys that the query sees, and the output is wrong. Logits of different keys are
- * equal or at least 512 apart, so that the order of multiplication and scaling does not change the result. If the dtype
- * of the queries cannot represent such an element, there are no deep queries.
+ * This number exceeds the logits of the keys that the query sees, so the output is wrong. Logits of different keys are
+ * equal or at least 512 apart, so the order of multiplication and scaling does not change the result. If the dtype of
+ * the queries cannot represent such a first element, there are no deep queries.
  *
  * Lone keys. If a sequence has only one key, this key is "lone", and the output is its value. In sparse attention, row
  * 7 is the lone key of query 1. The values of lone keys are uniform on [-2^18, 2^18), and most of them overflow
  * float16; in a tensor of float16, they are uniform on [-2^14, 2^14). Other values are not so large, because the
  * rounding errors of their sums would exceed the bound of the output. Of the lone key itself, only element 1 is so
- * large (in float16 up to 2^10), so that a dot product has only one large term and no large terms cancel. For the same
+ * large (in float16 up to 2^10), so a dot product has only one large term, and no large terms cancel. For the same
  * reason, if keys have two parts, only one part has a large element 1: the first part in the first set of values, the
  * second part in the second set. If the first part is also the value, element 1 of the output is large.
  *
@@ -82,8 +82,8 @@ struct attention_recipe {
 	int exponent, most;  /* queries are scaled by 2^exponent; most: the largest exponent for the dtype */
 	int deep;            /* exponent of the first element of a deep query; ATTENTION_NO_DEEP: no deep queries */
 	int part;            /* 0: first part of queries or keys; 1: second part, or values */
-	int bits;            /* number of fraction bits of an element; the dtype represents these elements exactly */
-	int loud;    /* lone keys and their values are multiplied by 2^loud; 0: they are like others */
+	int bits;            /* number of fraction bits of an element; the dtype represents so many bits exactly */
+	int loud;    /* lone keys and their values are multiplied by 2^loud */
 	int is_key;  /* is only element 1 of a lone key multiplied? */
 	/* One byte per row, an enum attention_use, in the memory of the device that computes the elements. If the
 	 * pointer is NULL, every row is used. */
@@ -152,11 +152,11 @@ int attention_used(const struct op_case *c, const struct attention_roles *roles,
  * problems with sequences. */
 int attention_fill(const struct op_case *c, int input, struct tensor *out, struct err *err);
 
-/* Returns the scale of a case. In the first set of input values, it is the scale that models use, which is also the
+/* Returns the scale of a case. In the first set of input values, this is the scale that models use, which is also the
  * default. In the second set, it is 0.65 times that scale; 0.65 differs from the factors of common mistakes (1 / sqrt
  * 2, ln 2, 1 / sqrt 3). In the second set of the small cases, the scale is one that models with normalised queries and
- * keys have. It is 1 in the first small case, because a reference may take 1 for "no scale is given", and 1.25 in the
- * second. `sizes` is the family's op.sizes. */
+ * keys have: 1 in the first small case, because a reference may take 1 for "no scale is given", and 1.25 in the second
+ * small case. `sizes` is the family's op.sizes. */
 typedef int attention_sizes_of(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room);
 double attention_scale(const struct op_case *c, attention_sizes_of *sizes);
 double attention_scalar(const struct op_case *c, int input);
@@ -164,7 +164,7 @@ double attention_scalar(const struct op_case *c, int input);
 /* The comment at the head of input_values.c derives the tolerance rules. */
 struct rule attention_rule(const struct op_case *c, int output);
 
-/* The caches of a BLOCKS case have at least this many pages, so that page numbers need more than 8 bits. */
+/* The caches of a BLOCKS case have at least this many pages; page numbers then need more than 8 bits. */
 enum { ATTENTION_POOL = 321 };
 
 int attention_sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room);
@@ -185,8 +185,8 @@ enum { ATTENTION_EDGE_COUNT = 5 };
 extern const struct op_edge attention_edges[];
 bool attention_edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis);
 
-/* The lengths of the sequences of a case, in arrays allocated by malloc. Only tests need the members outside
- * input_values.c. */
+/* The lengths of the sequences of a case, in arrays allocated by malloc. Outside input_values.c, only tests need the
+ * members. */
 struct attention_plan {
 	int64_t batch;
 	int64_t *queries, *entries; /* [batch + 1] offsets of each sequence's queries and entries; an entry is a page

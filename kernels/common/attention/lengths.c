@@ -86,7 +86,7 @@ static const struct list lists[LISTS] = {
     [LIST_CHUNK_FULL] = {false, false, 1, {{{256, 17}}, {{257, 16}}}, {2048, 20}},
 };
 
-/* Lists of many sequences: the lengths of those sequences after the first `count` that may have keys. */
+/* For lists of many sequences: the lengths of the sequences after the first `count` that may have keys. */
 enum { LATER = 4 };
 static const struct length later[CONTENTS_COUNT][LATER] = {{{1, 1}, {1, 0}, {2, 2}, {1, 2}},
                                                           {{1, 0}, {2, 2}, {1, 1}, {1, 2}}};
@@ -114,8 +114,8 @@ bool attention_near_power(int64_t number)
 	return number >= power - 1;
 }
 
-/* Returns the lengths of sequence b, which is not sequence 0. Of the sequences after the first `count`, the last one
- * has keys, so that a reference that omits the last sequence gives a wrong output. Most sequences whose number is next
+/* Returns the lengths of sequence b, which must not be sequence 0. Of the sequences after the first `count`, the last
+ * one has keys, so a reference that omits the last sequence gives a wrong output. Most sequences whose number is next
  * to a power of two also have keys. All other sequences after the first `count` have one query and no key, because a
  * reference that loops over sequences takes time for each sequence with keys. */
 static struct length part_of(const struct list *list, int contents, int64_t batch, int64_t b)

@@ -11,9 +11,9 @@
  *           of queries are also around block sizes, up to 128. With latent heads, these numbers are at most 64, because
  *           each pair of a query and a key then costs ten times as much. There are 301 sequences (fewer if a query has
  *           many or large heads). Of the sequences after the first 12, the last one and those next to a power of two
- *           have at most two queries and two keys. The others have one query and no key, so that the case is computed
- *           fast. In the second set, the first and the last sequence are exchanged: the longest sequence is the last,
- *           and the first one has fewer keys than most.
+ *           have at most two queries and two keys. The others have one query and no key, which keeps the case fast. In
+ *           the second set, the first and the last sequence are exchanged: the longest sequence is the last, and the
+ *           first one has fewer keys than most.
  *   CHUNK   Prefill of long sequences, because references process chunks of 256, 512, 1024 or 2048 queries. In causal
  *           cases, sequence 0 has 1025 queries in the first set and 512 in the second, and one more key than queries.
  *           Sequence 0 has more than 1024 queries in the first set only, because its queries take most of the case's
@@ -73,8 +73,8 @@ enum attention_list attention_list_of(const struct attention_totals *totals);
 void attention_list_lengths(enum attention_list list, const struct attention_totals *totals, enum op_contents contents,
                             int64_t b, int64_t *queries, int64_t *keys);
 
-/* Returns true if the first and the last sequence of a list must be exchanged, which is so in the second set of a
- * BLOCKS list. The longest sequence is then the last one, and the first one has few keys. */
+/* Returns true if the first and the last sequence of a list must be exchanged, as in the second set of a BLOCKS list.
+ * The longest sequence is then the last one, and the first one has few keys. */
 bool attention_list_ends_long(enum attention_list list, enum op_contents contents);
 
 #ifdef __cplusplus

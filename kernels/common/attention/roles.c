@@ -6,7 +6,7 @@
 
 #include "kernels/core/shape_match.h"
 
-/* The roles that both forms have: attention with whole heads, and attention with latent heads. */
+/* The roles that attention with whole heads and attention with latent heads have in common. */
 #define COMMON_ROLES                                                                                                      \
 	OP_ROLE("q", struct attention_roles, query[0]), OP_ROLE("q_pe", struct attention_roles, query[1]),                \
 	    OP_ROLE("k", struct attention_roles, key[0]), OP_ROLE("k_pe", struct attention_roles, key[1]),                \
@@ -200,8 +200,8 @@ static int validate_keys(const struct op_problem *problem, const struct attentio
 		int64_t heads = problem->axes[query->axis[1]].value, kv_heads = problem->axes[key->axis[lead]].value;
 
 		if (heads % kv_heads != 0)
-			return err_set(why, "%lld query heads are no multiple of %lld key heads", (long long)heads,
-			               (long long)kv_heads);
+			return err_set(why, "the number of query heads, %lld, is not a multiple of the number of key "
+					    "heads, %lld", (long long)heads, (long long)kv_heads);
 	}
 	return 0;
 }

@@ -39,7 +39,8 @@ struct attention_roles {
 	int kv_indptr;     /* offsets of each sequence's entries in kv_indices; without pages, offsets of key rows */
 	int kv_indices;    /* page numbers; -1: the keys of a sequence are in consecutive rows */
 	int last_page_len; /* number of keys in each sequence's last page; -1: every page is full */
-	int sparse;        /* [queries, most keys] key row numbers, -1: no row; such cases have no sequences */
+	int sparse;        /* [queries, most keys] row numbers of keys, -1: no row; cases with this input have no
+			    * sequences */
 	int output, lse;
 };
 
@@ -48,7 +49,7 @@ struct attention_roles {
 extern const struct op_role attention_role_names[], attention_latent_role_names[];
 extern const struct op_mode attention_mode_names[];
 
-/* Rows of op.coverage, as the families need them. */
+/* Rows of op.coverage. */
 #define ATTENTION_COVERAGE_QUERIES                                                                                        \
 	COVERAGE_OPTION("queries", "qo_indptr", "prefill", "has several queries in a sequence (prefill)", "decode",       \
 			"has one query in each sequence (decode)")

@@ -1,5 +1,4 @@
-/* shared_mistakes - mistakes that references of any kind of attention may contain, as rows of the table op.mistakes.
- * Each family's table adds rows of its own. */
+/* shared_mistakes - mistakes that references of any kind of attention may contain, as rows of the table op.mistakes. */
 #ifndef REFTEST_KERNELS_COMMON_ATTENTION_SHARED_MISTAKES_H
 #define REFTEST_KERNELS_COMMON_ATTENTION_SHARED_MISTAKES_H
 

@@ -195,8 +195,8 @@ double recurrence_scalar(const struct op_case *c, int input)
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
 
-/* Returns the range of beta for alike keys. With a sigmoid, the member `beta` is a logit. It is rounded to a multiple
- * of 1/16, so that it does not depend on how log() rounds. */
+/* Returns the range of beta for similar keys. With a sigmoid, the member `beta` is a logit, rounded to a multiple of
+ * 1/16, so that the rounding of log() does not matter. */
 struct recurrence_alike recurrence_alike_of(int64_t k_dim, bool sigmoid, bool doubled)
 {
 	double beta = fmax(1 - 8 / (double)k_dim, 0.5) / (doubled ? 2 : 1);

@@ -6,10 +6,11 @@
  * and b in the second:
  *
  *   k          If the reference normalises k, the norm of a row is 1, 2 or 4 | 1, 32 or 1024 in turn. If a reference
- *              adds 1e-4 to the sum of squares, the states change by more than the bound. If it adds 1e-5, they do not;
- *              they would if a norm were 1/2. If the reference does not normalise k, the norm depends on (token + head)
- *              % 4. For 3, the norm is near 1/2; for 0 and 1, it is near 1. For 2, the norm is near 2; but with the
- *              delta rule it is near 5/4 (near 1 if beta is doubled), because 1 - beta |k|^2 must contract.
+ *              adds 1e-4 to the sum of squares, the states change by more than the bound. If a reference adds 1e-5, the
+ *              change is within the bound; with a norm of 1/2, it would not be. If the reference does not normalise k,
+ *              the norm depends on (token + head) % 4. If this remainder is 3, the norm is near 1/2; if 0 or 1, near 1;
+ *              if 2, near 2, but with the delta rule near 5/4 (near 1 if beta is doubled), because 1 - beta |k|^2 must
+ *              contract.
  *   q          uniform on [-1, 1). If token + head is odd, q has the direction of k and therefore reads the value that
  *              the token wrote. Otherwise, q reads values that earlier tokens wrote. If the reference normalises q,
  *              rows of q are multiplied by 1, 2, 4 | 1, 32, 1024 in turn, except that the row is short if (token +
@@ -35,18 +36,17 @@
  *              2) if the key is normalised or short, and in [1, 3/2) if the norm of the key is near 1, such that 1 -
  *              beta |k|^2 is between -1 and 1. If the operation doubles beta, no beta is above 1. If beta goes through
  *              a sigmoid: uniform on [-4, 4), but 0, -16 or 16 | 0, -32 or 32 for some values of (5 token + head) % 16.
- *              In the second set of the smallest cases, these logits are uniform on [0, 1), so that a reference fails
- *              if it infers from the values of beta whether they are logits. Of every 64 tokens of the batch, token 37
- *              writes nothing, but still reads and forgets: its beta is 0 in every head (-32 if beta goes through a
- *              sigmoid).
+ *              In the second set of the smallest cases, these logits are uniform on [0, 1), so a reference that infers
+ *              from the values of beta whether they are logits fails. Of every 64 tokens of the batch, token 37 writes
+ *              nothing, but still reads and forgets: its beta is 0 in every head (-32 if beta goes through a sigmoid).
  *
  * A gate below -10 multiplies the state by less than 2^-14. The error of a reference that limits its gates to -10
  * therefore exceeds the bound only if the state is huge. If gates can be below -10, some heads have a huge state
  * (recurrence_has_huge). In tokens 9 and 73 of the batch, the v of these heads is RECURRENCE_HUGE times as large, and
  * in tokens 10 and 74, the gates of every key are below -10: g is between -13.5 and -10.5, or recurrence_erasing_gate
  * before softplus. If every sequence has a single token, the initial states of sequences 10 and 74 are huge instead. A
- * gate below -10 reduces a huge value to the size of other values or less, so that the bounds also hold for later
- * tokens. The output of token 9 is itself huge, and its bound is relative.
+ * gate below -10 reduces a huge value to the size of other values or less, so the bounds also hold for later tokens.
+ * The output of token 9 is huge, too, but its bound is relative.
  *
  * Sums of gates over a chunk of 64 tokens are above -1024. In float32, the rounding error of an addition to such a sum
  * is at most 2^-15. Chunked references, which compute differences of these sums, therefore meet the bounds. The largest
@@ -57,9 +57,9 @@
  * and the softplus of the others is 0.1 on average. The sum is thus at least -20 (44 + 6) = -1000. (Heads with gates
  * near 5.25, and the other heads that erase huge values, have smaller rates.)
  *
- * Alike keys. With the delta rule, the first 64 tokens of the batch have similar keys in every second head of k, if the
- * first sequence is longer than 64 tokens. A chunked reference inverts I + A, where A has the elements beta_i k_i . k_j
- * (j < i) of a chunk. Many references compute the product (I - A)(I + A^2)(I + A^4) … (I + A^32). A reference that
+ * Similar keys. With the delta rule, the first 64 tokens of the batch have similar keys in every second head of k, if
+ * the first sequence is longer than 64 tokens. A chunked reference inverts I + A, where A has the elements beta_i k_i .
+ * k_j (j < i) of a chunk. Many references compute the product (I - A)(I + A^2)(I + A^4) … (I + A^32). A reference that
  * omits the last factor should fail. If keys were independent, A^32 would be far below any bound. If all keys had the
  * same direction, powers of A would reach 10^17 before they vanish, and the product would be wrong in float32.
  * Therefore each key is the sum of three random rows, of which it shares two with the next key and one with the key
@@ -96,16 +96,16 @@ double recurrence_scalar(const struct op_case *c, int input);
  * default for one sequence, 1 for two or three sequences, and above 1 for more. A scale of 1 shows whether a reference
  * takes 1 for a scale that is left out. */
 double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t sequences);
-/* Returns true if the logits of beta are in [0, 1), the range of beta itself. This is so in cases with few tokens. */
+/* Returns true if the logits of beta are in [0, 1), the range of beta itself. They are in cases with few tokens. */
 bool recurrence_is_doubtful(const struct op_case *c, int64_t tokens);
 int recurrence_fill(const struct op_case *c, int input, struct tensor *out, struct err *err);
 /* Like recurrence_fill, but for a case of gradients. No row of q is short, because the gradient of the norm of a short
  * row depends on the epsilon that a reference adds. No value is huge, because bounds of gradients depend on the size of
  * whole tensors. */
 int recurrence_fill_for_gradients(const struct op_case *c, int input, struct tensor *out, struct err *err);
-/* Returns the exponent of the power of 2 by which a short row of q is multiplied. Its norm is then near 1/16 if the
- * output is bfloat16, 1/8 if it is float16, and 1/4 otherwise. If a reference adds an epsilon of 1e-5 to the sum of
- * squares, the row changes by less than half of the bound of outputs. */
+/* Returns the exponent of the power of 2 by which a short row of q is multiplied. The norm of the row is then near 1/16
+ * if the output is bfloat16, 1/8 if the output is float16, and 1/4 otherwise. If a reference adds an epsilon of 1e-5 to
+ * the sum of squares, the row changes by less than half of the bound of outputs. */
 int recurrence_short_query(enum dtype output, int64_t k_dim);
 int recurrence_check(const struct op_case *c, const struct tensor *in, struct err *err);
 bool recurrence_range(const struct op_problem *problem, int variant, int input, struct op_range *out);
@@ -118,11 +118,11 @@ enum { RECURRENCE_LARGER = 64 };
 /* The atol of states in the first set of input values. The comment at the top of input_values.c derives it. */
 #define RECURRENCE_STATE_ATOL 0x1p-15
 
-/* With the delta rule, the first RECURRENCE_ALIKE tokens of the first sequence have alike keys, if that sequence has
- * more tokens. The comment at the top of this file describes alike keys. */
+/* With the delta rule, the first RECURRENCE_ALIKE tokens of the first sequence have similar keys, if that sequence has
+ * more tokens. The comment at the top of this file describes similar keys. */
 enum { RECURRENCE_ALIKE = 64 };
 
-/* The range of beta in the tokens with alike keys: `beta` +- `spread`. If beta goes through a sigmoid or is doubled,
+/* The range of beta in the tokens with similar keys: `beta` +- `spread`. If beta goes through a sigmoid or is doubled,
  * this is the range of the input before these steps. */
 struct recurrence_alike {
 	float beta, spread;
@@ -167,13 +167,13 @@ struct recurrence_fill {
 	int eighths;        /* the elements of k are uniform on [-1, 1) * eighths / 8 * 2^exponent */
 	int exponent;
 	int largest; /* the largest keys are `largest` / 4 times as long as other keys */
-	bool has_alike;  /* whether the first tokens have alike keys */
+	bool has_alike;  /* whether the first tokens have similar keys */
 	int64_t sharing; /* number of heads in the element's tensor that use one head of k */
 	struct recurrence_alike alike;
 	int erasing;      /* a value of enum recurrence_erasing */
 	bool single;      /* whether every sequence has one token; the state of sequence n is then state n */
-	bool for_gradients; /* whether no row of q is short and no value is huge */
-	bool beta_to_two;   /* whether beta reaches 2: only if it is used unchanged */
+	bool for_gradients; /* whether the case is of gradients: no row of q is short and no value is huge */
+	bool beta_to_two;   /* whether beta reaches 2; only a beta that is used unchanged does */
 	int short_query;  /* if q is normalised, a short row of q is multiplied by 2^short_query */
 };
 
@@ -206,8 +206,8 @@ HOST_DEVICE static inline bool recurrence_erases_huge(int64_t token)
 	return recurrence_writes_huge(token - 1);
 }
 
-/* Returns true if a value head has huge values. Its gates must be able to erase them. Most heads with huge values in
- * one set of input values have none in the other set. */
+/* Returns true if a value head has huge values. Its gates must be able to erase them. Most heads that have huge values
+ * in one set of input values have no huge values in the other set. */
 HOST_DEVICE static inline bool recurrence_has_huge(int erasing, bool second, int64_t head)
 {
 	switch (erasing) {
@@ -247,8 +247,8 @@ HOST_DEVICE static inline bool recurrence_is_short_query(int64_t turn)
 	return turn % 8 == 3;
 }
 
-/* Returns the level of a kind of gates. In the first set of values, the gates of a head and key have the kind head +
- * key. Most of them are at least -2^level, and a few are several times as low. */
+/* Returns the level of a kind of gates: most gates of the kind are at least -2^level, and a few are several times as
+ * low. In the first set of values, the gates of a head and key have the kind head + key. */
 HOST_DEVICE static inline int recurrence_level(int64_t kind)
 {
 	return kind % 4 == 0 ? -4 : kind % 4 == 1 ? 1 : kind % 4 == 2 ? -8 : -1;
@@ -264,9 +264,9 @@ HOST_DEVICE static inline float recurrence_log_gate(const struct recurrence_fill
 	return turn % 16 == 3 ? 0.0f : turn % 16 == 11 ? (f->second ? 16 : 6) * least : (value + 1) * 0.5f * least;
 }
 
-/* Returns a gate before softplus. A gate of -24 keeps the whole state; exp(96) overflows float32. The sums of gate and
- * dt_bias are around 12, -12, 0, and 20, above which implementations may replace softplus(x) by x. The second set of
- * input values has fewer large gates, because its dt_bias is lower by 4.5 and its rates are higher. */
+/* Returns a gate before softplus. A gate of -24 keeps the whole state; for a gate of 96, exp overflows float32. The
+ * sums of gate and dt_bias are around 12, -12, 0 and 20; above 20, implementations may replace softplus(x) by x. The
+ * second set of input values has fewer large gates, because its dt_bias is lower by 4.5 and its rates are higher. */
 enum { RECURRENCE_KEEPS_ALL = 3 }; /* the value of `turn` for a gate of -24 */
 HOST_DEVICE static inline float recurrence_raw_gate(bool second, int64_t turn, float value)
 {
@@ -294,14 +294,15 @@ HOST_DEVICE static inline float recurrence_raw_gate(bool second, int64_t turn, f
 	}
 }
 
-/* Returns true if this token has one of the alike keys in this head of k. */
+/* Returns true if this token has one of the similar keys in this head of k. */
 HOST_DEVICE static inline bool recurrence_is_alike(int64_t token, int64_t k_head)
 {
 	return token < RECURRENCE_ALIKE && k_head % 2 == 0;
 }
 
-/* Returns element `index` of the alike keys, which is passed as `value` to recurrence_key_element. `row` is the number
- * of elements of a token in k. The sum of three numbers is multiplied by 9/16, about 3^-1/2; the result is exact. */
+/* Returns element `index` of the similar keys, which is passed as `value` to recurrence_key_element. `row` is the
+ * number of elements of a token in k. The sum of three numbers is multiplied by 9/16, about 3^-1/2; the result is
+ * exact. */
 HOST_DEVICE static inline float recurrence_alike_element(uint64_t k_key, int64_t index, int64_t row)
 {
 	float sum = 0;
@@ -311,8 +312,8 @@ HOST_DEVICE static inline float recurrence_alike_element(uint64_t k_key, int64_t
 	return sum * 0.5625f;
 }
 
-/* Returns true if beta is 0 in all heads of the token, except in heads with alike keys. The token then writes nothing.
- * Every case with a sequence of 64 tokens or more has such a token. */
+/* Returns true if beta is 0 in all heads of the token, except in heads with similar keys. The token then writes
+ * nothing. Every case with a sequence of 64 tokens or more has such a token. */
 HOST_DEVICE static inline bool recurrence_learns_nothing(int64_t token)
 {
 	return token % 64 == 37;

@@ -13,7 +13,7 @@ static bool scale_of(struct op_variation *v, const char *role, double given, dou
 		return false;
 	if (v->c.scalar[at] == given) {
 		v->c.scalar[at] = by;
-		v->c.absent &= ~(UINT64_C(1) << at); /* an absent scale, whose value is also 0, becomes a given one */
+		v->c.absent &= ~(UINT64_C(1) << at); /* an absent scale, which also has the value 0, is given now */
 	}
 	return true;
 }
@@ -43,18 +43,18 @@ const struct op_mistake recurrence_mistakes[] = {
     {.says = "the gate was applied twice", .before = before_scale, .role = "gate", .by = 2},
     {.says = "the decay was 2^g, not e^g", .in_oracle = RECURRENCE_BASE_2},
     {.says = "the gate went through a sigmoid, not an exponential", .in_oracle = RECURRENCE_SIGMOID_GATE},
-    {.says = "one gate, that of the first key, applied to all keys", .in_oracle = RECURRENCE_FIRST_GATE},
-    {.says = "one gate, the mean over the keys, applied to all keys", .in_oracle = RECURRENCE_MEAN_GATE},
+    {.says = "the gate of the first key was used for all keys", .in_oracle = RECURRENCE_FIRST_GATE},
+    {.says = "the mean of the gates was used for all keys", .in_oracle = RECURRENCE_MEAN_GATE},
     {.says = "decays were rounded to bfloat16", .in_oracle = RECURRENCE_ROUNDED_STAYS},
     {.says = "decays were rounded to float16", .in_oracle = RECURRENCE_HALF_STAYS},
-    {.says = "the gate had the softplus formula, not that with lower_bound", .in_oracle = RECURRENCE_BOUND_SOFTPLUS},
-    {.says = "exp(A_log) scaled the gate alone, not the gate with dt_bias", .in_oracle = RECURRENCE_A_ON_GATE},
+    {.says = "the gate was computed with softplus, not with lower_bound", .in_oracle = RECURRENCE_BOUND_SOFTPLUS},
+    {.says = "exp(A_log) scaled only the gate, not the sum of gate and dt_bias", .in_oracle = RECURRENCE_A_ON_GATE},
     {.says = "lower_bound was always -5", .before = before_set, .role = "lower_bound", .by = -5},
     {.says = "lower_bound was always -1", .before = before_set, .role = "lower_bound", .by = -1},
     {.says = "beta went through a sigmoid, or its sigmoid was left out", .in_oracle = RECURRENCE_OTHER_SIGMOID},
     {.says = "beta went through a sigmoid where it must not", .before = before_set, .role = "sigmoid", .by = 1},
     {.says = "the sigmoid of beta was left out", .before = before_set, .role = "sigmoid", .by = 0},
-    {.says = "beta went through a sigmoid only if it is not within 0 and 1", .in_oracle = RECURRENCE_BETA_BY_VALUE},
+    {.says = "beta went through a sigmoid only if some element was below 0 or above 1", .in_oracle = RECURRENCE_BETA_BY_VALUE},
     {.says = "beta was doubled, or its doubling was left out", .in_oracle = RECURRENCE_OTHER_DOUBLED},
     {.says = "beta was doubled where it must not be", .before = before_set, .role = "doubled", .by = 1},
     {.says = "beta was not doubled where it must be", .before = before_set, .role = "doubled", .by = 0},
@@ -66,7 +66,7 @@ const struct op_mistake recurrence_mistakes[] = {
     {.says = "the state was lost after each chunk of 32 tokens", .in_oracle = RECURRENCE_STATE_LOST, .by = 32},
     {.says = "the state was lost after each chunk of 64 tokens", .in_oracle = RECURRENCE_STATE_LOST, .by = 64},
     {.says = "the state was lost after each chunk of 128 tokens", .in_oracle = RECURRENCE_STATE_LOST, .by = 128},
-    {.says = "a scale of 0 was taken as it is, not as 1 / sqrt(K)", .before = recurrence_scale_of_zero, .role = "scale", .by = 1e-300},
+    {.says = "a scale of 0 was used unchanged, not replaced by 1 / sqrt(K)", .before = recurrence_scale_of_zero, .role = "scale", .by = 1e-300},
     {.says = "a scale of 0 was taken for 1, not for 1 / sqrt(K)", .before = recurrence_scale_of_zero, .role = "scale", .by = 1},
     {.says = "a scale of 1 was ignored, and the scale was 1 / sqrt(K)", .before = recurrence_scale_of_one, .role = "scale"},
     {.says = NULL},

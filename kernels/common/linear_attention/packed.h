@@ -26,7 +26,7 @@ void recurrence_fill_offsets(const struct op_case *c, int64_t sequences, int64_t
 int64_t recurrence_many(int64_t elements);
 
 /* Returns the number of slots in a pool of states. The case uses `used` slots of `elements` elements each, and the pool
- * has a few slots more. If slots are small, the pool has more than 256 slots, so that slot numbers need more than 8
+ * has a few slots more. If slots are small, the pool has more than 256 slots, and slot numbers need more than 8
  * bits. */
 int64_t recurrence_pool(int64_t used, int64_t elements);
 

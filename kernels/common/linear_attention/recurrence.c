@@ -19,7 +19,6 @@ static double number(const struct recurrence_work *w, int input, int64_t index)
 	return dtype_load(w->in[input].data, w->in[input].dtype, index);
 }
 
-/* Rounds a row to bfloat16 or to float16. */
 static void round_row(double *s, int64_t dim, bool bfloat16, bool float16)
 {
 	for (int64_t j = 0; j < dim && bfloat16; j++)
@@ -39,7 +38,7 @@ double recurrence_softplus(double x)
 }
 
 /* Returns g, the logarithm of the decay. `place` is the index of an element of the gate input, `h` is its head, and
- * `weight` is the index of the element of dt_bias that belongs to it. */
+ * `weight` is the index of the element of dt_bias that is added to it. */
 static double gate(const struct recurrence_work *w, int64_t place, int64_t h, int64_t weight)
 {
 	const struct recurrence_roles *roles = &w->roles;
@@ -338,7 +337,8 @@ static void decay_state(const struct recurrence_work *w, const struct recurrence
 			state[i * w->e.k_dim + j] *= token->stays[j];
 }
 
-/* Computes the updates for all values, with the mistake. Writes them to token->output, which holds no output yet. */
+/* Computes the updates for all values, with the mistake. Writes the updates to token->output, which holds no output
+ * yet. */
 static void mistaken_recall(const struct recurrence_work *w, const struct recurrence_token *token, const double *state)
 {
 	const double *key = w->mistake == RECURRENCE_RECALL_QUERY ? token->q : token->k;
@@ -368,7 +368,6 @@ static void mistaken_answer(const struct recurrence_work *w, const struct recurr
 		token->output[i] = w->modes.scale * read_state(w, state, i, w->mistake == RECURRENCE_ANSWER_TURNED, token->q);
 }
 
-/* Computes one step with a mistake. */
 static void mistaken_step(const struct recurrence_work *w, const struct recurrence_token *token, double *state)
 {
 	bool early = w->mistake == RECURRENCE_RECALL_FIRST;
@@ -480,7 +479,7 @@ static void run_sequence(const struct recurrence_work *w, int64_t n, int64_t h, 
 		dtype_store_run(w->out[w->roles.new_state].data, w->out[w->roles.new_state].dtype, place, size, stored);
 }
 
-/* Runs the sequences first … end - 1 of head h. */
+/* Computes the sequences first … end - 1 of head h. */
 static void run_head(const struct recurrence_work *w, int64_t first, int64_t end, int64_t h)
 {
 	int64_t size = w->e.v_dim * w->e.k_dim;

@@ -74,7 +74,7 @@ enum recurrence_mistake {
 	RECURRENCE_DOUBLED_FIRST, /* beta is doubled before the sigmoid */
 	RECURRENCE_BETA_BY_VALUE, /* beta goes through a sigmoid if any element is outside [0, 1] */
 	RECURRENCE_RAW_BETA, /* only gdn */
-	/* RECURRENCE_NORM(kind, rows) numbers the mistakes in the normalisation of q, of k, or of both. */
+	/* RECURRENCE_NORM(kind, rows) is the number of a mistake in the normalisation of q, of k, or of both. */
 	RECURRENCE_NORMS
 };
 enum recurrence_norm {
@@ -90,7 +90,6 @@ enum recurrence_norm {
 enum recurrence_rows { RECURRENCE_OF_Q = 1, RECURRENCE_OF_K, RECURRENCE_OF_BOTH };
 #define RECURRENCE_NORM(kind, rows) (RECURRENCE_NORMS + 4 * (kind) + (rows))
 
-/* The mistakes that people make in every family of linear attention. */
 extern const struct op_mistake recurrence_mistakes[];
 
 /* The case whose truth is computed: its roles, sizes and tensors. */
@@ -149,7 +148,7 @@ void recurrence_read(const struct recurrence_work *w, int64_t t, int64_t h, stru
 /* Updates `state` [V][K] by one token and computes the token's output. This function and recurrence_turn read only
  * these members of `w`: the two dims, `delta`, the scale and the layout of states. */
 void recurrence_step(const struct recurrence_work *w, const struct recurrence_token *token, double *state);
-/* Like recurrence_step, but with the mistake of `w`, if it has one. */
+/* Like recurrence_step, but with the mistake of `w`, if `w` has one. */
 void recurrence_any_step(const struct recurrence_work *w, const struct recurrence_token *token, double *state);
 /* Decays `state` [V][K] by the decays of a token. */
 void recurrence_decay_state(const struct recurrence_work *w, const struct recurrence_token *token, double *state);

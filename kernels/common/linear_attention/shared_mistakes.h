@@ -1,5 +1,5 @@
 /* shared_mistakes - the mistakes that people make in references of any kind of linear attention, as rows of the table
- * op.mistakes. Each family adds rows of its own to its table. */
+ * op.mistakes. */
 #ifndef REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_SHARED_MISTAKES_H
 #define REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_SHARED_MISTAKES_H
 

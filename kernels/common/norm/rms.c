@@ -21,7 +21,7 @@ static int refuse_dtypes(const struct op_problem *problem, struct err *why)
 		const struct op_arg *input = &problem->inputs[i];
 
 		if (input->rank == OP_SCALAR && strncmp(input->name, "eps", 3) != 0)
-			return err_set(why, "input '%s' is a Python scalar; only the epsilon of a norm may be one",
+			return err_set(why, "input '%s' is a Python scalar; in a norm, only the epsilon may be a scalar",
 				       input->name);
 		if (input->rank != OP_SCALAR && !match_is_float(input))
 			return err_set(why, "input '%s' is %s; expected float32, float16 or bfloat16", input->name,
@@ -231,7 +231,7 @@ int rms_find_parts(const struct op_case *c, const struct tensor *in, struct tens
 		return err_set(err, "the hidden state is absent, so there is nothing to normalise");
 	if ((parts->weight != NULL && parts->weight->elements != parts->columns) ||
 	    (parts->residual != NULL && parts->residual->elements != parts->hidden->elements))
-		return err_set(err, "the shapes of the inputs of %s do not match", c->problem->name);
+		return err_set(err, "the shapes of the inputs of %s do not match each other", c->problem->name);
 	return 0;
 }
 
@@ -318,9 +318,9 @@ int rms_oracle(const struct op_case *c, int offset, const struct tensor *in, str
 
 const struct op_mistake rms_mistakes[] = {
     {.says = "eps was added to the inverse root, not to the mean square", .in_oracle = RMS_EPS_OUTSIDE},
-    {.says = "the sum of squares was used for their mean", .in_oracle = RMS_SUM},
-    {.says = "the variance was used for the mean square", .in_oracle = RMS_VARIANCE},
-    {.says = "hidden state plus residual was rounded before the norm", .in_oracle = RMS_ROUNDED_SUM},
+    {.says = "the sum of squares was used in place of their mean", .in_oracle = RMS_SUM},
+    {.says = "the variance was used in place of the mean square", .in_oracle = RMS_VARIANCE},
+    {.says = "the sum of hidden state and residual was rounded before the norm", .in_oracle = RMS_ROUNDED_SUM},
     {.says = "the weight was 1 + w", .before = before_add, .role = "weight", .by = 1},
     {.says = "the weight was w, not 1 + w", .before = before_add, .role = "weight", .by = -1},
     {.says = NULL},

@@ -10,9 +10,9 @@
  * of H squares, in any usual order, has a relative error of up to sqrt(H) 2^-24, and the square root halves this error;
  * 1 + w adds half an ulp of float32. The outputs of the reference and of the oracle are thus roundings of nearly the
  * same number, and differ by at most one ulp. rtol is 2^-10 for float16 and 2^-7 for bfloat16: for |y| in [2^e,
- * 2^(e+1)), one ulp is at most rtol |y|, and two ulps are always more. For float32, rtol is 1e-5, ten times the error
- * of the sum. No terms of y cancel, so atol can be as small as one ulp of the subnormals. For bfloat16 and float32,
- * atol is 2^-126, because a machine may flush smaller float32 numbers to zero.
+ * 2^(e+1)), one ulp is at most rtol |y|, and two ulps are always more than rtol |y|. For float32, rtol is 1e-5, ten
+ * times the error of the sum. No terms of y cancel, so atol can be as small as one ulp of the subnormals. For bfloat16
+ * and float32, atol is 2^-126, because a machine may flush smaller float32 numbers to zero.
  *
  * In the exact row of rms_input_values.h, rtol is a quarter as large. This is less than one ulp, so no difference is
  * allowed. An epsilon of up to 1e-3 changes the result by at most 2e-6, which the rounding to the output's dtype

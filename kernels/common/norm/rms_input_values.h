@@ -12,32 +12,31 @@
  *             squares overflow float16
  *   row 4, 5  noise and one outlier: in the first column (row 4), in the last column (row 5)
  *   row 6     plain noise
- *   row r>=8  noise and `spikes` equal spikes, in columns (r - 8) * spikes and following, wrapping at the end
+ *   row r>=8  noise and `spikes` equal spikes, in the columns from (r - 8) * spikes on, wrapping at the end
  *
  * Spikes. The squares of a row's spikes make up at least 3/4 of the row's sum of squares. If a reference omits one of
  * 32 spikes, all elements of the row change by 1.2 % or more, which is two ulps of bfloat16 for most elements.
  * Together, ceil(columns / spikes) rows have spikes in all columns. In even rows of a fused add, the residual of a
  * spike is half an ulp of the spike. The sum of hidden state and residual is then a tie. If a reference rounds the sum
  * before it computes the mean, the residual is lost, and the noise in the output changes by up to two ulps. The
- * magnitude of the spikes changes every two rows, from 8/8 to 15/8 of a power of two, so that 1 / rms differs between
- * rows.
+ * magnitude of the spikes changes every two rows, from 8/8 to 15/8 of a power of two, so 1 / rms differs between rows.
  *
  * In the second set of input values, the shift of row 2 and the outliers of rows 4 and 5 have the opposite sign, and
  * rows 0, 3 and 7 are a quarter as large.
  *
- * Exact row. In the second set of a case with one row, rms_rule allows no difference. If the offset is 0, every element
- * (with the residual, every sum) is 16 or -16, and w has eight significant bits. The output is then exactly w or its
- * negative, however often a reference rounds. If a reference divides the sum of squares by columns - 1, a float16 or
- * bfloat16 output changes by less than its rounding error. This mistake is visible only in the exact row, and only if
- * rows are short.
+ * Exact row. In the second set of input values of a case with one row, rms_rule allows no difference. If the offset is
+ * 0, every element (with the residual, every sum) is 16 or -16, and w has eight significant bits. The output is then
+ * exactly w or its negative, however often a reference rounds. If a reference divides the sum of squares by columns -
+ * 1, a float16 or bfloat16 output changes by less than its rounding error. This mistake is visible only in the exact
+ * row, and only if rows are short.
  *
  * If the offset is 1, a reference must round only once, as every implementation of Gemma's norm does. Of every 12
  * elements of the exact row, 5 are then 32 and 7 are 16; if the number of columns is not a multiple of 12, the last
- * elements are 24. Half of all elements are negative. The root mean square is 24, so that x / rms is 4/3, 2/3 or 1, of
- * which bfloat16 represents only 1. For half of the weights, 1 + w is a multiple of 1/128, which bfloat16 represents.
- * The other weights are k/1024, where k is odd and 1024 + k is not a multiple of 3; bfloat16 does not represent their 1
- * + w. The outputs are at least an eighth of an ulp away from a tie, so that errors of float32 do not change how they
- * are rounded.
+ * elements are 24. Half of all elements are negative. The root mean square is 24, so x / rms is 4/3, 2/3 or 1, of which
+ * bfloat16 represents only 1. For half of the weights, 1 + w is a multiple of 1/128, which bfloat16 represents. The
+ * other weights are k/1024, where k is odd and 1024 + k is not a multiple of 3; bfloat16 does not represent their 1 +
+ * w. The outputs are at least an eighth of an ulp away from a tie, so errors of float32 do not change how they are
+ * rounded.
  *
  * Noise is uniform on [-1, 1) in 2^21 steps, rounded to the dtype. If the offset is 0, weights are positive or
  * negative, with a magnitude in [1/4, 16). If the offset is 1, weights are noise times 2^3 … 2^-5: they are as small
@@ -141,7 +140,7 @@ HOST_DEVICE static inline float rms_exact_magnitude(const struct rms_recipe *f, 
 	return column >= f->columns / 12 * 12 ? 24.0f : column % 12 < 5 ? 32.0f : 16.0f;
 }
 
-/* Returns an element of the exact row. The sum of hidden state and residual depends on the column alone, and not on the
+/* Returns an element of the exact row. The sum of hidden state and residual depends only on the column, and not on the
  * random bits, which differ between the two tensors. For example, 16 is 12 + 4 or 20 - 4. */
 HOST_DEVICE static inline float rms_exact(const struct rms_recipe *f, int64_t column, uint32_t random)
 {

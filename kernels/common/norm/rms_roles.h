@@ -25,8 +25,8 @@ extern const struct op_role rms_role_names[];
 extern const struct op_coverage rms_coverage[];
 void rms_bind(const struct op_problem *problem, int variant, void *roles);
 
-/* Returns the epsilon of a case, or NaN if the definition and its case do not state it. It is also NaN in a probe case,
- * from which epsilon is recovered. */
+/* Returns the epsilon of a case, or NaN if the definition and its case do not state it. The result is also NaN in a
+ * probe case, from which epsilon is recovered. */
 double rms_eps(const struct op_case *c);
 
 /* Writes the number of rows and columns of the activations. The columns are the last axis, which is normalised. The

@@ -50,7 +50,7 @@ def no_scales(definition):
 CHANGES = [
     (PAGED, "slopes", slopes, "(gqa_paged: input 'alibi_slopes' is [num_qo_heads] of float32; the operation has no such input"),
     (PAGED, "cap", soft_cap, "(gqa_paged: input 'logits_soft_cap' is a Python scalar of float32; expected only one scalar:"),
-    (PAGED, "uneven", uneven, "(gqa_paged: 40 query heads are no multiple of 6 key heads"),
+    (PAGED, "uneven", uneven, "(gqa_paged: the number of query heads, 40, is not a multiple of the number of key"),
     (RAGGED, "slopes", slopes, "(gqa_ragged: input 'alibi_slopes' is [num_qo_heads] of float32; the operation has no such input"),
     (LATENT, "cap", soft_cap, "(mla_paged: input 'logits_soft_cap'"),
     (UNABSORBED, "slopes", slopes, "(mla_ragged: input 'alibi_slopes' is"),
