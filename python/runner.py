@@ -231,7 +231,7 @@ class Zygote:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 for fd in (self.wake, self.wake_write, self.channel.socket.fileno(), *self.channel.fds):
                     os.close(fd)
-                for fd in group:  # move to the control group first, so that its limits hold for everything
+                for fd in group:  # move to the control group first, so that its limits apply to all later steps
                     os.write(fd, b"0")
                     os.close(fd)
                 child = Child(sock, pipe, self.options, self.sandbox, folder)
@@ -326,7 +326,7 @@ class Child:
         self.threads = options["threads"]
         self.arena = None
         self.run = self.fitting = None
-        self.subject = "the reference"  # what messages call the loaded code
+        self.subject = "the reference"  # the name of the loaded code in messages
         self.made = None  # the inputs that the code made last, by name
         self.filename = ""
         self.reached = None  # the first thing outside its process that the loaded code used: "opened /etc/hostname"
@@ -547,7 +547,7 @@ class Child:
             return "memory that it shares with the judge (%s)" % text_of(problem)
         if self.device == "cpu":
             libc.malloc_trim(0)
-        elif gpu_memory_frees() != self.frees:  # memory that the next reference may get was freed without being erased
+        elif gpu_memory_frees() != self.frees:  # memory was freed but not erased, and the next reference may get it
             return "memory of the GPU"
         else:
             self.free_gpu_memory()
@@ -686,8 +686,8 @@ class Child:
         return {"ran": described, "effects": effects}
 
     def called_for_check(self, case, arguments):
-        """Calls the reference for an extra run. Returns three things: the reference's result; for each input, whether
-        it has an effect (None instead of the list: unknown); and the arguments of the call."""
+        """Calls the reference for an extra run. Returns three things: the result of the reference; a list that says for
+        each input whether the input affects the result (None: unknown); and the arguments of the call."""
         if case["extra"] == "gradients":
             this = sys.modules[__name__]
             run = fitted(gradients.undecorated(this, self.run), self.fitting)
@@ -712,7 +712,7 @@ class Child:
                 given.setdefault(str(name), value)
         own = {*self.fitting["inputs"], *(argument for argument, _ in self.fitting["inputs"].values())}
         given = tensors.tuples_apart(given, own)
-        names = {}  # {input: the name under which the code returned it, which is its own name or its argument's}
+        names = {}  # {input: the name under which the code returned its value: the input's name or its argument's name}
         for name, (argument, _) in self.fitting["inputs"].items():
             names[name] = name if name in given or argument not in given else argument
         taken = tensors.taken_instead(request["inputs"], {name: value for name, value in given.items() if name not in names.values()},
@@ -867,7 +867,7 @@ def limit_gpu_memory(device, size):
 
 def has_gpu_memory(device, size):
     """Returns true if the GPU has enough free memory for all that the limit `size` still allows. If an allocation has
-    failed and this is true, the limit was the cause, and not a lack of GPU memory."""
+    failed and this function returns true, the cause was the limit, and not a lack of GPU memory."""
     if device == "cpu":
         return False
     free, total = torch.cuda.mem_get_info(device)
@@ -886,8 +886,8 @@ def gpu_memory_frees():
 
 
 def erase_unused_gpu_memory():
-    """Overwrites the GPU memory that torch's allocator has and no tensor uses. Floating-point numbers in this memory are
-    then NaN, and integers are -1."""
+    """Overwrites the GPU memory that belongs to torch's allocator and that no tensor uses. Floating-point numbers in
+    this memory are then NaN, and integers are -1."""
     memset = driver().cuMemsetD8_v2
     for segment in torch.cuda.memory_snapshot():
         address = segment["address"]

@@ -80,11 +80,12 @@ def is_part(name, of):
 
 def taken_instead(specs, values, missing):
     """Returns {input: [name, why]} for the inputs in `missing` that the code returned under another name. `values` maps
-    the returned names that no input has to their values. The reasons, in this order:
+    the returned names that no input has to their values. The reasons, which are tried in this order:
     - "name": one of the two names is a part of the other, and the value has the input's form (dtype and shape). No
       other pair with this input or this value is related in this way.
-    - "form": only one other tensor has the input's form, and no other missing input has this form.
-    - "order": as many tensors as missing inputs have this form, so the first input gets the first tensor, and so on."""
+    - "form": only one of the remaining tensors has the input's form, and no other missing input has this form.
+    - "order": as many remaining tensors as missing inputs have the same form, so the first input gets the first tensor,
+      and so on."""
     wanted = [spec for spec in specs if spec["name"] in missing]
     related = {spec["name"]: [name for name, value in values.items()
                               if (is_part(name, spec["name"]) or is_part(spec["name"], name)) and fits(spec, value)] for spec in wanted}

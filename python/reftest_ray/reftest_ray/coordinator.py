@@ -110,8 +110,8 @@ def answer_of(line):
 
 
 class Coordinator:
-    """Runs requests on a fleet. `report(answer)` is called once for each answer that counts. Workers of another device
-    class than `device_class` are dismissed. If `device_class` is None, the class of the first worker is used."""
+    """Runs requests on a fleet. `report(answer)` is called once for each answer that counts. Workers whose device is
+    not of the class `device_class` are dismissed. If `device_class` is None, the class of the first worker is used."""
 
     def __init__(self, fleet, scheduler, merger, report, device_class=None):
         self.fleet, self.scheduler, self.merger, self.report = fleet, scheduler, merger, report
