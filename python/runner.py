@@ -486,8 +486,8 @@ class Child:
         if not callable(self.run):
             raise Mistake("%s does not define a function named %s" % (self.subject, message["entry_point"]))
         if message["entry_point"] != "run" and not message.get("makes_inputs") and "run" in module.__dict__:  # others would call run
-            raise Mistake("the reference defines run only during its execution, so reftest would call %s; define run "
-                          "by a def at top level" % message["entry_point"])
+            raise Mistake("the reference defines the function run only during its execution, so reftest would call %s; "
+                          "define run by a def at top level" % message["entry_point"])
         self.fitting = message.get("fitting")
         return {"loaded": True}
 
@@ -999,7 +999,7 @@ def import_torch(device):
     if version < OLDEST_TORCH:
         return "%s has torch %s; 2.4 or newer is required" % (sys.executable, torch.__version__)
     if device != "cpu" and torch.version.cuda is None:
-        return "%s has torch %s, which was built without CUDA, and cannot use %s" % (
+        return "%s has torch %s, which was built without CUDA and cannot use %s" % (
             sys.executable, torch.__version__, device)
     tensors, arena, exercises = (module_of(*file) for file in NEED_TORCH)
     Arena, Unmapped, driver = arena.Arena, arena.Unmapped, arena.driver

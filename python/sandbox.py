@@ -15,7 +15,7 @@ class Sandbox:
         self.library = ctypes.CDLL("/proc/self/fd/%d" % descriptor, use_errno=True)
         os.close(descriptor)
         if self.library.sandbox_abi() != ABI:
-            raise OSError("libreftest_sandbox.so is of another build: run make")
+            raise OSError("libreftest_sandbox.so is from a different build of reftest; run make")
         self.library.sandbox_open.restype = ctypes.c_void_p
         self.library.sandbox_folder.restype = ctypes.c_char_p
         self.library.sandbox_layers.restype = self.library.sandbox_enter.restype = ctypes.c_uint32

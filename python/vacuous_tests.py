@@ -341,7 +341,8 @@ def audit(source, reference=None, about=None, name="run"):
         elif find_function(original, name)[0] not in (None, pasted):
             vacuous = True
             findings.append(
-                (line, f"{name}() is a copy of the reference of {about} that was edited, so the test does not test the definition")
+                (line, f"{name}() is an edited copy of the reference of {about}, so the test does not test the "
+                       "definition")
             )
     return sorted(findings), vacuous, imported(tree)
 

@@ -21,8 +21,8 @@ struct difference {
 	enum behaviour behaviour;
 	const char *path;            /* of the definition */
 	const struct result *result; /* NULL if nothing ran */
-	const char *why;             /* if no case ran, a sentence with the reason, or with the differences other than
-				      * the code; or NULL */
+	const char *why;             /* a sentence that says why no case ran, or which differences there are outside the
+				      * code; NULL: none */
 };
 
 struct differences {

@@ -16,7 +16,6 @@ static void add_change(const char *what, const char *from, const char *to, const
 	*comma = ", ";
 }
 
-/* Appends all versions that differ. */
 static void add_changes(const struct margin_drift *d, struct buf *out)
 {
 	const char *comma = "";
@@ -53,8 +52,8 @@ void drift_list_text(const struct margin_drifts *drifts, bool each, struct buf *
 			text_drift(&drifts->items[i], out);
 	}
 	if (drifts->count > 0)
-		buf_printf(out, "%d grew and %d fell by more than a factor of two, %d stayed; ", counts[DRIFT_GREW],
-			   counts[DRIFT_FELL], counts[DRIFT_STAYED]);
+		buf_printf(out, "margins: %d grew, %d fell, %d changed by at most a factor of two; ",
+			   counts[DRIFT_GREW], counts[DRIFT_FELL], counts[DRIFT_STAYED]);
 	buf_printf(out, "%d definition%s verdicts of fewer than two versions\n", drifts->never_compared,
 		   drifts->never_compared == 1 ? " has" : "s have");
 }

@@ -13,7 +13,7 @@ int exit_status_of_group(enum status_group group);
  * STATUS_PASSED here. `kind` is used only for STATUS_CHECKED. */
 enum status_group exit_group(enum status status, enum checked_kind kind, unsigned accept);
 
-/* Returns this group for the status of a result, with the options of its run. */
+/* Returns the group in which the status of this result counts, with the options of the result's run. */
 enum status_group exit_group_of_result(const struct result *result);
 
 /* Returns the most severe group among several definitions with STATUS_CHECKED. `counts` has the number of definitions

@@ -423,7 +423,7 @@ static void print_outcome(FILE *out, const struct result *result, const struct r
 		show_print(out, "         %s\n", result->outside);
 	if (result->changed)
 		show_print(out,
-		    "         a file of the definition changed while it ran; this verdict is for the old content "
+		    "         a file of the definition changed during the run; this verdict is for the old content "
 		    "and was not stored\n");
 }
 

@@ -51,7 +51,7 @@ bool report_tells(const struct result *result, const struct report_options *opti
 void report_result(const struct result *result, const struct report_options *options);
 
 /* Prints how far an output is from the ground truth, and the worst elements of the output. `one` is the name of the
- * output's values in the text, and `other` is that of the ground truth's values. */
+ * output's values in the text, and `other` is the name of the ground truth's values. */
 void report_worst(FILE *out, const struct output_verdict *output, const char *one, const char *other);
 
 /* Prints the list of failures and then the summary, which is the last line of a text report. */

@@ -52,7 +52,6 @@ static bool is_vacuous(const struct file_update *r, const char *file)
 	return has_file(r->options->vacuous, r->options->vacuous_count, file);
 }
 
-/* Is this file in options->removed? */
 static bool is_removed(const struct file_update *r, const char *file)
 {
 	return has_file(r->options->removed, r->options->removed_count, file);
@@ -313,8 +312,8 @@ static int add_sparse(struct file_update *r, const struct group *group, const st
 	qsort(all, (size_t)*count, sizeof *all, by_name_of_file);
 	*classes = all;
 	*lost =
-	    arena_printf(r->arena, "%s%s is %s: %s%s in git but not checked out here, so writing it would delete %s tests; "
-				   "%s",
+	    arena_printf(r->arena, "%s%s is %s: %s%s in git but not checked out here, so writing the file would delete "
+				   "%s tests; %s",
 			 TESTS_FOLDER, group->file, skip > 0 ? "out of date and left unchanged" : "not written",
 			 first->path, are(r, missing), missing == 1 ? "its" : "their",
 			 brings(r, arena_printf(arena, "definitions/%s", first->op_type), first->path, missing));
@@ -378,7 +377,8 @@ void update_file_report_sparse(struct file_update *r)
 static const char *hint(const struct file_update *r, const char *file)
 {
 	return arena_printf(
-	    r->arena, "`reftest generate%s --print %s | diff %s%s -` shows the difference, --force replaces the file",
+	    r->arena,
+	    "`reftest generate%s --print %s | diff %s%s -` shows the difference, and --force replaces the file",
 	    r->options->layout == LAYOUT_DEFINITION ? " --layout definition" : "", file, TESTS_FOLDER, file);
 }
 

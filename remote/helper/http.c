@@ -328,9 +328,10 @@ static void take_action_result(struct batch *batch, struct slot *slot)
 static int unexpected(long status, struct err *err)
 {
 	const char *hint = status >= 300 && status < 400
-			       ? "; redirects are not followed: set REFTEST_REMOTE to the address to which it points"
+			       ? "; redirects are not followed: set REFTEST_REMOTE to the address to which the "
+				 "redirect points"
 			   : status == 401 || status == 403
-			       ? "; it requires a different user or password (https://USER:PASSWORD@…)"
+			       ? "; the server requires a different user or password (https://USER:PASSWORD@…)"
 			       : "";
 
 	return err_set(err, "answered with HTTP status %ld%s", status, hint);

@@ -46,7 +46,7 @@ def read_arguments(words):
     known.cpus = known.cpus or (4 if known.gpus else 1)
     known.reftest = known.reftest or shutil.which("reftest")
     if known.reftest is None:
-        parser.error("there is no `reftest` on PATH; name it with --reftest")
+        parser.error("there is no `reftest` on PATH; give its path with --reftest")
     if known.local and known.workers is None:
         parser.error("--local needs --workers N")
     if any(

@@ -193,7 +193,7 @@ class Coordinator:
             return
         for definition, case in self.scheduler.die(worker):
             self.report({"definition": definition, "crashed": case})
-        say(f"{worker} died; its requests go to other workers: {why}")
+        say(f"{worker} died ({why}); its requests go to other workers")
         self.fleet.replace(worker)
 
     def _failed(self, worker, why):

@@ -74,7 +74,7 @@ do_git add .
 do_git commit -qm copy
 run generate --replace-vacuous
 expect_exit 0
-expect_says 'test_tiny_norm.py:1: run() is a copy of the reference' '; replaced'
+expect_says 'test_tiny_norm.py:1: run() is an edited copy of the reference' '; replaced'
 # This file is kept, because the audit cannot see the tests that a file imports.
 printf 'from other import *\n\n\ndef test_it():\n    print(1)\n' >$tests/test_tiny_norm.py
 do_git add .
