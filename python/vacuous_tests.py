@@ -361,7 +361,7 @@ def imported(tree):
 @functools.lru_cache(maxsize=None)
 def is_here(name, folder):
     """Can this interpreter import a top-level module from a test file in `folder`? Does not import the module. Assumes
-    that pytest and torch are installed, because no test runs without them."""
+    that pytest and torch are installed, because every test needs them."""
     folders = [folder, os.path.dirname(folder), os.path.dirname(os.path.dirname(folder))]
     return (
         name in ("pytest", "torch")

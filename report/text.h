@@ -47,7 +47,7 @@ int report_columns(const struct report_options *options);
 /* Returns whether report_result would print anything about this result. */
 bool report_tells(const struct result *result, const struct report_options *options);
 
-/* Prints the result of one definition on one line and, unless the definition passed, details on the next lines. */
+/* Prints the result of one definition on one line. If the definition did not pass, prints details on the next lines. */
 void report_result(const struct result *result, const struct report_options *options);
 
 /* Prints how far an output is from the ground truth, and the worst elements of the output. `one` is the name of the

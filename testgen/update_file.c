@@ -346,7 +346,7 @@ int update_file_may_remove(struct file_update *r, const char *file, struct err *
 	return false;
 }
 
-/* Only `generate` reports files that were not removed because their definitions are not checked out. */
+/* If a file was kept because its definitions are not checked out, only `generate` reports this. */
 void update_file_report_sparse(struct file_update *r)
 {
 	const struct mentioned_files *some = &r->unwritten;

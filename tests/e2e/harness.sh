@@ -246,8 +246,8 @@ begin() {
 }
 
 # `started`: waits until a reference has called tell_started or gate, or another child of the program has created
-# $work/started. Then removes the traces of both, so that `started` can be called again. Fails if the program ends
-# first.
+# $work/started. Then deletes $work/started and empties $work/starts, so that `started` can be called again. Fails if
+# the program ends first.
 started() {
 	while [ ! -e "$work/started" ] && [ ! -s "$work/starts" ] && kill -0 "$program" 2>/dev/null; do sleep 0.02; done
 	[ -e "$work/started" ] || [ -s "$work/starts" ] || fail "$step: it exited too early"

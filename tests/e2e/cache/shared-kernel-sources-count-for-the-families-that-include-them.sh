@@ -42,7 +42,7 @@ edit_of kernels/common/attention/attention_cuda.h "$attention" ''
 edit_of kernels/mla_paged/mla_paged.c 'mla_paged ' 'mla_paged '
 edit_of kernels/mla_paged/mla_paged.cu 'mla_paged ' ''
 
-# The families that use this code to check a definition's shapes.
+# The families that use kernels/core/shape_match.c to check the shapes of a definition.
 asking="activation cascade delta_rule dsa_paged gated_delta_rule gdn gemm gemma_rmsnorm gla gqa_paged gqa_ragged kda \
 layernorm mamba_ssu mla_paged mla_ragged moe page quantize_fp8_per_token_group rmsnorm rope simple_gla softmax "
 edit_of kernels/core/shape_match.c "$asking" "$asking"

@@ -61,6 +61,6 @@ run generate --audit --python "$work/none"
 expect_exit 0
 expect_says '0 hand-written test files, 0 findings'
 
-# This checks the findings of the script itself, for many source texts.
+# tests/vacuous_tests.py checks the findings of python/vacuous_tests.py for many source texts.
 "$python" "$top/tests/vacuous_tests.py" "$python" >"$work/out" 2>&1 || fail "$(cat "$work/out")"
 expect_says ' 0 wrong'
