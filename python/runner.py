@@ -107,7 +107,7 @@ KEPT_GPU_MEMORY = 1 << 30  # bytes that torch's allocator may keep between two c
 # small compared with the reference's memory limit.
 M_MMAP_MAX, MAPPINGS, ARENA_WITHOUT_MAPPINGS = -4, 65536, 256 << 20
 M_PERTURB = -6  # from malloc.h: malloc overwrites memory with this byte or its complement
-HELD_OUTPUTS = 1 << 26  # bytes; if a call's outputs are not larger, they stay alive during the next two calls
+HELD_OUTPUTS = 1 << 26  # a call's outputs stay alive during the next two calls if they have at most this many bytes
 OLDEST_TORCH = (2, 4)
 # An environment variable that requests one hardware queue per CUDA context. By default, the driver creates eight
 # queues, which doubles the time to create and destroy a context (bench/contexts.py). The results of a reference do not
@@ -802,7 +802,7 @@ class Child:
 
 
 def folders_of(paths):
-    """Returns the real paths of folders, each with a slash at the end, without the root folder."""
+    """Returns the real paths of the folders, each with a slash at the end. Omits the root folder."""
     return tuple(folder for folder in (os.path.join(os.path.realpath(path), "") for path in paths if path) if folder != "/")
 
 
@@ -959,7 +959,7 @@ def run(x, weight):
 
 
 def rehearse():
-    """Loads a small reference and runs it on the CPU, as a child does with a reference of its own. In the zygote, the
+    """Loads a small reference and runs it on the CPU, in the same way as a child runs a reference. In the zygote, the
     rehearsal imports the modules that torch imports late. In a child that waits for a request, the rehearsal writes to
     memory pages that the child shares with the zygote, so that Linux copies these pages before the request. The
     rehearsal has no other lasting effect."""

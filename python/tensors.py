@@ -74,15 +74,15 @@ def fits(spec, value):
 
 
 def is_part(name, of):
-    """Do the first or the last words of `of` form `name`? Words are separated by underscores."""
+    """Is `name` the beginning or the end of `of`, in whole words? Words are separated by underscores."""
     return of.startswith(name + "_") or of.endswith("_" + name)
 
 
 def taken_instead(specs, values, missing):
     """Returns {input: [name, why]} for the inputs in `missing` that the code returned under another name. `values` maps
     the returned names that no input has to their values. The reasons, which are tried in this order:
-    - "name": one of the two names is a part of the other, and the value has the input's form (dtype and shape). No
-      other pair with this input or this value is related in this way.
+    - "name": one of the two names is a part of the other, and the value has the input's form (dtype and shape). This is
+      true of no other value for this input, and of no other input for this value.
     - "form": only one of the remaining tensors has the input's form, and no other missing input has this form.
     - "order": as many remaining tensors as missing inputs have the same form, so the first input gets the first tensor,
       and so on."""

@@ -35,7 +35,7 @@ struct differences {
 
 /* Which of the two references a person approved (engine/approved_reference.h). */
 enum approved_side {
-	APPROVED_SIDE_NONE, /* no approval, an unreadable one, or one for another schema */
+	APPROVED_SIDE_NONE, /* there is no approval, or it is unreadable, or it is for another schema */
 	APPROVED_SIDE_NOW,
 	APPROVED_SIDE_BEFORE, /* the approved reference is the one in the commit */
 	APPROVED_SIDE_NEITHER
