@@ -577,9 +577,9 @@ class Child:
     def watch_reach(self):
         """Installs an audit hook that records in `reached` that the reference opens or imports a file, connects to a
         socket or starts a process. Files in the interpreter's own directories, and files that the definition declares,
-        do not count. If any other file changes, no fingerprint changes, so a verdict that depends on the file must not
-        be stored. (A reference that wants to cheat can avoid audit events. Python has no audit event for reading the
-        environment or the clock; the engine searches the reference's source for these.)"""
+        do not count. No fingerprint covers any other file, so a verdict that depends on such a file must not be stored.
+        (A reference that wants to cheat can avoid audit events. Python has no audit event for reading the environment
+        or the clock; the engine searches the reference's source for these.)"""
         own = (*interpreter_folders(), *folders_of([self.files, self.solution]))
         abspath, fspath, fsdecode, join, realpath = os.path.abspath, os.fspath, os.fsdecode, os.path.join, os.path.realpath
 
@@ -733,8 +733,8 @@ class Child:
 
     def form_of(self, spec):
         """Describes the value that was made for an input. For a Python scalar, a 0-D tensor is described like the
-        number that it contains. If the value for a tensor is a number, it is described as a number; the judge decides
-        whether the definition allows this."""
+        number that it contains. If a number was made for a tensor, the number is described; the judge decides whether
+        the definition allows this."""
         value = self.made[spec["name"]]
         if value is None:
             return {"absent": True}

@@ -62,7 +62,7 @@ def tuples_apart(values, known):
 
 
 def fits(spec, value):
-    """Does the value have the dtype of an input, and the lengths of its axes as far as they are known?"""
+    """Does the value have the dtype of an input, and the input's axis lengths as far as they are known?"""
     if isinstance(value, torch.Tensor) and not spec["scalar"]:
         shape, dtype = form_of(value)
         return (dtype == spec["dtype"] and len(shape) == len(spec["shape"]) and
@@ -79,8 +79,9 @@ def is_part(name, of):
 
 
 def taken_instead(specs, values, missing):
-    """Returns {input: [name, why]} for the inputs in `missing` that the code returned under another name. `values` maps
-    the returned names that no input has to their values. The reasons, which are tried in this order:
+    """Returns {input: [name, why]} for the inputs in `missing` that the code returned under another name. `values` is
+    {name: value} for the returned values whose names are not names of inputs. The reasons, which are tried in this
+    order:
     - "name": one of the two names is a part of the other, and the value has the input's form (dtype and shape). This is
       true of no other value for this input, and of no other input for this value.
     - "form": only one of the remaining tensors has the input's form, and no other missing input has this form.

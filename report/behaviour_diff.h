@@ -48,8 +48,8 @@ void behaviour_print(const struct differences *differences);
 void behaviour_print_json(const struct differences *differences);
 void behaviour_print_github(const struct differences *differences);
 
-/* Returns EXIT_FAILED if a reference changed. Otherwise returns EXIT_UNVERIFIED if a reference could not be compared,
- * else EXIT_VERIFIED. */
+/* Returns EXIT_FAILED if a reference changed. If none changed, returns EXIT_UNVERIFIED if a reference could not be
+ * compared, and EXIT_VERIFIED if all were compared. */
 int behaviour_exit_status(const struct differences *differences);
 
 #endif

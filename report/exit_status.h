@@ -24,7 +24,8 @@ enum status_group exit_group_of_checked(const int64_t *counts, unsigned accept);
  * result. If `strict` is true, a finding counts as a failure. */
 int exit_status_of_run(const struct run *run, bool strict);
 
-/* Returns the exit status of two runs together, which is that of the more severe one. `solutions` may be NULL. */
+/* Returns the exit status for two runs together: the more severe one of their two exit statuses. `solutions` may be
+ * NULL. */
 int exit_status_of_runs(const struct run *run, const struct run *solutions, bool strict);
 
 #endif

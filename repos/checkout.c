@@ -119,7 +119,7 @@ static void remove_leftovers(struct work *work, const char *branch)
 		closedir(folder);
 }
 
-/* If --lfs is given, checks before the fetch that git-lfs, which is not part of git, is installed. */
+/* If --lfs is given, checks before the fetch that git-lfs is installed. (git-lfs is not part of git.) */
 static int check_lfs(struct work *work)
 {
 	static const char *const words[] = {"lfs", "version", NULL};

@@ -392,7 +392,7 @@ static bool is_outdated(const char *text, size_t length)
 }
 
 /* Returns whether an older version of reftest generated the class, which then contains its tests. Such a class uses
- * modules that files of this version do not import. */
+ * modules that a file from this version does not import. */
 static bool is_older_class(const char *text, size_t length)
 {
 	static const char base[] = "(conftest.DefinitionTests):\n";
@@ -463,7 +463,8 @@ int update_file_remove(struct file_update *r, const char *file, const char *why,
 	return 0;
 }
 
-/* May a hand-written file test this definition? A file that reads the folder of definitions may test all of them. */
+/* Returns whether a hand-written file may contain a test of this definition. A file that reads the folder of
+ * definitions may test all of them. */
 static bool is_about(const struct buf *text, const struct group *group, int member)
 {
 	static const char folder[] = "definitions";
@@ -474,7 +475,7 @@ static bool is_about(const struct buf *text, const struct group *group, int memb
 }
 
 /* Counts the definitions of a hand-written file. A definition counts as hand-written if the file may test it and a test
- * in the file can fail. Otherwise the definition counts as without a test. */
+ * in the file can fail. Otherwise the definition counts as a definition without a test. */
 static void count_hand_written(const struct file_update *r, const struct group *group, const struct buf *text,
 			       int counts[NOTE_COUNTS])
 {
@@ -489,8 +490,8 @@ static void count_hand_written(const struct file_update *r, const struct group *
 	}
 }
 
-/* Counts the definitions of a file that is left unchanged: as stale if reftest wrote the file, and as without a test if
- * the file cannot be read. */
+/* Counts the definitions of a file that is left unchanged. If reftest wrote the file, they count as stale. If the file
+ * cannot be read, they count as definitions without a test. */
 static void count_left(const struct file_update *r, const struct group *group, bool readable, enum owner owner,
 		       const struct buf *text, int counts[NOTE_COUNTS])
 {

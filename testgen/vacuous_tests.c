@@ -42,8 +42,8 @@ static const struct dataset_file *named_after(const struct dataset_file *files, 
 	return NULL;
 }
 
-/* Returns the definition that a test file tests: the one after which the file is named, or else the only one whose name
- * occurs in the file. Returns NULL if there is no such definition, or if it is not checked out. */
+/* Returns the definition after which a test file is named, or else the only definition whose name occurs in the file.
+ * Returns NULL if there is no such definition, or if it is not checked out. */
 static const struct dataset_file *subject_of(const struct dataset *dataset, const struct sparse *sparse,
 					     const char *file, const struct buf *text)
 {

@@ -71,9 +71,9 @@ test_end() {
 	exit "$code"
 }
 
-# Lists the processes of this test, except zombies: those in a session that `run` started, and those in any session
-# whose environment has the test's mark. (If a process has disabled debugging of itself, only root can read its
-# environment.)
+# Lists the processes of this test, except zombies: the processes in a session that `run` started, and the processes
+# whose environment has the test's mark, in any session. (If a process has disabled debugging of itself, only root can
+# read its environment.)
 processes() {
 	{
 		cat /proc/[0-9]*/stat 2>/dev/null | awk -v sessions=" $sessions " '{

@@ -44,8 +44,8 @@ class Merger:
         self.replies.put(None)
 
     def merge(self, lines):
-        """Sends lines and returns a reply for each. A verdict that a reply reports as stored is in the cache when this
-        function returns."""
+        """Sends lines and returns a reply for each line. If a reply says that a verdict was stored, the verdict is in
+        the cache when this function returns."""
         try:
             for line in lines:
                 self.process.stdin.write(line if line.endswith("\n") else line + "\n")

@@ -94,7 +94,7 @@ for file in kernels/core/compare.cu workers/pool/environment.c python/gradients.
 	*) [ "$(checker "$earlier")" != "$(checker "$file")" ] || fail "an edit of $file does not change the checker's digest" ;;
 	esac
 done
-# The checker's digest also covers these files, because they are in the list from which it is computed.
+# The checker's digest also covers these files, because the list from which this digest is computed contains them.
 for file in kernels/core/compare.c kernels/core/device_cpu.c kernels/core/roles.c base/dtype.c dataset/safetensors.c \
 	dataset/constraint.c workers/judge/case_inputs.c workers/judge/agreement.h workers/protocol/layout.h; do
 	expectations=$((expectations + 1))
