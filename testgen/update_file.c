@@ -178,8 +178,8 @@ void update_file_keep_note(struct file_update *r, const struct note *note)
 
 /* ---- from definitions to classes --------------------------------------------------------------------------------- */
 
-/* Loads a definition. On error, returns NULL and reports the error. Also returns NULL, and sets `unverifiable`, if no
- * case of the definition can run. */
+/* On error, returns NULL and reports the error. Also returns NULL, and sets `unverifiable`, if no case of the
+ * definition can run. */
 static const struct definition *load(struct file_update *r, const struct dataset_file *file, bool *unverifiable,
 				     struct arena *arena)
 {

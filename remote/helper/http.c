@@ -111,7 +111,6 @@ static size_t take_bytes(char *bytes, size_t size, size_t count, void *context)
 	return size * count;
 }
 
-/* Limits the time, size and protocols of a request. */
 static void set_limits(CURL *easy)
 {
 #if LIBCURL_VERSION_NUM >= 0x075500

@@ -304,7 +304,6 @@ sys.exit(not eval(sys.argv[2]))' "$work" "$1" 2>"$work/python" ||
 		fail "$step: not true: $1 of $(head -c 6000 "$work/events") $(tail -n 1 "$work/python")"
 }
 
-# `await_batch`: waits for the end of a batch.
 await_batch() { await "e['event'] == 'batch'"; }
 
 # `end_watch`: ends the watcher as Ctrl-C does, and expects that none of its processes is left.
