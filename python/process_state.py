@@ -3,8 +3,8 @@ runs several references. runner.py compares the state before and after each refe
 differs.
 
 This is the second line of defence, because a reference that changes its process on purpose could also change the
-functions of this file. The first is isolation.py: a reference whose source code could change any of this state never
-runs in a runner that is kept."""
+functions of this file. The first line of defence is isolation.py: a reference whose source code could change any of
+this state never runs in a runner that is kept."""
 
 import gc
 import os
@@ -105,8 +105,8 @@ def reached(torch, path):
 
 
 class Module(int):
-    """The id of a module. A separate type tells it apart from the ids of other objects, because torch may add modules
-    to a namespace."""
+    """The id of a module. Its type distinguishes it from the ids of other objects, because torch may add modules to a
+    namespace, but no other objects."""
 
 
 def ids(space):

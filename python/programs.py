@@ -1,6 +1,6 @@
 """programs - loads solutions of several files for runner.py: Python, and C++ and CUDA through torch's extension builder.
 
-If a message {"load"} has "files", it has these fields:
+If a message {"load"} has "files", the message has these fields:
 - "files": [[path, content]] and "entry_file", one of these paths
 - "build": "none" for Python, "cpp" or "cuda" for code that must be compiled first
 - "outputs": "returned"; "written" (to tensors that the function gets after its inputs); or "guessed" (from the
@@ -92,7 +92,7 @@ def by_position(function, how, outputs):
 
 def writes(function, inputs, outputs):
     """Guesses from the signature whether the function writes its outputs to tensors that it gets after its inputs. If
-    the signature does not show it, returns true, because this is the default of the format."""
+    the signature does not show this, returns true, because writing to such tensors is the default of the format."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

@@ -236,7 +236,7 @@ class Server:
         inputs = {spec["name"]: arena.input(spec) for spec in request["inputs"]}
         calls = []  # the Call objects of this request
         runner.seed_everything(request["seed"], self.device)
-        torch.set_float32_matmul_precision("highest")  # an imported library may have changed it
+        torch.set_float32_matmul_precision("highest")  # an imported library may have changed this setting
         start = time.perf_counter()
         with torch.no_grad():
             if request["gradients"]:
@@ -262,8 +262,9 @@ class Server:
         return reply
 
     def measure(self, row, request, kept):
-        """Measures the call of a table, including the table's own conversions. If an exception is raised here, only the
-        latencies are missing, because the results of the call are already stored."""
+        """Measures a call of the row's function, including the conversions of inputs and outputs in this function. If
+        an exception is raised here, only the latencies are missing, because the results of the call are already
+        stored."""
         torch = self.runner.torch
         try:
             with torch.no_grad():

@@ -107,7 +107,7 @@ KEPT_GPU_MEMORY = 1 << 30  # bytes that torch's allocator may keep between two c
 # small compared with the reference's memory limit.
 M_MMAP_MAX, MAPPINGS, ARENA_WITHOUT_MAPPINGS = -4, 65536, 256 << 20
 M_PERTURB = -6  # from malloc.h: malloc overwrites memory with this byte or its complement
-HELD_OUTPUTS = 1 << 26  # bytes; if a call's outputs are not larger, they stay alive during the next two calls
+HELD_OUTPUTS = 1 << 26  # a call's outputs stay alive during the next two calls if they have at most this many bytes
 OLDEST_TORCH = (2, 4)
 # An environment variable that requests one hardware queue per CUDA context. By default, the driver creates eight
 # queues, which doubles the time to create and destroy a context (bench/contexts.py). The results of a reference do not
@@ -233,7 +233,7 @@ class Zygote:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 for fd in (self.wake, self.wake_write, self.channel.socket.fileno(), *self.channel.fds):
                     os.close(fd)
-                for fd in group:  # move to the control group first, so that its limits hold for everything
+                for fd in group:  # move to the control group first, so that its limits apply to all later steps
                     os.write(fd, b"0")
                     os.close(fd)
                 child = Child(sock, pipe, self.options, self.sandbox, folder)
@@ -328,7 +328,7 @@ class Child:
         self.threads = options["threads"]
         self.arena = None
         self.run = self.fitting = None
-        self.subject = "the reference"  # what messages call the loaded code
+        self.subject = "the reference"  # the name of the loaded code in messages
         self.made = None  # the inputs that the code made last, by name
         self.filename = ""
         self.reached = None  # the first thing outside its process that the loaded code used: "opened /etc/hostname"
@@ -488,8 +488,8 @@ class Child:
         if not callable(self.run):
             raise Mistake("%s does not define a function named %s" % (self.subject, message["entry_point"]))
         if message["entry_point"] != "run" and not message.get("makes_inputs") and "run" in module.__dict__:  # others would call run
-            raise Mistake("the reference defines run only during its execution, so reftest would call %s; define run "
-                          "by a def at top level" % message["entry_point"])
+            raise Mistake("the reference defines the function run only during its execution, so reftest would call %s; "
+                          "define run by a def at top level" % message["entry_point"])
         self.fitting = message.get("fitting")
         return {"loaded": True}
 
@@ -549,7 +549,7 @@ class Child:
             return "memory that it shares with the judge (%s)" % text_of(problem)
         if self.device == "cpu":
             libc.malloc_trim(0)
-        elif gpu_memory_frees() != self.frees:  # memory that the next reference may get was freed without being erased
+        elif gpu_memory_frees() != self.frees:  # memory was freed but not erased, and the next reference may get it
             return "memory of the GPU"
         else:
             self.free_gpu_memory()
@@ -579,9 +579,9 @@ class Child:
     def watch_reach(self):
         """Installs an audit hook that records in `reached` that the reference opens or imports a file, connects to a
         socket or starts a process. Files in the interpreter's own directories, and files that the definition declares,
-        do not count. If any other file changes, no fingerprint changes, so a verdict that depends on the file must not
-        be stored. (A reference that wants to cheat can avoid audit events. Python has no audit event for reading the
-        environment or the clock; the engine searches the reference's source for these.)"""
+        do not count. No fingerprint covers any other file, so a verdict that depends on such a file must not be stored.
+        (A reference that wants to cheat can avoid audit events. Python has no audit event for reading the environment
+        or the clock; the engine searches the reference's source for these.)"""
         own = (*interpreter_folders(), *folders_of([self.files, self.solution]))
         abspath, fspath, fsdecode, join, realpath = os.path.abspath, os.fspath, os.fsdecode, os.path.join, os.path.realpath
 
@@ -688,8 +688,8 @@ class Child:
         return {"ran": described, "effects": effects}
 
     def called_for_check(self, case, arguments):
-        """Calls the reference for an extra run. Returns three things: the reference's result; for each input, whether
-        it has an effect (None instead of the list: unknown); and the arguments of the call."""
+        """Calls the reference for an extra run. Returns three things: the result of the reference; a list that says for
+        each input whether the input affects the result (None: unknown); and the arguments of the call."""
         if case["extra"] == "gradients":
             this = sys.modules[__name__]
             run = fitted(gradients.undecorated(this, self.run), self.fitting)
@@ -714,7 +714,7 @@ class Child:
                 given.setdefault(str(name), value)
         own = {*self.fitting["inputs"], *(argument for argument, _ in self.fitting["inputs"].values())}
         given = tensors.tuples_apart(given, own)
-        names = {}  # {input: the name under which the code returned it, which is its own name or its argument's}
+        names = {}  # {input: the name under which the code returned its value: the input's name or its argument's name}
         for name, (argument, _) in self.fitting["inputs"].items():
             names[name] = name if name in given or argument not in given else argument
         taken = tensors.taken_instead(request["inputs"], {name: value for name, value in given.items() if name not in names.values()},
@@ -735,8 +735,8 @@ class Child:
 
     def form_of(self, spec):
         """Describes the value that was made for an input. For a Python scalar, a 0-D tensor is described like the
-        number that it contains. If the value for a tensor is a number, it is described as a number; the judge decides
-        whether the definition allows this."""
+        number that it contains. If a number was made for a tensor, the number is described; the judge decides whether
+        the definition allows this."""
         value = self.made[spec["name"]]
         if value is None:
             return {"absent": True}
@@ -804,7 +804,7 @@ class Child:
 
 
 def folders_of(paths):
-    """Returns the real paths of folders, each with a slash at the end, without the root folder."""
+    """Returns the real paths of the folders, each with a slash at the end. Omits the root folder."""
     return tuple(folder for folder in (os.path.join(os.path.realpath(path), "") for path in paths if path) if folder != "/")
 
 
@@ -869,7 +869,7 @@ def limit_gpu_memory(device, size):
 
 def has_gpu_memory(device, size):
     """Returns true if the GPU has enough free memory for all that the limit `size` still allows. If an allocation has
-    failed and this is true, the limit was the cause, and not a lack of GPU memory."""
+    failed and this function returns true, the cause was the limit, and not a lack of GPU memory."""
     if device == "cpu":
         return False
     free, total = torch.cuda.mem_get_info(device)
@@ -888,8 +888,8 @@ def gpu_memory_frees():
 
 
 def erase_unused_gpu_memory():
-    """Overwrites the GPU memory that torch's allocator has and no tensor uses. Floating-point numbers in this memory are
-    then NaN, and integers are -1."""
+    """Overwrites the GPU memory that belongs to torch's allocator and that no tensor uses. Floating-point numbers in
+    this memory are then NaN, and integers are -1."""
     memset = driver().cuMemsetD8_v2
     for segment in torch.cuda.memory_snapshot():
         address = segment["address"]
@@ -961,7 +961,7 @@ def run(x, weight):
 
 
 def rehearse():
-    """Loads a small reference and runs it on the CPU, as a child does with a reference of its own. In the zygote, the
+    """Loads a small reference and runs it on the CPU, in the same way as a child runs a reference. In the zygote, the
     rehearsal imports the modules that torch imports late. In a child that waits for a request, the rehearsal writes to
     memory pages that the child shares with the zygote, so that Linux copies these pages before the request. The
     rehearsal has no other lasting effect."""
@@ -1001,7 +1001,7 @@ def import_torch(device):
     if version < OLDEST_TORCH:
         return "%s has torch %s; 2.4 or newer is required" % (sys.executable, torch.__version__)
     if device != "cpu" and torch.version.cuda is None:
-        return "%s has torch %s, which was built without CUDA, and cannot use %s" % (
+        return "%s has torch %s, which was built without CUDA and cannot use %s" % (
             sys.executable, torch.__version__, device)
     tensors, arena, exercises = (module_of(*file) for file in NEED_TORCH)
     Arena, Unmapped, driver = arena.Arena, arena.Unmapped, arena.driver

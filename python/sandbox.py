@@ -11,13 +11,11 @@ ABI, PID, PROC, TMP = 3, 1 << 5, 1 << 6, 1 << 7  # workers/sandbox/sandbox.h
 
 
 class Sandbox:
-    """The sandbox, as libreftest_sandbox.so implements it."""
-
     def __init__(self, descriptor, device, root, place):
         self.library = ctypes.CDLL("/proc/self/fd/%d" % descriptor, use_errno=True)
         os.close(descriptor)
         if self.library.sandbox_abi() != ABI:
-            raise OSError("libreftest_sandbox.so is of another build: run make")
+            raise OSError("libreftest_sandbox.so is from a different build of reftest; run make")
         self.library.sandbox_open.restype = ctypes.c_void_p
         self.library.sandbox_folder.restype = ctypes.c_char_p
         self.library.sandbox_layers.restype = self.library.sandbox_enter.restype = ctypes.c_uint32
@@ -28,7 +26,7 @@ class Sandbox:
                                            message, len(message))
         if not handle:
             raise OSError(message.value.decode(errors="replace"))
-        self.place = place  # for the temporary files of runners without an own /tmp; reftest removes it at the end
+        self.place = place  # the folder for temporary files of runners without their own /tmp
         self.handle = ctypes.c_void_p(handle)
         self.layers = self.library.sandbox_layers(self.handle)
         self.folder = os.fsdecode(self.library.sandbox_folder(self.handle))
@@ -60,8 +58,8 @@ class Sandbox:
             raise OSError("the sandbox of this reference lacks layers that it should have (%#x)" % missing)
 
     def limit_memory(self, size, kept):
-        """Limits the memory of this process, which is a child, and returns how many bytes it may add. If `kept` is
-        true, the limit can be raised later, for the next reference in this process."""
+        """Limits the memory of this process, which is a child, and returns how many more bytes this process may use. If
+        `kept` is true, the limit can be raised later, for the next reference in this process."""
         left = self.library.sandbox_limit_memory(self.handle, ctypes.c_int64(size), ctypes.c_int(kept))
         if left < 0:
             os.write(2, b"the memory of this reference cannot be limited\n")

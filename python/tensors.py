@@ -62,7 +62,7 @@ def tuples_apart(values, known):
 
 
 def fits(spec, value):
-    """Does the value have the dtype of an input, and the lengths of its axes as far as they are known?"""
+    """Does the value have the dtype of an input, and the input's axis lengths as far as they are known?"""
     if isinstance(value, torch.Tensor) and not spec["scalar"]:
         shape, dtype = form_of(value)
         return (dtype == spec["dtype"] and len(shape) == len(spec["shape"]) and
@@ -74,17 +74,19 @@ def fits(spec, value):
 
 
 def is_part(name, of):
-    """Do the first or the last words of `of` form `name`? Words are separated by underscores."""
+    """Is `name` the beginning or the end of `of`, in whole words? Words are separated by underscores."""
     return of.startswith(name + "_") or of.endswith("_" + name)
 
 
 def taken_instead(specs, values, missing):
-    """Returns {input: [name, why]} for the inputs in `missing` that the code returned under another name. `values` maps
-    the returned names that no input has to their values. The reasons, in this order:
-    - "name": one of the two names is a part of the other, and the value has the input's form (dtype and shape). No
-      other pair with this input or this value is related in this way.
-    - "form": only one other tensor has the input's form, and no other missing input has this form.
-    - "order": as many tensors as missing inputs have this form, so the first input gets the first tensor, and so on."""
+    """Returns {input: [name, why]} for the inputs in `missing` that the code returned under another name. `values` is
+    {name: value} for the returned values whose names are not names of inputs. The reasons, which are tried in this
+    order:
+    - "name": one of the two names is a part of the other, and the value has the input's form (dtype and shape). This is
+      true of no other value for this input, and of no other input for this value.
+    - "form": only one of the remaining tensors has the input's form, and no other missing input has this form.
+    - "order": as many remaining tensors as missing inputs have the same form, so the first input gets the first tensor,
+      and so on."""
     wanted = [spec for spec in specs if spec["name"] in missing]
     related = {spec["name"]: [name for name, value in values.items()
                               if (is_part(name, spec["name"]) or is_part(spec["name"], name)) and fits(spec, value)] for spec in wanted}

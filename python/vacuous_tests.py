@@ -194,8 +194,9 @@ class File:
         )
 
     def name_compares(self, name, statement):
-        """Does this statement, which calls the function `name` of another file, count as a comparison? It does not if
-        it assigns the result, because then the function may return a difference instead of raising an exception."""
+        """Does this statement, which calls the function `name` of another file, count as a comparison? A statement that
+        assigns the result does not count, because then the function may return a difference instead of raising an
+        exception."""
         if name in self.named:
             return self.named[name] in self.comparing
         assigned = isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign))
@@ -326,7 +327,7 @@ def parse(source, name):
 def audit(source, reference=None, about=None, name="run"):
     """Audits the text of a file (bytes). Returns the findings, as pairs (line, reason) sorted by line; whether the file
     has tests of which none can fail because of the definition; and the modules that the file imports unconditionally.
-    `name` is the function of `reference` that is called."""
+    `name` is the name of the function that is called in `reference`."""
     tree, finding = parse(source, "the file")
     if tree is None:
         return [finding], False, []
@@ -340,7 +341,8 @@ def audit(source, reference=None, about=None, name="run"):
         elif find_function(original, name)[0] not in (None, pasted):
             vacuous = True
             findings.append(
-                (line, f"{name}() is a copy of the reference of {about} that was edited, so the test does not test the definition")
+                (line, f"{name}() is an edited copy of the reference of {about}, so the test does not test the "
+                       "definition")
             )
     return sorted(findings), vacuous, imported(tree)
 
@@ -358,8 +360,8 @@ def imported(tree):
 
 @functools.lru_cache(maxsize=None)
 def is_here(name, folder):
-    """Can this interpreter import a top-level module from a test file in `folder`? Finds this out without an import.
-    Assumes that pytest and torch are installed, because no test runs without them."""
+    """Can this interpreter import a top-level module from a test file in `folder`? Does not import the module. Assumes
+    that pytest and torch are installed, because every test needs them."""
     folders = [folder, os.path.dirname(folder), os.path.dirname(os.path.dirname(folder))]
     return (
         name in ("pytest", "torch")

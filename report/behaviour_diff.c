@@ -181,7 +181,6 @@ static const char *sentence(const struct difference *d, struct arena *arena)
 			    c != NULL ? c->test->id : "no case", message != NULL ? message : "it did not run");
 }
 
-/* Returns which of the two references was approved. */
 static enum approved_side approved_side(const struct difference *d)
 {
 	const struct result *result = d->result;

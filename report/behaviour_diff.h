@@ -21,8 +21,8 @@ struct difference {
 	enum behaviour behaviour;
 	const char *path;            /* of the definition */
 	const struct result *result; /* NULL if nothing ran */
-	const char *why;             /* if no case ran, a sentence with the reason, or with the differences other than
-				      * the code; or NULL */
+	const char *why;             /* a sentence that says why no case ran, or which differences there are outside the
+				      * code; NULL: none */
 };
 
 struct differences {
@@ -35,7 +35,7 @@ struct differences {
 
 /* Which of the two references a person approved (engine/approved_reference.h). */
 enum approved_side {
-	APPROVED_SIDE_NONE, /* no approval, an unreadable one, or one for another schema */
+	APPROVED_SIDE_NONE, /* there is no approval, or it is unreadable, or it is for another schema */
 	APPROVED_SIDE_NOW,
 	APPROVED_SIDE_BEFORE, /* the approved reference is the one in the commit */
 	APPROVED_SIDE_NEITHER
@@ -48,8 +48,8 @@ void behaviour_print(const struct differences *differences);
 void behaviour_print_json(const struct differences *differences);
 void behaviour_print_github(const struct differences *differences);
 
-/* Returns EXIT_FAILED if a reference changed. Otherwise returns EXIT_UNVERIFIED if a reference could not be compared,
- * else EXIT_VERIFIED. */
+/* Returns EXIT_FAILED if a reference changed. If none changed, returns EXIT_UNVERIFIED if a reference could not be
+ * compared, and EXIT_VERIFIED if all were compared. */
 int behaviour_exit_status(const struct differences *differences);
 
 #endif

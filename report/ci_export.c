@@ -44,8 +44,8 @@ int export_junit(const struct run *run, const char *path, struct err *err)
 	return rc < 0 ? -1 : 0;
 }
 
-/* Returns the path of a file relative to the repository, which GitHub annotations require. The repository is checked
- * out at $GITHUB_WORKSPACE. */
+/* Returns the path of a file relative to the repository, because GitHub annotations require such a path. The repository
+ * is checked out at $GITHUB_WORKSPACE. */
 static const char *repository_path(const struct run *run, const char *path, struct arena *arena)
 {
 	const char *workspace = getenv("GITHUB_WORKSPACE");

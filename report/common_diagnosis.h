@@ -7,8 +7,8 @@
 
 enum { DIAGNOSIS_SHOWN = 2 };
 
-/* Writes descriptions of the mistakes that explain every diagnosed failed case of the definition. Returns their number,
- * at most DIAGNOSIS_SHOWN. The verdicts own the strings. */
+/* Writes descriptions of the mistakes that explain every failed case that was diagnosed. Returns their number, at most
+ * DIAGNOSIS_SHOWN. The verdicts own the strings. */
 int diagnosis_of(const struct result *result, const char *says[DIAGNOSIS_SHOWN]);
 /* Appends a comma and the member "diagnosis" of a JSON object. */
 void diagnosis_json(const struct result *result, struct buf *out);

@@ -85,7 +85,6 @@ static void text_holes(const struct coverage *coverage, struct buf *out)
 	buf_text(out, any ? "\n" : "");
 }
 
-/* Returns the number of definitions without an op family. */
 static int without_family(const struct coverage *coverage)
 {
 	int count = 0;

@@ -16,14 +16,13 @@ static void add_change(const char *what, const char *from, const char *to, const
 	*comma = ", ";
 }
 
-/* Appends all versions that differ. */
 static void add_changes(const struct margin_drift *d, struct buf *out)
 {
 	const char *comma = "";
 
 	add_change("torch", d->from.torch, d->to.torch, &comma, out);
 	add_change("CUDA", d->from.cuda, d->to.cuda, &comma, out);
-	/* verdicts of older versions of reftest contain no driver version, which does not count as a change */
+	/* a missing driver version is no change, because older versions of reftest did not store it */
 	if (*d->from.driver != '\0' && *d->to.driver != '\0')
 		add_change("driver", d->from.driver, d->to.driver, &comma, out);
 	add_change(d->to.ground_truth, d->from.version, d->to.version, &comma, out);
@@ -53,8 +52,8 @@ void drift_list_text(const struct margin_drifts *drifts, bool each, struct buf *
 			text_drift(&drifts->items[i], out);
 	}
 	if (drifts->count > 0)
-		buf_printf(out, "%d grew and %d fell by more than a factor of two, %d stayed; ", counts[DRIFT_GREW],
-			   counts[DRIFT_FELL], counts[DRIFT_STAYED]);
+		buf_printf(out, "margins: %d grew, %d fell, %d changed by at most a factor of two; ",
+			   counts[DRIFT_GREW], counts[DRIFT_FELL], counts[DRIFT_STAYED]);
 	buf_printf(out, "%d definition%s verdicts of fewer than two versions\n", drifts->never_compared,
 		   drifts->never_compared == 1 ? " has" : "s have");
 }

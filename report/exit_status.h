@@ -13,7 +13,7 @@ int exit_status_of_group(enum status_group group);
  * STATUS_PASSED here. `kind` is used only for STATUS_CHECKED. */
 enum status_group exit_group(enum status status, enum checked_kind kind, unsigned accept);
 
-/* Returns this group for the status of a result, with the options of its run. */
+/* Returns the group in which the status of this result counts, with the options of the result's run. */
 enum status_group exit_group_of_result(const struct result *result);
 
 /* Returns the most severe group among several definitions with STATUS_CHECKED. `counts` has the number of definitions
@@ -24,7 +24,8 @@ enum status_group exit_group_of_checked(const int64_t *counts, unsigned accept);
  * result. If `strict` is true, a finding counts as a failure. */
 int exit_status_of_run(const struct run *run, bool strict);
 
-/* Returns the exit status of two runs together, which is that of the more severe one. `solutions` may be NULL. */
+/* Returns the exit status for two runs together: the more severe one of their two exit statuses. `solutions` may be
+ * NULL. */
 int exit_status_of_runs(const struct run *run, const struct run *solutions, bool strict);
 
 #endif

@@ -1,5 +1,5 @@
 /* ground_truth_matrix - writes the table of `reftest doctor` with the ground truths that are available on this machine
- * for each op family. Below the table, it says why others are not available. */
+ * for each op family. Below the table, reftest lists why the other ground truths are not available. */
 #ifndef REFTEST_REPORT_GROUND_TRUTH_MATRIX_H
 #define REFTEST_REPORT_GROUND_TRUTH_MATRIX_H
 

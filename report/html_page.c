@@ -70,7 +70,8 @@ static int by_time(const void *a, const void *b)
 	return (x->last->time > y->last->time) - (x->last->time < y->last->time);
 }
 
-/* Writes the largest margin for each combination of versions to `list`, oldest first. Returns how many there are. */
+/* Writes the largest margin for each combination of versions to `list`, oldest first. Returns the number of margins in
+ * `list`. */
 static int history_of(const struct result *result, struct arena *arena, struct version_margin *list)
 {
 	int count = 0;

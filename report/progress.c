@@ -24,8 +24,8 @@ static ssize_t write_above(void *self, const char *text, size_t length)
 	return fflush(display->terminal) == 0 && written == length ? (ssize_t)length : 0;
 }
 
-/* Replaces `stderr`, which is a variable in glibc, by a stream that erases the progress lines before it writes, because
- * any module may print a message to `stderr` during a run. */
+/* Replaces `stderr`, which is a variable in glibc, by a stream that erases the progress lines before it writes. This is
+ * needed because any module may print a message to `stderr` during a run. */
 void progress_open(struct progress_display *display, bool wanted)
 {
 	*display = (struct progress_display){.terminal = stderr, .owner = getpid()};

@@ -211,8 +211,8 @@ static void json_counts(struct buf *out, const struct summary *counts)
 	buf_text(out, "}");
 }
 
-/* Writes the members that are known even if the definition was not read. (A definition is not read if its files did not
- * change.) */
+/* Writes the members that are known even if the definition was not read. (The files of an unchanged definition are not
+ * read.) */
 static void json_status(struct buf *out, const struct result *result)
 {
 	buf_json_member(out, "name", result->file->name);

@@ -423,7 +423,7 @@ static void print_outcome(FILE *out, const struct result *result, const struct r
 		show_print(out, "         %s\n", result->outside);
 	if (result->changed)
 		show_print(out,
-		    "         a file of the definition changed while it ran; this verdict is for the old content "
+		    "         a file of the definition changed during the run; this verdict is for the old content "
 		    "and was not stored\n");
 }
 
@@ -581,9 +581,9 @@ static size_t fitting_words(const char *line, size_t width)
 	return 0;
 }
 
-/* Appends a cause and the end of the line; end_folded will fold the line. If the cause is very long, like the message
- * of some exceptions, appends only the words that fit into about CAUSE_LINES lines of `width` columns, because the
- * whole text was already printed with the definition. If `width` is 0, appends all words. */
+/* Appends a cause and the end of the line; end_folded will fold the line. A very long cause, such as the message of
+ * some exceptions, is cut after about CAUSE_LINES lines of `width` columns, because the whole text was already printed
+ * with the definition. If `width` is 0, appends all words. */
 static void add_cause(struct buf *out, const struct buf *text, size_t width)
 {
 	size_t cut = fitting_words(text->data, CAUSE_LINES * width);

@@ -47,11 +47,11 @@ int report_columns(const struct report_options *options);
 /* Returns whether report_result would print anything about this result. */
 bool report_tells(const struct result *result, const struct report_options *options);
 
-/* Prints the result of one definition on one line and, unless the definition passed, details on the next lines. */
+/* Prints the result of one definition on one line. If the definition did not pass, prints details on the next lines. */
 void report_result(const struct result *result, const struct report_options *options);
 
 /* Prints how far an output is from the ground truth, and the worst elements of the output. `one` is the name of the
- * output's values in the text, and `other` is that of the ground truth's values. */
+ * output's values in the text, and `other` is the name of the ground truth's values. */
 void report_worst(FILE *out, const struct output_verdict *output, const char *one, const char *other);
 
 /* Prints the list of failures and then the summary, which is the last line of a text report. */

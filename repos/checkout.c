@@ -98,8 +98,8 @@ static bool is_folder(const char *path)
 }
 
 /* Removes the files that a killed git process left: its locks, and unfinished packs. Call this only if reftest was
- * killed while it worked in this repository. Then the locks belong to a git process that reftest started. This process
- * has ended, because a running one would hold work->lock. */
+ * killed while it worked in this repository. Then the locks belong to a git process that reftest started. This git
+ * process has ended, because a running one would hold work->lock. */
 static void remove_leftovers(struct work *work, const char *branch)
 {
 	static const char *const locks[] = {"index", "HEAD", "ORIG_HEAD", "config", "shallow", "packed-refs", "FETCH_HEAD", FETCHED};
@@ -119,7 +119,7 @@ static void remove_leftovers(struct work *work, const char *branch)
 		closedir(folder);
 }
 
-/* If --lfs is given, checks before the fetch that git-lfs, which is not part of git, is installed. */
+/* If --lfs is given, checks before the fetch that git-lfs is installed. (git-lfs is not part of git.) */
 static int check_lfs(struct work *work)
 {
 	static const char *const words[] = {"lfs", "version", NULL};
@@ -379,7 +379,8 @@ static int update(struct work *work, struct checkout *out)
 		return -1;
 	out->commit = commit_of(work, "HEAD");
 	if (out->commit == NULL)
-		return err_set(&work->err, "its HEAD names no commit; run `git fsck` in it, or move it away");
+		return err_set(&work->err, "HEAD of the checkout names no commit; run `git fsck` in the folder, or "
+					   "move the folder away");
 	update = (struct update){.file = update.file};
 	snprintf(update.old, sizeof update.old, "%s", out->commit);
 	const char *why = why_kept(work, &update);
@@ -387,7 +388,7 @@ static int update(struct work *work, struct checkout *out)
 	if (why == NULL)
 		return update_to_fetched(work, &update, out);
 	out->status = CHECKOUT_KEPT;
-	out->message = arena_printf(work->arena, "%s, so it was left as it is", why);
+	out->message = arena_printf(work->arena, "%s, so the checkout was left unchanged", why);
 	return 0;
 }
 
@@ -405,7 +406,6 @@ static bool is_empty(const char *path)
 	return folder != NULL && entries == 2; /* only "." and ".." */
 }
 
-/* Creates the folder and its parents. */
 static int make_folders(const char *path, struct arena *arena, struct err *err)
 {
 	char *part = arena_string(arena, path);

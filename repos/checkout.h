@@ -7,7 +7,8 @@
  * An update never touches local changes. A checkout is updated only if HEAD is the cloned branch without local commits,
  * and no tracked file differs from HEAD. Untracked files are safe, because git refuses to overwrite them. While files
  * are replaced, the file `.git/reftest-update` names both commits. If this process is killed during that time, the next
- * call finishes the update, unless a file differs from its versions in both commits.
+ * call finishes the update. If a file then differs from its versions in both commits, somebody else changed the file,
+ * and the call fails.
  *
  * During a clone or an update, the file `.NAME.lock` is locked. The git processes also hold this lock, because they may
  * end a moment after this process. */

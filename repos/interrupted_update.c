@@ -70,7 +70,7 @@ static int read_side(struct git_command *git, const char *commit, struct arena *
 	return rc;
 }
 
-/* Reads a file, or the target of a symbolic link. Returns false if the path is neither. */
+/* Reads a file, or the target of a symbolic link. Returns false if the path is neither a file nor a symbolic link. */
 static bool read_working_file(const char *path, struct buf *out)
 {
 	char target[PATH_MAX];
@@ -84,8 +84,8 @@ static bool read_working_file(const char *path, struct buf *out)
 	return file_read(AT_FDCWD, path, CONTENT_MOST, out, NULL, NULL) == FILE_OK;
 }
 
-/* Returns whether the contents equal those of the file in the commit. If `beginning` is true, also returns true if they
- * are only the beginning of that file. */
+/* Returns whether the contents equal those of the file in the commit. If `beginning` is true, also returns true if the
+ * contents are only the beginning of that file. */
 static bool has_content(struct git_command *git, const char *commit, const char *path, const struct buf *content,
 			bool beginning, struct arena *arena)
 {
@@ -109,8 +109,8 @@ static bool is_foreign(struct git_command *git, const char *path, const char *ol
 	return foreign;
 }
 
-/* Returns the first path at which the working tree differs from both commits, so that somebody else must have changed
- * it. */
+/* Returns the first path at which the working tree differs from both commits. Somebody else must have changed this
+ * file. */
 static const char *find_foreign(struct git_command *git, const struct side *here, const struct side *other,
 				const char *old, const char *new, struct arena *arena)
 {

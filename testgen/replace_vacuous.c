@@ -34,7 +34,7 @@ int replace_vacuous(int root_fd, const char *root, const struct vacuous_tests *f
 		if (!has_git || !in_history(&repository, path, arena)) {
 			out->left++;
 			string_list_add(&messages, arena_printf(arena, "%s:%s; left unchanged, because git has no commit with this "
-								"content: commit it, then it can be replaced", path, reason));
+								"content: commit the file, then it can be replaced", path, reason));
 			continue;
 		}
 		if (!check && unlinkat(root_fd, path, 0) != 0)

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "shipped_digest.h" /* changes with each embedded file, so that make then compiles this file again */
+#include "shipped_digest.h" /* changes whenever an embedded file changes, so that make compiles this file again */
 
 #define BYTES(symbol, path)                                                                                            \
 	__asm__(".pushsection .rodata\n" symbol "_begin:\n.incbin \"" path "\"\n" symbol                               \

@@ -111,7 +111,7 @@ enum file_answer test_list_read(const struct test_list *p, const char *file, str
 		*owner = owned_by(bytes->data, bytes->length);
 	if (answer != FILE_ERROR && fstatat(p->root_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode)) {
 		*owner = OWNER_USER;
-		answer = FILE_OK; /* the file exists, because it is a link, although its target may be missing */
+		answer = FILE_OK; /* a link counts as an existing file, even if its target is missing */
 	}
 	return answer;
 }

@@ -52,7 +52,6 @@ static bool is_vacuous(const struct file_update *r, const char *file)
 	return has_file(r->options->vacuous, r->options->vacuous_count, file);
 }
 
-/* Is this file in options->removed? */
 static bool is_removed(const struct file_update *r, const char *file)
 {
 	return has_file(r->options->removed, r->options->removed_count, file);
@@ -179,8 +178,8 @@ void update_file_keep_note(struct file_update *r, const struct note *note)
 
 /* ---- from definitions to classes --------------------------------------------------------------------------------- */
 
-/* Loads a definition. On error, returns NULL and reports the error. Also returns NULL, and sets `unverifiable`, if no
- * case of the definition can run. */
+/* On error, returns NULL and reports the error. Also returns NULL, and sets `unverifiable`, if no case of the
+ * definition can run. */
 static const struct definition *load(struct file_update *r, const struct dataset_file *file, bool *unverifiable,
 				     struct arena *arena)
 {
@@ -313,8 +312,8 @@ static int add_sparse(struct file_update *r, const struct group *group, const st
 	qsort(all, (size_t)*count, sizeof *all, by_name_of_file);
 	*classes = all;
 	*lost =
-	    arena_printf(r->arena, "%s%s is %s: %s%s in git but not checked out here, so writing it would delete %s tests; "
-				   "%s",
+	    arena_printf(r->arena, "%s%s is %s: %s%s in git but not checked out here, so writing the file would delete "
+				   "%s tests; %s",
 			 TESTS_FOLDER, group->file, skip > 0 ? "out of date and left unchanged" : "not written",
 			 first->path, are(r, missing), missing == 1 ? "its" : "their",
 			 brings(r, arena_printf(arena, "definitions/%s", first->op_type), first->path, missing));
@@ -347,7 +346,7 @@ int update_file_may_remove(struct file_update *r, const char *file, struct err *
 	return false;
 }
 
-/* Only `generate` reports files that were not removed because their definitions are not checked out. */
+/* If a file was kept because its definitions are not checked out, only `generate` reports this. */
 void update_file_report_sparse(struct file_update *r)
 {
 	const struct mentioned_files *some = &r->unwritten;
@@ -378,7 +377,8 @@ void update_file_report_sparse(struct file_update *r)
 static const char *hint(const struct file_update *r, const char *file)
 {
 	return arena_printf(
-	    r->arena, "`reftest generate%s --print %s | diff %s%s -` shows the difference, --force replaces the file",
+	    r->arena,
+	    "`reftest generate%s --print %s | diff %s%s -` shows the difference, and --force replaces the file",
 	    r->options->layout == LAYOUT_DEFINITION ? " --layout definition" : "", file, TESTS_FOLDER, file);
 }
 
@@ -392,7 +392,7 @@ static bool is_outdated(const char *text, size_t length)
 }
 
 /* Returns whether an older version of reftest generated the class, which then contains its tests. Such a class uses
- * modules that files of this version do not import. */
+ * modules that a file from this version does not import. */
 static bool is_older_class(const char *text, size_t length)
 {
 	static const char base[] = "(conftest.DefinitionTests):\n";
@@ -463,7 +463,8 @@ int update_file_remove(struct file_update *r, const char *file, const char *why,
 	return 0;
 }
 
-/* May a hand-written file test this definition? A file that reads the folder of definitions may test all of them. */
+/* Returns whether a hand-written file may contain a test of this definition. A file that reads the folder of
+ * definitions may test all of them. */
 static bool is_about(const struct buf *text, const struct group *group, int member)
 {
 	static const char folder[] = "definitions";
@@ -474,7 +475,7 @@ static bool is_about(const struct buf *text, const struct group *group, int memb
 }
 
 /* Counts the definitions of a hand-written file. A definition counts as hand-written if the file may test it and a test
- * in the file can fail. Otherwise the definition counts as without a test. */
+ * in the file can fail. Otherwise the definition counts as a definition without a test. */
 static void count_hand_written(const struct file_update *r, const struct group *group, const struct buf *text,
 			       int counts[NOTE_COUNTS])
 {
@@ -489,8 +490,8 @@ static void count_hand_written(const struct file_update *r, const struct group *
 	}
 }
 
-/* Counts the definitions of a file that is left unchanged: as stale if reftest wrote the file, and as without a test if
- * the file cannot be read. */
+/* Counts the definitions of a file that is left unchanged. If reftest wrote the file, they count as stale. If the file
+ * cannot be read, they count as definitions without a test. */
 static void count_left(const struct file_update *r, const struct group *group, bool readable, enum owner owner,
 		       const struct buf *text, int counts[NOTE_COUNTS])
 {

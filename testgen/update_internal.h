@@ -31,7 +31,6 @@ struct mentioned_files {
 	int count;
 };
 
-/* The state of an update. */
 struct file_update {
 	struct program *program;
 	const struct dataset *dataset;
@@ -55,7 +54,7 @@ void update_file_report(struct file_update *r, const char *sentence);
  * no update. */
 bool update_file_noted(struct file_update *r, const struct group *group, const struct note *note);
 
-/* Copies the old record of a file that this update does not check to the new records. */
+/* Adds the old record of a file to the new records, because this update does not check the file. */
 void update_file_keep_note(struct file_update *r, const struct note *note);
 
 /* Updates the group's file. Depending on the options, only prints the new text, or only reports that the file is out of

@@ -24,8 +24,8 @@ struct questions {
 };
 
 /* Returns the definition in `files` after which the test file `file` is named. If there is none, returns NULL, and
- * looks for names of definitions in the text of the test file: adds their number to `names`, and sets `named` to the
- * last such definition. */
+ * searches the text of the test file for names of definitions. Adds the number of these definitions to `names`, and
+ * sets `named` to the last of them. */
 static const struct dataset_file *named_after(const struct dataset_file *files, int count, const char *file,
 					      const struct buf *text, const struct dataset_file **named, int *names)
 {
@@ -42,8 +42,8 @@ static const struct dataset_file *named_after(const struct dataset_file *files, 
 	return NULL;
 }
 
-/* Returns the definition that a test file tests: the one after which the file is named, or else the only one whose name
- * occurs in the file. Returns NULL if there is no such definition, or if it is not checked out. */
+/* Returns the definition after which a test file is named, or else the only definition whose name occurs in the file.
+ * Returns NULL if there is no such definition, or if it is not checked out. */
 static const struct dataset_file *subject_of(const struct dataset *dataset, const struct sparse *sparse,
 					     const char *file, const struct buf *text)
 {
@@ -124,7 +124,6 @@ static const char *fault_of(const cJSON *finding)
 	return NULL;
 }
 
-/* Returns whether a value can be the name of a module. */
 static bool is_module_name(const cJSON *value)
 {
 	const char *name = cJSON_IsString(value) ? value->valuestring : "";

@@ -92,7 +92,7 @@ def check(python, folder):
     cases += [
         ("the reference is not parsed", b"", {1: f"the reference of {ABOUT} cannot be parsed by Python 3."}),
         ("the reference has no run", b"", {}),
-        ("a reference of a strange name", b"", {1: "run() is a copy of the reference of a??b"}),
+        ("a reference of a strange name", b"", {1: "run() is an edited copy of the reference of a??b"}),
         ("there is no reference", b"", {}),
         ("a file that is gone", b"", {1: "cannot be read"}),
     ]

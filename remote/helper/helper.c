@@ -33,7 +33,7 @@ struct helper {
 	struct buf in, out;
 	size_t taken;			/* bytes of `in` that are already handled */
 	struct buf asked;		/* the keys of the next batch, as an array of struct hashed */
-	struct put_request requests[REQUESTS]; /* writes that are not yet sent to the cache */
+	struct put_request requests[REQUESTS]; /* write requests that are not yet sent to the cache */
 	int request_count;
 	struct arena arena; /* owns the memory of `requests` */
 	int kept;

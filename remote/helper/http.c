@@ -31,8 +31,8 @@ struct slot {
 	struct buf body; /* body of the request (PUT) or of the response */
 	bool busy, too_long;
 	int item;	    /* index of the key or request in the batch */
-	int step;	    /* of a lookup: 0 gets /ac, 1 gets /cas; of a write: 0 puts /cas, 1 + i puts /ac for key
-			     * i */
+	int step;	    /* in a lookup, 0: GET of /ac, 1: GET of /cas; in a write, 0: PUT of /cas, 1 + i: PUT of /ac
+			     * for key i */
 	struct hashed hash; /* hash of the value in /cas, for step 1 of a lookup */
 	size_t size;
 	char error[CURL_ERROR_SIZE];
@@ -105,14 +105,12 @@ static size_t take_bytes(char *bytes, size_t size, size_t count, void *context)
 
 	if (slot->body.length + size * count > ERROR_TEXT_MAX) {
 		slot->too_long = true;
-		return 0; /* makes libcurl abort the transfer, because it is not the number of bytes that libcurl
-			   * passed */
+		return 0; /* libcurl aborts the transfer, because 0 is not the number of bytes that it passed */
 	}
 	buf_add(&slot->body, bytes, size * count);
 	return size * count;
 }
 
-/* Limits the time, size and protocols of a request. */
 static void set_limits(CURL *easy)
 {
 #if LIBCURL_VERSION_NUM >= 0x075500
@@ -329,9 +327,10 @@ static void take_action_result(struct batch *batch, struct slot *slot)
 static int unexpected(long status, struct err *err)
 {
 	const char *hint = status >= 300 && status < 400
-			       ? "; redirects are not followed: set REFTEST_REMOTE to the address to which it points"
+			       ? "; redirects are not followed: set REFTEST_REMOTE to the address to which the "
+				 "redirect points"
 			   : status == 401 || status == 403
-			       ? "; it requires a different user or password (https://USER:PASSWORD@…)"
+			       ? "; the server requires a different user or password (https://USER:PASSWORD@…)"
 			       : "";
 
 	return err_set(err, "answered with HTTP status %ld%s", status, hint);

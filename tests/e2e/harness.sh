@@ -71,9 +71,9 @@ test_end() {
 	exit "$code"
 }
 
-# Lists the processes of this test, except zombies: those in a session that `run` started, and those in any session
-# whose environment has the test's mark. (If a process has disabled debugging of itself, only root can read its
-# environment.)
+# Lists the processes of this test, except zombies: the processes in a session that `run` started, and the processes
+# whose environment has the test's mark, in any session. (If a process has disabled debugging of itself, only root can
+# read its environment.)
 processes() {
 	{
 		cat /proc/[0-9]*/stat 2>/dev/null | awk -v sessions=" $sessions " '{
@@ -246,8 +246,8 @@ begin() {
 }
 
 # `started`: waits until a reference has called tell_started or gate, or another child of the program has created
-# $work/started. Then removes the traces of both, so that `started` can be called again. Fails if the program ends
-# first.
+# $work/started. Then deletes $work/started and empties $work/starts, so that `started` can be called again. Fails if
+# the program ends first.
 started() {
 	while [ ! -e "$work/started" ] && [ ! -s "$work/starts" ] && kill -0 "$program" 2>/dev/null; do sleep 0.02; done
 	[ -e "$work/started" ] || [ -s "$work/starts" ] || fail "$step: it exited too early"
@@ -304,7 +304,6 @@ sys.exit(not eval(sys.argv[2]))' "$work" "$1" 2>"$work/python" ||
 		fail "$step: not true: $1 of $(head -c 6000 "$work/events") $(tail -n 1 "$work/python")"
 }
 
-# `await_batch`: waits for the end of a batch.
 await_batch() { await "e['event'] == 'batch'"; }
 
 # `end_watch`: ends the watcher as Ctrl-C does, and expects that none of its processes is left.

@@ -129,7 +129,6 @@ free_port() {
 	"$python" -I -S -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
-# `forget`: deletes the cache of this dataset.
 forget() { rm -rf .reftest; }
 
 # `expect_reported_once TEXT`: expects exactly one line on standard error, with this text.

@@ -31,7 +31,7 @@ DESCRIPTION = (
 def read_arguments(words):
     parser = argparse.ArgumentParser(prog="reftest-ray", description=DESCRIPTION, allow_abbrev=False)
     parser.add_argument("--address", help="the Ray cluster (default: RAY_ADDRESS, else a cluster on this host)")
-    parser.add_argument("--workers", type=int, help="number of workers (default: as many as fit the cluster)")
+    parser.add_argument("--workers", type=int, help="number of workers (default: as many as the cluster has room for)")
     parser.add_argument("--gpus", type=float, default=1, help="GPUs of a worker (default: 1; 0: verify on the CPU)")
     parser.add_argument("--cpus", type=int, help="CPU cores of a worker (default: 4; with --gpus 0: 1)")
     parser.add_argument("--jobs", type=int, help="references that a worker runs in parallel (default: its CPU cores)")
@@ -46,7 +46,7 @@ def read_arguments(words):
     known.cpus = known.cpus or (4 if known.gpus else 1)
     known.reftest = known.reftest or shutil.which("reftest")
     if known.reftest is None:
-        parser.error("there is no `reftest` on PATH; name it with --reftest")
+        parser.error("there is no `reftest` on PATH; give its path with --reftest")
     if known.local and known.workers is None:
         parser.error("--local needs --workers N")
     if any(

@@ -44,8 +44,8 @@ class Merger:
         self.replies.put(None)
 
     def merge(self, lines):
-        """Sends lines and returns a reply for each. A verdict that a reply reports as stored is in the cache when this
-        function returns."""
+        """Sends lines and returns a reply for each line. If a reply says that a verdict was stored, the verdict is in
+        the cache when this function returns."""
         try:
             for line in lines:
                 self.process.stdin.write(line if line.endswith("\n") else line + "\n")
@@ -110,8 +110,8 @@ def answer_of(line):
 
 
 class Coordinator:
-    """Runs requests on a fleet. `report(answer)` is called once for each answer that counts. Workers of another device
-    class than `device_class` are dismissed. If `device_class` is None, the class of the first worker is used."""
+    """Runs requests on a fleet. `report(answer)` is called once for each answer that counts. Workers whose device is
+    not of the class `device_class` are dismissed. If `device_class` is None, the class of the first worker is used."""
 
     def __init__(self, fleet, scheduler, merger, report, device_class=None):
         self.fleet, self.scheduler, self.merger, self.report = fleet, scheduler, merger, report
@@ -193,7 +193,7 @@ class Coordinator:
             return
         for definition, case in self.scheduler.die(worker):
             self.report({"definition": definition, "crashed": case})
-        say(f"{worker} died; its requests go to other workers: {why}")
+        say(f"{worker} died ({why}); its requests go to other workers")
         self.fleet.replace(worker)
 
     def _failed(self, worker, why):

@@ -97,8 +97,8 @@ class Scheduler:
         return request
 
     def _take(self, queue, name):
-        """Removes the first request for this worker from `queue`, and returns the request. A request that this worker
-        could not answer is skipped, unless no other worker could answer it either."""
+        """Removes the first request for this worker from `queue`, and returns the request. If this worker could not
+        answer a request, the request is skipped as long as another worker may be able to answer it."""
         kept, request = [], None
         while queue and request is None:
             entry = heapq.heappop(queue)

@@ -76,7 +76,7 @@ excepted() {
 	return 1
 }
 
-# `unaccounted LIST`: prints each source on which verdicts depend, except those in the list and the exceptions.
+# `unaccounted LIST`: prints each source on which verdicts depend, except the sources in LIST and the exceptions.
 unaccounted() {
 	comm -23 "$work/deciding" "$1" | while read -r file; do excepted "$file" || echo "$file"; done
 }

@@ -42,7 +42,7 @@ edit_of kernels/common/attention/attention_cuda.h "$attention" ''
 edit_of kernels/mla_paged/mla_paged.c 'mla_paged ' 'mla_paged '
 edit_of kernels/mla_paged/mla_paged.cu 'mla_paged ' ''
 
-# The families that use this code to check a definition's shapes.
+# The families that use kernels/core/shape_match.c to check the shapes of a definition.
 asking="activation cascade delta_rule dsa_paged gated_delta_rule gdn gemm gemma_rmsnorm gla gqa_paged gqa_ragged kda \
 layernorm mamba_ssu mla_paged mla_ragged moe page quantize_fp8_per_token_group rmsnorm rope simple_gla softmax "
 edit_of kernels/core/shape_match.c "$asking" "$asking"
@@ -94,7 +94,7 @@ for file in kernels/core/compare.cu workers/pool/environment.c python/gradients.
 	*) [ "$(checker "$earlier")" != "$(checker "$file")" ] || fail "an edit of $file does not change the checker's digest" ;;
 	esac
 done
-# The checker's digest also covers these files, because they are in the list from which it is computed.
+# The checker's digest also covers these files, because the list from which this digest is computed contains them.
 for file in kernels/core/compare.c kernels/core/device_cpu.c kernels/core/roles.c base/dtype.c dataset/safetensors.c \
 	dataset/constraint.c workers/judge/case_inputs.c workers/judge/agreement.h workers/protocol/layout.h; do
 	expectations=$((expectations + 1))

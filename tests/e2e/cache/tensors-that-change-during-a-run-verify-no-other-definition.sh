@@ -1,8 +1,8 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build. Tensors are replaced while references run. No
 # verdict is stored for this definition's case, nor for a second workload line with the same tensors. Another definition
-# has the same subject digest and its own copy of the tensors, which does not change. Its case still runs, and does not
-# reuse the verdict.
+# has the same subject digest and its own copy of the tensors, which does not change. The case of this other definition
+# still runs, and does not reuse the verdict.
 . "$(dirname "$0")/../harness.sh"
 with_gates
 # `blob PATH right|wrong`: replaces the file. With `right`, the file's first value becomes 1. With `wrong`, the first

@@ -94,7 +94,7 @@ git diff HEAD -- tests | grep -q '^-class' && fail "the remedy lost a class"
 only '!/definitions/rmsnorm/tiny_other.json'
 rm $norms
 refused
-expect_says 'test_rmsnorm.py is not written: definitions/rmsnorm/tiny_other.json is in git but not checked out here, so writing it would delete its tests'
+expect_says 'test_rmsnorm.py is not written: definitions/rmsnorm/tiny_other.json is in git but not checked out here, so writing the file would delete its tests'
 [ ! -e $norms ] || fail "a file was written without a class that it has in git"
 # A generated file is kept if the definitions of all its classes are in git but not checked out.
 do_git checkout -q -- tests

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Generated tests apply the same bounds as verify, including a definition's own tolerance, with and without reftest's
-# kernels. A generated test passes exactly if verify passes.
+# kernels. A generated test passes if and only if verify passes.
 . "$(dirname "$0")/../harness.sh"
 pytest_is_here
 NORM='import torch

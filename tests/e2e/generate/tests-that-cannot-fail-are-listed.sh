@@ -31,7 +31,7 @@ PYTHON
 printf 'def test_something():\n    assert 1 + 1 == 2\n' >tests/references/test_good.py
 run generate --audit
 expect_exit 1
-expect_says 'test_tiny_norm.py:5: run() is a copy of the reference of definitions/rmsnorm/tiny_norm.json that was edited' \
+expect_says 'test_tiny_norm.py:5: run() is an edited copy of the reference of definitions/rmsnorm/tiny_norm.json' \
 	'test_tiny_norm.py:15: test_correctness returns its verdict' 'test_tiny_norm.py:18: test_shape compares nothing' \
 	'2 hand-written test files, 3 findings'
 rm tests/references/test_tiny_norm.py
@@ -61,6 +61,6 @@ run generate --audit --python "$work/none"
 expect_exit 0
 expect_says '0 hand-written test files, 0 findings'
 
-# This checks the findings of the script itself, for many source texts.
+# tests/vacuous_tests.py checks the findings of python/vacuous_tests.py for many source texts.
 "$python" "$top/tests/vacuous_tests.py" "$python" >"$work/out" 2>&1 || fail "$(cat "$work/out")"
 expect_says ' 0 wrong'

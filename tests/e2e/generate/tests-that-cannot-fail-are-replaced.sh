@@ -49,7 +49,8 @@ expect_says 'test_tiny_norm.py:4: test_shape compares nothing, so the test passe
 expect_says '2 definitions: 1 with a test that can fail (1 hand-written), 1 without, 0 stale'
 expect_silence_about 'test_tiny_norm.py was written by hand'
 [ -e $tests/test_tiny_norm.py ] || fail "--check removed a file"
-# A definition whose only test is hand-written and cannot fail counts as without a test, even if the file is kept.
+# If the only test of a definition is hand-written and cannot fail, the definition counts as a definition without a
+# test, even if the file is kept.
 run generate --check
 expect_says '2 definitions: 1 with a test that can fail (1 hand-written), 1 without, 0 stale'
 expect_says 'note: no test in 1 hand-written file can fail' '`reftest generate --replace-vacuous` replaces it'
@@ -74,7 +75,7 @@ do_git add .
 do_git commit -qm copy
 run generate --replace-vacuous
 expect_exit 0
-expect_says 'test_tiny_norm.py:1: run() is a copy of the reference' '; replaced'
+expect_says 'test_tiny_norm.py:1: run() is an edited copy of the reference' '; replaced'
 # This file is kept, because the audit cannot see the tests that a file imports.
 printf 'from other import *\n\n\ndef test_it():\n    print(1)\n' >$tests/test_tiny_norm.py
 do_git add .

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The oracles of linear attention agree, within each definition's bounds, with flash-linear-attention's plain PyTorch
-# implementations (recurrent, chunked, parallel) and gates. The project tests its own kernels against these
+# implementations (recurrent, chunked, parallel) and gates. flash-linear-attention tests its own kernels against these
 # implementations. A gate that is wrong by 2 % is found.
 . "$(dirname "$0")/../harness.sh"
 pytest_is_here

@@ -33,7 +33,7 @@ expect "all(w['passed_over'] is None for n in d for case in d[n]['cases'] for w 
 expect_status tiny_gemm__wrong__right failed ground_truths_disagree
 expect "$(message_of tiny_gemm__wrong__right).startswith('flashinfer is the outlier; the reference agrees with flashinfer_fa3 and torch and builtin')"
 
-# Two ground truths agree neither with the others nor with each other. NaN agrees with nothing.
+# Two ground truths differ from all others and from each other. NaN agrees with nothing.
 expect_status tiny_gemm__wrong__nan failed ground_truths_disagree
 expect "'no single ground truth is the outlier: flashinfer and flashinfer_fa3 differ from the oracle on the CPU' in $(message_of tiny_gemm__wrong__nan)"
 # An output with NaN has the worst margin.

@@ -1,6 +1,7 @@
 #!/bin/sh
 # `verify --solutions` compares each solution with the ground truth of the op family or, without an op family, with the
-# reference itself. A solution that fails does not change the verdict of its definition, and is not stored.
+# reference itself. If a solution fails, the verdict of its definition stays the same, and the result of the solution is
+# not stored.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm
 

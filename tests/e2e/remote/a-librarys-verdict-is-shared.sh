@@ -60,9 +60,9 @@ expect "all([w['name'] for w in case['witnesses']] == ['torch'] for case in c.va
 misses
 another_version "$top/python/libraries" torch.py --ground-truth all
 
-# The label of the verdicts is changed to a GPU. A machine without a GPU finds these verdicts if it uses --device-class,
-# or if it accepts the verdict of any GPU. The ground truth builtin was also called; its sources are the same on both
-# machines.
+# The verdicts are relabelled as if a GPU had computed them. A machine without a GPU finds these verdicts if it uses
+# --device-class, or if it accepts the verdict of any GPU. The ground truth builtin was also called; its sources are the
+# same on both machines.
 cd "$root"
 make_relabel
 mkdir "$work/given"

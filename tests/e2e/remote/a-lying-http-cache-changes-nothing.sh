@@ -47,7 +47,8 @@ expect_exit 0
 expect_ran "$all"
 expect_reported_once 'checksum'
 
-# A verdict of another version of torch that is stored under the key for the installed version is not accepted.
+# If a verdict of another version of torch is stored under the key for the installed version, the verdict is not
+# accepted.
 mkdir -p "$work/site/torch"
 echo "__version__ = '9.9.9'" >"$work/site/torch/version.py"
 : >"$work/site/torch/__init__.py"

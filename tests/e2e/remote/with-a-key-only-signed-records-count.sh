@@ -61,7 +61,6 @@ verify --force
 expect_exit 0
 [ "$(redis dbsize)" = 0 ] || fail "a record was written without a valid signature"
 
-# The key is in a file.
 echo "$secret" >"$work/key"
 keep "$work/key"
 counts "$public"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # `make wheel` makes a wheel that pip installs into an empty virtual environment of a user with an empty home. The
-# installed program uses only the libraries in the wheel, and not those that set-up installs on the machine. `doctor`
-# does not suggest make commands there, the tag of the wheel names the glibc version that its files need, and pip can
-# remove all files that it installed.
+# installed program uses only the libraries in the wheel, and not those that set-up installs on the machine. `doctor` of
+# the installed program does not suggest make commands. The tag of the wheel names the glibc version that the files of
+# the wheel need. pip can remove all files that it installed.
 . "$(dirname "$0")/../harness.sh"
 name=$(basename "$build")
 step='make wheel'

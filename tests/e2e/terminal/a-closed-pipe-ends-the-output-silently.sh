@@ -11,7 +11,7 @@ into_nothing() {
 import os, subprocess, sys
 reader, writer = os.pipe()
 os.close(reader)
-# the child must not inherit that Python ignores SIGPIPE
+# Python ignores SIGPIPE; the child must not inherit this
 sys.exit(-subprocess.run(sys.argv[1:], stdout=writer, stdin=subprocess.DEVNULL, restore_signals=True).returncode)
 P
 }

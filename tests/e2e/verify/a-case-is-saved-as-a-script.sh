@@ -31,7 +31,7 @@ run verify quantize_fp8_per_token_group_h128_g128 --case small:num_tokens=1 --de
 expect_exit 0
 alone "$work/saved/reproduce.py"
 expect_exit 0
-expect_says "output 'q': the same as when reftest ran the case"
+expect_says "output 'q': the same as in reftest's run"
 
 echo 'print("mine")' >"$work/saved/reproduce.py"
 run verify tiny_norm --case small:batch_size=1 --save "$work/saved"

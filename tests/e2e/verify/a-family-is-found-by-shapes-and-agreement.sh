@@ -62,7 +62,7 @@ look()
 verify
 expect_exit 1
 look
-# If only the shapes match a family, the other cases run only if the reference agrees on the first case.
+# If only the shapes match a family, the reference must agree on the first case before the other cases run.
 expect "d['epsilon']['cases'][0]['cached'] is False and len(d['epsilon']['cases']) == 1"
 verify
 expect_exit 1
