@@ -35,7 +35,7 @@ struct variable {
 	char name[32];
 };
 
-/* returns a variable such as "REFTEST_PASSED=N", with the number of definitions with this status */
+/* returns a variable such as "REFTEST_PASSED=N", where N is the number of definitions with this status */
 static struct variable count_variable(enum status status)
 {
 	struct variable variable;

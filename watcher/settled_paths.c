@@ -46,7 +46,7 @@ static bool lost_cache(const struct watch *watch, const struct changes *changes)
 }
 
 /* Restarts this process if the settings of the dataset have changed, because every part of the session depends on them.
- * The first batch of the new process also has the changed definitions. If the new settings are invalid, the old
+ * The first batch of the new process includes the changed definitions. If the new settings are invalid, the old
  * settings stay in force. */
 static void look_at_settings(struct watch *watch)
 {

@@ -16,8 +16,8 @@
  *
  * If inotify cannot watch a directory, the watcher scans it twice a second, compares the contents of its files, and
  * says so in a message. One reason is a filesystem on which files change without inotify events (NFS, FUSE, 9p, …),
- * which statfs detects. The other reason is that the limit of inotify watches is reached. The target of a symbolic link
- * is checked once a second if it is outside the watched directories. */
+ * which statfs detects. The other reason is that the limit of inotify watches is reached. If the target of a symbolic
+ * link is outside the watched directories, the watcher checks the target once a second. */
 #ifndef REFTEST_WATCHER_FS_WATCHER_H
 #define REFTEST_WATCHER_FS_WATCHER_H
 
