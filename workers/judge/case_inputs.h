@@ -1,7 +1,7 @@
 /* case_inputs - fills the inputs of a case and checks them. An input has one of three sources: the op family generates
  * it, the definition's own code has made it, or the workload provides it as a number or as a tensor in a blob file.
- * Invalid inputs are not an error of the judge. For them, the functions return a rejection, which has the status and
- * the reason of the case. */
+ * Invalid inputs are not an error of the judge. For invalid inputs, the functions return a rejection, which has the
+ * status and the reason of the case. */
 #ifndef REFTEST_WORKERS_JUDGE_CASE_INPUTS_H
 #define REFTEST_WORKERS_JUDGE_CASE_INPUTS_H
 

@@ -174,8 +174,8 @@ static bool fits_rank(int rank, const struct op_arg *arg)
 	return rank == 0 || rank == arg->rank;
 }
 
-/* The forms of a constraint that say what an input is: NAME BETWEEN NAME END. One of the names is an axis, and the
- * other is the input. */
+/* The forms of a constraint from which the kind of an input follows: NAME BETWEEN NAME END. One of the names is an
+ * axis, and the other is the input. */
 static const struct {
 	bool axis_first;
 	const char *between, *end;
@@ -305,8 +305,8 @@ static void fill_permutation(uint64_t key, struct tensor *out)
 	}
 }
 
-/* Writes generic values, but makes some rows small, so that an epsilon matters, makes some rows larger, and gives some
- * rows one element that is larger than the others. The first row is not changed. */
+/* Writes generic values. Some rows are small, so that an epsilon matters. Some rows are larger. Some rows have one
+ * element that is larger than the others. The first row is not changed. */
 static void fill_rows(uint64_t key, struct tensor *out)
 {
 	static const double factor[] = {1, 1e-3, 1, 2};

@@ -18,8 +18,8 @@ enum { FEW_COPIES = 64 }; /* if a tensor has more rows than this, the host reord
 
 enum { NOWHERE = -1, TWICE = -2 };
 
-/* Returns the dimension of the argument that has this axis. Returns NOWHERE if no dimension has it, and TWICE if
- * several have it. */
+/* Returns the dimension of the argument that has this axis. Returns NOWHERE if no dimension has the axis, and TWICE if
+ * several dimensions have it. */
 static int place_of(const struct op_arg *arg, int axis)
 {
 	int found = NOWHERE;

@@ -779,8 +779,7 @@ static void blame_inputs(struct trial *trial, const cJSON *blame, const char *me
 	bool may_refuse = trial->job->chosen_axes && fails;
 
 	if (init)
-		trial->verdict.reference_line = 0; /* the line number is that of a line of `init`, not of the
-						    * reference */
+		trial->verdict.reference_line = 0; /* the line number belongs to `init`, not to the reference */
 	trial_decide(trial, may_refuse ? STATUS_SKIPPED : STATUS_ERROR, REASON_INPUTS, trial_inputs_message(trial, message));
 }
 

@@ -32,8 +32,8 @@ struct tensor *trial_on_host(struct trial *trial, struct arena *arena, const str
 	return out;
 }
 
-/* Returns tensors that the host can read. On a GPU these are copies (trial_on_host). On the CPU they are `tensors`
- * itself, because a copy of a large case would take as long as the comparison. */
+/* Returns tensors that the host can read. On a GPU, returns copies (trial_on_host). On the CPU, returns `tensors`,
+ * because a copy of a large case would take as long as the comparison. */
 static const struct tensor *readable(struct trial *trial, struct arena *arena, const struct tensor *tensors, int count,
 				     struct err *err)
 {
