@@ -67,7 +67,7 @@ struct lane {
 	struct lane_truth truth;
 	bool asking;            /* a request for a ground truth has no answer yet, so the timeout of the case is
 				 * paused */
-	int64_t left_ms;        /* while the timeout of the case is paused, the rest of it in ms */
+	int64_t left_ms;        /* while the timeout of the case is paused, the rest of the timeout in ms */
 	char *printed;          /* text printed by a runner that has ended; NULL: none */
 	double started;         /* the time at which the case started, in seconds of the monotonic clock */
 	int64_t deadline;       /* the time at which the case times out, in ms of the monotonic clock; valid in phase

@@ -10,8 +10,8 @@
 
 enum { STATUS_SIZE = 4096 };
 
-/* The fields of a file in /proc/PID that are added up. Each key begins with a newline, so that a key is not found in
- * the name of the process, which is also in the file and has no newline. */
+/* The fields of a file in /proc/PID that are added up. Each key begins with a newline. The file also has the name of
+ * the process, which has no newline, so no key is found in the name. */
 struct sum_of {
 	const char *file;
 	const char *keys[3];

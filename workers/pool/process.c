@@ -96,8 +96,8 @@ int process_start(struct process *process, const char *path, char *const argv[],
 	return rc;
 }
 
-/* Only programs with the leak sanitizer have this function. A forked process calls it before `_exit`, because `_exit`
- * does not check for leaks. */
+/* Only programs with the leak sanitizer have this function. A forked process calls this function before `_exit`,
+ * because `_exit` does not check for leaks. */
 void __lsan_do_leak_check(void) __attribute__((weak));
 
 /* Resets ignored signals to their defaults, because a forked process inherits them. Leaves signal handlers as they are,

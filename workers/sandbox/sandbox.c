@@ -15,8 +15,8 @@
 
 #include "workers/sandbox/sandbox_internal.h"
 
-static const char host_name[] = "reftest"; /* the same name on all machines, because fingerprints do not have the
-					    * name */
+static const char host_name[] = "reftest"; /* the same name on all machines, because the name is not a part of
+					    * fingerprints */
 
 #define SHOWN __attribute__((visibility("default")))
 
@@ -159,7 +159,7 @@ static uint32_t isolate(const struct sandbox *sandbox, uint32_t wanted)
 		if ((wanted & namespaces[i].layer) != 0 && unshare(namespaces[i].flag) == 0)
 			held |= namespaces[i].layer;
 	if ((held & SANDBOX_UTS) != 0 && sethostname(host_name, sizeof host_name - 1) != 0)
-		return DROPPED | SANDBOX_UTS; /* otherwise references would see the name of this machine */
+		return DROPPED | SANDBOX_UTS; /* without a new host name, references would see this machine's */
 	if ((held & SANDBOX_MOUNT) != 0 && view_build(&sandbox->readable, &sandbox->devices, sandbox->folder, sandbox->hidden) != 0)
 		return DROPPED | SANDBOX_MOUNT;
 	return held;

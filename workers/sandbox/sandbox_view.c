@@ -265,8 +265,8 @@ static int set_read_only(const char *path)
 }
 
 /* Makes those files of /proc read-only that configure the machine. This is needed only if the user is root, because
- * only root can write to them. The rest of /proc stays writable, because CUDA's driver fails if it cannot name its
- * threads there. */
+ * only root can write to these files. The rest of /proc stays writable, because CUDA's driver fails if it cannot name
+ * its threads there. */
 static int protect_proc(void)
 {
 	static const char *const paths[] = {"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"};
