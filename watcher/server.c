@@ -169,7 +169,7 @@ void server_close(struct server *server)
 		close_client(&server->clients[i]);
 	close_fd(&server->listener);
 	close_fd(&server->epoll);
-	close_fd(&server->lock); /* releases the lock last, because it protects the socket file */
+	close_fd(&server->lock); /* releases the lock last, because the lock protects the socket file */
 }
 
 /* ---- questions -------------------------------------------------------------------------------------------------- */

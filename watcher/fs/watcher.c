@@ -78,8 +78,8 @@ static bool stat_root(const struct watcher *w, struct stat *st)
 {
 	char full[PATH_MAX];
 
-	/* A directory counts as the root only if it has a subdirectory for the first tree ("definitions"). Otherwise
-	 * the root is probably being copied or deleted. */
+	/* A directory counts as the root only if it has a subdirectory for the first tree ("definitions"). A root
+	 * without this subdirectory is probably being copied or deleted. */
 	return snprintf(full, sizeof full, "%s/%s", w->root, w->options.trees[0].path) < PATH_MAX && stat(w->root, st) == 0 &&
 	       S_ISDIR(st->st_mode) && access(full, F_OK) == 0;
 }

@@ -9,8 +9,8 @@
  * - If a file is written, created, moved or deleted, or if its permissions change, its path is reported.
  * - If a directory is created in a tree or moved into it, or if a link to a directory is replaced, each path in the
  *   directory is reported.
- * - If a directory or a link to a directory is deleted or moved away, "folder/" is reported. This means that any path
- *   below it may have changed.
+ * - If a directory or a link to a directory is deleted or moved away, "folder/" is reported. "folder/" means that any
+ *   path below the folder may have changed.
  * - If the event queue overflows, "everything" is reported after events have stopped.
  * - If the root is deleted, moved, unmounted or hidden by a mount, "everything" is reported when the root is back.
  *

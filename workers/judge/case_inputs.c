@@ -282,7 +282,7 @@ static bool brings_tensors(const struct job *job)
 }
 
 /* Checks the constraints. If an input from the workload violates a constraint, the workload is invalid. If a generated
- * input violates one, the case is skipped, because it would show nothing about the reference. */
+ * input violates a constraint, the case is skipped, because its result would show nothing about the reference. */
 static int check_constraints(struct device *device, const struct job *job, const struct op_case *c,
                              const struct tensor *in, struct arena *arena, struct rejection *rejection)
 {

@@ -17,9 +17,9 @@ static const int64_t MOST_IN_ROWS = (int64_t)1 << 20;
 enum element { ELEMENT_INTEGER, ELEMENT_BOOL, ELEMENT_FLOAT };
 
 /* This table maps words in the names of inputs to kinds of inputs. The first row that fits decides. An empty word fits
- * every name. `rank` is the only rank that fits. If it is 0, every rank fits. If it is AT_LEAST_2, the input must be a
- * float of at least 16 bits with a rank of 2 or more. If `described` is true, the word may also be in the description
- * of the input. It is false for many words, because descriptions often mention other tensors. */
+ * every name. `rank` is the only rank that fits. If `rank` is 0, every rank fits. If `rank` is AT_LEAST_2, the input
+ * must be a float of at least 16 bits with a rank of 2 or more. If `described` is true, the word may also be in the
+ * description of the input. `described` is false for many words, because descriptions often mention other tensors. */
 static const struct {
 	enum element element;
 	const char *word;

@@ -236,7 +236,7 @@ void extra_rows_read(struct trial *trial, int item)
 			extra->mixed_rows =
 			    arena_printf(&trial->arena,
 					 extra->rows_alone ? "a row of '%s' depends on the other rows of the axis '%s'"
-							   : "'%s' does not follow a permutation of the axis '%s'",
+							   : "'%s' is not reversed if the inputs are reversed along the axis '%s'",
 					 problem->outputs[i].name, problem->axes[axis].name);
 		extra->rows[item / 2] = ROWS_MIXED;
 		return;

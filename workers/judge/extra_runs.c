@@ -672,7 +672,6 @@ static const char *wrong_form(struct trial *trial, const cJSON *said)
 	return wrong;
 }
 
-/* Records that the current run failed. */
 static void run_failed(struct trial *trial, const char *message)
 {
 	trial->extra.failures++;

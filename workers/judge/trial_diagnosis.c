@@ -146,7 +146,6 @@ static void find_mistakes(struct trial *trial, const struct diagnosis_set *sets)
 	trial->verdict.diagnosis = list;
 }
 
-/* Records that a case passed. */
 static void note_passed(struct trial *trial)
 {
 	const struct op_case *sets[CONTENTS_COUNT];

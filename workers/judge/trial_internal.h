@@ -27,9 +27,9 @@
 enum { TRIAL_CANARY = 0xA5 };
 
 /* The runs of a case: on the first set of input values, on the second set, and on the first set again. The second run
- * is omitted if there is only one set. This is so if no second set can be made, if the workload provides every input,
- * or if the case probes a constant. The third run is omitted if there are two sets and job.two_runs is true. A small
- * case without ground truth has extra runs (extra_runs.c). */
+ * is omitted if there is only one set. There is only one set if no second set can be made, if the workload provides
+ * every input, or if the case probes a constant. The third run is omitted if there are two sets and job.two_runs is
+ * true. A small case without ground truth has extra runs (extra_runs.c). */
 enum trial_run { RUN_FIRST, RUN_SECOND, RUN_AGAIN, RUN_EXTRA, RUN_COUNT };
 
 /* The checks of a case without ground truth, in the order in which the verdict lists them (trial_checks.c). */
@@ -230,8 +230,8 @@ const char *trial_wrong_form(struct trial *trial, const struct round *round, int
 			     enum reason *reason);
 void trial_check_forms(struct trial *trial, struct round *round, const cJSON *ran);
 /* Some inputs may be replaced by outputs. Checks that the reference wrote to all of these inputs, or to none of them.
- * Otherwise a caller could not know whether the inputs have new or old values. Ignores an input whose values the
- * operation does not change, because such an input does not show whether the reference wrote to it. */
+ * If it wrote to only some of them, a caller could not know which inputs have new values. Ignores an input whose values
+ * the operation does not change, because such an input does not show whether the reference wrote to it. */
 void trial_check_replaced(struct trial *trial, const struct round *round);
 /* Call this after RUN_AGAIN. Returns whether the outputs differ from those of the first run only because the generators
  * had another seed. In this case, RUN_AGAIN must be repeated with the first run's seed, and trial_check_deterministic

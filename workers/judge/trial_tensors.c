@@ -87,7 +87,6 @@ static int64_t private_bytes(const struct trial *trial, const int64_t *bytes)
 	return total;
 }
 
-/* Returns the size in bytes of one set of inputs. */
 static int64_t input_bytes(const struct trial *trial, const int64_t *bytes)
 {
 	int64_t total = 0;
@@ -198,8 +197,8 @@ static void decide_ruling(struct trial *trial, const struct rejection *rejection
 
 int trial_hold_inputs(struct trial *trial, struct round *round)
 {
-	struct rejection rejection = {STATUS_SKIPPED, REASON_MEMORY, {""}}; /* the rejection unless case_inputs_fill
-									     * sets another one */
+	struct rejection rejection = {STATUS_SKIPPED, REASON_MEMORY, {""}}; /* the rejection if case_inputs_fill sets
+									     * none */
 	enum op_contents contents = round->c.contents;
 	unsigned char *memory;
 

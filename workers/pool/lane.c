@@ -404,7 +404,6 @@ static void verdict_without_judge(struct pool_shared *shared, struct lane *lane,
 	lane_next_case(shared, lane);
 }
 
-/* Adds a verdict for a case that got none because its judge failed. */
 void lane_verdict_without_judge(struct pool_shared *shared, struct lane *lane, enum reason reason,
 				  const char *message)
 {

@@ -72,8 +72,8 @@ struct lane {
 	double started;         /* the time at which the case started, in seconds of the monotonic clock */
 	int64_t deadline;       /* the time at which the case times out, in ms of the monotonic clock; valid in phase
 				 * LANE_WORKING */
-	int64_t alone_by;       /* if the case must run alone, it does not wait for the end of spare runners after this
-				 * time (ms); 0: no limit is set */
+	int64_t alone_by;       /* the time in ms after which a case that must run alone no longer waits for the end of
+				 * spare runners; 0: no limit is set */
 	struct lane_clock clock;
 };
 

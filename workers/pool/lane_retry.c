@@ -9,7 +9,6 @@
 #include "base/trace.h"
 #include "workers/pool/isolation.h"
 
-/* Queues the case for a retry while no other lane works. */
 void lane_retry_alone(struct pool_shared *shared, struct lane *lane, bool attacked)
 {
 	struct task one = lane->work->task;

@@ -7,7 +7,7 @@
  * stored. If you add a reason for a transient failure, also add it to reason_is_transient in dataset/verdict.c.
  *
  * All descriptors are in one epoll, which only signals that there is work. pool_dispatch then checks every lane,
- * because there are few lanes. It does not ask which descriptor was ready, so a stale event does no harm. */
+ * because there are few lanes. pool_dispatch does not ask which descriptor was ready, so a stale event does no harm. */
 #include "workers/pool/pool.h"
 
 #include <stdlib.h>
@@ -308,13 +308,13 @@ static void hand_out(struct pool *pool)
 }
 
 /* Returns whether spare runners may be started now. On the CPU, no spare runner is started while a case runs or waits,
- * because it would take CPU time from the reference. On a GPU, new spare runners are started even during a run if few
- * are left. The reason is that the driver creates only a few CUDA contexts per second: without spare runners, a user
- * who saves many files in a short time would wait for a context after each file. */
+ * because its start would take CPU time from the reference. On a GPU, new spare runners are started even during a run
+ * if few are left. The reason is that the driver creates only a few CUDA contexts per second: without spare runners, a
+ * user who saves many files in a short time would wait for a context after each file. */
 static bool may_refill(const struct pool *pool, int waiting, int working)
 {
 	if (!pool->warm || any_alone(pool) ||
-	    queue_length(&pool->shared.alone) > 0) /* spare runners would use memory that the lone case needs */
+	    queue_length(&pool->shared.alone) > 0) /* spare runners would use memory that a case of this queue needs */
 		return false;
 	if (strcmp(pool->shared.device, "cpu") == 0)
 		return waiting == 0 && working == 0;

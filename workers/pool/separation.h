@@ -15,7 +15,7 @@
 bool separation_by_task(const struct task *task);
 
 /* Returns the expected time of the cases after the current one, or 0 if they must not be separated. If it is not known
- * yet whether they may be separated, also returns the time. */
+ * yet whether the cases may be separated, also returns the time. */
 double separation_seconds(const struct queued *work);
 
 /* Removes the last cases from `work` and returns them as separate work. The removed cases take about half of the

@@ -78,8 +78,8 @@ bool sandbox_is_below(const char *path, const char *folder)
 	return strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
-/* Returns whether a reference may see everything below `path`. This is so if no hidden directory is below it. Resolves
- * links. */
+/* Returns whether a reference may see everything below `path`. The reference may, if no hidden directory is below
+ * `path`. Resolves links. */
 static bool may_show(const char *path, const char *const *hidden, int hidden_count)
 {
 	char *real = realpath(path, NULL);
@@ -126,8 +126,8 @@ static int map_one(const char *path, unsigned id)
 	return write_text(path, text);
 }
 
-/* Creates a user namespace in which this user and this group have the same ids as outside. No other id exists in it, so
- * even if this user is root, it can read only its own files and files that everybody may read. */
+/* Creates a user namespace in which this user and this group have the same ids as outside. No other id exists in the
+ * namespace, so even root can read only its own files and files that everybody may read. */
 static int enter_user_namespace(void)
 {
 	unsigned uid = geteuid(), gid = getegid();

@@ -16,9 +16,9 @@
  * a Landlock ruleset, a seccomp filter and resource limits, and it has no capabilities.
  *
  * The layers overlap. If this machine refuses some layers, the others still hold. sandbox_layers returns the layers
- * that hold, and a caller must not rely on any other. This module is also linked into the program, because `reftest
- * doctor` tries every layer. A gap is something that a reference can do if layers are missing. The table of gaps has a
- * name and a sentence for each gap. docs/containment.md describes the gaps for users. */
+ * that hold, and a caller must not rely on any other layer. This module is also linked into the program, because
+ * `reftest doctor` tries every layer. A gap is something that a reference can do if layers are missing. The table of
+ * gaps has a name and a sentence for each gap. docs/containment.md describes the gaps for users. */
 #ifndef REFTEST_WORKERS_SANDBOX_SANDBOX_H
 #define REFTEST_WORKERS_SANDBOX_SANDBOX_H
 

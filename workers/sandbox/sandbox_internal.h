@@ -49,9 +49,9 @@ int view_mount_tmp(const char *folder);
 /* ---- sandbox_landlock.c ---- */
 
 /* Applies a Landlock ruleset to this process. `whole` means that this process already sees only the selection of files.
- * Otherwise the ruleset allows `readable` without `hidden` (a path without links; NULL: none), `devices`, and this
- * process's own files below /proc, which are writable only on a GPU. `folder` is writable. Returns the layers that
- * hold. */
+ * If `whole` is false, the ruleset allows `readable` without `hidden` (a path without links; NULL: none), `devices`,
+ * and this process's own files below /proc, which are writable only on a GPU. `folder` is writable. Returns the layers
+ * that hold. */
 uint32_t landlock_apply(bool whole, bool gpu, const struct sandbox_paths *readable, const struct sandbox_paths *devices,
 			const char *hidden, const char *folder);
 
