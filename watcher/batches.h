@@ -21,7 +21,7 @@
 #include "workers/pool/pool.h"
 
 /* A batch of at most BATCH_SMALL definitions is reported in detail, and its cases run before those of larger batches,
- * because a user waits for it. */
+ * because a user waits for the result. */
 enum { BATCH_SMALL = 16 };
 
 struct batch;

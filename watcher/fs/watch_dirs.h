@@ -83,8 +83,8 @@ void watch_dir_path(const struct watch_dir *dir, const char *name, char path[PAT
 
 /* Returns the entry with this path, or NULL. */
 struct watch_dir *watch_dir_find(const struct watcher *w, const char *path);
-/* Several entries may have the same watch descriptor. Returns entry number `nth` (from 0) of these, or NULL if there
- * are fewer. */
+/* Several entries may have the same watch descriptor. Returns entry number `nth` (from 0) of the entries with this
+ * watch descriptor, or NULL if there are fewer. */
 struct watch_dir *watch_dir_of_watch(struct watcher *w, int watch, int nth);
 /* Returns whether the path of the entry still leads to the same directory. */
 bool watch_dir_still_there(const struct watcher *w, const struct watch_dir *dir);

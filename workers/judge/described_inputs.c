@@ -265,8 +265,8 @@ static double uniform(uint64_t key, int64_t index)
 }
 
 /* Writes pointers that divide `total` elements into segments. In the first set of values, the segments have equal
- * lengths, as far as possible. In the second set of values, each segment has one element, except that the first segment
- * has the rest. Therefore no segment is empty if `total` is large enough. */
+ * lengths, as far as possible. In the second set of values, each segment has one element, except the first segment,
+ * which has the rest. Therefore no segment is empty if `total` is large enough. */
 static void fill_pointers(const struct op_case *c, int64_t total, struct tensor *out)
 {
 	int64_t segments = out->elements - 1;

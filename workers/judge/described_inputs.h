@@ -14,7 +14,7 @@ enum input_kind {
 	INPUT_GENERIC,
 	INPUT_POINTERS,	     /* integers from 0 to the length of an axis that never decrease */
 	INPUT_LENGTHS,	     /* integers from 1 to the length of an axis */
-	INPUT_INDICES,	     /* integers from 0 to the length of an axis - 1 */
+	INPUT_INDICES,	     /* integers from 0 to one less than the length of an axis */
 	INPUT_PERMUTATION,   /* the integers from 0 to the number of elements - 1, each once */
 	INPUT_MASK,	     /* the values false and true */
 	INPUT_PROBABILITIES, /* rows of positive numbers with the sum 1 */

@@ -46,7 +46,7 @@ static bool is_row_axis(const struct trial *trial, int axis)
 	return input && output && !twice;
 }
 
-/* Returns the row axis number `number` (from 0), or -1 if there are fewer row axes. */
+/* Returns row axis `number` (counted from 0), or -1 if there are fewer row axes. */
 static int row_axis(const struct trial *trial, int number)
 {
 	for (int i = 0; i < trial->job->problem.axis_count; i++)

@@ -335,7 +335,7 @@ static void decide_missed(struct trial *trial)
 }
 
 /* Merges the results of an output for both sets of input values into one. The merged result is that of the second set
- * if only the second set failed, else that of the first set. Its margin is the larger margin of the two. */
+ * if only the second set failed, else that of the first set. The merged margin is the larger of the two margins. */
 static void merge_output(struct output_verdict *out, const struct output_verdict *other)
 {
 	bool zeros = out->metrics.zeros_would_pass && other->metrics.zeros_would_pass;

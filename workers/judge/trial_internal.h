@@ -128,7 +128,7 @@ struct custom_inputs {
 						       * code made */
 	void *memory[CONTENTS_COUNT];		      /* device memory with the values; NULL: none */
 	const char *alike; /* the reason why there is only one set, such as "the same inputs for another seed"; NULL:
-			    * there are two */
+			    * there are two sets */
 };
 
 struct trial {
@@ -218,8 +218,8 @@ int trial_canary_parts(const struct trial *trial, struct shared_part *parts);
 const char *trial_overwritten_canary(struct trial *trial, struct err *err, int *rc);
 void trial_check_canaries(struct trial *trial);
 /* How a tensor in the shared arena differs from its private copy. Only the first element whose bits differ is examined.
- * DIFFERS_UNKNOWN means that its two values are equal (0 and -0), that one of them is NaN, or that an error has decided
- * the case. */
+ * DIFFERS_UNKNOWN means that the two values of this element are equal (0 and -0), that one of the values is NaN, or
+ * that an error has decided the case. */
 enum trial_difference { DIFFERS_NOT, DIFFERS_IN_VALUE, DIFFERS_UNKNOWN };
 enum trial_difference trial_first_difference(struct trial *trial, int tensor_index, const struct tensor *copy);
 void trial_check_inputs(struct trial *trial, const struct round *round);

@@ -481,8 +481,8 @@ static const char *error_reason(const cJSON *error)
 	return limit != NULL && reason_parse(limit, &reason) && reason_is_limit(reason) ? limit : "raised";
 }
 
-/* Returns the name of the first of these members of an {"error"} message that is true, or NULL. python/runner.py
- * explains the members. */
+/* Returns the first name in `flags` whose member is true in an {"error"} message, or NULL. python/runner.py explains
+ * these members. */
 static const char *error_flag(const cJSON *error)
 {
 	static const char *const flags[] = {"needs_gpu", "needs_module", "certain"};
@@ -575,7 +575,7 @@ static const struct fatal_limit *fatal_limit(const struct child *child)
 	static const struct fatal_limit limits[] = {
 	    {"file_limit", SIGXFSZ, NULL, "the reference wrote a file that is larger than a reference may write; it should write less"},
 	    {"timeout", SIGXCPU, NULL,
-	     "the reference used more processor time than --timeout allows for all its cases on all cores"},
+	     "the reference used more processor time than its limit (--timeout for each of its cases, times the number of cores)"},
 	    {"memory_limit", 0, "Thread creation failed",
 	     "the reference had no memory left for a thread of torch; --memory SIZE changes how much it may use"},
 	    {"memory_limit", SIGABRT, "std::bad_alloc",

@@ -43,8 +43,8 @@ struct lane {
 	enum phase phase;
 	struct queued *work;      /* NULL: the lane is idle */
 	struct child *child;    /* the runner; NULL: there is none */
-	int64_t past[LANE_PAST]; /* the numbers of earlier runners that may not have ended, as far as the judge knows;
-				  * 0: an unused entry */
+	int64_t past[LANE_PAST]; /* the numbers of earlier runners whose end was not reported to the judge; 0: an unused
+				  * entry */
 	bool loaded;            /* the runner has loaded the reference */
 	bool used;              /* the runner served another definition before */
 	bool running;           /* the runner has not yet answered a {"run"} */

@@ -20,7 +20,7 @@ struct sum_of {
 static const struct sum_of whole_pages = {"status", {"\nRssAnon:", "\nVmSwap:", "\nVmPTE:"}};
 static const struct sum_of parts_of_pages = {"smaps_rollup", {"\nPss_Anon:", "\nSwapPss:", NULL}};
 
-/* Returns the number of bytes that the text has after `key`, or 0. */
+/* Returns the size that follows `key` in the text, converted from KiB to bytes, or 0. */
 static int64_t field_bytes(const char *text, const char *key)
 {
 	const char *at = strstr(text, key);

@@ -397,8 +397,8 @@ static struct queued *task_of_question(struct pool *pool, int64_t number)
 	return NULL;
 }
 
-/* Returns a task from which an idle lane could take cases if the reader allows this. Returns NULL if there is none, or
- * if the reader has already been asked about it. */
+/* Returns a task from which an idle lane could take cases if the reader allows this. Returns NULL if there is no such
+ * task, or if the reader has already been asked about the task. */
 static struct queued *task_to_separate(struct pool *pool)
 {
 	struct queued *work = idle_lane(pool) == NULL ? NULL : separable_work(pool);

@@ -121,8 +121,8 @@ int64_t zygote_deadline(
     const struct zygote *runners); /* returns the time in ms at which zygote_dispatch must be called next; INT64_MAX:
 				    * never */
 
-/* Takes a spare runner, which then belongs to the caller. If `used` is true, prefers a runner that was used before;
- * otherwise never returns such a runner. Returns NULL if there is no suitable runner. */
+/* Takes a spare runner, which then belongs to the caller. If `used` is true, prefers a runner that was used before. If
+ * `used` is false, never returns such a runner. Returns NULL if there is no suitable runner. */
 struct child *zygote_take(struct zygote *runners, bool used);
 /* Takes back a runner whose reference cannot leave anything behind. The runner removes the reference, and compares the
  * state of its process with the state before the reference was loaded. If nothing differs, the runner becomes a spare
@@ -158,8 +158,8 @@ void zygote_drop(struct zygote *runners, struct child *child);
 bool zygote_is_gone(const struct zygote *runners, int64_t number);
 
 /* Limits the memory of all processes of a runner together, before it loads a reference. Uses a control group if
- * possible. Otherwise the memory of the processes is added up repeatedly. If this is not possible, either, does
- * nothing. Returns -1 on error. */
+ * possible. Otherwise the memory of the processes is added up repeatedly. If neither is possible, does nothing. Returns
+ * -1 on error. */
 int zygote_limit_memory(struct zygote *runners, struct child *child, int64_t bytes);
 
 int64_t clock_ms(void); /* returns the time of the monotonic clock in ms */

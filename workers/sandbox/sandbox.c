@@ -24,8 +24,8 @@ enum {
 	KEEPER_STACK = 16 << 10,
 	KEEPERS_MAX = 1024,
 	TRIALS_MAX = SANDBOX_LAYERS,
-	DROPPED = 1 << 30 /* if this bit is set in the answer of try_layers, the other bits are layers that failed;
-			   * otherwise they are the layers that hold */
+	DROPPED = 1 << 30 /* if this bit is set in the answer of try_layers, the other bits are layers that failed; if
+			   * not, the other bits are the layers that hold */
 };
 
 /* A process that keeps a PID namespace alive. It shares the zygote's memory, but has a stack of its own. */
@@ -139,8 +139,8 @@ static int enter_user_namespace(void)
 		   : -1;
 }
 
-/* Moves this process to those new namespaces in `wanted` that the kernel grants. Returns the layers that hold. If a
- * layer failed and cannot be undone, returns DROPPED with this layer. */
+/* Moves this process to the new namespaces in `wanted` that the kernel grants. Returns the layers that hold. If a layer
+ * failed and cannot be undone, returns DROPPED with this layer. */
 static uint32_t isolate(const struct sandbox *sandbox, uint32_t wanted)
 {
 	static const struct {

@@ -16,7 +16,7 @@ enum {
 	SANDBOX_DESCRIPTORS = 4096
 };
 
-/* A list of absolute paths, which own their memory. */
+/* A list of absolute paths, whose memory belongs to the list. */
 struct sandbox_paths {
 	char **items;
 	int count;
