@@ -58,7 +58,7 @@ static void look_at_settings(struct watch *watch)
 		watch->restart = watch->ended = true;
 		break;
 	case SETTINGS_BROKEN:
-		err_set(&notice, "%s; until it is corrected, the earlier settings stay in effect", err.text);
+		err_set(&notice, "%s; until the file is corrected, the earlier settings stay in effect", err.text);
 		print_notice(&watch->session.output, notice.text);
 		break;
 	case SETTINGS_SAME:

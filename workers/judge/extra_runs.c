@@ -293,7 +293,7 @@ static const char *inputs_matter(struct trial *trial)
 						   "second set of values for %d)",
 				    extra->examined, extra->gradients, extra->examined - extra->gradients);
 	if (extra->examined == 1)
-		return "1 input has a second set of values, and these change an output";
+		return "1 input has a second set of values, and this set changes an output";
 	return arena_printf(&trial->arena, "%d inputs have a second set of values, and each of them changes an output", extra->examined);
 }
 
@@ -502,7 +502,7 @@ static void finish_once(struct trial *trial)
 		note_lost_digits(trial, NAN); /* the second run in float64 failed */
 	else if (trial->checks[check[extra->kind]].name == NULL)
 		trial_note_check(trial, check[extra->kind], CHECK_NOT_RUN,
-				 extra->failures > 0 ? extra->failure : "no output has a float dtype below float64");
+				 extra->failures > 0 ? extra->failure : "no output has a float dtype with fewer bits than float64");
 }
 
 static void finish_strided(struct trial *trial)

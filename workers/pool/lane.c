@@ -577,14 +577,14 @@ static const struct fatal_limit *fatal_limit(const struct child *child)
 	    {"timeout", SIGXCPU, NULL,
 	     "the reference used more processor time than its limit (--timeout for each of its cases, times the number of cores)"},
 	    {"memory_limit", 0, "Thread creation failed",
-	     "the reference had no memory left for a thread of torch; --memory SIZE changes how much it may use"},
+	     "the reference had no memory left for a thread of torch; --memory SIZE changes how much memory it may use"},
 	    {"memory_limit", SIGABRT, "std::bad_alloc",
-	     "the reference ran out of memory; --memory SIZE changes how much it may use"},
+	     "the reference ran out of memory; --memory SIZE changes how much memory it may use"},
 	};
 
 	static const struct fatal_limit of_group = {
 	    .reason = "memory_limit",
-	    .says = "all processes of the reference together ran out of memory; --memory SIZE changes how much they may use",
+	    .says = "all processes of the reference together ran out of memory; --memory SIZE changes how much memory they may use",
 	};
 
 	if (child->out_of_memory)

@@ -148,7 +148,7 @@ static void on_end(struct pool_shared *shared, struct lane *lane)
 	    !lane->work->alone)
 		lane_retry_alone(shared, lane, true); /* another process killed the maker */
 	else if (maker->out_of_memory)
-		fail(shared, lane, "its processes together ran out of memory; --memory SIZE changes how much they may use", 0,
+		fail(shared, lane, "its processes together ran out of memory; --memory SIZE changes how much memory they may use", 0,
 		     true, false);
 	else
 		fail(shared, lane, maker->shut || maker->lost ? "its process ended without an answer"
