@@ -18,7 +18,7 @@ from pathlib import Path
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-# Libraries that a wheel may expect on every Linux, by PEP 600, and libcurl.
+# The libraries that the wheel does not contain: those that PEP 600 expects on every Linux, and libcurl.
 EXPECTED = re.compile(
     r"(linux-vdso|ld-linux-[\w-]+|lib(c|m|dl|rt|pthread|resolv|util|gcc_s|stdc\+\+|curl))\.so(\.\d+)*"
 )

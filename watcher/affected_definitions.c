@@ -79,7 +79,7 @@ static bool names_blob(const char *blob, const char *changed)
 	return changed[length - 1] == '/' ? strncmp(blob, changed, length) == 0 : strcmp(blob, changed) == 0;
 }
 
-/* Returns whether the path may be that of a blob or of a folder with blobs. A blob may lie anywhere below the root. */
+/* Returns whether the path may name a blob, or a folder that contains blobs. A blob may lie anywhere below the root. */
 static bool may_be_blob(const char *path)
 {
 	char definition[PATH_MAX];

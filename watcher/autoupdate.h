@@ -4,8 +4,8 @@
  * After a change, the module waits AUTOUPDATE_REST_MS before it checks the files, for two reasons:
  * - One check is then enough for several saves in quick succession, and for the events that the watcher's own writes
  *   cause.
- * - The stat of a file proves that the file is unchanged only if it is read some time after the file was saved. An
- *   earlier check would have to generate all test classes of the file and compare them with the file. */
+ * - A file's stat proves that the file is unchanged only if the stat is read some time after the last save. An earlier
+ *   check would have to generate all test classes of the file and compare them with the file. */
 #ifndef REFTEST_WATCHER_AUTOUPDATE_H
 #define REFTEST_WATCHER_AUTOUPDATE_H
 

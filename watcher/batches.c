@@ -175,7 +175,8 @@ static void forget_gone(struct part *part, const char *path)
 	print_gone(&batch->session->output, &batch->counts, path);
 }
 
-/* Starts to watch the blob before it is read, because a change between the read and the start would be missed. */
+/* Starts to watch the blob before it is read, because a change after the read, but before the start of watching, would
+ * be missed. */
 static void on_blob(struct run *run, const char *blob)
 {
 	const struct batches *session = ((struct part *)run)->batch->session;
@@ -487,8 +488,8 @@ static int lru_paths(const struct batch *batch, struct arena *arena, const char 
 }
 
 /* Starts a low-priority batch for the definitions whose results came from remembered summaries. These results are
- * already reported, but in the store's table `latest`, the entries of these definitions still describe older contents
- * of their files. The batch looks up the verdicts and updates the entries, because `cache export` reads the table. */
+ * already reported. But the store's table `latest` still describes older contents of these definitions' files. The
+ * batch looks up the verdicts and updates the table, because `cache export` reads it. */
 static void recheck_later(const struct batch *batch)
 {
 	struct arena arena = {0};

@@ -21,7 +21,7 @@
 #include "workers/pool/pool.h"
 
 /* A batch of at most BATCH_SMALL definitions is reported in detail, and its cases run before those of larger batches,
- * because a user waits for it. */
+ * because a user waits for the result. */
 enum { BATCH_SMALL = 16 };
 
 struct batch;
@@ -35,14 +35,14 @@ struct batches {
 	struct last_statuses table;
 	struct summary_lru summary_lru;
 	struct autoupdate autoupdate;
-	struct pool *pool;             /* NULL: there is no pool yet, or it failed; the next batch tries to open one */
+	struct pool *pool;             /* NULL: no pool is open, or it failed; the next batch tries to open a pool */
 	bool warm;                     /* keep runners ready in the pool while no case runs */
 	struct batch *first;           /* the list of batches, the oldest first */
 	int64_t begun;                 /* the highest batch number so far */
 	/* If a blob is in a folder that is not always watched, `follow` is called before the blob is read. */
 	void (*follow)(const char *path, void *context);
 	void *follow_context;
-	struct digest context;         /* digest of everything, except files, on which the verdicts depend */
+	struct digest context;         /* digest of everything on which the verdicts depend, except files */
 	char store_error[2048];          /* the last reported reason why verdicts cannot be stored, which is not
 					  * reported twice */
 	char trouble[2048];            /* the last reported reason why no case can run, which is not reported twice */
@@ -57,9 +57,9 @@ void batches_warm(struct batches *session);
 enum batch_flag {
 	BATCH_PLAIN = 0,
 	BATCH_OPEN = 1,	  /* later changes may be added to the batch until batches_seal */
-	BATCH_FORCE = 2,  /* run every case, even if a stored verdict counts */
+	BATCH_FORCE = 2,  /* run every case, even if its stored verdict is valid */
 	BATCH_REPEAT = 4, /* report unchanged results, too */
-	BATCH_RECHECK = 8	  /* look up every case instead of using summaries, at low priority */
+	BATCH_RECHECK = 8	  /* low priority; look up every case, and use no summaries */
 };
 
 /* Starts a batch with the definitions at `paths`, or adds them to the open batch. `paths`: the definitions that may

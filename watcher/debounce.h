@@ -11,8 +11,8 @@
  *
  * The first changes are processed without delay. Later changes are collected for DEBOUNCE_MS and then added to the open
  * batch together. Adding changes one by one would take longer: each addition needs a transaction, which takes as long
- * as ten files. The caller passes the current time to the functions. The only system calls of this module are those
- * that check git's lock. */
+ * as the work on ten files. The caller passes the current time to the functions. The only system calls of this module
+ * are those that check git's lock. */
 #ifndef REFTEST_WATCHER_DEBOUNCE_H
 #define REFTEST_WATCHER_DEBOUNCE_H
 
@@ -36,7 +36,7 @@ struct debounce { /* set to {0}, then call git_lock_find */
 	int64_t taken_ms; /* the time at which changes were last put into a batch */
 	int64_t done_ms;  /* the time at which the last batch ended */
 	bool held;	  /* git holds its lock, and has held it for less than DEBOUNCE_LONGEST_MS */
-	bool seal;	  /* the open batch is closed after the events that are in the queue now */
+	bool seal;	  /* close the open batch after the events that are in the queue now */
 };
 
 /* Checks git's lock. */
@@ -45,8 +45,8 @@ void debounce_check_lock(struct debounce *debounce, int64_t now_ms);
 void debounce_end_burst(struct debounce *debounce);
 /* Returns whether new changes must be collected for some time before they are put into a batch. */
 bool debounce_defers(const struct debounce *debounce, int64_t now_ms);
-/* Call this before the changes of `names` definitions are put into a batch while `under_way` batches are running.
- * Returns true if the changes belong to an open batch. */
+/* Call this before changes are put into a batch. `names` is the number of changed definitions, and `under_way` is the
+ * number of running batches. Returns true if the changes belong to an open batch. */
 bool debounce_take(struct debounce *debounce, int64_t now_ms, int names, int under_way);
 /* Call this if there are no new changes. Ends a burst after BURST_REST_MS. */
 void debounce_rest(struct debounce *debounce, int64_t now_ms);

@@ -35,7 +35,7 @@ struct variable {
 	char name[32];
 };
 
-/* returns a variable such as "REFTEST_PASSED=N", with the number of definitions with this status */
+/* returns a variable such as "REFTEST_PASSED=N", where N is the number of definitions with this status */
 static struct variable count_variable(enum status status)
 {
 	struct variable variable;
@@ -56,8 +56,8 @@ static bool is_of(const char *variable, const char *name)
 }
 
 /* Returns whether this module sets the variable. If another watcher started this one with --exec, the environment
- * already has such variables. These must not be copied, because some shells use the last of two variables with the same
- * name. */
+ * already has such variables. These variables must not be copied, because some shells use the last of two variables
+ * with the same name. */
 static bool is_ours(const char *variable)
 {
 	bool ours = is_of(variable, list) || is_of(variable, number);

@@ -100,7 +100,7 @@ static int timeout_ms(const struct watch *watch, bool more)
 	if (debounce_defers(debounce, now_ms) && first < debounce->taken_ms + DEBOUNCE_MS)
 		first = debounce->taken_ms + DEBOUNCE_MS;
 	first = earlier(first, earlier(debounce_deadline(debounce), rebuild_deadline(&watch->rebuild)));
-	if (watch->session.first == NULL) /* if a batch is running, it updates the generated files when it ends */
+	if (watch->session.first == NULL) /* a running batch updates the generated files when it ends */
 		first = earlier(first, autoupdate_deadline(&watch->session.autoupdate));
 	int64_t wait = first - now_ms;
 
@@ -304,8 +304,8 @@ static int open_all(struct watch *watch, struct err *err)
 	return 0;
 }
 
-/* Replaces this process by the program that is now at its path, with the same arguments. Close all resources before the
- * call. */
+/* Replaces this process by the program that is now at the same path, with the same arguments. Close all resources
+ * before the call. */
 static int restart_program(struct program *program, struct err *err)
 {
 	char path[PATH_MAX + 16];

@@ -150,8 +150,8 @@ static void close_client(struct client *client)
 }
 
 /* Removes the socket file, but only if this process created it. If the root was replaced by another folder or the lock
- * file was removed, another watcher may have created a socket file at the same path. While this process listens, no
- * other file gets the inode number of its socket file, so the other watcher's socket file has another inode number. */
+ * file was removed, another watcher may have created a socket file at the same path. The inode numbers tell the two
+ * socket files apart: while this process listens, no other file gets the inode number of its socket file. */
 static void remove_socket(const struct server *server)
 {
 	struct stat st;
@@ -169,7 +169,7 @@ void server_close(struct server *server)
 		close_client(&server->clients[i]);
 	close_fd(&server->listener);
 	close_fd(&server->epoll);
-	close_fd(&server->lock); /* releases the lock last, because it protects the socket file */
+	close_fd(&server->lock); /* releases the lock last, because the lock protects the socket file */
 }
 
 /* ---- questions -------------------------------------------------------------------------------------------------- */

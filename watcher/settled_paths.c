@@ -46,7 +46,7 @@ static bool lost_cache(const struct watch *watch, const struct changes *changes)
 }
 
 /* Restarts this process if the settings of the dataset have changed, because every part of the session depends on them.
- * The first batch of the new process also has the changed definitions. If the new settings are invalid, the old
+ * The first batch of the new process includes the changed definitions. If the new settings are invalid, the old
  * settings stay in force. */
 static void look_at_settings(struct watch *watch)
 {
@@ -58,7 +58,7 @@ static void look_at_settings(struct watch *watch)
 		watch->restart = watch->ended = true;
 		break;
 	case SETTINGS_BROKEN:
-		err_set(&notice, "%s; until it is corrected, the earlier settings stay in effect", err.text);
+		err_set(&notice, "%s; until the file is corrected, the earlier settings stay in effect", err.text);
 		print_notice(&watch->session.output, notice.text);
 		break;
 	case SETTINGS_SAME:

@@ -10,8 +10,8 @@
  * starts a batch with the definitions that they affect. */
 void changes_take(struct watch *watch);
 
-/* Starts a batch with the definitions at `paths`, or adds them to the open batch. If `paths` is NULL, these are all
- * definitions. */
+/* Starts a batch with the definitions at `paths`, or adds them to the open batch. If `paths` is NULL, the batch gets
+ * all definitions. */
 void changes_begin_batch(struct watch *watch, const char *const *paths, int count);
 
 #endif

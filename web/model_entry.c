@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { COLUMNS = 100 /* the longest line with an array; in a longer array, each element has a line of its own */ };
+enum { COLUMNS = 100 /* the longest array that stays on one line; a longer array has one element per line */ };
 
 static void add_line(const struct web_layout *layout, int level, struct buf *out)
 {

@@ -1,5 +1,6 @@
 /* models_file - updates the entry of one model in a TypeScript file like flashinfer-bench's
- * web/apps/web/data/models.ts. It replaces the modules in the entry, or adds an entry, and changes no other byte.
+ * web/apps/web/data/models.ts. The update replaces the modules in the entry, or adds an entry, and changes no other
+ * byte.
  *
  * The parser accepts only literals: `const models` with an optional type, `=`, and an array of objects. Keys are names
  * or strings. Values are strings, numbers, true, false, null, arrays and objects. Comments may be anywhere. Every
@@ -18,7 +19,7 @@ enum { MODELS_FILE_BYTES = 16 << 20 };
 enum models_file_change {
 	MODELS_FILE_ERROR = -1, /* the file does not have this form, and `err` says where */
 	MODELS_FILE_SAME,	/* the entry already has these modules, byte for byte */
-	MODELS_FILE_REPLACED,	/* the entry was replaced; if it had modules, only its modules were replaced */
+	MODELS_FILE_REPLACED,	/* the entry was replaced; if the old entry had modules, only these were replaced */
 	MODELS_FILE_ADDED /* a new entry was added after the last one */
 };
 

@@ -40,9 +40,8 @@ static int add_node(struct builder *b, const char *path, int parent, int64_t cou
 {
 	if (b->node_count == NODES)
 		return err_set(b->err, "the architecture has more than %d modules", (int)NODES);
-	b->nodes[b->node_count] = (struct node){.path = arena_string(b->arena, path), /* copies the path, because the
-										       * node exists longer than the
-										       * architecture */
+	/* copies the path, because the node outlives the architecture */
+	b->nodes[b->node_count] = (struct node){.path = arena_string(b->arena, path),
 						.parent = parent,
 						.count = count};
 	return b->node_count++;
@@ -150,8 +149,8 @@ static void add_definition(struct builder *b, int at, const char *name)
 	node->definitions[node->definition_count++] = name;
 }
 
-/* Adds a definition to the modules whose rules compute the lengths of its axes. Only some implementations have certain
- * modules; these are used only if no other module fits. Returns whether a module fits. */
+/* Adds a definition to the modules whose rules compute the lengths of its axes. A module that only some implementations
+ * have is used only if no other module fits. Returns whether a module fits. */
 static bool place_definition(struct builder *b, const struct definition *d)
 {
 	bool *explains = arena_array(b->arena, (size_t)b->architecture.rule_count, sizeof *explains), placed = false;

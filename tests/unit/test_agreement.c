@@ -21,12 +21,12 @@ static const struct row table[] = {
     /* Two ground truths that differ: only the oracle can show which one is the outlier. */
     {"ab", "ab", "a", "a is the outlier, by comparison with the oracle on the CPU"},
     {"ab", "ab", "b", "b is the outlier, by comparison with the oracle on the CPU"},
-    {"ab", "ab", NULL, "1 pair of ground truths differs and no single ground truth is the outlier"},
-    {"ab", "ab", "ab", "1 pair of ground truths differs and no single ground truth is the outlier; the oracle on the CPU differs from all of the ground truths"},
-    {"ab", "ab", "", "1 pair of ground truths differs and no single ground truth is the outlier; the oracle on the CPU differs from none of the ground truths"},
+    {"ab", "ab", NULL, "1 pair of ground truths differs, and no single ground truth is the outlier"},
+    {"ab", "ab", "ab", "1 pair of ground truths differs, and no single ground truth is the outlier; the oracle on the CPU differs from all of the ground truths"},
+    {"ab", "ab", "", "1 pair of ground truths differs, and no single ground truth is the outlier; the oracle on the CPU differs from none of the ground truths"},
     /* Two of three ground truths computed an output: the third one has no vote and cannot be the outlier. */
     {"ac", "ac", "c", "c is the outlier, by comparison with the oracle on the CPU"},
-    {"bd", "bd", NULL, "1 pair of ground truths differs and no single ground truth is the outlier"},
+    {"bd", "bd", NULL, "1 pair of ground truths differs, and no single ground truth is the outlier"},
     {"bcd", "bd cd", NULL, "d is the outlier"},
     {"acd", "ac ad", NULL, "a is the outlier"},
     /* Three ground truths: if two agree, the third is the outlier. */
@@ -36,20 +36,20 @@ static const struct row table[] = {
     {"abc", "ab ac", "bc", "a is the outlier"}, /* the votes show the outlier, so the oracle does not count */
     {"abc", "ab", "a", "a is the outlier, by comparison with the oracle on the CPU"}, /* c agrees with both a and b */
     {"abc", "bc", "c", "c is the outlier, by comparison with the oracle on the CPU"},
-    {"abc", "ab", NULL, "1 pair of ground truths differs and no single ground truth is the outlier"},
-    {"abc", "ab ac bc", NULL, "3 pairs of ground truths differ and no single ground truth is the outlier"},
-    {"abc", "ab ac bc", "ab", "3 pairs of ground truths differ and no single ground truth is the outlier: a and b differ from the oracle on the CPU"},
+    {"abc", "ab", NULL, "1 pair of ground truths differs, and no single ground truth is the outlier"},
+    {"abc", "ab ac bc", NULL, "3 pairs of ground truths differ, and no single ground truth is the outlier"},
+    {"abc", "ab ac bc", "ab", "3 pairs of ground truths differ, and no single ground truth is the outlier: a and b differ from the oracle on the CPU"},
     {"abc", "ab ac bc", "b", "b is the outlier, by comparison with the oracle on the CPU"},
     /* Four ground truths. Three may differ from one, or two from two, or two from one while the fourth agrees with
      * all. */
     {"abcd", "ab ac ad", NULL, "a is the outlier"},
     {"abcd", "ad bd cd", NULL, "d is the outlier"},
-    {"abcd", "ac ad bc bd", NULL, "4 pairs of ground truths differ and no single ground truth is the outlier"},
-    {"abcd", "ac ad bc bd", "cd", "4 pairs of ground truths differ and no single ground truth is the outlier: c and d differ from the oracle on the CPU"},
-    {"abcd", "ab ac ad bc bd", "ab", "5 pairs of ground truths differ and no single ground truth is the outlier: a and b differ from the oracle on the CPU"},
-    {"abcd", "bc bd", NULL, "2 pairs of ground truths differ and no single ground truth is the outlier"},
+    {"abcd", "ac ad bc bd", NULL, "4 pairs of ground truths differ, and no single ground truth is the outlier"},
+    {"abcd", "ac ad bc bd", "cd", "4 pairs of ground truths differ, and no single ground truth is the outlier: c and d differ from the oracle on the CPU"},
+    {"abcd", "ab ac ad bc bd", "ab", "5 pairs of ground truths differ, and no single ground truth is the outlier: a and b differ from the oracle on the CPU"},
+    {"abcd", "bc bd", NULL, "2 pairs of ground truths differ, and no single ground truth is the outlier"},
     {"abcd", "bc bd", "b", "b is the outlier, by comparison with the oracle on the CPU"},
-    {"abcd", "ab cd", "ac", "2 pairs of ground truths differ and no single ground truth is the outlier: a and c differ from the oracle on the CPU"},
+    {"abcd", "ab cd", "ac", "2 pairs of ground truths differ, and no single ground truth is the outlier: a and c differ from the oracle on the CPU"},
 };
 
 static struct agreement agreement_of(const struct row *row)

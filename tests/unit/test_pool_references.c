@@ -490,7 +490,7 @@ static void each_limit_is_told(void **state)
 	    {HEAD "import resource\n" RUN "    limits = resource.getrlimit(resource.RLIMIT_CPU)\n"
 	     "    assert 0 < limits[0] < limits[1] < 1 << 40, limits\n"
 	     "    resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + 1, limits[1]))\n"
-	     "    while True: pass\n", "more processor time than --timeout allows", REASON_TIMEOUT},
+	     "    while True: pass\n", "more processor time than its limit", REASON_TIMEOUT},
 	    {HEAD RUN "    return [os.dup(1) for _ in range(5000)]\n", "its limit of open files (4096)", REASON_FILE_LIMIT},
 	    {HEAD "import threading\n" RUN "    threading.stack_size(65536)\n    end = threading.Event()\n    try:\n"
 	     "        for _ in range(16 * os.cpu_count() + 1200): threading.Thread(target=end.wait).start()\n"

@@ -199,8 +199,8 @@ static bool watch_is_used(struct watcher *w, int watch)
 	return dir != NULL;
 }
 
-/* Frees the entry. Removes its inotify watch if no other entry uses the watch, unless `gone` is true: inotify has then
- * already removed it. */
+/* Frees the entry. If no other entry uses its inotify watch, removes the watch. If `gone` is true, inotify has already
+ * removed the watch. */
 static void free_watch_dir(struct watcher *w, struct watch_dir *dir, bool gone)
 {
 	if (dir->watch >= 0) {
@@ -217,9 +217,10 @@ static void free_watch_dir(struct watcher *w, struct watch_dir *dir, bool gone)
 	free(dir);
 }
 
-/* Returns whether files on the filesystem can change without an inotify event. This is so for network, FUSE and shared
- * filesystems, because this machine's kernel does not make all changes. Overlayfs is not in the list, because writes
- * through it cause events, and writes to its lower layers are not allowed (Documentation/filesystems/overlayfs.rst). */
+/* Returns whether files on the filesystem can change without an inotify event. Network, FUSE and shared filesystems are
+ * blind in this sense, because this machine's kernel does not make all changes. Overlayfs is not in the list, because
+ * writes through it cause events, and writes to its lower layers are not allowed
+ * (Documentation/filesystems/overlayfs.rst). */
 static bool is_blind(const char *full)
 {
 	static const long blind[] = {
@@ -241,7 +242,7 @@ static bool is_blind(const char *full)
 }
 
 /* Adds an inotify watch for a directory and returns its descriptor. Returns -1 if the directory must be polled instead.
- * Returns -2 if the path is not that of a directory, or if the directory cannot be opened. */
+ * Returns -2 if there is no directory at the path, or if the directory cannot be opened. */
 static int add_watch(struct watcher *w, const char *full)
 {
 	if (w->options.poll || w->inotify < 0)

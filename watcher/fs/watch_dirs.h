@@ -32,10 +32,10 @@ struct watch_dir {
 struct linked {
 	struct linked *next;
 	bool followed;                   /* watcher_follow added the path, so it need not be a symbolic link */
-	bool racy;                       /* the file was written so recently that an equal stat does not prove that it
-					  * is unchanged */
-	const struct watched_tree *tree; /* the tree to which the link's target is added if it becomes a directory; NULL
-					  * for a link to a file */
+	bool racy;                       /* the file was written so recently that an equal stat does not prove that the
+					  * file is unchanged */
+	const struct watched_tree *tree; /* the tree to which the link's target is added if the target becomes a
+					  * directory; NULL for a link to a file */
 	int level;			 /* the number of directory levels between the tree's root and the link */
 	struct stat st;
 	char path[];
@@ -83,8 +83,8 @@ void watch_dir_path(const struct watch_dir *dir, const char *name, char path[PAT
 
 /* Returns the entry with this path, or NULL. */
 struct watch_dir *watch_dir_find(const struct watcher *w, const char *path);
-/* Several entries may have the same watch descriptor. Returns entry number `nth` (from 0) of these, or NULL if there
- * are fewer. */
+/* Several entries may have the same watch descriptor. Returns entry number `nth` (from 0) of the entries with this
+ * watch descriptor, or NULL if there are fewer. */
 struct watch_dir *watch_dir_of_watch(struct watcher *w, int watch, int nth);
 /* Returns whether the path of the entry still leads to the same directory. */
 bool watch_dir_still_there(const struct watcher *w, const struct watch_dir *dir);
@@ -99,8 +99,8 @@ void watch_dir_attach(struct watcher *w, const struct watched_tree *tree, int le
 void watch_dir_detach(struct watcher *w, const char *path, bool gone);
 void watch_dirs_free(struct watcher *w);
 
-/* Updates the list of watched directories. Call this if something was created, changed or removed at `path` that is or
- * was a directory, or may be one. */
+/* Updates the list of watched directories. Call this after a creation, change or removal at `path`, if the file at
+ * `path` is, was or may be a directory. */
 void watch_dir_touched(struct watcher *w, const struct watched_tree *tree, int level, const char *path);
 void watch_dir_touch_file(struct watcher *w, const struct watch_dir *dir, const char *name, enum touch touch);
 /* Scans a polled directory, and reports the files that were created, changed or removed since the last scan. The first

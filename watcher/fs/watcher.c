@@ -78,8 +78,8 @@ static bool stat_root(const struct watcher *w, struct stat *st)
 {
 	char full[PATH_MAX];
 
-	/* A directory counts as the root only if it has a subdirectory for the first tree ("definitions"). Otherwise
-	 * the root is probably being copied or deleted. */
+	/* A directory counts as the root only if it has a subdirectory for the first tree ("definitions"). A root
+	 * without this subdirectory is probably being copied or deleted. */
 	return snprintf(full, sizeof full, "%s/%s", w->root, w->options.trees[0].path) < PATH_MAX && stat(w->root, st) == 0 &&
 	       S_ISDIR(st->st_mode) && access(full, F_OK) == 0;
 }
@@ -122,8 +122,8 @@ static void root_away(struct watcher *w)
 	w->folder = -1;
 }
 
-/* Checks that the path of the root still leads to the watched directory. If it leads to another directory, watches that
- * one. If it leads to no directory, waits until it does. */
+/* Checks that the path of the root still leads to the watched directory. If the path leads to another directory,
+ * watches this directory. If there is no directory at the path, waits for one. */
 static void audit_root(struct watcher *w)
 {
 	struct stat st;
@@ -183,8 +183,8 @@ void watcher_turn(struct watcher *w, int64_t now_ms)
 
 /* ---- the interface ---------------------------------------------------------------------------------------------- */
 
-/* Returns whether the file at `path` is complete. Returns false for the path "", which stands for all paths, so that it
- * settles only after SETTLE_MS without events. */
+/* Returns whether the file at `path` is complete. Returns false for the path "" (all paths), which then settles only
+ * after SETTLE_MS without events. */
 static bool is_complete(const char *path, void *context)
 {
 	const struct watcher *w = context;

@@ -9,15 +9,15 @@
  * - If a file is written, created, moved or deleted, or if its permissions change, its path is reported.
  * - If a directory is created in a tree or moved into it, or if a link to a directory is replaced, each path in the
  *   directory is reported.
- * - If a directory or a link to a directory is deleted or moved away, "folder/" is reported. This means that any path
- *   below it may have changed.
+ * - If a directory or a link to a directory is deleted or moved away, "folder/" is reported. "folder/" means that any
+ *   path below the folder may have changed.
  * - If the event queue overflows, "everything" is reported after events have stopped.
  * - If the root is deleted, moved, unmounted or hidden by a mount, "everything" is reported when the root is back.
  *
  * If inotify cannot watch a directory, the watcher scans it twice a second, compares the contents of its files, and
  * says so in a message. One reason is a filesystem on which files change without inotify events (NFS, FUSE, 9p, …),
- * which statfs detects. The other reason is that the limit of inotify watches is reached. The target of a symbolic link
- * is checked once a second if it is outside the watched directories. */
+ * which statfs detects. The other reason is that the limit of inotify watches is reached. If the target of a symbolic
+ * link is outside the watched directories, the watcher checks the target once a second. */
 #ifndef REFTEST_WATCHER_FS_WATCHER_H
 #define REFTEST_WATCHER_FS_WATCHER_H
 

@@ -104,7 +104,7 @@ void agreement_describe(const struct agreement *agreement, const struct agreemen
 	} else if (by_oracle >= 0) {
 		buf_printf(out, "%s is the outlier, by comparison with the oracle on the CPU", names[by_oracle]);
 	} else {
-		buf_printf(out, "%d %s of ground truths %s and no single ground truth is the outlier", differences,
+		buf_printf(out, "%d %s of ground truths %s, and no single ground truth is the outlier", differences,
 			   differences == 1 ? "pair" : "pairs", differences == 1 ? "differs" : "differ");
 		describe_vote(agreement, vote, names, out);
 	}

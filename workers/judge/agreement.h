@@ -34,8 +34,8 @@ int agreement_alone(const struct agreement *agreement);
 int agreement_alone_by(const struct agreement *agreement, const struct agreement_vote *vote);
 
 /* Returns whether only coarse ground truths could be computed, although the precise ground truth `exact` was tried. If
- * `exact` is -1, there is no precise one. A ground truth is coarse if its arithmetic is less precise than the tolerance
- * rule. In such a case, the coarse ground truths do not decide the verdict. */
+ * `exact` is -1, there is no precise ground truth. A ground truth is coarse if its arithmetic is less precise than the
+ * tolerance rule. In such a case, the coarse ground truths do not decide the verdict. */
 bool agreement_too_coarse(const struct agreement *agreement, const bool coarse[GROUND_TRUTHS_MAX], int exact);
 
 /* Appends which ground truth is the outlier, for example "fla is the outlier". If the comparison of the ground truths

@@ -131,7 +131,7 @@ static int fill_from_code(struct device *device, const struct job *job, int inpu
 }
 
 /* Fills an input of a definition without op family. The values follow from the constraints on the input. If there are
- * none, they follow from its name and description. */
+ * no constraints, the values follow from the input's name and description. */
 static int fill_described(struct device *device, const struct job *job, const struct op_case *c, int input,
 			  struct tensor *out, struct rejection *rejection)
 {
@@ -154,8 +154,8 @@ static int fill_described(struct device *device, const struct job *job, const st
 static int fill_one(struct device *device, struct tensors *tensors, const struct job *job, const struct op *op,
                     const struct op_case *c, int input, struct tensor *out, struct rejection *rejection)
 {
-	/* The op family generates all inputs of a probing case, because its shapes are not those of the workload's
-	 * tensors. */
+	/* The op family generates all inputs of a probing case, because the shapes of a probing case differ from those
+	 * of the workload's tensors. */
 	enum source_kind kind = c->probe ? SOURCE_RANDOM : job->inputs[input].kind;
 
 	if (kind == SOURCE_SAFETENSORS)
@@ -282,7 +282,7 @@ static bool brings_tensors(const struct job *job)
 }
 
 /* Checks the constraints. If an input from the workload violates a constraint, the workload is invalid. If a generated
- * input violates one, the case is skipped, because it would show nothing about the reference. */
+ * input violates a constraint, the case is skipped, because its result would show nothing about the reference. */
 static int check_constraints(struct device *device, const struct job *job, const struct op_case *c,
                              const struct tensor *in, struct arena *arena, struct rejection *rejection)
 {

@@ -1,7 +1,7 @@
 /* case_inputs - fills the inputs of a case and checks them. An input has one of three sources: the op family generates
  * it, the definition's own code has made it, or the workload provides it as a number or as a tensor in a blob file.
- * Invalid inputs are not an error of the judge. For them, the functions return a rejection, which has the status and
- * the reason of the case. */
+ * Invalid inputs are not an error of the judge. For invalid inputs, the functions return a rejection, which has the
+ * status and the reason of the case. */
 #ifndef REFTEST_WORKERS_JUDGE_CASE_INPUTS_H
 #define REFTEST_WORKERS_JUDGE_CASE_INPUTS_H
 
@@ -20,7 +20,7 @@ struct rejection {
 
 /* Returns the value that the reference gets for an input that is a Python scalar. The value comes from the workload, or
  * else from the op family. If the case has no op family, the value follows from the name of the input
- * (described_inputs.h). If the op family states no value, it is 1.0 for floats and 0 for other types. */
+ * (described_inputs.h). If the op family states no value, the value is 1.0 for floats and 0 for other types. */
 struct input_source case_inputs_scalar(const struct job *job, const struct op *op, const struct op_case *c, int input);
 
 /* Writes the value of this Python scalar to `c`, which the ground truth uses. A description may say that a certain

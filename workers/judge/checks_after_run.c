@@ -59,7 +59,7 @@ const char *trial_overwritten_canary(struct trial *trial, struct err *err, int *
 		if (at != -1)
 			return at == -2 ? err->text : overwritten_place(trial, gap, at);
 	}
-	return "wrote outside its tensors, and restored the bytes while they were checked";
+	return "wrote outside its tensors, and restored the bytes during the check";
 }
 
 void trial_check_canaries(struct trial *trial)

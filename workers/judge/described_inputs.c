@@ -17,9 +17,9 @@ static const int64_t MOST_IN_ROWS = (int64_t)1 << 20;
 enum element { ELEMENT_INTEGER, ELEMENT_BOOL, ELEMENT_FLOAT };
 
 /* This table maps words in the names of inputs to kinds of inputs. The first row that fits decides. An empty word fits
- * every name. `rank` is the only rank that fits. If it is 0, every rank fits. If it is AT_LEAST_2, the input must be a
- * float of at least 16 bits with a rank of 2 or more. If `described` is true, the word may also be in the description
- * of the input. It is false for many words, because descriptions often mention other tensors. */
+ * every name. `rank` is the only rank that fits. If `rank` is 0, every rank fits. If `rank` is AT_LEAST_2, the input
+ * must be a float of at least 16 bits with a rank of 2 or more. If `described` is true, the word may also be in the
+ * description of the input. `described` is false for many words, because descriptions often mention other tensors. */
 static const struct {
 	enum element element;
 	const char *word;
@@ -174,8 +174,8 @@ static bool fits_rank(int rank, const struct op_arg *arg)
 	return rank == 0 || rank == arg->rank;
 }
 
-/* The forms of a constraint that say what an input is: NAME BETWEEN NAME END. One of the names is an axis, and the
- * other is the input. */
+/* The forms of a constraint from which the kind of an input follows: NAME BETWEEN NAME END. One of the names is an
+ * axis, and the other is the input. */
 static const struct {
 	bool axis_first;
 	const char *between, *end;
@@ -265,8 +265,8 @@ static double uniform(uint64_t key, int64_t index)
 }
 
 /* Writes pointers that divide `total` elements into segments. In the first set of values, the segments have equal
- * lengths, as far as possible. In the second set of values, each segment has one element, except that the first segment
- * has the rest. Therefore no segment is empty if `total` is large enough. */
+ * lengths, as far as possible. In the second set of values, each segment has one element, except the first segment,
+ * which has the rest. Therefore no segment is empty if `total` is large enough. */
 static void fill_pointers(const struct op_case *c, int64_t total, struct tensor *out)
 {
 	int64_t segments = out->elements - 1;
@@ -305,8 +305,8 @@ static void fill_permutation(uint64_t key, struct tensor *out)
 	}
 }
 
-/* Writes generic values, but makes some rows small, so that an epsilon matters, makes some rows larger, and gives some
- * rows one element that is larger than the others. The first row is not changed. */
+/* Writes generic values. Some rows are small, so that an epsilon matters. Some rows are larger. Some rows have one
+ * element that is larger than the others. The first row is not changed. */
 static void fill_rows(uint64_t key, struct tensor *out)
 {
 	static const double factor[] = {1, 1e-3, 1, 2};

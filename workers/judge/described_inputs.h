@@ -14,7 +14,7 @@ enum input_kind {
 	INPUT_GENERIC,
 	INPUT_POINTERS,	     /* integers from 0 to the length of an axis that never decrease */
 	INPUT_LENGTHS,	     /* integers from 1 to the length of an axis */
-	INPUT_INDICES,	     /* integers from 0 to the length of an axis - 1 */
+	INPUT_INDICES,	     /* integers from 0 to one less than the length of an axis */
 	INPUT_PERMUTATION,   /* the integers from 0 to the number of elements - 1, each once */
 	INPUT_MASK,	     /* the values false and true */
 	INPUT_PROBABILITIES, /* rows of positive numbers with the sum 1 */
@@ -31,8 +31,8 @@ struct described_input {
 	int axis; /* the axis that bounds the values; -1: none */
 };
 
-/* Returns what an input is. A constraint such as `n == ptr[-1].item()` or `index.max() < n` says this; otherwise its
- * name or its description does. `constraints` are the definition's constraints on tensor values. */
+/* Returns the kind of an input. The kind follows from a constraint such as `n == ptr[-1].item()` or `index.max() < n`,
+ * or else from the input's name or description. `constraints` are the definition's constraints on tensor values. */
 struct described_input described_input(const struct op_problem *problem, const char *const *constraints, int count, int input);
 const char *input_kind_name(enum input_kind kind); /* returns a name such as "pointers" */
 

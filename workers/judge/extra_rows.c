@@ -18,8 +18,8 @@ enum { FEW_COPIES = 64 }; /* if a tensor has more rows than this, the host reord
 
 enum { NOWHERE = -1, TWICE = -2 };
 
-/* Returns the dimension of the argument that has this axis. Returns NOWHERE if no dimension has it, and TWICE if
- * several have it. */
+/* Returns the dimension of the argument that has this axis. Returns NOWHERE if no dimension has the axis, and TWICE if
+ * several dimensions have it. */
 static int place_of(const struct op_arg *arg, int axis)
 {
 	int found = NOWHERE;
@@ -46,7 +46,7 @@ static bool is_row_axis(const struct trial *trial, int axis)
 	return input && output && !twice;
 }
 
-/* Returns the row axis number `number` (from 0), or -1 if there are fewer row axes. */
+/* Returns row axis `number` (counted from 0), or -1 if there are fewer row axes. */
 static int row_axis(const struct trial *trial, int number)
 {
 	for (int i = 0; i < trial->job->problem.axis_count; i++)
@@ -236,7 +236,7 @@ void extra_rows_read(struct trial *trial, int item)
 			extra->mixed_rows =
 			    arena_printf(&trial->arena,
 					 extra->rows_alone ? "a row of '%s' depends on the other rows of the axis '%s'"
-							   : "'%s' does not follow a permutation of the axis '%s'",
+							   : "'%s' is not reversed if the inputs are reversed along the axis '%s'",
 					 problem->outputs[i].name, problem->axes[axis].name);
 		extra->rows[item / 2] = ROWS_MIXED;
 		return;
@@ -285,9 +285,9 @@ void extra_rows_finish(struct trial *trial)
 	}
 	if (*free != '\0')
 		sentence = arena_printf(&trial->arena,
-					extra->failures == 0 ? "along %s, permuting the rows permutes the outputs, and each row alone has the same "
-							       "output as together with the other rows"
-							     : "along %s, each row that the reference accepts alone has the same output as together with the other rows",
+					extra->failures == 0 ? "along %s, permuting the rows permutes the outputs, and each row gives the same "
+							       "output alone as among the other rows"
+							     : "along %s, each row that the reference accepts alone gives the same output as among the other rows",
 					free);
 	if (*mixed != '\0')
 		sentence = arena_printf(&trial->arena, "%s%s%s%s%s", extra->mixed_rows,

@@ -166,8 +166,8 @@ static int count_inputs(const struct trial *trial)
 	return trial->rounds > 1 && !trial->one_set ? trial->job->problem.input_count : 0;
 }
 
-/* Returns 1 if a single run that computes gradients is useful, which shows for several inputs at once that they matter.
- * Each of the remaining inputs gets a run of its own. */
+/* Returns 1 if a run that computes gradients is useful, else 0. The gradients can show for several inputs at once that
+ * they matter. Each of the remaining inputs gets a run of its own. */
 static int count_gradients(const struct trial *trial)
 {
 	const struct op_problem *problem = &trial->job->problem;
@@ -293,7 +293,7 @@ static const char *inputs_matter(struct trial *trial)
 						   "second set of values for %d)",
 				    extra->examined, extra->gradients, extra->examined - extra->gradients);
 	if (extra->examined == 1)
-		return "1 input has a second set of values, and these change an output";
+		return "1 input has a second set of values, and this set changes an output";
 	return arena_printf(&trial->arena, "%d inputs have a second set of values, and each of them changes an output", extra->examined);
 }
 
@@ -438,7 +438,7 @@ static void read_float64(struct trial *trial)
 }
 
 /* Reads the result of a run in float64. The first run has the inputs of the case. In the second run, the inputs differ
- * from them by half a unit. */
+ * from the inputs of the case by half a unit. */
 static void read_wide(struct trial *trial, int item)
 {
 	struct extra *extra = &trial->extra;
@@ -502,7 +502,7 @@ static void finish_once(struct trial *trial)
 		note_lost_digits(trial, NAN); /* the second run in float64 failed */
 	else if (trial->checks[check[extra->kind]].name == NULL)
 		trial_note_check(trial, check[extra->kind], CHECK_NOT_RUN,
-				 extra->failures > 0 ? extra->failure : "no output has a float dtype below float64");
+				 extra->failures > 0 ? extra->failure : "no output has a float dtype with fewer bits than float64");
 }
 
 static void finish_strided(struct trial *trial)
@@ -522,8 +522,8 @@ static const struct {
 	void (*read)(struct trial *trial, int item);
 	void (*finish)(struct trial *trial);
 	enum judge_purpose purpose;
-	/* If a case with an op family also has these runs (--edge), the name of their check. Otherwise NULL, because in
-	 * such a case the comparison with the ground truth finds the same mistakes. */
+	/* The name of the check, if `--edge` adds these runs to a case with an op family. Else NULL, because in a case
+	 * with an op family the comparison with the ground truth finds the same mistakes. */
 	const char *beside;
 } kinds[EXTRA_KINDS] = {
     [EXTRA_SEEDS] = {"plain", NULL, once_if_it_samples, prepare_nothing, read_seeds, finish_seeds, JUDGE_SEEDS, NULL},
@@ -672,7 +672,6 @@ static const char *wrong_form(struct trial *trial, const cJSON *said)
 	return wrong;
 }
 
-/* Records that the current run failed. */
 static void run_failed(struct trial *trial, const char *message)
 {
 	trial->extra.failures++;

@@ -24,8 +24,8 @@
  * - {"end": true} announces that there will be no work for a while. The judge frees memory and sends no answer.
  *
  * verdict_write writes the line of a verdict. Some messages carry a descriptor. If the shared arena is a memfd, the
- * first {"run"} that uses the arena carries it. Every {"provide"} and {"truth"} carries the memfd of the memory that
- * the judge shares with the process that answers. Every {"store"} carries the memfd of the memory for inputs.
+ * first {"run"} that uses the arena carries this memfd. Every {"provide"} and {"truth"} carries the memfd of the memory
+ * that the judge shares with the process that answers. Every {"store"} carries the memfd of the memory for inputs.
  *
  * A reference must not change the verdict in the judge's memory. Therefore other processes of the same user cannot
  * attach a debugger to the judge, and cannot open its /proc/PID/mem and /proc/PID/fd. When the pool closes the socket,

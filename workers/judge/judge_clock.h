@@ -15,7 +15,7 @@ enum judge_part {
 	JUDGE_PARTS
 };
 
-/* The purpose of a run of the reference. Each purpose except the first is that of a kind of extra runs
+/* The purpose of a run of the reference. Each purpose except the first belongs to a kind of extra runs
  * (extra_runs.c). */
 enum judge_purpose {
 	JUDGE_USUAL, /* the first, the second and the third run, and the work between definitions */

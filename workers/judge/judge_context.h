@@ -29,8 +29,8 @@ struct judge_context {
 				  * there is enough memory */
 	unsigned char *private;  /* device memory for private copies; reused from case to case */
 	int64_t private_size;
-	unsigned char *inputs;   /* the judge's own copy of a case's inputs, which is not part of `private`; NULL: it is
-				  * freed */
+	unsigned char *inputs;   /* the judge's own copy of a case's inputs, which is not part of `private`; NULL: the
+				  * copy was freed */
 	int64_t inputs_size;
 	int64_t keep;            /* inputs larger than this are freed while a reference runs */
 	struct op_constant recovered[OP_CONSTANTS]; /* constants that a probing case recovered from the definition's
@@ -46,8 +46,8 @@ void judge_context_renew(struct judge_context *context);
 
 /* Allocates at least `bytes` bytes (and at least one) for inputs. Returns NULL if there is not enough memory. */
 unsigned char *judge_context_take_inputs(struct judge_context *context, int64_t bytes, struct err *err);
-/* Frees the inputs if they are larger than `keep`, and returns true if it freed them. Freed inputs are filled again
- * when they are needed. */
+/* If the inputs are larger than `keep`, frees them and returns true. Freed inputs are filled again when they are
+ * needed. */
 bool judge_context_drop_inputs(struct judge_context *context);
 
 enum judge_context_answer { CONTEXT_ERROR = -1, CONTEXT_NO_MEMORY = 0, CONTEXT_OK = 1 };

@@ -334,8 +334,8 @@ static void decide_missed(struct trial *trial)
 				  (int)missed->misses.length, missed->misses.data));
 }
 
-/* Merges the results of an output for both sets of input values into one. This is the result of the second set if only
- * the second set failed, else the result of the first set. Its margin is the larger margin of the two. */
+/* Merges the results of an output for both sets of input values into one. The merged result is that of the second set
+ * if only the second set failed, else that of the first set. The merged margin is the larger of the two margins. */
 static void merge_output(struct output_verdict *out, const struct output_verdict *other)
 {
 	bool zeros = out->metrics.zeros_would_pass && other->metrics.zeros_would_pass;
@@ -779,8 +779,7 @@ static void blame_inputs(struct trial *trial, const cJSON *blame, const char *me
 	bool may_refuse = trial->job->chosen_axes && fails;
 
 	if (init)
-		trial->verdict.reference_line = 0; /* the line number is that of a line of `init`, not of the
-						    * reference */
+		trial->verdict.reference_line = 0; /* the line number belongs to `init`, not to the reference */
 	trial_decide(trial, may_refuse ? STATUS_SKIPPED : STATUS_ERROR, REASON_INPUTS, trial_inputs_message(trial, message));
 }
 
@@ -819,8 +818,8 @@ static void blame_machine(struct trial *trial, const cJSON *blame, const char *m
 }
 
 /* Gives the verdict on a failure of the runner. In a case without an op family, the generated inputs, or the sizes that
- * reftest chose, may be invalid for the operation. Therefore the status is `skipped` if the reference raises or reaches
- * a limit, unless it would raise whatever the inputs are. */
+ * reftest chose, may be invalid for the operation. Therefore the status is `skipped` if the reference reaches a limit,
+ * or if it raises an exception that may depend on the inputs. */
 void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out)
 {
 	const char *message = json_text_of(blame, "message");

@@ -164,7 +164,7 @@ void trial_make_checks(struct trial *trial)
 	trial_note_check(trial, TRIAL_CHECK_OUTPUTS, CHECK_HOLDS,
 			 arena_printf(&trial->arena, "%d output%s the declared shape%s and dtype%s", outputs,
 				      outputs == 1 ? " has" : "s have", outputs == 1 ? "" : "s", outputs == 1 ? "" : "s"));
-	trial_note_check(trial, TRIAL_CHECK_REPEAT, CHECK_HOLDS, "two runs with the tensors at other addresses give the same bits");
+	trial_note_check(trial, TRIAL_CHECK_REPEAT, CHECK_HOLDS, "two runs with the tensors at different addresses give the same bits");
 	if (trial->checks[TRIAL_CHECK_INPUTS_KEPT].name == NULL)
 		trial_note_check(trial, TRIAL_CHECK_INPUTS_KEPT, CHECK_HOLDS, "the reference changed no input");
 	trial_note_check(trial, TRIAL_CHECK_FINITE, CHECK_HOLDS, "no element of an output is NaN or infinite");

@@ -32,8 +32,8 @@ struct tensor *trial_on_host(struct trial *trial, struct arena *arena, const str
 	return out;
 }
 
-/* Returns tensors that the host can read. On a GPU these are copies (trial_on_host). On the CPU they are `tensors`
- * itself, because a copy of a large case would take as long as the comparison. */
+/* Returns tensors that the host can read. On a GPU, returns copies (trial_on_host). On the CPU, returns `tensors`,
+ * because a copy of a large case would take as long as the comparison. */
 static const struct tensor *readable(struct trial *trial, struct arena *arena, const struct tensor *tensors, int count,
 				     struct err *err)
 {
@@ -173,7 +173,7 @@ int trial_compare_tensors(struct trial *trial, const struct round *round, int ou
 }
 
 /* Sets `missed` to the reason why the outputs fail. The order is: non-finite values, wrong outputs, wrong values of
- * inputs. Sets `weak` to true if every output would pass if it had only zeros; inputs that the reference wrote to do
+ * inputs. Sets `weak` to true if outputs that have only zeros would pass, too; inputs that the reference wrote to do
  * not count. */
 static void sum_up_outputs(struct round *round)
 {
@@ -321,8 +321,8 @@ static int compare_left(struct trial *trial, struct round *round, int at, int in
 }
 
 /* Checks an input that the reference may write to. If its new values are those of an output, every ground truth
- * computes them. Otherwise only builtin computes them. If builtin is not among the ground truths, those that are Python
- * source compute them. Returns -1 if an error has decided the case. */
+ * computes them. If not, builtin computes them or, if builtin is not among the ground truths, each ground truth that is
+ * Python source. Returns -1 if an error has decided the case. */
 static int compare_input(struct trial *trial, struct round *round, int at, int input)
 {
 	struct op_in_place leave = trial_in_place(trial, round, input);
@@ -513,8 +513,8 @@ void trial_ask_builtin_early(struct trial *trial, struct round *round)
 		trial_ask_builtin(trial, round, at);
 }
 
-/* While the judge computes, it reads no message, but it must answer within BLAME_MS if the reference fails. For a case
- * of at most this size, the computation takes only a small part of BLAME_MS. */
+/* While the judge computes, it reads no message. But if the reference fails, the judge must answer within BLAME_MS. For
+ * a case of at most this size, the computation takes only a small part of BLAME_MS. */
 enum { AHEAD_BYTES = 128 << 20 };
 
 /* Computes builtin for a round before the reference has computed its outputs. If this fails, the computation is

@@ -349,14 +349,14 @@ static const char *why_taken(const char *why)
 	static const struct {
 		const char *why, *sentence;
 	} rows[] = {
-	    {"name", "has a valid form and a part of its name"},
-	    {"order", "has the dtype and the shape of that input, and as many such tensors were returned as inputs are missing"},
+	    {"name", "one of the two names is a part of the other, and the dtype and the shape are valid"},
+	    {"order", "as many returned tensors as missing inputs have this dtype and shape, and both are matched in order"},
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
 		if (strcmp(why, rows[i].why) == 0)
 			return rows[i].sentence;
-	return "is the only other returned tensor with the dtype and the shape of that input";
+	return "no other returned tensor has the dtype and the shape of the missing input";
 }
 
 /* Reports the inputs for which the code's answer used another name. */
@@ -369,7 +369,7 @@ static void add_taken(struct trial *trial, const cJSON *message)
 		const cJSON *name = cJSON_GetArrayItem(item, 0), *why = cJSON_GetArrayItem(item, 1);
 
 		if (cJSON_IsString(name) && cJSON_IsString(why))
-			trial_add_finding(trial, arena_printf(&trial->arena, "%s returns no input '%s'; '%s' %s, and is taken for it",
+			trial_add_finding(trial, arena_printf(&trial->arena, "%s returns no input '%s'; '%s' is used instead, because %s",
 							      trial->job->input_code->function, err_show(item->string).text,
 							      err_show(name->valuestring).text, why_taken(why->valuestring)));
 	}
@@ -511,7 +511,7 @@ static enum trial_answer finish(struct trial *trial, struct buf *out)
 	    custom->sets > 1 ? resolved(trial, CONTENTS_SECOND) : trial->set_job[CONTENTS_FIRST];
 	if (custom->sets == 1)
 		trial_add_finding(trial, arena_printf(&trial->arena,
-						      "%s makes %s, so its inputs have one set of values",
+						      "%s makes %s, so the case has only one set of input values",
 						      trial->job->input_code->function, custom->alike));
 	trial->job = trial->set_job[CONTENTS_FIRST];
 	return trial_begin(trial, out);

@@ -119,7 +119,7 @@ static void draw_differences(struct trial *trial, const struct round *round, con
 	trial->verdict.differences = list;
 }
 
-/* Describes and draws where the outputs differ. Uses the first set of input values for which they do. */
+/* Describes and draws where the outputs differ. Uses the first set of input values for which the outputs differ. */
 static void locate(struct trial *trial, const struct diagnosis_set *sets, struct arena *arena)
 {
 	int missed = trial->round[0].missed != REASON_NONE ? 0 : 1;
@@ -146,7 +146,6 @@ static void find_mistakes(struct trial *trial, const struct diagnosis_set *sets)
 	trial->verdict.diagnosis = list;
 }
 
-/* Records that a case passed. */
 static void note_passed(struct trial *trial)
 {
 	const struct op_case *sets[CONTENTS_COUNT];

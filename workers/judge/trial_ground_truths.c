@@ -97,7 +97,7 @@ void trial_take_provided(struct trial *trial, struct round *round, int at, const
 	if (wrong == NULL && trial->truths.items[at].program)
 		wrong = trial_changed_by_truth(trial, round);
 	if (wrong == NULL && cJSON_GetArraySize(said) != trial->job->problem.output_count)
-		wrong = "the number of outputs that the ground truth returned differs from the definition";
+		wrong = "the ground truth did not return the number of outputs that the definition declares";
 	cJSON_ArrayForEach(item, said)
 		if (wrong == NULL)
 			wrong = trial_wrong_form(trial, round, output++, item, &reason);

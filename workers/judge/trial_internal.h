@@ -27,9 +27,9 @@
 enum { TRIAL_CANARY = 0xA5 };
 
 /* The runs of a case: on the first set of input values, on the second set, and on the first set again. The second run
- * is omitted if there is only one set. This is so if no second set can be made, if the workload provides every input,
- * or if the case probes a constant. The third run is omitted if there are two sets and job.two_runs is true. A small
- * case without ground truth has extra runs (extra_runs.c). */
+ * is omitted if there is only one set. There is only one set if no second set can be made, if the workload provides
+ * every input, or if the case probes a constant. The third run is omitted if there are two sets and job.two_runs is
+ * true. A small case without ground truth has extra runs (extra_runs.c). */
 enum trial_run { RUN_FIRST, RUN_SECOND, RUN_AGAIN, RUN_EXTRA, RUN_COUNT };
 
 /* The checks of a case without ground truth, in the order in which the verdict lists them (trial_checks.c). */
@@ -69,7 +69,7 @@ struct round {
 	    *passed_over[GROUND_TRUTHS_MAX]; /* the reason why a ground truth was skipped; NULL: it was not skipped */
 	int asked;		   /* the number of ground truths that are done; the next one is in progress */
 	bool judged[OP_ARGS]; /* the reference may write to this input, and its final values have been checked */
-	bool ungiven[OP_ARGS]; /* autograd returned None for this gradient, and zeros replace it */
+	bool ungiven[OP_ARGS]; /* autograd returned None for this gradient, so zeros replace the gradient */
 	struct output_verdict *outputs; /* the comparisons of outputs and of written inputs, allocated in the arena of
 					 * the trial */
 	bool *of_input;                 /* of_input[i]: whether outputs[i] is about an input */
@@ -81,7 +81,7 @@ struct round {
 
 /* The results of the extra runs that test whether rows along an axis depend on each other. */
 enum row_result { ROWS_UNSEEN, ROWS_INDEPENDENT, ROWS_MIXED };
-enum { ROW_AXES = 4 /* the most axes that are examined */ };
+enum { ROW_AXES = 4 /* the maximum number of axes that are examined */ };
 
 /* The kinds of extra runs, in their order (extra_runs.c). */
 enum extra_kind { EXTRA_SEEDS, EXTRA_GRADIENTS, EXTRA_INPUTS, EXTRA_STRIDED, EXTRA_ROWS, EXTRA_FLOAT64, EXTRA_ON_CPU, EXTRA_KINDS };
@@ -128,7 +128,7 @@ struct custom_inputs {
 						       * code made */
 	void *memory[CONTENTS_COUNT];		      /* device memory with the values; NULL: none */
 	const char *alike; /* the reason why there is only one set, such as "the same inputs for another seed"; NULL:
-			    * there are two */
+			    * there are two sets */
 };
 
 struct trial {
@@ -186,7 +186,7 @@ struct round *trial_round_of_run(struct trial *trial, enum trial_run run);
 bool trial_needs_custom_inputs(const struct trial *trial);
 /* Writes the request that makes the next set of inputs. */
 enum trial_answer trial_ask_custom_inputs(struct trial *trial, struct buf *out);
-/* Returns the message that the code made no inputs. The message says where the code is. */
+/* Returns the message "PLACE: FUNCTION made no inputs for this case: SENTENCE". */
 const char *trial_inputs_message(struct trial *trial, const char *sentence);
 void trial_free_custom_inputs(struct trial *trial);
 
@@ -218,8 +218,8 @@ int trial_canary_parts(const struct trial *trial, struct shared_part *parts);
 const char *trial_overwritten_canary(struct trial *trial, struct err *err, int *rc);
 void trial_check_canaries(struct trial *trial);
 /* How a tensor in the shared arena differs from its private copy. Only the first element whose bits differ is examined.
- * DIFFERS_UNKNOWN means that its two values are equal (0 and -0), that one of them is NaN, or that an error has decided
- * the case. */
+ * DIFFERS_UNKNOWN means that the two values of this element are equal (0 and -0), that one of the values is NaN, or
+ * that an error has decided the case. */
 enum trial_difference { DIFFERS_NOT, DIFFERS_IN_VALUE, DIFFERS_UNKNOWN };
 enum trial_difference trial_first_difference(struct trial *trial, int tensor_index, const struct tensor *copy);
 void trial_check_inputs(struct trial *trial, const struct round *round);
@@ -230,12 +230,12 @@ const char *trial_wrong_form(struct trial *trial, const struct round *round, int
 			     enum reason *reason);
 void trial_check_forms(struct trial *trial, struct round *round, const cJSON *ran);
 /* Some inputs may be replaced by outputs. Checks that the reference wrote to all of these inputs, or to none of them.
- * Otherwise a caller could not know whether the inputs have new or old values. Ignores an input whose values the
- * operation does not change, because it does not show whether the reference wrote to it. */
+ * If it wrote to only some of them, a caller could not know which inputs have new values. Ignores an input whose values
+ * the operation does not change, because such an input does not show whether the reference wrote to it. */
 void trial_check_replaced(struct trial *trial, const struct round *round);
-/* Call this after RUN_AGAIN. Returns whether outputs differ from the first run only because the generators had another
- * seed. In this case, RUN_AGAIN must be repeated with the first run's seed, and trial_check_deterministic compares the
- * repeated run with the first run. */
+/* Call this after RUN_AGAIN. Returns whether the outputs differ from those of the first run only because the generators
+ * had another seed. In this case, RUN_AGAIN must be repeated with the first run's seed, and trial_check_deterministic
+ * compares the repeated run with the first run. */
 bool trial_needs_first_seed(struct trial *trial, const struct round *round);
 /* Returns whether RUN_AGAIN must give the generators another seed than the first run, for the check `seeds`. */
 bool trial_changes_seed(const struct trial *trial);
@@ -305,7 +305,7 @@ int64_t extra_runs_bytes(const struct tensor *output);
 bool extra_runs_next(struct trial *trial, struct buf *out);
 /* Reads the results of the current extra run. */
 void extra_runs_read(struct trial *trial, const cJSON *ran);
-/* Records that the runner ended in the current extra run, so that there is no further one. */
+/* Records that the runner ended in the current extra run. After this, there is no further extra run. */
 void extra_runs_end(struct trial *trial, const char *message);
 /* Two outputs count as equal if their distance is at most this number of units of the declared dtype. If a sum is
  * computed in another order, its result moves by a few units. */

@@ -77,8 +77,8 @@ static void write_metadata(const struct trial *trial, const struct round *round,
 	buf_text(out, "}");
 }
 
-/* Returns the ground truth from which an output differs. If there is none, returns the first ground truth that was
- * computed, or -1 if none was. */
+/* Returns the last ground truth from which an output differs. If no ground truth differs, returns the first one that
+ * was computed, or -1 if none was computed. */
 static int truth_of(const struct trial *trial, const struct round *round, int output)
 {
 	int found = -1;

@@ -13,7 +13,7 @@ int trial_tensor_count(const struct trial *trial)
 }
 
 /* Returns which values an input must have after the run: the old values, the values of an output, or values that no
- * output has. If the dtype or the size of that output differs from the input's, these are the old values. */
+ * output has. If the output's dtype or size differs from the input's, the input must have its old values. */
 struct op_in_place trial_in_place(const struct trial *trial, const struct round *round, int input)
 {
 	const struct op_in_place kept = {OP_KEPT, true};
@@ -31,9 +31,9 @@ struct op_in_place trial_in_place(const struct trial *trial, const struct round 
 	return out;
 }
 
-/* Returns whether this ground truth computes the new values of an input, if these are values that no output has.
- * Builtin computes them. If builtin is not among the ground truths, those that are Python source compute them, by
- * writing to their own copies of the input. Other ground truths compute only outputs. */
+/* Returns whether this ground truth computes the new values of an input, if no output has these values. Builtin does.
+ * If builtin is not among the ground truths, a ground truth that is Python source does, by writing to its own copy of
+ * the input. Other ground truths compute only outputs. */
 static bool trial_has_own_truth(const struct trial *trial, const struct round *round, int input, int slot)
 {
 	const int builtin = trial_builtin_at(trial);
@@ -60,8 +60,8 @@ static const int64_t *tensor_bytes(struct trial *trial)
 
 /* Returns how many private copies of a tensor the judge needs, besides the inputs that it filled. An output needs a
  * copy of the reference's result and one for each ground truth. An input that the reference may write to needs a copy
- * of its values after the run. If no output has the input's expected values, it also needs a copy for each ground truth
- * that computes them. */
+ * of its values after the run. If no output has the input's expected values, the input also needs a copy for each
+ * ground truth that computes these values. */
 static int private_copies(const struct trial *trial, const struct round *round, int tensor)
 {
 	if (tensor >= trial->job->problem.input_count)
@@ -87,7 +87,6 @@ static int64_t private_bytes(const struct trial *trial, const int64_t *bytes)
 	return total;
 }
 
-/* Returns the size in bytes of one set of inputs. */
 static int64_t input_bytes(const struct trial *trial, const int64_t *bytes)
 {
 	int64_t total = 0;
@@ -198,8 +197,8 @@ static void decide_ruling(struct trial *trial, const struct rejection *rejection
 
 int trial_hold_inputs(struct trial *trial, struct round *round)
 {
-	struct rejection rejection = {STATUS_SKIPPED, REASON_MEMORY, {""}}; /* the rejection unless case_inputs_fill
-									     * sets another one */
+	struct rejection rejection = {STATUS_SKIPPED, REASON_MEMORY, {""}}; /* the rejection if case_inputs_fill sets
+									     * none */
 	enum op_contents contents = round->c.contents;
 	unsigned char *memory;
 

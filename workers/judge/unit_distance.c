@@ -95,7 +95,6 @@ static double distance_of(double a, double b, double size, double unit)
 	return fabs(a - b) / (unit * magnitude);
 }
 
-/* The state of a comparison. */
 struct comparison {
 	const struct tensor *found, *expected;
 	enum dtype declared;

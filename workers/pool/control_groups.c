@@ -324,7 +324,7 @@ void control_group_remove(struct control_groups *groups, int64_t group)
 			place = &groups->dying[i];
 	}
 	if (!remove_now(groups, group) && place != NULL)
-		*place = group; /* the group is removed later, by control_groups_close if `dying` has no free entry */
+		*place = group; /* removed later; if `dying` has no free entry, control_groups_close removes the group */
 }
 
 int64_t control_group_add(struct control_groups *groups, int *fd)

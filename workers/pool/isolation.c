@@ -41,7 +41,7 @@ static bool is_measured(const struct task *task)
 	return false;
 }
 
-/* Returns the property of the task because of which it needs a runner of its own, or NULL if there is none. */
+/* If a property of the task demands a runner of its own, returns the property, else NULL. */
 static const char *asks_for_own(const struct task *task)
 {
 	return task->urgent		  ? "a user waits for it"

@@ -19,8 +19,8 @@ struct isolation_reader {
 };
 
 void isolation_open(struct isolation_reader *reader);
-/* Decides without the reader what a property of the task determines. If `always_own` is true, or if a property demands
- * it, the task gets a runner of its own. If a property forbids it, the cases of the task must not run in several
+/* Decides, without the reader, what follows from the properties of the task. If `always_own` is true, or if a property
+ * demands a runner of its own, the task gets one. Another property may forbid that cases of the task run in several
  * runners at once. */
 void isolation_by_task(struct queued *work, bool always_own);
 /* Sets whether the task gets a runner of its own. `why` is the reason, which is copied. If `why` is NULL, the runner

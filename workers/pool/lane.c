@@ -404,7 +404,6 @@ static void verdict_without_judge(struct pool_shared *shared, struct lane *lane,
 	lane_next_case(shared, lane);
 }
 
-/* Adds a verdict for a case that got none because its judge failed. */
 void lane_verdict_without_judge(struct pool_shared *shared, struct lane *lane, enum reason reason,
 				  const char *message)
 {
@@ -482,8 +481,8 @@ static const char *error_reason(const cJSON *error)
 	return limit != NULL && reason_parse(limit, &reason) && reason_is_limit(reason) ? limit : "raised";
 }
 
-/* Returns the name of the first of these members of an {"error"} message that is true, or NULL. python/runner.py
- * explains the members. */
+/* Returns the first name in `flags` whose member is true in an {"error"} message, or NULL. python/runner.py explains
+ * these members. */
 static const char *error_flag(const cJSON *error)
 {
 	static const char *const flags[] = {"needs_gpu", "needs_module", "certain"};
@@ -576,16 +575,16 @@ static const struct fatal_limit *fatal_limit(const struct child *child)
 	static const struct fatal_limit limits[] = {
 	    {"file_limit", SIGXFSZ, NULL, "the reference wrote a file that is larger than a reference may write; it should write less"},
 	    {"timeout", SIGXCPU, NULL,
-	     "the reference used more processor time than --timeout allows for all its cases on all cores"},
+	     "the reference used more processor time than its limit (--timeout for each of its cases, times the number of cores)"},
 	    {"memory_limit", 0, "Thread creation failed",
-	     "the reference had no memory left for a thread of torch; --memory SIZE changes how much it may use"},
+	     "the reference had no memory left for a thread of torch; --memory SIZE changes how much memory it may use"},
 	    {"memory_limit", SIGABRT, "std::bad_alloc",
-	     "the reference ran out of memory; --memory SIZE changes how much it may use"},
+	     "the reference ran out of memory; --memory SIZE changes how much memory it may use"},
 	};
 
 	static const struct fatal_limit of_group = {
 	    .reason = "memory_limit",
-	    .says = "all processes of the reference together ran out of memory; --memory SIZE changes how much they may use",
+	    .says = "all processes of the reference together ran out of memory; --memory SIZE changes how much memory they may use",
 	};
 
 	if (child->out_of_memory)

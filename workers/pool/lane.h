@@ -43,8 +43,8 @@ struct lane {
 	enum phase phase;
 	struct queued *work;      /* NULL: the lane is idle */
 	struct child *child;    /* the runner; NULL: there is none */
-	int64_t past[LANE_PAST]; /* the numbers of earlier runners that may not have ended, as far as the judge knows;
-				  * 0: an unused entry */
+	int64_t past[LANE_PAST]; /* the numbers of earlier runners whose end was not reported to the judge; 0: an unused
+				  * entry */
 	bool loaded;            /* the runner has loaded the reference */
 	bool used;              /* the runner served another definition before */
 	bool running;           /* the runner has not yet answered a {"run"} */
@@ -67,13 +67,13 @@ struct lane {
 	struct lane_truth truth;
 	bool asking;            /* a request for a ground truth has no answer yet, so the timeout of the case is
 				 * paused */
-	int64_t left_ms;        /* while the timeout of the case is paused, the rest of it in ms */
+	int64_t left_ms;        /* while the timeout of the case is paused, the rest of the timeout in ms */
 	char *printed;          /* text printed by a runner that has ended; NULL: none */
 	double started;         /* the time at which the case started, in seconds of the monotonic clock */
 	int64_t deadline;       /* the time at which the case times out, in ms of the monotonic clock; valid in phase
 				 * LANE_WORKING */
-	int64_t alone_by;       /* if the case must run alone, it does not wait for the end of spare runners after this
-				 * time (ms); 0: no limit is set */
+	int64_t alone_by;       /* the time in ms after which a case that must run alone no longer waits for the end of
+				 * spare runners; 0: no limit is set */
 	struct lane_clock clock;
 };
 

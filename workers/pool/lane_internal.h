@@ -10,7 +10,7 @@ enum { BLAME_MS = 30000 }; /* the time within which a judge must turn a failure 
 
 /* ---- lane.c ---- */
 
-/* Kills the judge. When it has been reaped and the lane needs a judge, a new one is started. */
+/* Kills the judge. After the judge has been reaped, a new judge is started when the lane needs one. */
 void lane_kill_judge(struct pool_shared *shared, struct lane *lane);
 /* Gives the case an error verdict without a judge, because the judge has failed. */
 void lane_verdict_without_judge(struct pool_shared *shared, struct lane *lane, enum reason reason, const char *message);
@@ -32,8 +32,8 @@ void lane_write_limits(const struct pool_shared *shared, const struct task *task
 /* Sends the files that the definition's code may read to a child. Returns -1 with a message if the content of a file
  * has changed. */
 int lane_send_reads(const struct task *task, struct child *child, struct err *err);
-/* Writes the member "fitting" for a function whose call is adapted to its parameters (definition_fits_arguments). It
- * has the arguments that no case passes, and the argument for each input. */
+/* Writes the member "fitting" for a function whose call is adapted to its parameters (definition_fits_arguments). The
+ * member has the arguments that no case passes, and the argument for each input. */
 void lane_write_fitting(const struct definition *definition, struct buf *out);
 /* Returns the text that a child printed, or NULL if it printed nothing. The caller frees the text. */
 char *lane_printed(struct child *child);

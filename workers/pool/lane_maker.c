@@ -3,7 +3,7 @@
  * The code is untrusted, so it runs in a child of the zygote, in the same sandbox as a reference. This child never runs
  * the reference, and it is killed before the reference gets the inputs. Therefore the reference cannot find anything
  * that the code leaves behind in a module or in a file. A maker serves one case. While the maker works, the timeout of
- * the case applies to it. */
+ * the case applies to the maker. */
 #include "workers/pool/lane_internal.h"
 
 #include <stdlib.h>
@@ -148,7 +148,7 @@ static void on_end(struct pool_shared *shared, struct lane *lane)
 	    !lane->work->alone)
 		lane_retry_alone(shared, lane, true); /* another process killed the maker */
 	else if (maker->out_of_memory)
-		fail(shared, lane, "its processes together ran out of memory; --memory SIZE changes how much they may use", 0,
+		fail(shared, lane, "its processes together ran out of memory; --memory SIZE changes how much memory they may use", 0,
 		     true, false);
 	else
 		fail(shared, lane, maker->shut || maker->lost ? "its process ended without an answer"

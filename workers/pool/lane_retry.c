@@ -1,6 +1,6 @@
-/* lane_retry - runs a case again if its first result does not count. This is so if a process of the case was killed, if
- * the case lacked memory that other processes used, or if the case failed in a runner that had served another
- * definition. */
+/* lane_retry - runs a case again if its first result does not count. The first result does not count if a process of
+ * the case was killed, if the case lacked memory that other processes used, or if the case failed in a runner that had
+ * served another definition. */
 #include "workers/pool/lane_internal.h"
 
 #include <stdlib.h>
@@ -9,7 +9,6 @@
 #include "base/trace.h"
 #include "workers/pool/isolation.h"
 
-/* Queues the case for a retry while no other lane works. */
 void lane_retry_alone(struct pool_shared *shared, struct lane *lane, bool attacked)
 {
 	struct task one = lane->work->task;

@@ -12,8 +12,8 @@ static bool may_be_stopped(const struct pool_shared *shared)
 	return sandbox_gap_is_open(sandbox_gap_named("signals"), shared->runners.layers);
 }
 
-/* Handles a judge that is late. Another process may have stopped it or used its processor time. Therefore the case gets
- * another judge, and is tried again while no other reference runs. */
+/* Handles a judge that is late. Another process may have stopped the judge or used its processor time. Therefore the
+ * case gets another judge, and is tried again while no other reference runs. */
 static void on_late_judge(struct pool_shared *shared, struct lane *lane, double limit)
 {
 	struct arena arena = {0};

@@ -70,8 +70,8 @@ static int on_path(const char *name, char *out, size_t size)
 	return -1;
 }
 
-/* Checks the interpreter that the user named. If it does not exist, this is an error, because another interpreter must
- * not be used silently. */
+/* Checks the interpreter that the user named. If this interpreter does not exist, returns an error, because another
+ * interpreter must not be used silently. */
 static int named_python(const char *name, const char *by, char *out, size_t size, struct err *err)
 {
 	if (strchr(name, '/') != NULL ? absolute(name, out, size) == 0 : on_path(name, out, size) == 0)

@@ -21,8 +21,8 @@ int machine_python(const char *given, const char *root, char *out, size_t size, 
 bool machine_installed(void);
 
 /* Writes the path of one of reftest's own Python files to `out`. If the environment variable `variable` is set, its
- * value is the path. Otherwise this is the file in the source checkout or, if there is no checkout, the file that `make
- * install` installed. Returns -1 if one of reftest's own Python files has changed since the build. */
+ * value is the path. Otherwise the path is that of the file in the source checkout or, if there is no checkout, of the
+ * file that `make install` installed. Returns -1 if one of reftest's own Python files has changed since the build. */
 int machine_script(const char *name, const char *variable, char *out, size_t size, struct err *err);
 
 /* Runs `python` with the arguments `words` (at most three). Its standard input is the descriptor `input` (-1:

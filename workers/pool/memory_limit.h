@@ -11,8 +11,8 @@
  * (workers/sandbox/sandbox.h) lowers the limit further if this machine has less memory available. */
 int64_t memory_limit(int64_t given, int64_t tensor_bytes);
 
-/* Returns whether holes in malloc's heap are small in relation to the limit `memory`. This is always so with the
- * default limit. */
+/* Returns whether holes in malloc's heap are small in relation to the limit `memory`. With the default limit, the
+ * result is always true. */
 bool memory_limit_has_room(int64_t memory);
 
 #endif

@@ -10,8 +10,8 @@
 
 enum { STATUS_SIZE = 4096 };
 
-/* The fields of a file in /proc/PID that are added up. Each key begins with a newline, so that a key is not found in
- * the name of the process, which is also in the file and has no newline. */
+/* The fields of a file in /proc/PID that are added up. Each key begins with a newline. The file also has the name of
+ * the process, which has no newline, so no key is found in the name. */
 struct sum_of {
 	const char *file;
 	const char *keys[3];
@@ -20,7 +20,7 @@ struct sum_of {
 static const struct sum_of whole_pages = {"status", {"\nRssAnon:", "\nVmSwap:", "\nVmPTE:"}};
 static const struct sum_of parts_of_pages = {"smaps_rollup", {"\nPss_Anon:", "\nSwapPss:", NULL}};
 
-/* Returns the number of bytes that the text has after `key`, or 0. */
+/* Returns the size that follows `key` in the text, converted from KiB to bytes, or 0. */
 static int64_t field_bytes(const char *text, const char *key)
 {
 	const char *at = strstr(text, key);

@@ -7,7 +7,7 @@
  * stored. If you add a reason for a transient failure, also add it to reason_is_transient in dataset/verdict.c.
  *
  * All descriptors are in one epoll, which only signals that there is work. pool_dispatch then checks every lane,
- * because there are few lanes. It does not ask which descriptor was ready, so a stale event does no harm. */
+ * because there are few lanes. pool_dispatch does not ask which descriptor was ready, so a stale event does no harm. */
 #include "workers/pool/pool.h"
 
 #include <stdlib.h>
@@ -308,14 +308,13 @@ static void hand_out(struct pool *pool)
 }
 
 /* Returns whether spare runners may be started now. On the CPU, no spare runner is started while a case runs or waits,
- * because it would take CPU time from the reference. On a GPU, new spare runners are started even during a run if few
- * are left. The reason is that the driver creates only a few CUDA contexts per second: without spare runners, a user
- * who saves many files in a short time would wait for a context after each file. */
+ * because its start would take CPU time from the reference. On a GPU, new spare runners are started even during a run
+ * if few are left. The reason is that the driver creates only a few CUDA contexts per second: without spare runners, a
+ * user who saves many files in a short time would wait for a context after each file. */
 static bool may_refill(const struct pool *pool, int waiting, int working)
 {
 	if (!pool->warm || any_alone(pool) ||
-	    queue_length(&pool->shared.alone) > 0) /* spare runners would use the memory that a case needs which must
-						    * run alone */
+	    queue_length(&pool->shared.alone) > 0) /* spare runners would use memory that a case of this queue needs */
 		return false;
 	if (strcmp(pool->shared.device, "cpu") == 0)
 		return waiting == 0 && working == 0;
@@ -331,11 +330,11 @@ static void demand_for(struct runner_demand *demand, const struct queued *work)
 		demand->any++;
 }
 
-/* Adds the runners that the queued tasks need, but only for as many tasks as there are lanes. While a case runs alone, no
- * queued task gets a lane, so it needs no runner: has_room in lane.c would kill this runner at once. `released` is the
- * number of working lanes whose runners other tasks can use later. On a GPU, tasks that may share a runner wait for all
- * but one of these runners, because it takes long to create a CUDA context. On the CPU, such tasks get new runners,
- * because it is faster to fork a runner than to remove a reference from a runner. */
+/* Adds the runners that the queued tasks need, but only for as many tasks as there are lanes. While a case runs alone,
+ * no queued task gets a lane, so queued tasks need no runners: has_room in lane.c would kill such runners at once.
+ * `released` is the number of working lanes whose runners other tasks can use later. On a GPU, tasks that may share a
+ * runner wait for all but one of these runners, because it takes long to create a CUDA context. On the CPU, such tasks
+ * get new runners, because it is faster to fork a runner than to remove a reference from a runner. */
 static void demand_of_queue(const struct pool *pool, int released, struct runner_demand *demand)
 {
 	struct runner_demand queued = {0, 0};
@@ -352,8 +351,8 @@ static void demand_of_queue(const struct pool *pool, int released, struct runner
 }
 
 /* Returns how many spare runners are needed: one for each waiting lane and each queued task, but at most one for each
- * lane. If a warm pool must keep more spare runners ready, and if spare runners may be started now, returns that
- * number. */
+ * lane. If a warm pool must keep more spare runners ready than that, and if spare runners may be started now, returns
+ * the larger number. */
 static struct runner_demand spares_wanted(const struct pool *pool)
 {
 	int working = 0, released = 0, most = pool->shared.lane_count;
@@ -398,8 +397,8 @@ static struct queued *task_of_question(struct pool *pool, int64_t number)
 	return NULL;
 }
 
-/* Returns a task from which an idle lane could take cases if the reader allows this. Returns NULL if there is none, or
- * if the reader has already been asked about it. */
+/* Returns a task from which an idle lane could take cases if the reader allows this. Returns NULL if there is no such
+ * task, or if the reader has already been asked about the task. */
 static struct queued *task_to_separate(struct pool *pool)
 {
 	struct queued *work = idle_lane(pool) == NULL ? NULL : separable_work(pool);

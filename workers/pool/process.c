@@ -64,8 +64,8 @@ static int spawn(struct process *process, const char *path, char *const argv[], 
 	for (int i = 0; i < count; i++)
 		if ((rc = posix_spawn_file_actions_adddup2(&actions, copies[i], i)) != 0)
 			goto leave;
-	/* Closes all other descriptors, because workers must not get those that this program inherited, for example
-	 * from the user's shell. */
+	/* Closes all other descriptors, because workers must not get the descriptors that this program inherited, for
+	 * example from the user's shell. */
 	if ((rc = posix_spawn_file_actions_addclosefrom_np(&actions, count)) != 0)
 		goto leave;
 	rc = posix_spawn(&process->pid, path, &actions, &attributes, argv, envp);
@@ -96,12 +96,12 @@ int process_start(struct process *process, const char *path, char *const argv[],
 	return rc;
 }
 
-/* Only programs with the leak sanitizer have this function. A forked process calls it before `_exit`, because `_exit`
- * does not check for leaks. */
+/* Only programs with the leak sanitizer have this function. A forked process calls this function before `_exit`,
+ * because `_exit` does not check for leaks. */
 void __lsan_do_leak_check(void) __attribute__((weak));
 
 /* Resets ignored signals to their defaults, because a forked process inherits them. Leaves signal handlers as they are,
- * because this program has none, and those of a sanitizer must stay. */
+ * because this program has no handlers, and the handlers of a sanitizer must stay. */
 static void heed_signals(void)
 {
 	struct sigaction now;
@@ -162,7 +162,7 @@ int process_fork(struct process *process, const char *name, int (*run)(void *con
 			close(copies[i]);
 	if (rc != 0)
 		return rc;
-	setpgid(pid, pid); /* parent and child both do this, because it is not known which of them runs first */
+	setpgid(pid, pid); /* parent and child both call setpgid, because it is not known which of them runs first */
 	process->pid = pid;
 	process->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	return 0;

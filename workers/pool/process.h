@@ -41,7 +41,7 @@ struct process_end {
 };
 struct process_end process_end(int status);
 
-/* Returns whether a signal killed the process that usually comes from another process (SIGKILL, SIGTERM, SIGINT,
+/* Returns whether the process was killed by a signal that usually comes from another process (SIGKILL, SIGTERM, SIGINT,
  * SIGHUP, SIGQUIT). */
 bool process_was_killed(int status);
 

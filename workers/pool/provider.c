@@ -22,9 +22,10 @@ extern char **environ;
 enum {
 	UP_MS = 300000, /* the time in which the process must import torch and create the CUDA context */
 	FAILURES_MAX = 2,
-	/* A library may end the process this many times for an op family. Then it is not used for this family again. */
+	/* A library may end the process this many times for an op family. After that, the library is not used for this
+	 * family again. */
 	ENDS_MAX = 2,
-	ALLOW_MAX_S = 7200, /* the most extra time in seconds for one preparation (an import, a compilation) */
+	ALLOW_MAX_S = 7200, /* the maximum extra time in seconds for one preparation (an import, a compilation) */
 	SAID = 16 << 10,    /* how many bytes of the process's output are kept */
 	SAID_SHOWN = 1500,
 	DOING_SHOWN = 300, /* how many bytes of the name of a preparation a message shows */
@@ -165,7 +166,7 @@ bool provider_ready(struct provider *provider)
 	if (provider->busy)
 		return false;
 	if (provider->process.pid == 0 && provider->started_last)
-		refuse(provider, "the provider's process ended; no new one is started in this run, because references could "
+		refuse(provider, "the provider's process ended; no new process is started in this run, because references could "
 				 "change its memory (`reftest doctor` explains this as process_memory)");
 	if (provider->refused == NULL && provider->process.pid == 0 && start(provider, &err) != 0) {
 		end_process(provider);

@@ -9,17 +9,17 @@
 
 #include "workers/pool/task_order.h"
 
-/* Returns whether the task itself allows its cases to be separated. It does not if the times of the cases are unknown,
- * if a constant must be recovered, or if a ground truth is Python source in the dataset. (Such a ground truth could
- * also keep data from one case to the next.) */
+/* Returns whether the task itself allows its cases to be separated. The task does not allow this if the times of the
+ * cases are unknown, if a constant must be recovered, or if a ground truth is Python source in the dataset. (Such a
+ * ground truth could also keep data from one case to the next.) */
 bool separation_by_task(const struct task *task);
 
 /* Returns the expected time of the cases after the current one, or 0 if they must not be separated. If it is not known
- * yet whether they may be separated, also returns the time. */
+ * yet whether the cases may be separated, also returns the time. */
 double separation_seconds(const struct queued *work);
 
-/* Removes the last cases from `work` and returns them as separate work. They have about half of the remaining time.
- * separation_seconds must not be 0, and it must be known that the cases may be separated. */
+/* Removes the last cases from `work` and returns them as separate work. The removed cases take about half of the
+ * remaining time. separation_seconds must not be 0, and it must be known that the cases may be separated. */
 struct queued *separation_take(struct queued *work);
 
 #endif

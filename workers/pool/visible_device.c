@@ -6,8 +6,8 @@
 
 #define VARIABLE "CUDA_VISIBLE_DEVICES="
 
-/* Returns whether this entry of CUDA_VISIBLE_DEVICES names a device. CUDA ignores an entry that does not, and all
- * entries after it. */
+/* Returns whether this entry of CUDA_VISIBLE_DEVICES names a device. CUDA ignores the first entry that names no device,
+ * and all entries after it. */
 static bool names_device(const char *entry, size_t length)
 {
 	return length > 0 && entry[0] != '-';

@@ -30,8 +30,8 @@
 #include "library_digests.h"
 
 enum {
-	/* The time in which a zygote must import torch, and in which a runner must become ready. It is long, because
-	 * disks may be slow. */
+	/* The time in which a zygote must import torch, and in which a runner must become ready. The time is long,
+	 * because disks may be slow. */
 	UP_MS = 300000,
 	/* The time in which a runner must end after it has closed its socket. The kernel closes the socket of an
 	 * exiting process before it destroys the process's GPU context. Destroying one of a dozen contexts took more

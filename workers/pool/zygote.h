@@ -4,11 +4,11 @@
  * A spare runner waits until a lane needs a runner. A runner usually serves one definition and is then killed. If the
  * source code of its reference allows it, the runner is released instead. It then serves another definition whose
  * reference also allows this (workers/pool/isolation.h). When the zygote has reported the end of a runner, this process
- * tells it to reap the runner, and the runner's slot is free again. Until the runner is reaped, the kernel cannot reuse
- * its pid. If the zygote dies, the kernel kills all runners, and a new zygote is started when runners are needed. The
- * zygote kills processes that references leave behind. If the zygote has died, zygote_dispatch kills these leftover
- * processes instead; for this, this process must be a subreaper. A new zygote is started only when all leftover
- * processes have ended, because they could change the zygote while it starts. */
+ * tells the zygote to reap the runner. The runner's slot is then free again. Until the runner is reaped, the kernel
+ * cannot reuse its pid. If the zygote dies, the kernel kills all runners, and a new zygote is started when runners are
+ * needed. The zygote kills processes that references leave behind. If the zygote has died, zygote_dispatch kills these
+ * leftover processes instead; for this, this process must be a subreaper. A new zygote is started only when all
+ * leftover processes have ended, because they could change the zygote while it starts. */
 #ifndef REFTEST_WORKERS_POOL_ZYGOTE_H
 #define REFTEST_WORKERS_POOL_ZYGOTE_H
 
@@ -121,8 +121,8 @@ int64_t zygote_deadline(
     const struct zygote *runners); /* returns the time in ms at which zygote_dispatch must be called next; INT64_MAX:
 				    * never */
 
-/* Takes a spare runner, which then belongs to the caller. If `used` is true, prefers a runner that was used before;
- * otherwise never returns such a runner. Returns NULL if there is no suitable runner. */
+/* Takes a spare runner, which then belongs to the caller. If `used` is true, prefers a runner that was used before. If
+ * `used` is false, never returns such a runner. Returns NULL if there is no suitable runner. */
 struct child *zygote_take(struct zygote *runners, bool used);
 /* Takes back a runner whose reference cannot leave anything behind. The runner removes the reference, and compares the
  * state of its process with the state before the reference was loaded. If nothing differs, the runner becomes a spare
@@ -132,8 +132,8 @@ void zygote_drop_used(struct zygote *runners);     /* kills the spare runners th
 int zygote_spares(const struct zygote *runners);   /* returns the number of spare runners that are ready and were not
 						    * used */
 
-/* Returns true if a lane has taken a runner, so that a reference may have run, and if this reference could reach the
- * memory of processes that reftest starts from now on. */
+/* Returns true if a reference may have run (a lane has taken a runner), and if this reference could reach the memory of
+ * processes that reftest starts from now on. */
 bool zygote_reaches_processes(const struct zygote *runners);
 
 /* Returns how many runners that belong to no lane may use device memory. These are spare, starting and ending
@@ -158,8 +158,8 @@ void zygote_drop(struct zygote *runners, struct child *child);
 bool zygote_is_gone(const struct zygote *runners, int64_t number);
 
 /* Limits the memory of all processes of a runner together, before it loads a reference. Uses a control group if
- * possible. Otherwise the memory of the processes is added up repeatedly. If this is not possible, either, does
- * nothing. Returns -1 on error. */
+ * possible. Otherwise the memory of the processes is added up repeatedly. If neither is possible, does nothing. Returns
+ * -1 on error. */
 int zygote_limit_memory(struct zygote *runners, struct child *child, int64_t bytes);
 
 int64_t clock_ms(void); /* returns the time of the monotonic clock in ms */

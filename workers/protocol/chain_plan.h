@@ -11,8 +11,8 @@
 
 struct chain_plan; /* an opaque type */
 
-/* Makes the plan for a chain, which `text` has as JSON. Returns NULL with a message if no family computes a step with
- * its shapes and dtypes, or if a hidden constant of a step has no value. The message names the step, as in
+/* Makes the plan for a chain. `text` is the chain as JSON. Returns NULL with a message if no family computes a step
+ * with its shapes and dtypes, or if a hidden constant of a step has no value. The message names the step, as in
  * "ground_truth/1 (rope): …". */
 struct chain_plan *chain_plan_make(const struct kernels_api *api, const char *text, const struct op_problem *problem,
 				   struct arena *arena, struct err *err);
@@ -21,8 +21,8 @@ struct chain_plan *chain_plan_make(const struct kernels_api *api, const char *te
 const char *chain_plan_version(const struct chain_plan *plan, struct arena *arena);
 
 /* Returns the tolerance rule of an output of the definition. Its atol and its rtol are the sums over the steps on which
- * the output depends, and its hit_ratio is the smallest of these steps. An output depends on a step if the step
- * computes the output, or a tensor from which the output is computed. `c` is a case of the definition. */
+ * the output depends, and its hit_ratio is the smallest hit_ratio of these steps. An output depends on a step if the
+ * step computes the output, or a tensor from which the output is computed. `c` is a case of the definition. */
 struct rule chain_plan_rule(const struct chain_plan *plan, const struct op_case *c, int output);
 
 /* Computes all outputs on the host. `in` and `out` are the tensors of the definition on the host. Returns -1 with a

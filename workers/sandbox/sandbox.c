@@ -15,8 +15,8 @@
 
 #include "workers/sandbox/sandbox_internal.h"
 
-static const char host_name[] = "reftest"; /* the same name on all machines, because fingerprints do not have the
-					    * name */
+static const char host_name[] = "reftest"; /* the same name on all machines, because the name is not a part of
+					    * fingerprints */
 
 #define SHOWN __attribute__((visibility("default")))
 
@@ -24,8 +24,8 @@ enum {
 	KEEPER_STACK = 16 << 10,
 	KEEPERS_MAX = 1024,
 	TRIALS_MAX = SANDBOX_LAYERS,
-	DROPPED = 1 << 30 /* if this bit is set in the answer of try_layers, the other bits are layers that failed;
-			   * otherwise they are the layers that hold */
+	DROPPED = 1 << 30 /* if this bit is set in the answer of try_layers, the other bits are layers that failed; if
+			   * not, the other bits are the layers that hold */
 };
 
 /* A process that keeps a PID namespace alive. It shares the zygote's memory, but has a stack of its own. */
@@ -78,8 +78,8 @@ bool sandbox_is_below(const char *path, const char *folder)
 	return strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
-/* Returns whether a reference may see everything below `path`. This is so if no hidden directory is below it. Resolves
- * links. */
+/* Returns whether a reference may see everything below `path`. The reference may, if no hidden directory is below
+ * `path`. Resolves links. */
 static bool may_show(const char *path, const char *const *hidden, int hidden_count)
 {
 	char *real = realpath(path, NULL);
@@ -126,8 +126,8 @@ static int map_one(const char *path, unsigned id)
 	return write_text(path, text);
 }
 
-/* Creates a user namespace in which this user and this group have the same ids as outside. No other id exists in it, so
- * even if this user is root, it can read only its own files and files that everybody may read. */
+/* Creates a user namespace in which this user and this group have the same ids as outside. No other id exists in the
+ * namespace, so even root can read only its own files and files that everybody may read. */
 static int enter_user_namespace(void)
 {
 	unsigned uid = geteuid(), gid = getegid();
@@ -139,8 +139,8 @@ static int enter_user_namespace(void)
 		   : -1;
 }
 
-/* Moves this process to those new namespaces in `wanted` that the kernel grants. Returns the layers that hold. If a
- * layer failed and cannot be undone, returns DROPPED with this layer. */
+/* Moves this process to the new namespaces in `wanted` that the kernel grants. Returns the layers that hold. If a layer
+ * failed and cannot be undone, returns DROPPED with this layer. */
 static uint32_t isolate(const struct sandbox *sandbox, uint32_t wanted)
 {
 	static const struct {
@@ -159,7 +159,7 @@ static uint32_t isolate(const struct sandbox *sandbox, uint32_t wanted)
 		if ((wanted & namespaces[i].layer) != 0 && unshare(namespaces[i].flag) == 0)
 			held |= namespaces[i].layer;
 	if ((held & SANDBOX_UTS) != 0 && sethostname(host_name, sizeof host_name - 1) != 0)
-		return DROPPED | SANDBOX_UTS; /* otherwise references would see the name of this machine */
+		return DROPPED | SANDBOX_UTS; /* without a new host name, references would see this machine's */
 	if ((held & SANDBOX_MOUNT) != 0 && view_build(&sandbox->readable, &sandbox->devices, sandbox->folder, sandbox->hidden) != 0)
 		return DROPPED | SANDBOX_MOUNT;
 	return held;

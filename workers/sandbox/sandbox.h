@@ -16,9 +16,9 @@
  * a Landlock ruleset, a seccomp filter and resource limits, and it has no capabilities.
  *
  * The layers overlap. If this machine refuses some layers, the others still hold. sandbox_layers returns the layers
- * that hold, and a caller must not rely on any other. This module is also linked into the program, because `reftest
- * doctor` tries every layer. A gap is something that a reference can do if layers are missing. The table of gaps has a
- * name and a sentence for each gap. docs/containment.md describes the gaps for users. */
+ * that hold, and a caller must not rely on any other layer. This module is also linked into the program, because
+ * `reftest doctor` tries every layer. A gap is something that a reference can do if layers are missing. The table of
+ * gaps has a name and a sentence for each gap. docs/containment.md describes the gaps for users. */
 #ifndef REFTEST_WORKERS_SANDBOX_SANDBOX_H
 #define REFTEST_WORKERS_SANDBOX_SANDBOX_H
 
@@ -49,8 +49,8 @@ enum sandbox_layer {
 	SANDBOX_NO_SOCKETS = 1 << 13,       /* the filter also refuses local sockets; not used on a GPU */
 	SANDBOX_PROCESS_LIMIT = 1 << 14,    /* a limit for the number of processes */
 	SANDBOX_FILE_LIMIT = 1 << 15,       /* a limit for the size of a file */
-	SANDBOX_MEMORY_LIMIT = 1 << 16,     /* a limit for the memory of each process, and if memory runs out, the
-					     * kernel ends these processes first */
+	SANDBOX_MEMORY_LIMIT = 1 << 16,     /* a limit for the memory of each process; if memory runs out, the kernel
+					     * ends these processes first */
 	/* Limits for all processes of a runner together. The pool sets these limits, not this module
 	 * (workers/pool/control_groups.h). */
 	SANDBOX_MEMORY_GROUP = 1 << 17,     /* a limit for memory, including shared memory and temporary files in
@@ -115,11 +115,11 @@ int sandbox_after_fork(struct sandbox *sandbox);
  * compares the result with sandbox_layers, and ends the runner if a layer is missing. */
 uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder);
 /* In the runner, before it loads a reference: limits the memory of each process of the runner to the current memory of
- * this process plus `bytes`. If nine tenths of the memory that is available on this machine are less than `bytes`, they
- * are added instead. Returns how many bytes may be added, or -1 if they cannot be limited. If `for_now` is true, a
- * later call can raise the limit, and so can the process itself; use this only for references whose source code cannot
- * call setrlimit (python/isolation.py). On a GPU, nothing is limited, because the limit would also count the address
- * space that the driver reserves. */
+ * this process plus `bytes`. If nine tenths of the memory that is available on this machine are less than `bytes`, adds
+ * these nine tenths instead. Returns how many bytes may be added, or -1 if they cannot be limited. If `for_now` is
+ * true, a later call can raise the limit, and so can the process itself; use this only for references whose source code
+ * cannot call setrlimit (python/isolation.py). On a GPU, nothing is limited, because the limit would also count the
+ * address space that the driver reserves. */
 int64_t sandbox_limit_memory(struct sandbox *sandbox, int64_t bytes, int for_now);
 /* In the runner, before it loads a reference: limits the processor time that each process of the runner may use. This
  * process may use `seconds` seconds more than it has used until now. If `seconds` is 0, there is no limit. `for_now`

@@ -16,7 +16,7 @@ enum {
 	SANDBOX_DESCRIPTORS = 4096
 };
 
-/* A list of absolute paths, which own their memory. */
+/* A list of absolute paths, whose memory belongs to the list. */
 struct sandbox_paths {
 	char **items;
 	int count;
@@ -49,9 +49,9 @@ int view_mount_tmp(const char *folder);
 /* ---- sandbox_landlock.c ---- */
 
 /* Applies a Landlock ruleset to this process. `whole` means that this process already sees only the selection of files.
- * Otherwise the ruleset allows `readable` without `hidden` (a path without links; NULL: none), `devices`, and this
- * process's own files below /proc, which are writable only on a GPU. `folder` is writable. Returns the layers that
- * hold. */
+ * If `whole` is false, the ruleset allows `readable` without `hidden` (a path without links; NULL: none), `devices`,
+ * and this process's own files below /proc, which are writable only on a GPU. `folder` is writable. Returns the layers
+ * that hold. */
 uint32_t landlock_apply(bool whole, bool gpu, const struct sandbox_paths *readable, const struct sandbox_paths *devices,
 			const char *hidden, const char *folder);
 
@@ -68,14 +68,14 @@ uint32_t seccomp_apply(bool gpu);
 
 /* Sets the limits of this process and of the processes that it starts. Returns the layers that hold. `memory` means
  * that limits_memory will limit the memory before a reference is loaded; the result then already includes the memory
- * limit. `own_users` means that this process is in a user namespace of its own. If it is not, the number of processes
- * is not limited, because the kernel would count all processes of the user. */
+ * limit. `own_users` means that this process is in a user namespace of its own. If `own_users` is false, the number of
+ * processes is not limited, because the kernel would count all processes of the user. */
 uint32_t limits_apply(bool memory, bool own_users, int processes);
 /* If memory runs out, the kernel ends this process, and the processes that it starts, before all others. */
 bool limits_die_first(void);
 /* Limits the memory of each process to the current memory of this process plus `bytes`. If nine tenths of the available
- * memory are less than `bytes`, they are added instead. Returns how many bytes may be added, which are fewer if a lower
- * limit is already set. Returns -1 on error. */
+ * memory are less than `bytes`, adds these nine tenths instead. Returns how many bytes may be added, which are fewer if
+ * a lower limit is already set. Returns -1 on error. */
 int64_t limits_memory(int64_t bytes, bool for_now);
 /* Implements sandbox_limit_processor_time. */
 int limits_processor_time(int64_t seconds, bool for_now);
@@ -83,8 +83,8 @@ int limits_processor_time(int64_t seconds, bool for_now);
  * function once. If each runner called it, the system calls for each capability would take longer than all other
  * limits. */
 int limits_drop_capabilities_of_programs(void);
-/* Drops all capabilities of this process. It can never regain them if limits_drop_capabilities_of_programs was called
- * before. */
+/* Drops all capabilities of this process. The process can never regain them if limits_drop_capabilities_of_programs was
+ * called before. */
 int limits_drop_capabilities(void);
 
 #endif

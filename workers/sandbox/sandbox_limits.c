@@ -123,7 +123,7 @@ uint32_t limits_apply(bool memory, bool own_users, int processes)
 	if (lower(RLIMIT_FSIZE, (rlim_t)SANDBOX_TMP_MIB << 20))
 		layers |= SANDBOX_FILE_LIMIT;
 	lower(RLIMIT_CORE, 0);
-	lower(RLIMIT_MEMLOCK, 0); /* this does not affect CUDA's pinned memory, which does not count */
+	lower(RLIMIT_MEMLOCK, 0); /* does not affect CUDA, because this limit does not count CUDA's pinned memory */
 	lower(RLIMIT_RTPRIO, 0);
 	lower(RLIMIT_NOFILE, SANDBOX_DESCRIPTORS);
 	lower(RLIMIT_MSGQUEUE, 0);

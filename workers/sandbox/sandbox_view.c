@@ -264,8 +264,8 @@ static int set_read_only(const char *path)
 	return mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | PROC_FLAGS, NULL);
 }
 
-/* Makes those files of /proc read-only that configure the machine. This is needed only if the user is root, because
- * only root can write to them. The rest of /proc stays writable, because CUDA's driver fails if it cannot name its
+/* Makes the files of /proc that configure the machine read-only. This is needed only if the user is root, because only
+ * root can write to these files. The rest of /proc stays writable, because CUDA's driver fails if it cannot name its
  * threads there. */
 static int protect_proc(void)
 {
@@ -324,7 +324,7 @@ int view_mount_proc(void)
 }
 
 /* Makes a runner's /proc read-only on the CPU. On a GPU, the files of the processes stay writable, because CUDA's
- * driver fails if it cannot name its threads in /proc. Nothing else needs to write there. */
+ * driver fails if it cannot name its threads in /proc. Nothing else in /proc needs to be writable. */
 static int protect_proc_of_runner(bool gpu)
 {
 	return gpu ? protect_proc() : mount(NULL, "/proc", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | PROC_FLAGS, NULL);

@@ -173,13 +173,13 @@ made no_function error inputs 'init has no function at top level whose name ends
 made no_python error inputs 'init is not valid Python at line 1, column 15: '
 made broken error inputs "the inputs break the definition's constraint index.max() < n"
 finding others "_made_init returns 'workspace', but the definition has no such input"
-finding other_name "_made_init returns no input 'x'; 'input' is the only other returned tensor with the dtype and the shape of that input"
+finding other_name "_made_init returns no input 'x'; 'input' is used instead, because no other returned tensor has the dtype and the shape of the missing input"
 for name in pair in_order; do
-	finding $name "_made_init returns no input 'batch_scalar'; 'batch' has a valid form and a part of its name, and is taken for it"
+	finding $name "_made_init returns no input 'batch_scalar'; 'batch' is used instead, because one of the two names is a part of the other"
 done
-for index in 0 1; do finding pair "'pair[$index]' has the dtype and the shape of that input, and as many such tensors were returned as inputs are missing"; done
-finding in_order "_made_init returns no input 'z'; 'twice' has the dtype and the shape of that input, and as many"
-finding one_set '_made_init makes the same inputs for another seed, so its inputs have one set of values'
+for index in 0 1; do finding pair "'pair[$index]' is used instead, because as many returned tensors as missing inputs have this dtype and shape"; done
+finding in_order "_made_init returns no input 'z'; 'twice' is used instead, because as many"
+finding one_set '_made_init makes the same inputs for another seed, so the case has only one set of input values'
 finding other_shapes '_made_init makes inputs of other shapes for another seed'
 
 # If an init raises an exception, dies or hangs, generic inputs are used, and a finding says so. A reference that
