@@ -15,6 +15,7 @@
 
 #include "cache/export_import.h"
 #include "cache/fingerprint.h"
+#include "cache/witness.h"
 #include "cache/store.h"
 #include "dataset/verdict.h"
 

@@ -58,14 +58,6 @@ struct digest fields_digest(const struct fields *fields);
  * fields. Tolerances are not included: the caller adds a field for the tolerance rule that applies. */
 void definition_fields(const struct definition *definition, struct arena *arena, struct fields *out);
 
-/* Adds the fields of the witness. The arguments describe a ground truth: that of a stored verdict, or the one with
- * which a run would verify the case now. An argument that is NULL is hashed as absent. */
-void witness_fields(const char *ground_truth, const char *ground_truth_version, const char *device_class,
-                    const char *torch, const char *cuda, struct arena *arena, struct fields *out);
-
-/* Returns the witness of a verdict, which is the digest of its witness_fields. */
-struct digest verdict_witness(const struct verdict *verdict);
-
 /* Computes both digests of a list of fields. The witness covers the fields that witness_fields adds, and the subject
  * covers all other fields. */
 void fields_digests(const struct fields *fields, struct digest *subject, struct digest *witness);

@@ -32,7 +32,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/home_folder.h"
+#include "base/reftest_folder.h"
 #include "base/trace.h"
 #include "cache/block_sigtstp.h"
 #include "cache/integrity.h"
@@ -87,7 +87,7 @@ static const char *file_in(const struct env *env, const char *name, char out[FIL
 static int make_folder(const struct env *env, struct err *err)
 {
 	if (mkdir(env->path, 0777) == 0)
-		home_folder_ignore(env->root); /* older versions of `generate` made .reftest without a .gitignore */
+		reftest_folder_ignore(env->root); /* older versions of `generate` made .reftest without a .gitignore */
 	else if (errno != EEXIST)
 		return err_errno(err, "%s cannot be created", env->path);
 	return 0;
@@ -379,7 +379,7 @@ enum env_answer env_open(struct env *env, const char *root, bool read_only, stru
 		return err_set(err, "the path of the dataset is so long that no cache can be created below it");
 	strcpy(env->root, root);
 	snprintf(env->path, sizeof env->path, "%s/.reftest/cache", root);
-	if (!read_only && home_folder_make(env->root, err) != 0 && access(env->path, F_OK) != 0)
+	if (!read_only && reftest_folder_make(env->root, err) != 0 && access(env->path, F_OK) != 0)
 		return ENV_ERROR;
 	err_set(err, "%s", "");
 	const struct sigtstp_mask mask = sigtstp_block();

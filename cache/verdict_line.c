@@ -7,6 +7,7 @@
 
 #include "base/hex.h"
 #include "cache/fingerprint.h"
+#include "cache/witness.h"
 #include "cache/checksummed_record.h"
 
 enum { SUM_DIGITS = 16 };

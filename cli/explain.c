@@ -1,6 +1,7 @@
 /* explain - prints whether a definition is verified, stale or unknown, and which fields of its fingerprint have changed
  * since its last verdict. The command executes no case and writes no file. */
 #include "cli/command.h"
+#include "cache/witness.h"
 #include "cli/command_line.h"
 #include "cli/operands.h"
 

@@ -492,27 +492,6 @@ static int read_tensor(struct reader *r, const struct json_step *up, const cJSON
 	return 0;
 }
 
-/* Returns whether an input of this dtype is an option (a string or a dtype) and not a tensor. FlashInfer's tracer
- * writes "string" and "str". */
-static bool is_option(const char *dtype)
-{
-	return strcmp(dtype, "string") == 0 || strcmp(dtype, "str") == 0 || strcmp(dtype, "dtype") == 0;
-}
-
-/* Returns why no case passes an input, or NULL if cases pass it. */
-static const char *why_left_out(const cJSON *input)
-{
-	const char *dtype = cJSON_GetStringValue(json_member(input, "dtype"));
-
-	if (dtype == NULL)
-		return NULL;
-	if (strcmp(dtype, "unknown") == 0 && cJSON_IsTrue(json_member(input, "optional")))
-		return "every case leaves out this input, because its dtype is \"unknown\"";
-	if (is_option(dtype))
-		return "every case leaves out this input, because it is neither a tensor nor a number";
-	return NULL;
-}
-
 /* Checks an input that no case passes. Its fields must be as valid as the fields of other inputs. */
 static int read_left_out(struct reader *r, const struct json_step *up, const cJSON *json, const char **names)
 {
@@ -523,7 +502,7 @@ static int read_left_out(struct reader *r, const struct json_step *up, const cJS
 	    reader_description(r, &at, json, &unused.description) != 0 || read_optional(r, &at, json, &unused) != 0 ||
 	    read_param(r, &at, json, &unused) != 0)
 		return -1;
-	reader_note(r, &at, why_left_out(json));
+	reader_note(r, &at, why_input_is_left_out(json));
 	names[r->out->left_out_count++] = arena_string(r->arena, json->string);
 	if (unused.param != NULL)
 		names[r->out->left_out_count++] = unused.param;
@@ -544,7 +523,7 @@ static int read_inputs(struct reader *r, const cJSON *json)
 	r->out->inputs = inputs;
 	r->out->left_out = left_out;
 	for (const cJSON *member = object->child; member != NULL; member = member->next)
-		if (why_left_out(member) != NULL
+		if (why_input_is_left_out(member) != NULL
 		        ? read_left_out(r, &at, member, left_out)
 		        : read_tensor(r, &at, member, &inputs[r->out->input_count++], NULL))
 			return -1;

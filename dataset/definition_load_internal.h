@@ -1,5 +1,5 @@
 /* definition_load_internal - declarations for the files that together read a definition. definition_load.c reads names,
- * tensors and the definition as a whole. definition_load_axes.c reads axes and constraints. definition_load_code.c
+ * tensors and the definition as a whole. definition_load_axes.c reads axes and constraints. definition_load_reference.c
  * reads the reference and the code that makes inputs. Functions that return int return 0, or -1 with a message. */
 #ifndef REFTEST_DATASET_DEFINITION_LOAD_INTERNAL_H
 #define REFTEST_DATASET_DEFINITION_LOAD_INTERNAL_H
@@ -43,6 +43,11 @@ int reader_strings(struct reader *r, const cJSON *json, const char *key, int mos
  * error. */
 int reader_members(struct reader *r, const cJSON *json, const char *key, int most, const cJSON **out);
 
+/* definition_load_left_out.c */
+
+/* Returns why no case passes an input, or NULL if cases pass it. */
+const char *why_input_is_left_out(const cJSON *input);
+
 /* definition_load_axes.c */
 
 int read_axes(struct reader *r, const cJSON *json);
@@ -52,7 +57,7 @@ void reserve_axes(struct reader *r, int room);
 int fix_expression(struct reader *r, const struct json_step *at, int i);
 int read_constraints(struct reader *r, const cJSON *json);
 
-/* definition_load_code.c */
+/* definition_load_reference.c */
 
 int read_reference(struct reader *r, const cJSON *json);
 /* Finds the code that makes inputs. Adds a note if that code has no function to call. Only the cases that need the

@@ -6,11 +6,9 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "base/shell_word.h"
+#include "dataset/lfs_pointer.h"
 
 enum { LENGTH_BYTES = 8, HEADER_BYTES = 100000000, TENSORS = 100000, NAME_BYTES = 1024 };
-
-static const char pointer_line[] = "version https://git-lfs.github.com/spec/v1\n";
 
 static const struct {
 	const char *name;
@@ -265,18 +263,6 @@ int safetensors_parse(const char *path, const unsigned char *data, size_t length
 
 /* --- files --------------------------------------------------------------------------------------------------- */
 
-const char *lfs_fetch_command(struct arena *arena, const char *path)
-{
-	return arena_printf(arena, "git lfs pull --include %s", arena_shell_word(arena, path));
-}
-
-_Static_assert(sizeof pointer_line - 1 == LFS_POINTER_HEAD, "the head of a pointer is its first line");
-
-bool lfs_pointer_begins(const void *bytes, size_t length)
-{
-	return length >= sizeof pointer_line - 1 && memcmp(bytes, pointer_line, sizeof pointer_line - 1) == 0;
-}
-
 static const char *without_dot(const char *path)
 {
 	while (path[0] == '.' && path[1] == '/')
@@ -300,7 +286,7 @@ static bool read_head(const struct safetensors *file, size_t length, struct buf 
 /* Reads and parses the header. The length field and the header come from one read, whose bytes stay in `head`. */
 static enum safetensors_answer parse_open(const char *path, struct arena *arena, struct safetensors *out, struct err *err)
 {
-	size_t length = (size_t)out->st.st_size, first = sizeof pointer_line - 1;
+	size_t length = (size_t)out->st.st_size, first = LFS_POINTER_HEAD;
 	struct buf *head = &out->head;
 	int64_t bytes;
 

@@ -62,12 +62,6 @@ const struct safetensor *safetensors_expect(const struct safetensors *file, cons
 					    struct err *err);
 void safetensors_close(struct safetensors *file);
 
-/* Returns whether the bytes of a file begin like a Git LFS pointer. The file may be of any kind. */
-enum { LFS_POINTER_HEAD = 43 }; /* number of bytes that lfs_pointer_begins looks at */
-bool lfs_pointer_begins(const void *bytes, size_t length);
-/* Returns the command that fetches a file from Git LFS. */
-const char *lfs_fetch_command(struct arena *arena, const char *path);
-
 /* Parses the contents of a file in memory. Checks the header like safetensors_open. Returns 0 or -1. */
 int safetensors_parse(const char *path, const unsigned char *data, size_t length, struct arena *arena,
                       struct safetensors *out, struct err *err);

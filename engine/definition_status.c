@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/trace.h"
+#include "cache/witness.h"
 #include "engine/learnt_rows.h"
 #include "engine/remote_cache.h"
 #include "engine/definition_files.h"

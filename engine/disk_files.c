@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "dataset/workload.h"
+#include "dataset/lfs_pointer.h"
 #include "dataset/safetensors.h"
 
 void blob_refuse_large(struct blob *blob, int64_t size, struct arena *arena)

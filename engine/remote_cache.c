@@ -11,6 +11,7 @@
 
 #include "base/show.h"
 #include "cache/verdict_line.h"
+#include "cache/witness.h"
 #include "engine/remote_keys.h"
 #include "engine/definition_files.h"
 #include "remote/remote_store.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cache/fingerprint.h"
+#include "cache/witness.h"
 
 /* The version of the format of keys and records; each key contains it, so records of another version are not found. */
 enum { SCHEME = 2 };

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cache/witness.h"
 #include "engine/remote_cache.h"
 #include "engine/definition_files.h"
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/home_folder.h"
+#include "base/reftest_folder.h"
 #include "base/sha256.h"
 #include "base/shell_word.h"
 #include "git/objects.h"
@@ -531,7 +531,7 @@ static int make_folder(struct staged *staged, struct err *err)
 	char *path = arena_printf(staged->arena, "%s/.reftest/staged-XXXXXX", staged->dataset->root);
 
 	/* Needed, because .reftest may be missing if there is no store. */
-	if (home_folder_make(staged->dataset->root, err) < 0)
+	if (reftest_folder_make(staged->dataset->root, err) < 0)
 		return -1;
 	sweep(staged);
 	if (mkdtemp(path) == NULL)

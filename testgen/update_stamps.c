@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
-#include "base/home_folder.h"
+#include "base/reftest_folder.h"
 
 static const char path[] = ".reftest/artifacts";
 static const char head[] = "reftest-artifacts 1 ";
@@ -85,7 +85,7 @@ int stamps_write(struct stamps *stamps, const char *root, enum layout layout, st
 			buf_printf(&text, " %d", stamps->items[i].counts[k]);
 		buf_printf(&text, " %s\n", stamps->items[i].file);
 	}
-	if (home_folder_make(root, err) < 0) {
+	if (reftest_folder_make(root, err) < 0) {
 		buf_free(&text);
 		return -1;
 	}

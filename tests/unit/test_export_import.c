@@ -18,6 +18,7 @@
 
 #include "base/file.h"
 #include "cache/fingerprint.h"
+#include "cache/witness.h"
 #include "dataset/verdict.h"
 #include "tests/unit/seeds.h"
 

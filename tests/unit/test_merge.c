@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "cache/fingerprint.h"
+#include "cache/witness.h"
 #include "fleet/answer.h"
 #include "fleet/outbox.h"
 #include "remote/signature.h"

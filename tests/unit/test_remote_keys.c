@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "cache/fingerprint.h"
+#include "cache/witness.h"
 
 static struct remote_keys lies(const struct verdict *v, const struct digest *subject)
 {

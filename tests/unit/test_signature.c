@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "cache/fingerprint.h"
+#include "cache/witness.h"
 
 static const char *const keys[] = {"hmac:000102030405060708090a0b0c0d0e0f",
 				   "ed25519:4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb"};

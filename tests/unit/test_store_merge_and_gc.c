@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "cache/export_import.h"
 #include "cache/fingerprint.h"
+#include "cache/witness.h"
 #include "dataset/verdict.h"
 
 enum { DAY = 86400 };

@@ -13,6 +13,7 @@
 #include <xxhash.h>
 
 #include "cache/fingerprint.h"
+#include "cache/witness.h"
 #include "cache/checksummed_record.h"
 #include "dataset/verdict.h"
 

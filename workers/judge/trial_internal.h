@@ -226,8 +226,13 @@ void trial_check_inputs(struct trial *trial, const struct round *round);
 /* Returns a message about the first input that a ground truth changed in its memory, or NULL. Ignores inputs that a
  * reference may write to. */
 const char *trial_changed_by_truth(struct trial *trial, const struct round *round);
+/* output_shapes.c: `said` is the runner's description of the output. The first function returns NULL if the output has
+ * the shape and dtype that the definition declares; if not, it returns a message and sets `reason`. The second one
+ * decides the case if they differ. */
 const char *trial_wrong_form(struct trial *trial, const struct round *round, int output, const cJSON *said,
 			     enum reason *reason);
+void trial_check_shape(struct trial *trial, const struct round *round, int output, const cJSON *said);
+
 void trial_check_forms(struct trial *trial, struct round *round, const cJSON *ran);
 /* Some inputs may be replaced by outputs. Checks that the reference wrote to all of these inputs, or to none of them.
  * If it wrote to only some of them, a caller could not know which inputs have new values. Ignores an input whose values

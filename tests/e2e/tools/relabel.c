@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cache/fingerprint.h"
+#include "cache/witness.h"
 #include "cache/store.h"
 #include "cache/verdict_line.h"
 #include "dataset/verdict.h"

@@ -1,4 +1,4 @@
-#include "base/home_folder.h"
+#include "base/reftest_folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 
 enum { PATH_BYTES = 4096 };
 
-void home_folder_ignore(const char *root)
+void reftest_folder_ignore(const char *root)
 {
 	char path[PATH_BYTES];
 
@@ -24,13 +24,13 @@ void home_folder_ignore(const char *root)
 	close(fd);
 }
 
-int home_folder_make(const char *root, struct err *err)
+int reftest_folder_make(const char *root, struct err *err)
 {
 	char folder[PATH_BYTES];
 
 	snprintf(folder, sizeof folder, "%s/.reftest", root);
 	if (mkdir(folder, 0777) == 0)
-		home_folder_ignore(root);
+		reftest_folder_ignore(root);
 	else if (errno != EEXIST)
 		return err_errno(err, "%s cannot be created", folder);
 	return 0;
