@@ -25,7 +25,7 @@ struct dataset_file {
 	const char *name;     /* stem of the file's name: "rmsnorm_h4096" */
 	const char *path;     /* relative to the root: "definitions/rmsnorm/rmsnorm_h4096.json" */
 	struct file_stat stat;            /* all zeros if dataset_listed made the dataset */
-	const struct object_name *object; /* NULL, unless dataset_listed made the dataset */
+	const struct object_name *object; /* NULL if dataset_listed did not make the dataset */
 };
 
 struct dataset {
@@ -92,8 +92,8 @@ int dataset_listed(const char *root, const struct listed_file *files, int count,
 void dataset_close(struct dataset *dataset);
 
 /* Returns true if this is the path of a definition, of a workload file ("workloads/x/y.jsonl"), of a truth
- * ("truths/x/y.py") or of an approval ("approved/x/y.json"). If it is such a path, writes the path of the definition to
- * which the file belongs to `out`. Does not check that the file exists. */
+ * ("truths/x/y.py") or of an approval ("approved/x/y.json"). In this case, sets `out` to the path of the definition
+ * that the file belongs to. Does not check that the file exists. */
 bool dataset_definition_path(const char *path, char *out, size_t size);
 
 /* Returns the workload file of a definition in this dataset, or NULL if the definition has none. */

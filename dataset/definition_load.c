@@ -152,8 +152,8 @@ int reader_description(struct reader *r, const struct json_step *up, const cJSON
 	return 0;
 }
 
-/* Reads "name" or "op_type", which must be present. `place` is the stem of the file's name or the file's folder, or
- * NULL if the file is unknown. */
+/* Reads "name" or "op_type", which must be present. `place` is the value that the file's path requires: the stem of the
+ * file's name, or its folder. NULL: the path is unknown. */
 static int read_name(struct reader *r, const cJSON *json, const char *key, const char *place, const char *place_kind,
                      const char **out)
 {
@@ -179,7 +179,7 @@ static int read_op_type(struct reader *r, const cJSON *json, const char *folder)
 	return 0;
 }
 
-/* Reads an optional string; NULL when absent or null. */
+/* Reads an optional string. Sets `out` to NULL if the member is absent or null. */
 static int read_optional_text(struct reader *r, const cJSON *json, const char *key, const char **out)
 {
 	if (reader_text(r, json, key, false, out) != 0)
@@ -324,8 +324,8 @@ static int note_unknown_dtype(struct reader *r, const struct json_step *at)
 	return 0;
 }
 
-/* PAIRS: torch's name of float4_e2m1. A shape with this dtype counts bytes, and each byte has two values. The shapes of
- * a tensor_spec count values. */
+/* PAIRS: torch's name of float4_e2m1. The last dimension of a shape with this dtype counts bytes, and each byte
+ * contains two values. The shapes of a tensor_spec count values. */
 #define PAIRS "float4_e2m1fn_x2"
 
 static int read_pairs(struct reader *r, const struct json_step *tensor, struct tensor_spec *out)
@@ -434,8 +434,8 @@ static int read_tolerance(struct reader *r, const struct json_step *up, const cJ
 	return 0;
 }
 
-/* Reads the member "param". It is the name of the argument for an input, or for an output that the function gets as an
- * argument. */
+/* Reads the member "param". This is the name of the function's argument for the tensor, which is an input, or an output
+ * that the function gets as an argument. */
 static int read_param(struct reader *r, const struct json_step *tensor, const cJSON *json, struct tensor_spec *out)
 {
 	const struct json_step at = {.up = tensor, .key = "param"};
@@ -625,7 +625,7 @@ static int read_reads(struct reader *r, const cJSON *json)
 
 		if (!is_plain_path(given[i]))
 			return json_error_at(&r->text, &at, r->err,
-					     "expected the path of a file below the dataset's folder, relative to it and "
+					     "expected a path relative to the dataset's folder, "
 					     "without parts that begin with '.', found \"%s\"",
 					     err_show(given[i]).text);
 		if (contains(paths, i, given[i]))

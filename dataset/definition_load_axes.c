@@ -158,7 +158,8 @@ static int read_expressions(struct reader *r, const struct json_step *axes)
 			     err_show(r->axes[circular].name).text);
 }
 
-/* The var axes without an expression get `length` plus a multiple of `step`, in their order. Computes the others. */
+/* Gives each var axis without an expression a length: `length` plus a multiple of `step`. Computes the other var
+ * axes. */
 static int compute_with(const struct reader *r, int64_t length, int64_t step, int *at, struct err *why)
 {
 	int64_t axis[DEFINITION_AXES];
@@ -186,7 +187,7 @@ static void note_uncomputable(struct reader *r, const struct json_step *axes)
 				return;
 	const struct json_step axis = {.up = axes, .key = r->axes[at].name}, place = {.up = &axis, .key = "expression"};
 
-	reader_note(r, &place, arena_printf(r->arena, "no lengths that reftest tried fit: %s", why.text));
+	reader_note(r, &place, arena_printf(r->arena, "none of the lengths that reftest tried gives a value: %s", why.text));
 }
 
 int read_axes(struct reader *r, const cJSON *json)
@@ -260,7 +261,7 @@ static void fix_axes(struct reader *r, int64_t *axis)
 		return;
 	for (int i = 0; i < d->input_count + d->output_count; i++)
 		if (definition_bytes(i < d->input_count ? &d->inputs[i] : &d->outputs[i - d->input_count], axis) < 0)
-			return; /* the tensor is too large for any machine; each case reports the axis */
+			return; /* a tensor is too large for any machine; each case reports this error */
 	for (int i = 0; i < d->axis_count; i++)
 		if (axis[i] > 0)
 			r->axes[i] = (struct axis){.name = r->axes[i].name, .value = axis[i]};

@@ -165,8 +165,8 @@ static void trailers(struct python_parser *p)
 	}
 }
 
-/* Notes if the current token is the wanted name, or if it is a function such as exec or globals, which may bind any
- * name of the module. */
+/* Records whether the current token is the wanted name, or a function such as exec or globals, which may bind any name
+ * of the module. */
 static void note_name(struct python_parser *p)
 {
 	static const char *const changes[] = {"exec", "globals", "locals", "vars", "setattr"};

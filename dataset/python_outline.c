@@ -93,7 +93,7 @@ static void imported_as(struct python_parser *p)
 		bound_name(p, "a name");
 }
 
-/* Reads a dotted name, whose first part is bound. */
+/* Reads the dotted name of a module, and binds the first part of the name. */
 static void module_name(struct python_parser *p)
 {
 	bound_name(p, "the name of a module");
@@ -392,8 +392,7 @@ static void decorated_statement(struct python_parser *p)
 static const struct {
 	const char *keyword;
 	void (*read)(struct python_parser *p);
-	/* The clause of an earlier statement that the keyword begins, for example ELSE; 0: the keyword begins a
-	 * statement. */
+	/* The clause that the keyword begins, for example ELSE. 0: the keyword begins a new statement. */
 	int needs;
 	int then;  /* what may follow */
 } compound_statements[] = {

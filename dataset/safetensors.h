@@ -68,7 +68,7 @@ bool lfs_pointer_begins(const void *bytes, size_t length);
 /* Returns the command that fetches a file from Git LFS. */
 const char *lfs_fetch_command(struct arena *arena, const char *path);
 
-/* Parses the contents of a file in memory. Checks the header like safetensors_open. Returns 0 or -1. */
+/* Parses the contents of a file in memory. Checks the header as safetensors_open does. Returns 0 or -1. */
 int safetensors_parse(const char *path, const unsigned char *data, size_t length, struct arena *arena,
                       struct safetensors *out, struct err *err);
 

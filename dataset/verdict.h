@@ -83,7 +83,8 @@ enum status_group status_group(enum status status);
 /* Returns the severity of a status. A definition gets the most severe status of its cases. */
 int status_severity(enum status status);
 const char *reason_name(enum reason reason); /* NULL for REASON_NONE */
-/* Returns true if the next run of the case may give another verdict. A verdict with such a reason is not stored. */
+/* Returns true if the next run of the case may give another verdict. Verdicts with a reason for which this is true are
+ * not stored. */
 bool reason_is_transient(enum reason reason);
 bool reason_is_limit(enum reason reason); /* the reference reached a limit of memory, processes or files */
 bool status_parse(const char *name, enum status *out);
@@ -143,7 +144,7 @@ struct tried_truth {
 	/* NULL if the ground truth computed the outputs; otherwise a message that says why it did not decide the
 	 * case. */
 	const char *passed_over;
-	/* the ground truth did not decide the case for a transient reason: a dead process, a timeout, no memory */
+	/* a transient error prevented this ground truth from deciding the case: a dead process, a timeout, no memory */
 	bool accident;
 	bool not_asked;          /* the ground truth was not called, because another one decided the case first */
 	bool not_built;          /* the library of this ground truth failed to compile its kernels */
@@ -154,9 +155,9 @@ struct tried_truth {
 	 * computation, which happen only once. */
 	double seconds;
 	double prepared;
-	/* The largest margin of the difference between this ground truth and builtin (see metrics.margin). It is known
-	 * only if all ground truths were tried. The value is NaN, and absent from the JSON, if this ground truth was
-	 * not compared with builtin, or is builtin itself. */
+	/* The largest margin of the difference between this ground truth and builtin (see metrics.margin). The margin
+	 * is known only if all ground truths were tried. The value is NaN, and absent from the JSON, if this ground
+	 * truth was not compared with builtin, or is builtin itself. */
 	double margin;
 };
 
@@ -203,7 +204,7 @@ struct latency_spread {
 struct latency {
 	const char *name; /* "reference", "builtin", "flashinfer" */
 	bool cuda_events; /* true: measured with CUDA events; false: with the wall clock */
-	struct latency_spread warm, cold; /* cold: measured with a flushed L2 cache, and only with cuda_events */
+	struct latency_spread warm, cold; /* cold: with a flushed L2 cache; measured only if cuda_events is true */
 };
 
 enum { LATENCIES_MAX = GROUND_TRUTHS_MAX + 1 };

@@ -833,8 +833,8 @@ static void an_expression_that_no_lengths_fit_is_noted(void **state)
 	static const struct {
 		const char *expression, *note; /* the note that the expression causes; NULL: no note */
 	} rows[] = {
-	    {"8 // (n - n)", "d.json:6:64: no lengths that reftest tried fit: the axis a = 8 // (n - n) cannot be computed: a division by zero"},
-	    {"n % (m - m)", "d.json:6:64: no lengths that reftest tried fit: the axis a = n % (m - m) cannot be computed: a division by zero"},
+	    {"8 // (n - n)", "d.json:6:64: none of the lengths that reftest tried gives a value: the axis a = 8 // (n - n) cannot be computed: a division by zero"},
+	    {"n % (m - m)", "d.json:6:64: none of the lengths that reftest tried gives a value: the axis a = n % (m - m) cannot be computed: a division by zero"},
 	    {"n // 64", NULL},
 	    {"64 // (n // 64)", NULL}, /* a valid length from n = 64 on */
 	    {"n - 1000", NULL},	       {"n - m - 1", NULL}, {"m - n - 1", NULL},
@@ -975,7 +975,7 @@ static void files_that_references_read_are_below_the_root(void **state)
 					    ".", "./a",	 "a/",   "a//b",   "a\\nb",	 "a\\u202eb"};
 	struct arena arena = {0};
 	struct err err = {""};
-	static const char sentence[] = "d.json:5:11: expected the path of a file below the dataset's folder";
+	static const char sentence[] = "d.json:5:11: expected a path relative to the dataset's folder";
 	char line[4096];
 	const struct definition *d = load(TAGS, "\"reads\": [\"b/a.txt\", \"a b/it's..\"],", &arena, &err);
 
