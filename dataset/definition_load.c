@@ -167,8 +167,8 @@ static int read_name(struct reader *r, const cJSON *json, const char *key, const
 	return 0;
 }
 
-/* Reads "op_type". If this member is absent or null, the folder of the file is the op_type. If the folder is also
- * unknown, the op_type is "". */
+/* If "op_type" is absent or null, the folder of the file is the op_type. If the folder is also unknown, the op_type is
+ * "". */
 static int read_op_type(struct reader *r, const cJSON *json, const char *folder)
 {
 	const cJSON *value = json_member(json, "op_type");
@@ -405,8 +405,8 @@ static int read_bound(struct reader *r, const struct json_step *tolerance, const
 	return 0;
 }
 
-/* Reads a tolerance. An unknown field is an error and not a note. Otherwise a misspelt field would silently change how
- * strictly the output is checked. */
+/* An unknown field is an error and not a note. Otherwise a misspelt field would silently change how strictly the output
+ * is checked. */
 static int read_tolerance(struct reader *r, const struct json_step *up, const cJSON *json, struct tolerance *out)
 {
 	const struct json_step at = {.up = up, .key = "tolerance"};
@@ -466,7 +466,7 @@ static int check_size(struct reader *r, const struct json_step *tensor, const st
 	return 0;
 }
 
-/* Reads a tensor. If `tolerance` is NULL, the tensor is an input. */
+/* If `tolerance` is NULL, the tensor is an input. */
 static int read_tensor(struct reader *r, const struct json_step *up, const cJSON *json, struct tensor_spec *out,
                        struct tolerance *tolerance)
 {

@@ -187,7 +187,8 @@ static void note_uncomputable(struct reader *r, const struct json_step *axes)
 				return;
 	const struct json_step axis = {.up = axes, .key = r->axes[at].name}, place = {.up = &axis, .key = "expression"};
 
-	reader_note(r, &place, arena_printf(r->arena, "none of the lengths that reftest tried gives a value: %s", why.text));
+	reader_note(r, &place,
+	            arena_printf(r->arena, "none of the lengths that reftest tried gives a value: %s", why.text));
 }
 
 int read_axes(struct reader *r, const cJSON *json)

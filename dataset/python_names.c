@@ -264,8 +264,8 @@ static void begin_statement(struct reader *r)
 	r->candidates.count = 0;
 }
 
-/* Begins an annotation. The names in an annotation are not recorded. The annotation ends at the next token of the same
- * depth that cannot be part of an annotation. */
+/* The names in an annotation are not recorded. The annotation ends at the next token of the same depth that cannot be
+ * part of an annotation. */
 static void begin_annotation(struct reader *r)
 {
 	r->annotation = true;

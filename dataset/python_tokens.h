@@ -79,8 +79,7 @@ struct python_place {
 /* Moves a place forward to `at`, which must not be before the place. */
 void python_tokens_place(const struct python_tokens *t, struct python_place *place, const char *at);
 
-/* Returns whether the word is a keyword. Returns false for words that are keywords in some positions only, such as
- * `match`. */
+/* Returns false for words that are keywords in some positions only, such as `match`. */
 bool python_is_keyword(const char *word, size_t length);
 /* Returns whether an argument can have this name, which means that it is an identifier of ASCII characters and not a
  * keyword. */

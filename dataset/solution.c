@@ -211,7 +211,7 @@ static int check_python(struct reader *r, const struct json_step *source, const 
 	return rc;
 }
 
-/* Reads a source. Returns -1 with a message on error. */
+/* Returns -1 with a message on error. */
 static int read_source(struct reader *r, const struct json_step *at, const cJSON *json, struct solution_source *out)
 {
 	const struct json_step content_at = {.up = at, .key = "content"};

@@ -319,10 +319,8 @@ void verdict_write_diagnosis(const struct verdict *verdict, struct buf *out);
 void verdict_write_regions(const struct verdict *verdict, struct buf *out);
 void verdict_write_differences(const struct verdict *verdict, struct buf *out);
 
-/* Writes the list of checks as JSON. */
 void verdict_write_checks(const struct verdict *verdict, struct buf *out);
 
-/* Writes the list of latencies as JSON. */
 void verdict_write_latencies(const struct verdict *verdict, struct buf *out);
 
 /* Writes the array of outputs for the command line (schema 1 in docs/json.md). */

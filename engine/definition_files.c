@@ -232,8 +232,8 @@ bool result_from_summary(struct result *result)
 	return true;
 }
 
-/* Remembers only the summaries of passed definitions without blobs. Such a result depends only on two files, the
- * definition and the workload file, and only its status is reported. */
+/* Stores only the summaries of passed definitions without blobs in run.summary_lru. Such a result depends only on two
+ * files, the definition and the workload file, and only its status is reported. */
 bool result_from_lru(struct result *result)
 {
 	struct run *run = result->run;
@@ -318,7 +318,7 @@ static struct truths truths_of_case(const struct result *result, const struct te
 	for (int i = 0; i < out.count; i++) {
 		items[i] = out.items[i];
 		if ((items[i].program || items[i].chain) && items[i].refused == NULL)
-			items[i].refused = "it computes outputs, but no gradients";
+			items[i].refused = "this ground truth computes outputs, but no gradients";
 	}
 	out.items = items;
 	return out;
@@ -410,8 +410,8 @@ static const char *why_outside(const struct result *result, const struct truth *
 	return strcmp(truth->name, APPROVED_TRUTH) == 0 ? result->approved.truth.outside : NULL;
 }
 
-/* Returns the ground truths of a solution. These are the ground truths of its definition, without the solution itself,
- * and then the reference. */
+/* Returns the ground truths of a solution. These are first the ground truths of the definition, except the solution
+ * itself, and then the definition's reference. */
 static struct truths truths_of_candidate(const struct result *result, const struct truths *all, struct arena *arena)
 {
 	struct truth *items = arena_array(arena, GROUND_TRUTHS_MAX, sizeof *items);
@@ -585,7 +585,7 @@ static bool rejects_family(const struct result *result)
 }
 
 /* Returns a message if every candidate family was rejected and the definition's `init` failed in all cases that reftest
- * added. It is the message of the first of these cases. Otherwise returns NULL. */
+ * added. The message comes from the first of these cases. Otherwise returns NULL. */
 static const char *init_fails(const struct result *result)
 {
 	const struct cases *made = result->made;

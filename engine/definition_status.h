@@ -6,7 +6,8 @@
 
 #include "engine/run_state.h"
 
-/* If one of the stored verdicts counts, sets the verdict of a case to it. Returns true if the case must run. */
+/* Looks for a stored verdict that counts for a case. If there is one, sets the verdict of the case to the stored
+ * verdict. Returns true if the case must run. */
 bool resolve_case(struct result *result, struct case_result *c);
 
 /* Returns whether a stored verdict counts for the case. The case is not changed. */

@@ -97,7 +97,7 @@ static int open_declared(int dir, struct blob *blob, struct stat *st, struct are
 	return fd;
 }
 
-/* Checks and hashes a file that a reference declares to read. */
+/* Checks and hashes a file that a definition lists in "reads". */
 static void read_declared(int dir, struct blob *blob, struct arena *arena, struct file_seen *seen, bool *read)
 {
 	struct stat st;
