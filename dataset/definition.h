@@ -64,22 +64,23 @@ struct input_code {
 
 struct definition {
 	const char *name;
-	/* The name of the file's folder; if the folder is unknown, the member "op_type", or "" if there is none. */
+	/* The name of the file's folder. If the folder is unknown: the member "op_type", or "" if this member is
+	 * absent. */
 	const char *op_type;
 	const char *description; /* "" when absent */
 	const char *const *tags;
 	int tag_count;
 	const struct axis *axes; /* in file order */
 	const char *const *axis_descriptions; /* one description for each axis; "" when absent */
-	/* NULL: no axis has an expression. Otherwise, the array has one element for each axis: the text of its
-	 * expression, or NULL if it has none. The length of an axis is the value of its expression over other axes
-	 * (dataset/axis_expressions.h). An axis with an expression is var if the expression depends on var axes. A size
-	 * or an expression in a "shape" also becomes an axis, whose name is the text in the "shape". */
+	/* NULL: no axis has an expression. Otherwise, the array has one element for each axis: the text of the axis's
+	 * expression, or NULL if the axis has none. The length of an axis is the value of its expression over other
+	 * axes (dataset/axis_expressions.h). An axis with an expression is var if the expression depends on var axes. A
+	 * size or an expression in a "shape" also becomes an axis, whose name is the text in the "shape". */
 	const char *const *axis_expressions;
 	int axis_count;
 	const struct tensor_spec *inputs; /* in the order of the file; run() gets inputs as keyword arguments */
 	int input_count;
-	bool has_other_names; /* some input has a name that no argument can have */
+	bool has_other_names; /* some input has a name that is not valid for a Python argument */
 	/* Names of arguments that no case passes: options, which are not tensors, and optional inputs of unknown dtype.
 	 * If one of these arguments has a `param`, the list contains both its name and its `param`. */
 	const char *const *left_out;
@@ -114,7 +115,7 @@ struct definition {
 	/* The name of the function that is called in the reference: "run", or a name that ends with "_reference"; NULL
 	 * if there is no reference. */
 	const char *entry_point;
-	int reference_line;                   /* number of the line of the JSON file that has the reference string */
+	int reference_line;                   /* the line of the JSON file where the reference string begins */
 	/* The object "tolerance" {"atol", "rtol", "hit_ratio"} at top level. The upstream schema has no such object, so
 	 * most definitions have only negative values here. */
 	struct tolerance tolerance;

@@ -107,7 +107,6 @@ static int check_path_part(struct reader *r, const struct json_step *at, const c
 	return reader_check_printable(r, at, what, name);
 }
 
-/* Checks that a name is a Python identifier. */
 static int check_identifier(struct reader *r, const struct json_step *at, const char *what, const char *name)
 {
 	if (reader_check_printable(r, at, what, name) != 0)
@@ -319,7 +318,7 @@ static int note_unknown_dtype(struct reader *r, const struct json_step *at)
 	if (r->out->unverifiable != NULL)
 		return 0;
 	json_error_at(&r->text, at, &sentence,
-	              "no case can run, because the dtype is \"unknown\"; replace it by a dtype");
+	              "no case can run, because the dtype is \"unknown\"; replace \"unknown\" by a dtype");
 	r->out->unverifiable = arena_string(r->arena, sentence.text);
 	return 0;
 }
@@ -361,7 +360,8 @@ static int read_dtype(struct reader *r, const struct json_step *tensor, const cJ
 	if (strcmp(dtype->valuestring, PAIRS) == 0)
 		return read_pairs(r, tensor, out);
 	if (strcmp(dtype->valuestring, "float8_e4m3") == 0) {
-		reader_note(r, &at, "read as float8_e4m3fn; earlier versions of flashinfer-bench call this dtype float8_e4m3");
+		reader_note(r, &at, "this dtype is read as float8_e4m3fn, which earlier versions of flashinfer-bench "
+		                    "call float8_e4m3");
 		out->dtype = DTYPE_FLOAT8_E4M3FN;
 		return 0;
 	}
@@ -392,7 +392,6 @@ static int read_optional(struct reader *r, const struct json_step *tensor, const
 	return 0;
 }
 
-/* Reads one field of a tolerance. */
 static int read_bound(struct reader *r, const struct json_step *tolerance, const cJSON *json, double *out)
 {
 	const struct json_step at = {.up = tolerance, .key = json->string};
@@ -551,7 +550,7 @@ static int read_inputs(struct reader *r, const cJSON *json)
 	return 0;
 }
 
-/* Adds a note for each output that has the same name as an input, as is usual for operations in place. */
+/* Adds a note for each output that has the same name as an input. Such names are usual for operations in place. */
 static void note_shared_names(struct reader *r, const struct json_step *outputs)
 {
 	for (int i = 0; i < r->out->output_count; i++) {

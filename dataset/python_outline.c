@@ -298,7 +298,7 @@ static void type_parameters(struct python_parser *p)
 	next(p);
 }
 
-/* Adds a function to the outline. Returns NULL if the function is not at top level. */
+/* Returns NULL if the function is not at top level. */
 static struct python_function *add_function(struct python_parser *p, bool is_async, bool decorated)
 {
 	if (p->blocks > 0)

@@ -37,7 +37,7 @@ enum { STATUS_NAME_MAX = 8 };
 enum checked_kind {
 	CHECKED_ONLY,	    /* its checks alone */
 	CHECKED_APPROVED,   /* a person approved the reference */
-	CHECKED_UNATTESTED, /* a ground truth agrees, but with a constant that only the reference confirms */
+	CHECKED_UNATTESTED, /* a ground truth agrees, but uses a constant whose value only the reference confirms */
 	CHECKED_KINDS
 };
 
@@ -252,9 +252,8 @@ struct verdict {
 	 * (docs/containment.md). NULL if this is unknown, as for a verdict of an older version. If both `containment`
 	 * and `torch` are NULL, no reference ran */
 	const char *containment;
-	/* "kept" if the reference ran in a runner that serves several definitions; "own" if its runner served no other
-	 * definition, for the reason `isolation_reason`; NULL if this is unknown, as for a verdict of an older
-	 * version */
+	/* "kept": the reference ran in a runner that serves several definitions. "own": its runner served no other
+	 * definition; `isolation_reason` says why. NULL: unknown, as in a verdict of an older version. */
 	const char *isolation, *isolation_reason;
 	const struct latency *latencies; /* latencies of `reftest bench`; other verdicts have none */
 	int latency_count;

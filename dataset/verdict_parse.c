@@ -380,7 +380,7 @@ static enum check_result read_check_result(struct reader *r, const cJSON *json)
 	return CHECK_NOT_RUN;
 }
 
-/* Reads the axes of a check. Verdicts of earlier versions have no such axes. */
+/* The checks in verdicts of earlier versions have no axes. */
 static void read_check_axes(struct reader *r, const cJSON *json, struct check *check)
 {
 	const cJSON *object = json_member(json, "axes"), *item;
@@ -461,7 +461,7 @@ const struct verdict *verdict_parse(const char *text, size_t length, struct aren
 	struct reader r = {.arena = arena, .err = err};
 
 	if (length > TEXT_BYTES) {
-		err_set(err, "not a verdict: it has %zu bytes, more than the limit of %d", length,
+		err_set(err, "not a verdict: the text has %zu bytes, more than the limit of %d", length,
 		        TEXT_BYTES);
 		return NULL;
 	}

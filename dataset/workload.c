@@ -15,7 +15,7 @@ enum { UUID_BYTES = 200, PATH_BYTES = 4096, KEY_BYTES = 1024, TEXT_BYTES = 1024 
 struct line {
 	const char *text;
 	size_t length;
-	bool bare; /* the line has no member "workload" around the workload */
+	bool bare; /* the line is the workload itself, without a member "workload" */
 };
 
 struct reader {

@@ -97,7 +97,6 @@ static void tolerance_field(struct maker *m, struct fields *fields, const struct
 			     job->error_cap);
 }
 
-/* Adds the files that the reference reads. */
 static void reads_fields(struct maker *m, struct fields *fields)
 {
 	char hex[DIGEST_HEX];
@@ -110,7 +109,7 @@ static void reads_fields(struct maker *m, struct fields *fields)
 	}
 }
 
-/* Adds the code that makes inputs. The code of an entry point is in the reference, which is a separate field. */
+/* The code of an entry point is in the reference, which is a separate field. */
 static void input_code_fields(struct maker *m, struct fields *fields)
 {
 	const struct definition *d = m->definition;

@@ -303,8 +303,8 @@ static bool runs_init(const struct cases *made)
 	return false;
 }
 
-/* Returns the ground truths of one case. Cases of --edge and float64 cases have only builtin. The dataset's own truth
- * computes outputs, but not gradients. */
+/* Returns the ground truths of one case. The only ground truth of --edge cases and float64 cases is builtin. The
+ * dataset's own truth computes outputs, but not gradients. */
 static struct truths truths_of_case(const struct result *result, const struct test_case *test, struct arena *arena)
 {
 	struct truths out = result->truths;
@@ -356,7 +356,6 @@ static struct own_truth read_own_truth(struct result *result, const struct buf *
 	return dataset_truth_read(result->truth->path, result->definition, bytes, result->truth_trouble, arena);
 }
 
-/* Reads a solution whose content was hashed. */
 static struct own_truth read_solution(struct result *result, const struct blob *blob)
 {
 	const char *why = blob->missing != NULL ? blob->missing : blob->bad;
@@ -540,8 +539,8 @@ int result_make_cases(struct result *result, struct result_bytes *bytes, struct 
 	return 0;
 }
 
-/* Returns whether the reference agrees with the family. Agreement for a value of a constant that only the reference
- * confirms (REASON_UNATTESTED) also counts. */
+/* Returns whether the reference agrees with the family. Agreement also counts if it needs a constant whose value only
+ * the reference confirms (REASON_UNATTESTED). */
 static bool agrees(const struct verdict *v)
 {
 	return v->status == STATUS_PASSED || (v->status == STATUS_CHECKED && v->reason == REASON_UNATTESTED);

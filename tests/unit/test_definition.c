@@ -308,14 +308,14 @@ static void an_earlier_name_of_a_dtype_is_noted(void **state)
 	assert_non_null(d);
 	assert_int_equal(d->outputs[0].dtype, DTYPE_FLOAT8_E4M3FN);
 	assert_int_equal(d->note_count, 1);
-	assert_string_equal(d->notes[0], "d.json:8:48: read as float8_e4m3fn; earlier versions of flashinfer-bench call this dtype "
-					 "float8_e4m3");
+	assert_string_equal(d->notes[0], "d.json:8:48: this dtype is read as float8_e4m3fn, which earlier versions of "
+					 "flashinfer-bench call float8_e4m3");
 	arena_free(&arena);
 }
 
 static void without_a_known_dtype_no_case_can_run(void **state)
 {
-	static const char sentence[] = "no case can run, because the dtype is \"unknown\"; replace it by a dtype";
+	static const char sentence[] = "no case can run, because the dtype is \"unknown\"; replace \"unknown\" by a dtype";
 	static const struct {
 		int line;
 		const char *text, *place;
