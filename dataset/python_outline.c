@@ -487,9 +487,9 @@ static void statements(struct python_parser *p)
 
 /* --- the interface ------------------------------------------------------------------------------------------- */
 
-/* Call this after an error. A bracket that is never closed spoils the text after it, and so causes an error further on.
- * If a bracket is open at the error, reads on to the end of the text. If the bracket is never closed, reports the
- * bracket instead of the error. */
+/* Call this after an error. The cause of the error may be an earlier bracket that is never closed. If a bracket is open
+ * at the error, reads on to the end of the text. If the bracket is never closed, reports the bracket instead of the
+ * error. */
 static void prefer_open_bracket(struct python_tokens *t)
 {
 	struct python_tokens rest = *t;

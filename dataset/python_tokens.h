@@ -40,7 +40,7 @@ enum {
 enum python_stop { PYTHON_READING, PYTHON_WRONG, PYTHON_UNSURE };
 
 struct python_indent {
-	size_t column, bytes; /* column: a tab advances to the next multiple of 8; bytes: a tab counts as 1 */
+	size_t column, bytes; /* the width in columns, with tab stops at multiples of 8, and in bytes */
 };
 
 struct python_tokens {

@@ -63,8 +63,8 @@ enum reason {
 	REASON_MEMORY_LIMIT = 21, REASON_PROCESS_LIMIT = 22, REASON_FILE_LIMIT = 23,
 	/* skipped: the definition does not say what a case needs */
 	REASON_UNKNOWN_DTYPE = 24, REASON_NO_REFERENCE = 25,
-	/* the definition's code that makes inputs failed; the case is an error, or skipped if reftest chose the axis
-	 * values */
+	/* the definition's own code failed to make the inputs; the case is an error, or skipped if reftest chose the
+	 * axis values */
 	REASON_INPUTS = 26,
 	/* failed: the name, the description or the models of the definition contradict the axes of the definition */
 	REASON_CONSTANTS = 27,
@@ -120,8 +120,9 @@ struct truth {
 	bool program; /* Python source in the dataset, which the pool runs in a separate runner */
 	const char *place; /* the file of the ground truth, for messages; NULL: there is none */
 	bool chain;   /* the definition's chain of operations; the judge computes this chain */
-	/* Why this ground truth may contain the same mistake as the reference, as the end of a sentence: "ada wrote
-	 * both". A case that only such ground truths decide is `checked` and not passed. NULL: it is independent. */
+	/* Says why this ground truth may contain the same mistake as the reference. The text is the end of a sentence:
+	 * "ada wrote both". A case that only such ground truths decide is `checked` and not passed. NULL: the ground
+	 * truth is independent. */
 	const char *related;
 };
 
@@ -174,7 +175,7 @@ struct check_axis {
 struct check {
 	const char *name; /* "repeat" */
 	enum check_result result;
-	const char *evidence; /* never NULL; a sentence: what was compared, or why the check did not run */
+	const char *evidence; /* a sentence that says what was compared, or why the check did not run; never NULL */
 	const struct check_axis *axes; /* for the check `rows`: the axes along which rows were exchanged */
 	int axis_count;
 };

@@ -68,7 +68,7 @@ static int read_axis(struct reader *r, const cJSON *json)
 	return 0;
 }
 
-/* Reports an axis whose expression has no value, or has another value than the line gives. */
+/* Reports an axis whose expression has no value, or has a value that differs from the value in the line. */
 static int axis_error(struct reader *r, const cJSON *axes, int axis, const struct err *why)
 {
 	const struct json_step at = {.up = &r->axes, .key = r->definition->axes[axis].name};

@@ -81,8 +81,8 @@ static bool is_repeated(const int64_t *rows, int count, size_t width)
 	return false;
 }
 
-/* Changes the rows so that they satisfy the expressions of axes and the constraints. Removes rows that cannot be
- * changed to satisfy them, and rows that become equal to an earlier row. Returns the number of rows that remain. */
+/* Changes the rows so that they satisfy the expressions of axes and the constraints. Removes rows for which this is
+ * impossible, and rows that become equal to an earlier row. Returns the number of rows that remain. */
 static int fit_rows(const struct definition *d, int64_t *rows, int count)
 {
 	size_t width = (size_t)(d->axis_count > 0 ? d->axis_count : 1);

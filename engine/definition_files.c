@@ -121,8 +121,8 @@ static enum blob_use use_of(const char *path, int i, int tensors, int solutions)
 	return i >= solutions && is_solution_path(path) ? BLOB_SOLUTION : i < tensors ? BLOB_TENSORS : BLOB_READ;
 }
 
-/* Checks the first `tensors` paths as tensor files, and the paths from index `solutions` on as solutions. The paths
- * between them are files that the reference reads. */
+/* Checks the first `tensors` paths as tensor files, and the paths from index `solutions` on as solutions. The other
+ * paths are files that the reference reads. */
 static void check_blobs(struct result *result, const char *const *paths, int count, int tensors, int solutions,
 			bool to_run)
 {
@@ -425,7 +425,8 @@ static struct truths truths_of_candidate(const struct result *result, const stru
 	return out;
 }
 
-/* Returns the call of FlashInfer's function that the definition names, with the argument of each input, or NULL. */
+/* Returns the text of a call of the FlashInfer function that the definition names, with an argument for each input.
+ * Returns NULL if the definition names no function. */
 static const char *fi_api_call(const struct definition *definition, struct arena *arena)
 {
 	struct buf text = {0};
@@ -567,8 +568,8 @@ static bool agrees_nowhere(const struct result *result)
 }
 
 /* Returns whether the family of the current attempt must be rejected, because the reference disagrees with the family
- * in a case that has a verdict. Returns false if the op_type or the words of the definition name this family, because
- * then the reference is wrong, and not the choice of the family. */
+ * in a case that has a verdict. Returns false if the op_type or the words of the definition name this family: in this
+ * case, the reference is wrong, and the family is right. */
 static bool rejects_family(const struct result *result)
 {
 	const struct cases *made = result->made;
