@@ -23,8 +23,7 @@ static int read_axis_value(struct reader *r, const struct json_step *axis, const
 	return 0;
 }
 
-/* Reads the expression of an axis. After all axes are read, read_expressions checks whether the expression can be
- * evaluated. */
+/* After all axes are read, read_expressions checks whether the expression can be evaluated. */
 static int read_expression(struct reader *r, const struct json_step *axis, const cJSON *json, const char **out)
 {
 	const struct json_step at = {.up = axis, .key = "expression"};
@@ -38,8 +37,8 @@ static int read_expression(struct reader *r, const struct json_step *axis, const
 	return 0;
 }
 
-/* Reads whether the axis is const or var. Without a "type", the axis is const if it has a "value", as in
- * flashinfer-bench. An axis with an expression is var until its value is known. */
+/* Without a "type", the axis is const if it has a "value", as in flashinfer-bench. An axis with an expression is var
+ * until its value is known. */
 static int read_axis_type(struct reader *r, const struct json_step *axis, const cJSON *json, struct axis *out,
 			  const char **expression)
 {

@@ -1,5 +1,5 @@
-/* python_outline - a recursive parser of Python's statements. The parser builds no tree. For an expression, it only
- * records whether the expression is a valid target of an assignment. */
+/* python_outline - a recursive parser of Python's statements. The parser builds no tree. For an expression, the parser
+ * only records whether the expression is a valid target of an assignment. */
 #include "dataset/python_outline.h"
 
 #include <string.h>

@@ -355,7 +355,7 @@ static void skip_field(struct python_tokens *t, const struct string *string, int
 	}
 }
 
-/* Skips a brace of an f-string. {{ and }} stand for a brace in the text; any other '{' begins a replacement field. */
+/* {{ and }} stand for a brace in the text; any other '{' begins a replacement field. */
 static void skip_brace(struct python_tokens *t, const struct string *string, int depth)
 {
 	char c = *t->at;

@@ -38,7 +38,7 @@ struct extent {
 };
 
 struct reader {
-	struct json_text text; /* the text of the header */
+	struct json_text text;
 	struct arena *arena;
 	int64_t begin, bytes;  /* position and size of the data, which follows the header */
 	struct safetensor *tensors;
@@ -91,7 +91,7 @@ static int read_shape(struct reader *r, const struct json_step *tensor, const cJ
 			                     "expected a tensor of at most 2^63 bits, found a larger one");
 	}
 	if (bits % 8 != 0)
-		return json_error_at(&r->text, &at, r->err, "expected a tensor of whole bytes, found %lld bits",
+		return json_error_at(&r->text, &at, r->err, "expected a tensor with a whole number of bytes, found %lld bits",
 		                     (long long)bits);
 	out->bytes = bits / 8;
 	return 0;
@@ -112,7 +112,7 @@ static int read_offsets(struct reader *r, const struct json_step *tensor, const 
 		                     (long long)r->bytes, (long long)extent->begin, (long long)extent->end);
 	if (extent->end - extent->begin != out->bytes)
 		return json_error_at(&r->text, &at, r->err,
-		                     "expected offsets %lld bytes apart for this dtype and shape, found %lld",
+		                     "expected offsets %lld bytes apart, as this dtype and shape require, found %lld",
 		                     (long long)out->bytes, (long long)(extent->end - extent->begin));
 	out->begin = r->begin + extent->begin;
 	return 0;

@@ -127,7 +127,6 @@ static int read_output(struct reader *r, const struct json_step *at, const cJSON
 	return 0;
 }
 
-/* Reads "inputs" or "outputs" of a step. */
 static int read_args(struct reader *r, const struct json_step *up, const cJSON *step, const char *key, const cJSON *steps,
 		     struct chain_arg *out, int *count)
 {

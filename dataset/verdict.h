@@ -70,7 +70,7 @@ enum reason {
 	REASON_CONSTANTS = 27,
 	/* checked: a ground truth agrees, but the reference may read the clock or the name of the machine */
 	REASON_UNSTEADY = 28,
-	/* checked: a ground truth agrees, but with a constant that only the outputs of the reference confirm */
+	/* checked: a ground truth agrees, but uses a constant whose value only the outputs of the reference confirm */
 	REASON_UNATTESTED = 29,
 	REASON_COUNT
 };

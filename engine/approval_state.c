@@ -20,7 +20,6 @@ struct truths approval_add_truth(const struct result *result, const struct truth
 	return out;
 }
 
-/* Returns whether the case was compared with the approved reference. */
 static bool is_compared(const struct case_result *c)
 {
 	const struct verdict *v = c->verdict;

@@ -444,8 +444,7 @@ static void make_float64_case(struct maker *m)
 	m->in_float64 = false;
 }
 
-/* Returns whether the axis values satisfy the constraints. An edge case needs its exact sizes. If the constraints
- * exclude these sizes, the case is left out. */
+/* An edge case needs its exact sizes. If the constraints exclude these sizes, the case is left out. */
 static bool constraints_hold(const struct definition *d, const int64_t *axis)
 {
 	for (int i = 0; i < d->constraint_count; i++)
