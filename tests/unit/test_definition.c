@@ -833,8 +833,12 @@ static void an_expression_that_no_lengths_fit_is_noted(void **state)
 	static const struct {
 		const char *expression, *note; /* the note that the expression causes; NULL: no note */
 	} rows[] = {
-	    {"8 // (n - n)", "d.json:6:64: none of the lengths that reftest tried gives a value: the axis a = 8 // (n - n) cannot be computed: a division by zero"},
-	    {"n % (m - m)", "d.json:6:64: none of the lengths that reftest tried gives a value: the axis a = n % (m - m) cannot be computed: a division by zero"},
+	    {"8 // (n - n)",
+	     "d.json:6:64: none of the lengths that reftest tried gives a value: "
+	     "the axis a = 8 // (n - n) cannot be computed: a division by zero"},
+	    {"n % (m - m)",
+	     "d.json:6:64: none of the lengths that reftest tried gives a value: "
+	     "the axis a = n % (m - m) cannot be computed: a division by zero"},
 	    {"n // 64", NULL},
 	    {"64 // (n // 64)", NULL}, /* a valid length from n = 64 on */
 	    {"n - 1000", NULL},	       {"n - m - 1", NULL}, {"m - n - 1", NULL},
