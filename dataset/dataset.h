@@ -25,7 +25,7 @@ struct dataset_file {
 	const char *name;     /* stem of the file's name: "rmsnorm_h4096" */
 	const char *path;     /* relative to the root: "definitions/rmsnorm/rmsnorm_h4096.json" */
 	struct file_stat stat;            /* all zeros if dataset_listed made the dataset */
-	const struct object_name *object; /* NULL, unless dataset_listed made the dataset */
+	const struct object_name *object; /* NULL if dataset_listed did not make the dataset */
 };
 
 struct dataset {
@@ -41,7 +41,8 @@ struct dataset {
 	const struct dataset_file *approvals;   /* sorted by path */
 	int approval_count;
 	struct arena workload_memory;           /* owns the paths and messages that the second thread made */
-	/* The lists of files if dataset_scan allocated them, otherwise NULL; owned by the dataset. */
+	/* The lists of files that dataset_scan allocated; the dataset owns them. NULL if another function made the
+	 * dataset. */
 	void *walked[4];
 	const char *const *problems; /* one message for each directory or file that could not be read */
 	int problem_count;
@@ -50,7 +51,7 @@ struct dataset {
 };
 
 /* Returns the root that the user set: `given` (the value of --root) if it is not NULL, otherwise the value of
- * $REFTEST_ROOT or $FIB_DATASET_PATH. Returns NULL if the user set neither the option nor one of the variables. */
+ * $REFTEST_ROOT or $FIB_DATASET_PATH. Returns NULL if the user set none of these. */
 const char *dataset_named_root(const char *given);
 
 /* Finds the root of the dataset. The root is `given` (--root) if it is not NULL, otherwise $REFTEST_ROOT or
@@ -75,14 +76,15 @@ int dataset_scan(const char *root, struct arena *arena, struct dataset *out, str
 int dataset_some(const char *root, const char *const *paths, int count, struct arena *arena, struct dataset *out,
                  struct err *err);
 
-/* Sets `problems` to the messages that dataset_scan would write about folders, but calls no stat for the files in them.
- * This function is for callers whose list of files comes from git's index, because the index does not show folders that
- * cannot be read. */
+/* Sets `problems` to the messages that dataset_scan writes about folders. Does not call stat for the files in the
+ * folders. This function is for callers whose list of files comes from git's index, because the index does not show
+ * folders that cannot be read. */
 void dataset_look_at_folders(struct dataset *dataset, struct arena *arena);
 
 /* Fills a dataset with the files that the caller lists, for example from git's index. Paths are relative to the root,
- * sorted, without duplicates. Files are omitted if they are not definitions, workloads, truths or approvals. The
- * function opens the root directory, but none of the files. The list and its paths must live as long as the dataset. */
+ * sorted, without duplicates. Files are omitted if they are not definitions, workloads, truths or approvals.
+ * dataset_listed opens the root directory, but none of the files. The list and its paths must live as long as the
+ * dataset. */
 struct listed_file {
 	const char *path;
 	struct object_name object;
@@ -92,8 +94,8 @@ int dataset_listed(const char *root, const struct listed_file *files, int count,
 void dataset_close(struct dataset *dataset);
 
 /* Returns true if this is the path of a definition, of a workload file ("workloads/x/y.jsonl"), of a truth
- * ("truths/x/y.py") or of an approval ("approved/x/y.json"). If it is such a path, writes the path of the definition to
- * which the file belongs to `out`. Does not check that the file exists. */
+ * ("truths/x/y.py") or of an approval ("approved/x/y.json"). In this case, sets `out` to the path of the definition
+ * that the file belongs to. Does not check that the file exists. */
 bool dataset_definition_path(const char *path, char *out, size_t size);
 
 /* Returns the workload file of a definition in this dataset, or NULL if the definition has none. */

@@ -2,7 +2,7 @@
  *
  * The struct contains only data, which is in the caller's arena. dataset/definition_load.h returns only valid
  * definitions. Every axis that a tensor names exists. Names of inputs are Python identifiers. The values of const axes
- * are from 0 to 2^53 - 1, the integers that JSON represents exactly, and violate no constraint. The size of a tensor in
+ * are integers from 0 to 2^53 - 1, which JSON represents exactly. They violate no constraint. The size of a tensor in
  * bytes does not overflow. docs/architecture.md lists the places that a new field of the schema must be added to. */
 #ifndef REFTEST_DATASET_DEFINITION_H
 #define REFTEST_DATASET_DEFINITION_H
@@ -28,8 +28,8 @@ enum {
 
 struct axis {
 	const char *name;
-	/* True if each case sets the value; `value` is then 0. An axis that constraints compute from const axes is
-	 * not var. */
+	/* True if each case sets the value; `value` is then 0. An axis whose value follows from constraints and const
+	 * axes is not var. */
 	bool var;
 	int64_t value; /* the value of a const axis */
 };
@@ -39,7 +39,7 @@ struct tensor_spec {
 	enum dtype dtype;
 	int rank;             /* RANK_SCALAR for "shape": null, a Python scalar; 0 for "shape": [], a 0-D tensor */
 	int axis[RANK_MAX];   /* for each dimension, the index of its axis in definition.axes */
-	bool optional;        /* the value may be None; for inputs only */
+	bool optional;        /* the value may be None; only inputs can be optional */
 	const char *description; /* "" when absent */
 	const char *param; /* the name of the function's argument if it may differ from `name`; otherwise NULL */
 };
@@ -51,7 +51,7 @@ struct tolerance {
 
 enum input_code_kind { INPUT_CODE_NONE, INPUT_CODE_INIT, INPUT_CODE_ENTRYPOINT };
 
-/* The function of a definition that makes inputs. The code of the function is in `init` or in the reference. */
+/* The function that makes the inputs of a definition. The code of the function is in `init` or in the reference. */
 struct input_code {
 	enum input_code_kind kind;
 	const char *function; /* the function that is called; NULL: none */
@@ -64,27 +64,28 @@ struct input_code {
 
 struct definition {
 	const char *name;
-	/* The name of the file's folder; if the folder is unknown, the member "op_type", or "" if there is none. */
+	/* The name of the file's folder. If the folder is unknown: the member "op_type", or "" if this member is
+	 * absent. */
 	const char *op_type;
 	const char *description; /* "" when absent */
 	const char *const *tags;
 	int tag_count;
 	const struct axis *axes; /* in file order */
 	const char *const *axis_descriptions; /* one description for each axis; "" when absent */
-	/* NULL: no axis has an expression. Otherwise, the array has one element for each axis: the text of its
-	 * expression, or NULL if it has none. The length of an axis is the value of its expression over other axes
-	 * (dataset/axis_expressions.h). An axis with an expression is var if the expression depends on var axes. A size
-	 * or an expression in a "shape" also becomes an axis, whose name is the text in the "shape". */
+	/* NULL: no axis has an expression. Otherwise, the array has one element for each axis: the text of the axis's
+	 * expression, or NULL if the axis has none. The length of an axis is the value of its expression over other
+	 * axes (dataset/axis_expressions.h). An axis with an expression is var if the expression depends on var axes. A
+	 * size or an expression in a "shape" also becomes an axis, whose name is the text in the "shape". */
 	const char *const *axis_expressions;
 	int axis_count;
 	const struct tensor_spec *inputs; /* in the order of the file; run() gets inputs as keyword arguments */
 	int input_count;
-	bool has_other_names; /* some input has a name that no argument can have */
+	bool has_other_names; /* some input has a name that is not valid for a Python argument */
 	/* Names of arguments that no case passes: options, which are not tensors, and optional inputs of unknown dtype.
-	 * If such an input has a `param`, the list contains its name and its `param`. */
+	 * If one of these arguments has a `param`, the list contains both its name and its `param`. */
 	const char *const *left_out;
 	int left_out_count;
-	const char *unverifiable; /* the reason why no case can run, with its position in the file; or NULL */
+	const char *unverifiable; /* why no case can run, after the position in the file; NULL: cases can run */
 	/* In the order of the file. If run() returns a tuple, the elements of the tuple are the outputs in this
 	 * order. */
 	const struct tensor_spec *outputs;
@@ -114,7 +115,7 @@ struct definition {
 	/* The name of the function that is called in the reference: "run", or a name that ends with "_reference"; NULL
 	 * if there is no reference. */
 	const char *entry_point;
-	int reference_line;                   /* number of the line of the JSON file that has the reference string */
+	int reference_line;                   /* the line of the JSON file where the reference string begins */
 	/* The object "tolerance" {"atol", "rtol", "hit_ratio"} at top level. The upstream schema has no such object, so
 	 * most definitions have only negative values here. */
 	struct tolerance tolerance;
@@ -126,9 +127,9 @@ struct definition {
 	int note_count;
 };
 
-/* Returns whether a call of the function must be fitted to the function's parameters. A fitted call omits two kinds of
- * inputs: those for which the function has no parameter, and those that are None if their parameter has a default.
- * Otherwise the function gets every input by name. */
+/* Returns whether a call of the function must be fitted to the function's parameters. A fitted call omits an input if
+ * the function has no parameter for it, or if the input is None and its parameter has a default. A call that need not
+ * be fitted passes every input by name. */
 bool definition_fits_arguments(const struct definition *definition);
 
 /* The next two functions return the index of the axis or of the input with the name `name`, or -1 if there is none. */

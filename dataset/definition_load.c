@@ -107,7 +107,6 @@ static int check_path_part(struct reader *r, const struct json_step *at, const c
 	return reader_check_printable(r, at, what, name);
 }
 
-/* Checks that a name is a Python identifier. */
 static int check_identifier(struct reader *r, const struct json_step *at, const char *what, const char *name)
 {
 	if (reader_check_printable(r, at, what, name) != 0)
@@ -152,8 +151,8 @@ int reader_description(struct reader *r, const struct json_step *up, const cJSON
 	return 0;
 }
 
-/* Reads "name" or "op_type", which must be present. `place` is the stem of the file's name or the file's folder, or
- * NULL if the file is unknown. */
+/* Reads "name" or "op_type", which must be present. `place` is the value that the file's path requires: the stem of the
+ * file's name, or its folder. NULL: the path is unknown. */
 static int read_name(struct reader *r, const cJSON *json, const char *key, const char *place, const char *place_kind,
                      const char **out)
 {
@@ -167,8 +166,8 @@ static int read_name(struct reader *r, const cJSON *json, const char *key, const
 	return 0;
 }
 
-/* Reads "op_type". If this member is absent or null, the folder of the file is the op_type. If the folder is also
- * unknown, the op_type is "". */
+/* If "op_type" is absent or null, the folder of the file is the op_type. If the folder is also unknown, the op_type is
+ * "". */
 static int read_op_type(struct reader *r, const cJSON *json, const char *folder)
 {
 	const cJSON *value = json_member(json, "op_type");
@@ -179,7 +178,7 @@ static int read_op_type(struct reader *r, const cJSON *json, const char *folder)
 	return 0;
 }
 
-/* Reads an optional string; NULL when absent or null. */
+/* Reads an optional string. Sets `out` to NULL if the member is absent or null. */
 static int read_optional_text(struct reader *r, const cJSON *json, const char *key, const char **out)
 {
 	if (reader_text(r, json, key, false, out) != 0)
@@ -319,13 +318,13 @@ static int note_unknown_dtype(struct reader *r, const struct json_step *at)
 	if (r->out->unverifiable != NULL)
 		return 0;
 	json_error_at(&r->text, at, &sentence,
-	              "no case can run, because the dtype is \"unknown\"; replace it by a dtype");
+	              "no case can run, because the dtype is \"unknown\"; replace \"unknown\" by a dtype");
 	r->out->unverifiable = arena_string(r->arena, sentence.text);
 	return 0;
 }
 
-/* PAIRS: torch's name of float4_e2m1. A shape with this dtype counts bytes, and each byte has two values. The shapes of
- * a tensor_spec count values. */
+/* PAIRS: torch's name of float4_e2m1. The last dimension of a shape with this dtype counts bytes, and each byte
+ * contains two values. The shapes of a tensor_spec count values. */
 #define PAIRS "float4_e2m1fn_x2"
 
 static int read_pairs(struct reader *r, const struct json_step *tensor, struct tensor_spec *out)
@@ -361,7 +360,8 @@ static int read_dtype(struct reader *r, const struct json_step *tensor, const cJ
 	if (strcmp(dtype->valuestring, PAIRS) == 0)
 		return read_pairs(r, tensor, out);
 	if (strcmp(dtype->valuestring, "float8_e4m3") == 0) {
-		reader_note(r, &at, "read as float8_e4m3fn; earlier versions of flashinfer-bench call this dtype float8_e4m3");
+		reader_note(r, &at, "this dtype is read as float8_e4m3fn, which earlier versions of flashinfer-bench "
+		                    "call float8_e4m3");
 		out->dtype = DTYPE_FLOAT8_E4M3FN;
 		return 0;
 	}
@@ -392,7 +392,6 @@ static int read_optional(struct reader *r, const struct json_step *tensor, const
 	return 0;
 }
 
-/* Reads one field of a tolerance. */
 static int read_bound(struct reader *r, const struct json_step *tolerance, const cJSON *json, double *out)
 {
 	const struct json_step at = {.up = tolerance, .key = json->string};
@@ -405,8 +404,8 @@ static int read_bound(struct reader *r, const struct json_step *tolerance, const
 	return 0;
 }
 
-/* Reads a tolerance. An unknown field is an error and not a note. Otherwise a misspelt field would silently change how
- * strictly the output is checked. */
+/* An unknown field is an error and not a note. Otherwise a misspelt field would silently change how strictly the output
+ * is checked. */
 static int read_tolerance(struct reader *r, const struct json_step *up, const cJSON *json, struct tolerance *out)
 {
 	const struct json_step at = {.up = up, .key = "tolerance"};
@@ -434,8 +433,8 @@ static int read_tolerance(struct reader *r, const struct json_step *up, const cJ
 	return 0;
 }
 
-/* Reads the member "param". It is the name of the argument for an input, or for an output that the function gets as an
- * argument. */
+/* Reads the member "param". This is the name of the function's argument for the tensor, which is an input, or an output
+ * that the function gets as an argument. */
 static int read_param(struct reader *r, const struct json_step *tensor, const cJSON *json, struct tensor_spec *out)
 {
 	const struct json_step at = {.up = tensor, .key = "param"};
@@ -466,7 +465,7 @@ static int check_size(struct reader *r, const struct json_step *tensor, const st
 	return 0;
 }
 
-/* Reads a tensor. If `tolerance` is NULL, the tensor is an input. */
+/* If `tolerance` is NULL, the tensor is an input. */
 static int read_tensor(struct reader *r, const struct json_step *up, const cJSON *json, struct tensor_spec *out,
                        struct tolerance *tolerance)
 {
@@ -530,7 +529,7 @@ static int read_inputs(struct reader *r, const cJSON *json)
 	return 0;
 }
 
-/* Adds a note for each output that has the same name as an input, as is usual for operations in place. */
+/* Adds a note for each output that has the same name as an input. Such names are usual for operations in place. */
 static void note_shared_names(struct reader *r, const struct json_step *outputs)
 {
 	for (int i = 0; i < r->out->output_count; i++) {
@@ -604,7 +603,7 @@ static int read_reads(struct reader *r, const cJSON *json)
 
 		if (!is_plain_path(given[i]))
 			return json_error_at(&r->text, &at, r->err,
-					     "expected the path of a file below the dataset's folder, relative to it and "
+					     "expected a path relative to the dataset's folder, "
 					     "without parts that begin with '.', found \"%s\"",
 					     err_show(given[i]).text);
 		if (contains(paths, i, given[i]))

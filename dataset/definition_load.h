@@ -6,9 +6,9 @@
 #include "dataset/definition.h"
 
 /* Reads a definition. `path` appears in messages ("definitions/gemm/x.json:3:10: …"). `bytes` are the contents of the
- * file; the definition copies what it needs into `arena`. Returns NULL with a message about the first error. `stem` and
- * `folder` are the stem of the file's name and its op_type folder, or NULL. "name" must be equal to the stem. "op_type"
- * must be equal to the folder, unless it is absent or null. */
+ * file; the definition copies what it needs into `arena`. Returns NULL with a message about the first error. `stem` is
+ * the file's name without its suffix, and `folder` is the name of the file's folder; each may be NULL. "name" must be
+ * equal to the stem. "op_type" must be equal to the folder, unless it is absent or null. */
 const struct definition *definition_load(const char *path, const char *folder, const char *stem, const void *bytes,
                                          size_t length, struct arena *arena, struct err *err);
 

@@ -23,8 +23,7 @@ static int read_axis_value(struct reader *r, const struct json_step *axis, const
 	return 0;
 }
 
-/* Reads the expression of an axis. After all axes are read, read_expressions checks whether the expression can be
- * evaluated. */
+/* After all axes are read, read_expressions checks whether the expression can be evaluated. */
 static int read_expression(struct reader *r, const struct json_step *axis, const cJSON *json, const char **out)
 {
 	const struct json_step at = {.up = axis, .key = "expression"};
@@ -38,8 +37,8 @@ static int read_expression(struct reader *r, const struct json_step *axis, const
 	return 0;
 }
 
-/* Reads whether the axis is const or var. Without a "type", the axis is const if it has a "value", as in
- * flashinfer-bench. An axis with an expression is var until its value is known. */
+/* Without a "type", the axis is const if it has a "value", as in flashinfer-bench. An axis with an expression is var
+ * until its value is known. */
 static int read_axis_type(struct reader *r, const struct json_step *axis, const cJSON *json, struct axis *out,
 			  const char **expression)
 {
@@ -158,7 +157,8 @@ static int read_expressions(struct reader *r, const struct json_step *axes)
 			     err_show(r->axes[circular].name).text);
 }
 
-/* The var axes without an expression get `length` plus a multiple of `step`, in their order. Computes the others. */
+/* Gives each var axis without an expression a length: `length` plus a multiple of `step`. Computes the other var
+ * axes. */
 static int compute_with(const struct reader *r, int64_t length, int64_t step, int *at, struct err *why)
 {
 	int64_t axis[DEFINITION_AXES];
@@ -186,7 +186,8 @@ static void note_uncomputable(struct reader *r, const struct json_step *axes)
 				return;
 	const struct json_step axis = {.up = axes, .key = r->axes[at].name}, place = {.up = &axis, .key = "expression"};
 
-	reader_note(r, &place, arena_printf(r->arena, "no lengths that reftest tried fit: %s", why.text));
+	reader_note(r, &place,
+	            arena_printf(r->arena, "none of the lengths that reftest tried gives a value: %s", why.text));
 }
 
 int read_axes(struct reader *r, const cJSON *json)
@@ -260,7 +261,7 @@ static void fix_axes(struct reader *r, int64_t *axis)
 		return;
 	for (int i = 0; i < d->input_count + d->output_count; i++)
 		if (definition_bytes(i < d->input_count ? &d->inputs[i] : &d->outputs[i - d->input_count], axis) < 0)
-			return; /* the tensor is too large for any machine; each case reports the axis */
+			return; /* a tensor is too large for any machine; each case reports this error */
 	for (int i = 0; i < d->axis_count; i++)
 		if (axis[i] > 0)
 			r->axes[i] = (struct axis){.name = r->axes[i].name, .value = axis[i]};

@@ -36,9 +36,9 @@ static void note_undefined_names(struct reader *r, const struct json_step *at)
 	arena_free(&scratch);
 }
 
-/* As far as the outline can tell, checks that the reference is Python. Also finds the function that is called. If the
- * outline is not sure, accepts the reference: if the reference is wrong, its cases fail with the mistake when they
- * run. */
+/* Checks that the reference is Python, as far as the outline can tell. Also finds the function that is called. If the
+ * outline is not sure, accepts the reference. If the reference then has a syntax error, its cases report the error when
+ * they run. */
 static int check_source(struct reader *r, const struct json_step *at)
 {
 	struct definition *out = r->out;

@@ -5,7 +5,7 @@
 #include "dataset/python_outline.h"
 
 /* Reads the source of a reference, and finds the function that is called:
- *   - `run`, if a statement contains this name at a place where the statement may bind it;
+ *   - `run`, if a statement may bind this name;
  *   - otherwise, the last function at top level with a name that ends with "_reference", because FlashInfer's tracer
  *     uses such names;
  *   - otherwise `run`, if the source may bind any name, or if the outline is unsure.

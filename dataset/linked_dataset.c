@@ -158,8 +158,8 @@ static int sort_links(struct maker *maker)
 	return 0;
 }
 
-/* Adds a definition. If the file has no op_type, the last component of the path `folder` is the op_type. If the file
- * states no name, `name` becomes the name of the definition. */
+/* If the file has no op_type, the last component of the path `folder` is the op_type. If the file states no name,
+ * `name` becomes the name of the definition. */
 static int add_definition(struct maker *maker, const char *path, const char *folder, const char *name,
 			  const char *workloads, const char *truth)
 {
@@ -319,7 +319,7 @@ static int name_root(const struct string_list *paths, char *root, size_t size, s
 	digest_hex(&digest, hex);
 	if (!own && (home == NULL || *home != '/'))
 		return err_set(err, "these definitions are in no dataset, and neither $XDG_CACHE_HOME nor $HOME names a folder for "
-				    "their verdicts; set one of them");
+				    "their verdicts; set one of these variables");
 	if (snprintf(root, size, "%s%s/reftest/linked/%.16s", own ? cache : home, own ? "" : "/.cache", hex) >= (int)size)
 		return err_set(err, "the path of the cache folder is too long");
 	return 0;

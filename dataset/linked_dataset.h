@@ -17,17 +17,17 @@
 
 enum { LINKED_FILES = 100000 }; /* the most definitions of one linked dataset */
 
-/* Makes the dataset of `count` files and folders, which must exist. Writes its root to `root`. Outdated links of an
- * earlier call are replaced or removed. Returns the number of definitions, or -1 with a message. A folder without
- * definitions is an error. Two definitions with the same op_type and name are also an error. */
+/* Makes the dataset of `count` files and folders, which must exist. Writes the root of the dataset to `root`. Outdated
+ * links of an earlier call are replaced or removed. Returns the number of definitions, or -1 with a message. A folder
+ * without definitions is an error. Two definitions with the same op_type and name are also an error. */
 int linked_dataset_make(const char *const *paths, int count, char *root, size_t size, struct err *err);
 
 /* Returns whether `root` is the root of a linked dataset. The files of a linked dataset are links to files
  * elsewhere. */
 bool linked_dataset_is_root(const char *root);
 
-/* Returns whether a folder is a problem, which means that it has a file definition.json. The next function also returns
- * true if the folder contains problems. */
+/* Returns whether a folder is a problem, which means that it has a file definition.json. linked_dataset_has_problems
+ * also returns true if the folder contains problems. */
 bool linked_dataset_is_problem(const char *folder);
 bool linked_dataset_has_problems(const char *folder);
 

@@ -165,8 +165,8 @@ static void trailers(struct python_parser *p)
 	}
 }
 
-/* Notes if the current token is the wanted name, or if it is a function such as exec or globals, which may bind any
- * name of the module. */
+/* Records whether the current token is the wanted name, or a function such as exec or globals, which may bind any name
+ * of the module. */
 static void note_name(struct python_parser *p)
 {
 	static const char *const changes[] = {"exec", "globals", "locals", "vars", "setattr"};
@@ -277,7 +277,7 @@ void python_expression(struct python_parser *p)
 	p->depth--;
 }
 
-/* Reads a list of expressions that needs no brackets around it, or `yield`. */
+/* Reads `yield`, or a list of expressions without brackets around it. */
 void python_expressions(struct python_parser *p)
 {
 	bool target = true;
@@ -340,7 +340,7 @@ static void parameter(struct python_parser *p, struct parameter_list *list, enum
 	if (has_default)
 		python_expression(p);
 	else if (kind == PARAMETER_ANY && list->defaults && p->t.stop == PYTHON_READING)
-		python_tokens_fail(&p->t, name.at, "a parameter without a default follows one with a default");
+		python_tokens_fail(&p->t, name.at, "a parameter without a default follows a parameter with a default");
 	list->defaults = list->defaults || has_default;
 	if (recorded && p->t.stop == PYTHON_READING)
 		add_parameter(p, list, &name, kind, has_default);

@@ -9,7 +9,7 @@
 bool python_begins_expression(const struct python_parser *p);
 /* Sets p->target if the expression can be assigned to. */
 void python_expression(struct python_parser *p);
-/* Reads a list of expressions that needs no brackets around it, or `yield`. */
+/* Reads `yield`, or a list of expressions without brackets around it. */
 void python_expressions(struct python_parser *p);
 /* Reads an expression without operators: a name, a literal or a bracketed expression, with the attributes, calls and
  * subscripts that follow it. */

@@ -1,7 +1,7 @@
 /* python_names - reads the tokens of a source once, and records which names the source binds and which names it uses.
  * The module builds no tree: the tokens beside a name, the brackets around it and the kind of its statement show
- * whether the name is bound. If they do not show it with certainty, the name counts as bound, because a false alarm is
- * worse than a missed name. */
+ * whether the name is bound. In a case of doubt, the name counts as bound, because a false alarm is worse than a missed
+ * name. */
 #include "dataset/python_names.h"
 
 #include <stdbool.h>
@@ -129,7 +129,8 @@ static bool is_builtin(const struct python_token *token)
 	return is_any(token, names, COUNT(names));
 }
 
-/* Python compares names in a normal form of Unicode, so only ASCII names are known to differ. */
+/* Python compares names in a normal form of Unicode, so two different names that are not ASCII may be equal for
+ * Python. */
 static bool is_ascii(const struct python_token *token)
 {
 	for (size_t i = 0; i < token->length; i++)
@@ -159,7 +160,7 @@ static bool is_innermost(const struct reader *r, enum bracket bracket)
 	return r->depth > 0 && r->bracket[r->depth - 1] == bracket;
 }
 
-/* Returns whether the token before the name makes it a parameter. */
+/* Returns whether the token before the name shows that the name is a parameter. */
 static bool is_parameter(const struct reader *r)
 {
 	static const char *const before[] = {"(", ",", "*", "**", "lambda"};
@@ -263,8 +264,8 @@ static void begin_statement(struct reader *r)
 	r->candidates.count = 0;
 }
 
-/* Begins an annotation. The names in an annotation are not recorded. The annotation ends at the next token of the same
- * depth that cannot be part of an annotation. */
+/* The names in an annotation are not recorded. The annotation ends at the next token of the same depth that cannot be
+ * part of an annotation. */
 static void begin_annotation(struct reader *r)
 {
 	r->annotation = true;

@@ -1,5 +1,5 @@
-/* python_outline - a recursive parser of Python's statements. The parser builds no tree. For an expression, it only
- * records whether the expression is a valid target of an assignment. */
+/* python_outline - a recursive parser of Python's statements. The parser builds no tree. For an expression, the parser
+ * only records whether the expression is a valid target of an assignment. */
 #include "dataset/python_outline.h"
 
 #include <string.h>
@@ -93,7 +93,7 @@ static void imported_as(struct python_parser *p)
 		bound_name(p, "a name");
 }
 
-/* Reads a dotted name, whose first part is bound. */
+/* Reads the dotted name of a module, and binds the first part of the name. */
 static void module_name(struct python_parser *p)
 {
 	bound_name(p, "the name of a module");
@@ -298,7 +298,7 @@ static void type_parameters(struct python_parser *p)
 	next(p);
 }
 
-/* Adds a function to the outline. Returns NULL if the function is not at top level. */
+/* Returns NULL if the function is not at top level. */
 static struct python_function *add_function(struct python_parser *p, bool is_async, bool decorated)
 {
 	if (p->blocks > 0)
@@ -392,8 +392,7 @@ static void decorated_statement(struct python_parser *p)
 static const struct {
 	const char *keyword;
 	void (*read)(struct python_parser *p);
-	/* The clause of an earlier statement that the keyword begins, for example ELSE; 0: the keyword begins a
-	 * statement. */
+	/* The clause that the keyword begins, for example ELSE. 0: the keyword begins a new statement. */
 	int needs;
 	int then;  /* what may follow */
 } compound_statements[] = {
@@ -488,9 +487,9 @@ static void statements(struct python_parser *p)
 
 /* --- the interface ------------------------------------------------------------------------------------------- */
 
-/* Call this after an error. A bracket that is never closed spoils the text after it, and so causes an error further on.
- * If a bracket is open at the error, reads on to the end of the text. If the bracket is never closed, reports the
- * bracket instead of the error. */
+/* Call this after an error. The cause of the error may be an earlier bracket that is never closed. If a bracket is open
+ * at the error, reads on to the end of the text. If the bracket is never closed, reports the bracket instead of the
+ * error. */
 static void prefer_open_bracket(struct python_tokens *t)
 {
 	struct python_tokens rest = *t;

@@ -26,7 +26,7 @@ struct python_outline {
 	 * same name, only the last one is listed. */
 	const struct python_function *functions;
 	int function_count;
-	/* The name that the caller asked for may be bound by a statement other than the `def` lines at column 0: an
+	/* A statement other than the `def` lines at column 0 may bind the name that the caller asked for: an
 	 * assignment, an import, a class, a `def` inside `if`, `global`. */
 	bool binds_wanted;
 	/* A statement may bind any name: `from m import *`, exec, globals. */

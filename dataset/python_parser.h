@@ -19,7 +19,7 @@ struct python_parser {
 	struct python_function *functions; /* the functions at top level; NULL until the first one */
 	int function_count;
 	const char *wanted; /* the name for `binds_wanted`; NULL: none */
-	bool binds_wanted, binds_any; /* the members of struct python_outline */
+	bool binds_wanted, binds_any; /* as in struct python_outline */
 	struct python_place place; /* of the last function */
 	bool grammar;              /* the error is not in a token, but in the order of the tokens */
 	int depth;

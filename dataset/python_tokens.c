@@ -7,7 +7,7 @@
 
 #include "base/utf8.h"
 
-enum { TAB = 8, STRINGS = 100 /* the most nested f-strings; CPython's limit is 150 */ };
+enum { TAB = 8, STRINGS = 100 /* the deepest nesting of f-strings; CPython's limit is 150 */ };
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -45,7 +45,7 @@ static bool is_line_end(char c)
 	return c == '\n' || c == '\r';
 }
 
-/* Returns the position after the end of a line at `at`: CR, LF or CRLF. */
+/* Returns the position after the line end (CR, LF or CRLF) at `at`. */
 static const char *after_line_end(const struct python_tokens *t, const char *at)
 {
 	return at + (*at == '\r' && t->end - at > 1 && at[1] == '\n' ? 2 : 1);
@@ -355,7 +355,7 @@ static void skip_field(struct python_tokens *t, const struct string *string, int
 	}
 }
 
-/* Skips a brace of an f-string. {{ and }} stand for a brace in the text; any other '{' begins a replacement field. */
+/* {{ and }} stand for a brace in the text; any other '{' begins a replacement field. */
 static void skip_brace(struct python_tokens *t, const struct string *string, int depth)
 {
 	char c = *t->at;

@@ -40,7 +40,7 @@ enum {
 enum python_stop { PYTHON_READING, PYTHON_WRONG, PYTHON_UNSURE };
 
 struct python_indent {
-	size_t column, bytes; /* column: a tab advances to the next multiple of 8; bytes: a tab counts as 1 */
+	size_t column, bytes; /* the width in columns, with tab stops at multiples of 8, and in bytes */
 };
 
 struct python_tokens {
@@ -79,8 +79,7 @@ struct python_place {
 /* Moves a place forward to `at`, which must not be before the place. */
 void python_tokens_place(const struct python_tokens *t, struct python_place *place, const char *at);
 
-/* Returns whether the word is a keyword. Returns false for words that are keywords in some positions only, such as
- * `match`. */
+/* Returns false for words that are keywords in some positions only, such as `match`. */
 bool python_is_keyword(const char *word, size_t length);
 /* Returns whether an argument can have this name, which means that it is an identifier of ASCII characters and not a
  * keyword. */

@@ -36,7 +36,7 @@ struct extent {
 };
 
 struct reader {
-	struct json_text text; /* the text of the header */
+	struct json_text text;
 	struct arena *arena;
 	int64_t begin, bytes;  /* position and size of the data, which follows the header */
 	struct safetensor *tensors;
@@ -89,7 +89,7 @@ static int read_shape(struct reader *r, const struct json_step *tensor, const cJ
 			                     "expected a tensor of at most 2^63 bits, found a larger one");
 	}
 	if (bits % 8 != 0)
-		return json_error_at(&r->text, &at, r->err, "expected a tensor of whole bytes, found %lld bits",
+		return json_error_at(&r->text, &at, r->err, "expected a tensor with a whole number of bytes, found %lld bits",
 		                     (long long)bits);
 	out->bytes = bits / 8;
 	return 0;
@@ -110,7 +110,7 @@ static int read_offsets(struct reader *r, const struct json_step *tensor, const 
 		                     (long long)r->bytes, (long long)extent->begin, (long long)extent->end);
 	if (extent->end - extent->begin != out->bytes)
 		return json_error_at(&r->text, &at, r->err,
-		                     "expected offsets %lld bytes apart for this dtype and shape, found %lld",
+		                     "expected offsets %lld bytes apart, as this dtype and shape require, found %lld",
 		                     (long long)out->bytes, (long long)(extent->end - extent->begin));
 	out->begin = r->begin + extent->begin;
 	return 0;
@@ -220,11 +220,11 @@ static int64_t head_length(const char *path, const unsigned char *data, size_t l
 		    err, "%s: expected a safetensors file, which starts with a length field of %d bytes; the file has %zu bytes",
 		    path, LENGTH_BYTES, length);
 	if (header > HEADER_BYTES)
-		return err_set(err, "%s: expected a safetensors header of at most %d bytes, found a header of %llu",
+		return err_set(err, "%s: expected a safetensors header of at most %d bytes, found one of %llu bytes",
 		               path, HEADER_BYTES, (unsigned long long)header);
 	if (header > length - LENGTH_BYTES)
-		return err_set(err, "%s: expected a safetensors header of %llu bytes, found a file of %zu", path,
-		               (unsigned long long)header, length);
+		return err_set(err, "%s: expected a safetensors header of %llu bytes, but only %zu bytes follow the length field",
+		               path, (unsigned long long)header, length - LENGTH_BYTES);
 	return (int64_t)header + LENGTH_BYTES;
 }
 

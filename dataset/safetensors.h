@@ -2,7 +2,7 @@
  *
  * Format (huggingface/safetensors README): 8 bytes little-endian header length N, N bytes of JSON {"name": {"dtype":
  * "BF16", "shape": [..], "data_offsets": [begin, end]}, "__metadata__": {…}}, then the data; offsets count from the end
- * of the header. The header is checked against the file's size: every offset, every product of a shape, and every
+ * of the header. The header is checked against the file's size: every offset, the size of every tensor, and every
  * overlap. As the format requires, the tensors must be contiguous and end with the file.
  *
  * Other processes may write to the file or truncate it at any time. The file is therefore not mapped. Each byte is read
@@ -62,7 +62,7 @@ const struct safetensor *safetensors_expect(const struct safetensors *file, cons
 					    struct err *err);
 void safetensors_close(struct safetensors *file);
 
-/* Parses the contents of a file in memory. Checks the header like safetensors_open. Returns 0 or -1. */
+/* Parses the contents of a file in memory. Checks the header as safetensors_open does. Returns 0 or -1. */
 int safetensors_parse(const char *path, const unsigned char *data, size_t length, struct arena *arena,
                       struct safetensors *out, struct err *err);
 

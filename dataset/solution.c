@@ -67,7 +67,7 @@ static const char *read_name(struct reader *r, const cJSON *json, const char *ke
 
 static const struct json_step at_spec = {.key = "spec"};
 
-/* Reads a list of strings. If `out` is not NULL, stores copies of the strings in `out`, and their number in `count`. */
+/* If `out` is not NULL, stores copies of the strings in `out`, and their number in `count`. */
 static int read_strings(struct reader *r, const cJSON *spec, const char *key, bool required, const char *const **out,
 			int *count)
 {
@@ -211,7 +211,7 @@ static int check_python(struct reader *r, const struct json_step *source, const 
 	return rc;
 }
 
-/* Reads a source. Returns -1 with a message on error. */
+/* Returns -1 with a message on error. */
 static int read_source(struct reader *r, const struct json_step *at, const cJSON *json, struct solution_source *out)
 {
 	const struct json_step content_at = {.up = at, .key = "content"};

@@ -127,7 +127,6 @@ static int read_output(struct reader *r, const struct json_step *at, const cJSON
 	return 0;
 }
 
-/* Reads "inputs" or "outputs" of a step. */
 static int read_args(struct reader *r, const struct json_step *up, const cJSON *step, const char *key, const cJSON *steps,
 		     struct chain_arg *out, int *count)
 {
@@ -186,7 +185,7 @@ static int read_step(struct reader *r, const struct json_step *at, const cJSON *
 
 		if (index_of(known, sizeof known / sizeof *known, member->string) < 0)
 			return json_error_at(r->text, &place, r->err,
-					     "a step has no field \"%s\" (it has op, inputs, outputs, constants, description)",
+					     "a step has no field \"%s\" (the fields are op, inputs, outputs, constants, description)",
 					     err_show(member->string).text);
 	}
 	if (json_text_of(json, "op") == NULL)

@@ -1,5 +1,5 @@
-/* truth_chain - reads the member "ground_truth" of a definition. It is a chain of operations that together compute what
- * the definition does. Each step names an op_type; an output of a step can be an input of later steps.
+/* truth_chain - reads the member "ground_truth" of a definition. This member is a chain of operations that together
+ * compute what the definition does. Each step names an op_type; an output of a step can be an input of later steps.
  *
  *   "ground_truth": [
  *     {"op": "rmsnorm", "inputs": {"hidden_states": "x", "weight": "w"},

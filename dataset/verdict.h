@@ -37,7 +37,7 @@ enum { STATUS_NAME_MAX = 8 };
 enum checked_kind {
 	CHECKED_ONLY,	    /* its checks alone */
 	CHECKED_APPROVED,   /* a person approved the reference */
-	CHECKED_UNATTESTED, /* a ground truth agrees, but with a constant that only the reference confirms */
+	CHECKED_UNATTESTED, /* a ground truth agrees, but uses a constant whose value only the reference confirms */
 	CHECKED_KINDS
 };
 
@@ -63,14 +63,14 @@ enum reason {
 	REASON_MEMORY_LIMIT = 21, REASON_PROCESS_LIMIT = 22, REASON_FILE_LIMIT = 23,
 	/* skipped: the definition does not say what a case needs */
 	REASON_UNKNOWN_DTYPE = 24, REASON_NO_REFERENCE = 25,
-	/* the definition's code that makes inputs failed; the case is an error, or skipped if reftest chose the axis
-	 * values */
+	/* the definition's own code failed to make the inputs; the case is an error, or skipped if reftest chose the
+	 * axis values */
 	REASON_INPUTS = 26,
 	/* failed: the name, the description or the models of the definition contradict the axes of the definition */
 	REASON_CONSTANTS = 27,
 	/* checked: a ground truth agrees, but the reference may read the clock or the name of the machine */
 	REASON_UNSTEADY = 28,
-	/* checked: a ground truth agrees, but with a constant that only the outputs of the reference confirm */
+	/* checked: a ground truth agrees, but uses a constant whose value only the outputs of the reference confirm */
 	REASON_UNATTESTED = 29,
 	REASON_COUNT
 };
@@ -83,7 +83,8 @@ enum status_group status_group(enum status status);
 /* Returns the severity of a status. A definition gets the most severe status of its cases. */
 int status_severity(enum status status);
 const char *reason_name(enum reason reason); /* NULL for REASON_NONE */
-/* Returns true if the next run of the case may give another verdict. A verdict with such a reason is not stored. */
+/* Returns true if the next run of the case may give another verdict. Verdicts with a reason for which this is true are
+ * not stored. */
 bool reason_is_transient(enum reason reason);
 bool reason_is_limit(enum reason reason); /* the reference reached a limit of memory, processes or files */
 bool status_parse(const char *name, enum status *out);
@@ -119,8 +120,9 @@ struct truth {
 	bool program; /* Python source in the dataset, which the pool runs in a separate runner */
 	const char *place; /* the file of the ground truth, for messages; NULL: there is none */
 	bool chain;   /* the definition's chain of operations; the judge computes this chain */
-	/* Why this ground truth may contain the same mistake as the reference, as the end of a sentence: "ada wrote
-	 * both". A case that only such ground truths decide is `checked` and not passed. NULL: it is independent. */
+	/* Says why this ground truth may contain the same mistake as the reference. The text is the end of a sentence:
+	 * "ada wrote both". A case that only such ground truths decide is `checked` and not passed. NULL: the ground
+	 * truth is independent. */
 	const char *related;
 };
 
@@ -143,7 +145,7 @@ struct tried_truth {
 	/* NULL if the ground truth computed the outputs; otherwise a message that says why it did not decide the
 	 * case. */
 	const char *passed_over;
-	/* the ground truth did not decide the case for a transient reason: a dead process, a timeout, no memory */
+	/* a transient error prevented this ground truth from deciding the case: a dead process, a timeout, no memory */
 	bool accident;
 	bool not_asked;          /* the ground truth was not called, because another one decided the case first */
 	bool not_built;          /* the library of this ground truth failed to compile its kernels */
@@ -154,9 +156,9 @@ struct tried_truth {
 	 * computation, which happen only once. */
 	double seconds;
 	double prepared;
-	/* The largest margin of the difference between this ground truth and builtin (see metrics.margin). It is known
-	 * only if all ground truths were tried. The value is NaN, and absent from the JSON, if this ground truth was
-	 * not compared with builtin, or is builtin itself. */
+	/* The largest margin of the difference between this ground truth and builtin (see metrics.margin). The margin
+	 * is known only if all ground truths were tried. The value is NaN, and absent from the JSON, if this ground
+	 * truth was not compared with builtin, or is builtin itself. */
 	double margin;
 };
 
@@ -173,7 +175,7 @@ struct check_axis {
 struct check {
 	const char *name; /* "repeat" */
 	enum check_result result;
-	const char *evidence; /* never NULL; a sentence: what was compared, or why the check did not run */
+	const char *evidence; /* a sentence that says what was compared, or why the check did not run; never NULL */
 	const struct check_axis *axes; /* for the check `rows`: the axes along which rows were exchanged */
 	int axis_count;
 };
@@ -203,7 +205,7 @@ struct latency_spread {
 struct latency {
 	const char *name; /* "reference", "builtin", "flashinfer" */
 	bool cuda_events; /* true: measured with CUDA events; false: with the wall clock */
-	struct latency_spread warm, cold; /* cold: measured with a flushed L2 cache, and only with cuda_events */
+	struct latency_spread warm, cold; /* cold: with a flushed L2 cache; measured only if cuda_events is true */
 };
 
 enum { LATENCIES_MAX = GROUND_TRUTHS_MAX + 1 };
@@ -251,9 +253,8 @@ struct verdict {
 	 * (docs/containment.md). NULL if this is unknown, as for a verdict of an older version. If both `containment`
 	 * and `torch` are NULL, no reference ran */
 	const char *containment;
-	/* "kept" if the reference ran in a runner that serves several definitions; "own" if its runner served no other
-	 * definition, for the reason `isolation_reason`; NULL if this is unknown, as for a verdict of an older
-	 * version */
+	/* "kept": the reference ran in a runner that serves several definitions. "own": its runner served no other
+	 * definition; `isolation_reason` says why. NULL: unknown, as in a verdict of an older version. */
 	const char *isolation, *isolation_reason;
 	const struct latency *latencies; /* latencies of `reftest bench`; other verdicts have none */
 	int latency_count;
@@ -318,10 +319,8 @@ void verdict_write_diagnosis(const struct verdict *verdict, struct buf *out);
 void verdict_write_regions(const struct verdict *verdict, struct buf *out);
 void verdict_write_differences(const struct verdict *verdict, struct buf *out);
 
-/* Writes the list of checks as JSON. */
 void verdict_write_checks(const struct verdict *verdict, struct buf *out);
 
-/* Writes the list of latencies as JSON. */
 void verdict_write_latencies(const struct verdict *verdict, struct buf *out);
 
 /* Writes the array of outputs for the command line (schema 1 in docs/json.md). */

@@ -11,8 +11,8 @@ enum { TEXT_BYTES = 16 << 20, OUTPUTS = 1024, CONSTANTS = 64, FINDINGS = 4096 };
 
 static const int64_t EXACT_MAX = ((int64_t)1 << 53) - 1; /* the largest exact integer of JSON */
 
-/* State of reading. After an error, the reader continues with default values and keeps the first message. At the end,
- * the verdict is rejected. */
+/* After an error, the reader continues with default values and keeps the first message. At the end, the verdict is
+ * rejected. */
 struct reader {
 	struct arena *arena;
 	struct err *err;
@@ -77,7 +77,7 @@ static bool read_bool(struct reader *r, const cJSON *object, const char *key)
 	return cJSON_IsTrue(value);
 }
 
-/* Reads a flag. A flag that is false may be absent. */
+/* A flag that is false may be absent. */
 static bool read_flag(struct reader *r, const cJSON *object, const char *key)
 {
 	return json_member(object, key) != NULL && read_bool(r, object, key);
@@ -380,7 +380,7 @@ static enum check_result read_check_result(struct reader *r, const cJSON *json)
 	return CHECK_NOT_RUN;
 }
 
-/* Reads the axes of a check. Verdicts of earlier versions have no such axes. */
+/* The checks in verdicts of earlier versions have no axes. */
 static void read_check_axes(struct reader *r, const cJSON *json, struct check *check)
 {
 	const cJSON *object = json_member(json, "axes"), *item;
@@ -461,7 +461,7 @@ const struct verdict *verdict_parse(const char *text, size_t length, struct aren
 	struct reader r = {.arena = arena, .err = err};
 
 	if (length > TEXT_BYTES) {
-		err_set(err, "not a verdict: it has %zu bytes, more than the limit of %d", length,
+		err_set(err, "not a verdict: the text has %zu bytes, more than the limit of %d", length,
 		        TEXT_BYTES);
 		return NULL;
 	}

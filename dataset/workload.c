@@ -11,11 +11,11 @@
 
 enum { UUID_BYTES = 200, PATH_BYTES = 4096, KEY_BYTES = 1024, TEXT_BYTES = 1024 };
 
-/* The data of one line. It is needed until the uuids of all lines have been compared. */
+/* The data of one line. This data is needed until the uuids of all lines have been compared. */
 struct line {
 	const char *text;
 	size_t length;
-	bool bare; /* the line has no member "workload" around the workload */
+	bool bare; /* the line is the workload itself, without a member "workload" */
 };
 
 struct reader {
@@ -68,7 +68,7 @@ static int read_axis(struct reader *r, const cJSON *json)
 	return 0;
 }
 
-/* Reports an axis whose expression has no value, or has another value than the line gives. */
+/* Reports an axis whose expression has no value, or has a value that differs from the value in the line. */
 static int axis_error(struct reader *r, const cJSON *axes, int axis, const struct err *why)
 {
 	const struct json_step at = {.up = &r->axes, .key = r->definition->axes[axis].name};
@@ -367,7 +367,7 @@ static int check_constraints(struct reader *r)
 		    constraint_evaluate(r->definition, r->definition->constraints[i], r->axis, NULL, &why);
 
 		if (answer == CONSTRAINT_BROKEN)
-			return json_error_at(&r->text, &r->axes, r->err, "expected axes that satisfy the constraint %s",
+			return json_error_at(&r->text, &r->axes, r->err, "expected axis values that satisfy the constraint %s",
 			                     why.text);
 		if (answer == CONSTRAINT_ERROR)
 			return json_error_at(&r->text, &r->axes, r->err, "%s", why.text);
@@ -472,8 +472,8 @@ static int read_result(struct reader *r, const cJSON *json, struct workload *out
 	return read_evaluation(r, json, &out->passed);
 }
 
-/* Finds the workload in a line. The workload is the member "workload". A line without this member is itself the
- * workload, if it has "uuid", "axes" or "inputs". Returns NULL with a message if the line has no workload. */
+/* The workload is the member "workload". A line without this member is itself the workload, if it has "uuid", "axes" or
+ * "inputs". Returns NULL with a message if the line has no workload. */
 static const cJSON *find_workload(struct reader *r, const cJSON *json)
 {
 	const cJSON *workload = json_member(json, "workload");

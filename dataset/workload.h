@@ -12,7 +12,7 @@
 
 enum {
 	WORKLOAD_BYTES = 256 << 20, /* limit on the file size */
-	WORKLOAD_LINES = 100000     /* limit on the number of lines */
+	WORKLOAD_LINES = 100000
 };
 
 enum source_kind {
@@ -50,8 +50,8 @@ struct workload_tolerance {
 struct workload {
 	const char *uuid;  /* unique within the file */
 	int line;          /* number of the line in the file, from 1 */
-	/* NULL if the line is valid; otherwise a message that says why it is not. If the line is invalid, only `line`
-	 * has a value, and `uuid` if it can be read. */
+	/* NULL if the line is valid; otherwise a message that says why the line is invalid. If the line is invalid,
+	 * only `line` has a value, and also `uuid` if the uuid can be read. */
 	const char *error;
 	/* The value of each axis of the definition, including the const axes, in the order of the definition. */
 	const int64_t *axis;
@@ -70,10 +70,10 @@ struct workload_file {
 };
 
 /* Parses a whole workload file against its definition. A line is an object {"definition", "workload": {"uuid", "axes",
- * "inputs"}}, or only its inner object. Evaluates the constraints that depend only on axes. A line that violates such a
- * constraint is invalid. Each invalid line has its own message, "path:line:column: …"; the other lines remain valid. If
- * the file has more than WORKLOAD_BYTES bytes, the result is one invalid line with number 1. The lines after the first
- * WORKLOAD_LINES lines together count as one invalid line. */
+ * "inputs"}}, or only the object with "uuid", "axes" and "inputs". Evaluates the constraints that depend only on axes.
+ * A line that violates such a constraint is invalid. Each invalid line has its own message, "path:line:column: …"; the
+ * other lines remain valid. If the file has more than WORKLOAD_BYTES bytes, the result is one invalid line with number
+ * 1. The lines after the first WORKLOAD_LINES lines together count as one invalid line. */
 struct workload_file workloads_load(const char *path, const struct definition *definition, const void *bytes,
                                     size_t length, struct arena *arena);
 

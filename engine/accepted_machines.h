@@ -2,8 +2,8 @@
  * which stored verdicts count here.
  *
  * The torch and CUDA versions of a Python interpreter and the class of a GPU are queried once and stored in the cache.
- * The key of a cache entry changes if the installed version may have changed. If it changes, the cache has no entry
- * with the new key, so the version is queried again. If all versions are in the cache, a run starts no process to query
+ * The key of a cache entry changes if the installed version may have changed. The version is then queried again,
+ * because the cache has no entry with the new key. If all versions are in the cache, a run starts no process to query
  * them.
  *
  * The witness of a verdict is the digest of everything that verified the case: the ground truth, the device class,

@@ -46,7 +46,8 @@ int accepted_states_check(const char *words, struct err *err)
 			char name[128]; /* err_show cuts the name long before this length */
 
 			snprintf(name, sizeof name, "%.*s", (int)length, words);
-			return err_set(err, "unknown state '%s' (expected any of checked, approved and unattested)",
+			return err_set(err, "unknown state '%s' (expected any of checked, approved and unattested, "
+				       "separated by commas)",
 				       err_show(name).text);
 		}
 		if (words[length] == '\0')

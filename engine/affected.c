@@ -241,8 +241,8 @@ static bool may_name(const struct buf *text, const char *file)
 				    memchr(text->data, '\\', text->length) != NULL);
 }
 
-/* Marks the definition as affected if its workload lines name one of `files`. Sets `used` for each of `files` that they
- * name. */
+/* Marks the definition as affected if its workload lines name one of `files`. Sets the elements of `used` for the files
+ * that the lines name. */
 static void touch_by_workload(struct finder *f, int definition, const char *const *files, int count, bool *used)
 {
 	const struct dataset_file *workload = f->dataset->workload_of[definition];
@@ -283,8 +283,8 @@ static bool reads(const struct definition *definition, const char *file)
 	return false;
 }
 
-/* Marks the definition as affected if its reference reads one of `files`. Sets `used` for each of `files` that it
- * reads. */
+/* Marks the definition as affected if its reference reads one of `files`. Sets the elements of `used` for the files
+ * that the reference reads. */
 static void touch_by_reads(struct finder *f, int index, const char *const *files, int count, bool *used)
 {
 	struct arena scratch = {0};
@@ -308,7 +308,7 @@ static void add_test(struct finder *f, const char *path)
 		f->out->tests[f->out->test_count++] = path;
 }
 
-/* Collects the test files that contain the affected definitions. Sorts them and removes duplicates. */
+/* Collects the test files that contain the affected definitions. Sorts the test files and removes duplicates. */
 static void collect_tests(struct finder *f, bool every)
 {
 	struct affected *out = f->out;

@@ -20,7 +20,6 @@ struct truths approval_add_truth(const struct result *result, const struct truth
 	return out;
 }
 
-/* Returns whether the case was compared with the approved reference. */
 static bool is_compared(const struct case_result *c)
 {
 	const struct verdict *v = c->verdict;
@@ -118,8 +117,8 @@ static const char *sentence_of(const struct result *result, enum approval_state 
 				    when, result->file->op_type, result->file->name);
 	default:
 		return arena_printf(arena,
-				    "approved: %d of %d cases were compared with the reference that was approved on %s, so the "
-				    "approval does not count",
+				    "approved: only %d of %d cases were compared with the reference that was "
+				    "approved on %s, so the approval does not count",
 				    cases_that(result, is_compared), result->case_count, when);
 	}
 }

@@ -1,5 +1,5 @@
 /* approval_state - decides whether the approved reference of a definition (engine/approved_reference.h) is a ground
- * truth of a result. If it is, this module also says whether the cases of the result agree with the approved reference.
+ * truth of a result. In this case, also decides whether the cases of the result agree with the approved reference.
  * engine/approved_reference.c decides whether the approval still fits the definition. */
 #ifndef REFTEST_ENGINE_APPROVAL_STATE_H
 #define REFTEST_ENGINE_APPROVAL_STATE_H

@@ -2,9 +2,10 @@
  * (dataset/approval.h), and compares it with the definition's current reference. engine/approval_state.h decides what
  * the approval means for a result.
  *
- * If the definition still has the schema and the code that were approved, nothing runs. If the code differs, the
- * approved reference runs beside the new reference, in a separate runner, on the same inputs. It runs only in cases
- * that no other ground truth decides. A reference that agrees with the approved one is at most `checked`. */
+ * If the definition still has the schema and the code that were approved, the approved reference does not run. If the
+ * code differs, the approved reference runs beside the new reference, in a separate runner, on the same inputs. The
+ * approved reference runs only in cases that no other ground truth decides. A reference that agrees with the approved
+ * one is at most `checked`. */
 #ifndef REFTEST_ENGINE_APPROVED_REFERENCE_H
 #define REFTEST_ENGINE_APPROVED_REFERENCE_H
 

@@ -52,8 +52,8 @@ static void choose_axes(const struct definition *d, int64_t length, int64_t *axi
 			}
 }
 
-/* Chooses small axis values for a definition that no family supports. Returns the number of rows, which is 1, or 0 if
- * some expression has no value above 0 for any of the lengths that were tried. */
+/* Chooses small axis values for a definition that no family supports. Returns 1, the number of rows. Returns 0 if an
+ * expression has no value above 0 for any of the lengths that were tried. */
 static int generic_axes(const struct definition *d, int64_t *axis)
 {
 	for (int64_t length = GENERIC_AXIS; length <= GENERIC_LARGEST; length *= 4) {
@@ -81,8 +81,8 @@ static bool is_repeated(const int64_t *rows, int count, size_t width)
 	return false;
 }
 
-/* Changes the rows so that they satisfy the expressions of axes and the constraints. Removes rows that cannot be
- * changed to satisfy them, and rows that become equal to an earlier row. Returns the number of rows that remain. */
+/* Changes the rows so that they satisfy the expressions of axes and the constraints. Removes rows for which this is
+ * impossible, and rows that become equal to an earlier row. Returns the number of rows that remain. */
 static int fit_rows(const struct definition *d, int64_t *rows, int count)
 {
 	size_t width = (size_t)(d->axis_count > 0 ? d->axis_count : 1);

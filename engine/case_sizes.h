@@ -1,5 +1,5 @@
 /* case_sizes - chooses the axis values of the cases that reftest adds. If a family supports the definition, the values
- * come from the family's size presets. Otherwise they are small values that satisfy the definition's expressions and
+ * come from the family's size presets. Otherwise the values are small and satisfy the definition's expressions and
  * constraints. */
 #ifndef REFTEST_ENGINE_CASE_SIZES_H
 #define REFTEST_ENGINE_CASE_SIZES_H

@@ -444,8 +444,7 @@ static void make_float64_case(struct maker *m)
 	m->in_float64 = false;
 }
 
-/* Returns whether the axis values satisfy the constraints. An edge case needs its exact sizes. If the constraints
- * exclude these sizes, the case is left out. */
+/* An edge case needs its exact sizes. If the constraints exclude these sizes, the case is left out. */
 static bool constraints_hold(const struct definition *d, const int64_t *axis)
 {
 	for (int i = 0; i < d->constraint_count; i++)
@@ -553,7 +552,8 @@ static void use_candidate(struct maker *m, const struct op_candidate *candidate)
 	m->variant = candidate->variant;
 	m->problem.op_type = arena_string(m->arena, candidate->op_type);
 	if (candidate->matched == MATCHED_BY_WORDS)
-		m->out.how_matched = arena_printf(m->arena, "matched op family %s by the words of the definition and its shapes; %s",
+		m->out.how_matched = arena_printf(m->arena, "matched op family %s by the words and the shapes of the "
+							    "definition; %s",
 		                                  op->name, undecided_by_op_type(m));
 	else if (candidate->matched == MATCHED_BY_SHAPES)
 		m->out.how_matched = arena_printf(m->arena, "matched op family %s, because its shapes fit and the reference agrees "
@@ -576,7 +576,8 @@ static const char *computes_something_else(struct maker *m, const struct op_cand
 	                    why, names);
 }
 
-/* Finds the family of an attempt. This is candidate number `attempt`; after the last candidate, it is no family. */
+/* Finds the family of an attempt. This is the family of candidate number `attempt`. An attempt after the last candidate
+ * has no family. */
 static void find_family(struct maker *m, int attempt)
 {
 	struct op_candidate list[CANDIDATES_MAX];

@@ -1,4 +1,4 @@
-/* cases - builds the list of a definition's cases. They come from the family's size presets, the optional kinds of
+/* cases - builds the list of a definition's cases. The cases come from the family's size presets, the optional kinds of
  * cases (edge, backward) and the lines of the workload file.
  *
  * Each case has a job, which is the request to the judge. Each case also has the fields of its subject: everything that
@@ -93,8 +93,8 @@ struct test_case {
 	struct job *job;             /* NULL if `decided` is set */
 	struct fields fields;        /* the fields from which `subject` is computed */
 	struct digest subject;
-	/* The digest of the subject and the dataset's own ground truths. Cases of one run with equal digests run only
-	 * once. */
+	/* The digest of the subject and the dataset's own ground truths. Of the cases of one run with equal digests,
+	 * only one runs. */
 	struct digest execution;
 	const struct verdict *decided; /* the verdict (skipped or invalid) of a case that need not run; it is never
 					* stored */
@@ -136,13 +136,14 @@ const char *cases_matched(const struct cases *cases);
 /* Returns whether a bound of an output comes from the settings of the dataset. */
 bool cases_have_dataset_bound(const struct case_options *options, const struct definition *definition);
 
-/* Returns the tolerance rule of an output. It starts as `family`, the rule of the op family. Two sources may replace
- * its bounds: `dataset` (case_options.dataset_by_dtype, or NULL), and then the `tolerance` in the definition. */
+/* Returns the tolerance rule of an output. The rule starts as `family`, the rule of the op family. Two sources may
+ * replace its bounds: `dataset` (case_options.dataset_by_dtype, or NULL), and then the `tolerance` in the
+ * definition. */
 struct rule definition_rule(const struct definition *definition, int output, const struct tolerance *dataset,
 			    struct rule family);
 
-/* Returns whether a case may omit this input. It may if the definition declares the input optional, and if the family
- * can verify the case without it. `c` is a case with all inputs. */
+/* Returns whether a case may omit this input. A case may omit an input that the definition declares optional, if the
+ * family can verify the case without this input. `c` is a case with all inputs. */
 bool input_may_be_omitted(const struct op *op, const struct op_case *c, int input);
 
 #endif

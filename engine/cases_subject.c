@@ -44,7 +44,7 @@ void described_default_fields(struct maker *m, struct fields *fields)
 			             arena_printf(m->arena, "inputs.%s.default", m->problem.inputs[i].name), "%g", number);
 }
 
-/* Adds what the words of a definition without a family say about its effects: whether the definition draws random
+/* Adds the effects that the words of a definition without a family describe: whether the definition draws random
  * samples, which inputs it overwrites, and which kinds of inputs it has. Some checks depend on these facts. */
 static void described_effect_fields(struct maker *m, const struct job *job, struct fields *fields)
 {
@@ -97,7 +97,6 @@ static void tolerance_field(struct maker *m, struct fields *fields, const struct
 			     job->error_cap);
 }
 
-/* Adds the files that the reference reads. */
 static void reads_fields(struct maker *m, struct fields *fields)
 {
 	char hex[DIGEST_HEX];
@@ -110,7 +109,7 @@ static void reads_fields(struct maker *m, struct fields *fields)
 	}
 }
 
-/* Adds the code that makes inputs. The code of an entry point is in the reference, which is a separate field. */
+/* The code of an entry point is in the reference, which is a separate field. */
 static void input_code_fields(struct maker *m, struct fields *fields)
 {
 	const struct definition *d = m->definition;

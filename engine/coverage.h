@@ -1,5 +1,5 @@
 /* coverage - compares the definitions and cases of a run with the checklists of their op families
- * (kernels/core/coverage.h). The result says which values they cover, and which values no definition covers.
+ * (kernels/core/coverage.h). The result says which values the cases cover, and which values no definition covers.
  *
  * The run must have parsed its definitions and made their cases (run_options.thorough); no case needs to run. Coverage
  * says which cases exist, not whether a reference passes them. */

@@ -121,8 +121,8 @@ static enum blob_use use_of(const char *path, int i, int tensors, int solutions)
 	return i >= solutions && is_solution_path(path) ? BLOB_SOLUTION : i < tensors ? BLOB_TENSORS : BLOB_READ;
 }
 
-/* Checks the first `tensors` paths as tensor files, and the paths from index `solutions` on as solutions. The paths
- * between them are files that the reference reads. */
+/* Checks the first `tensors` paths as tensor files, and the paths from index `solutions` on as solutions. The other
+ * paths are files that the reference reads. */
 static void check_blobs(struct result *result, const char *const *paths, int count, int tensors, int solutions,
 			bool to_run)
 {
@@ -232,8 +232,8 @@ bool result_from_summary(struct result *result)
 	return true;
 }
 
-/* Remembers only the summaries of passed definitions without blobs. Such a result depends only on two files, the
- * definition and the workload file, and only its status is reported. */
+/* Stores only the summaries of passed definitions without blobs in run.summary_lru. Such a result depends only on two
+ * files, the definition and the workload file, and only its status is reported. */
 bool result_from_lru(struct result *result)
 {
 	struct run *run = result->run;
@@ -303,8 +303,8 @@ static bool runs_init(const struct cases *made)
 	return false;
 }
 
-/* Returns the ground truths of one case. Cases of --edge and float64 cases have only builtin. The dataset's own truth
- * computes outputs, but not gradients. */
+/* Returns the ground truths of one case. The only ground truth of --edge cases and float64 cases is builtin. The
+ * dataset's own truth computes outputs, but not gradients. */
 static struct truths truths_of_case(const struct result *result, const struct test_case *test, struct arena *arena)
 {
 	struct truths out = result->truths;
@@ -318,7 +318,7 @@ static struct truths truths_of_case(const struct result *result, const struct te
 	for (int i = 0; i < out.count; i++) {
 		items[i] = out.items[i];
 		if ((items[i].program || items[i].chain) && items[i].refused == NULL)
-			items[i].refused = "it computes outputs, but no gradients";
+			items[i].refused = "this ground truth computes outputs, but no gradients";
 	}
 	out.items = items;
 	return out;
@@ -356,7 +356,6 @@ static struct own_truth read_own_truth(struct result *result, const struct buf *
 	return dataset_truth_read(result->truth->path, result->definition, bytes, result->truth_trouble, arena);
 }
 
-/* Reads a solution whose content was hashed. */
 static struct own_truth read_solution(struct result *result, const struct blob *blob)
 {
 	const char *why = blob->missing != NULL ? blob->missing : blob->bad;
@@ -410,8 +409,8 @@ static const char *why_outside(const struct result *result, const struct truth *
 	return strcmp(truth->name, APPROVED_TRUTH) == 0 ? result->approved.truth.outside : NULL;
 }
 
-/* Returns the ground truths of a solution. These are the ground truths of its definition, without the solution itself,
- * and then the reference. */
+/* Returns the ground truths of a solution. These are first the ground truths of the definition, except the solution
+ * itself, and then the definition's reference. */
 static struct truths truths_of_candidate(const struct result *result, const struct truths *all, struct arena *arena)
 {
 	struct truth *items = arena_array(arena, GROUND_TRUTHS_MAX, sizeof *items);
@@ -426,7 +425,8 @@ static struct truths truths_of_candidate(const struct result *result, const stru
 	return out;
 }
 
-/* Returns the call of FlashInfer's function that the definition names, with the argument of each input, or NULL. */
+/* Returns the text of a call of the FlashInfer function that the definition names, with an argument for each input.
+ * Returns NULL if the definition names no function. */
 static const char *fi_api_call(const struct definition *definition, struct arena *arena)
 {
 	struct buf text = {0};
@@ -540,8 +540,8 @@ int result_make_cases(struct result *result, struct result_bytes *bytes, struct 
 	return 0;
 }
 
-/* Returns whether the reference agrees with the family. Agreement for a value of a constant that only the reference
- * confirms (REASON_UNATTESTED) also counts. */
+/* Returns whether the reference agrees with the family. Agreement also counts if it needs a constant whose value only
+ * the reference confirms (REASON_UNATTESTED). */
 static bool agrees(const struct verdict *v)
 {
 	return v->status == STATUS_PASSED || (v->status == STATUS_CHECKED && v->reason == REASON_UNATTESTED);
@@ -568,8 +568,8 @@ static bool agrees_nowhere(const struct result *result)
 }
 
 /* Returns whether the family of the current attempt must be rejected, because the reference disagrees with the family
- * in a case that has a verdict. Returns false if the op_type or the words of the definition name this family, because
- * then the reference is wrong, and not the choice of the family. */
+ * in a case that has a verdict. Returns false if the op_type or the words of the definition name this family: in this
+ * case, the reference is wrong, and the family is right. */
 static bool rejects_family(const struct result *result)
 {
 	const struct cases *made = result->made;
@@ -585,7 +585,7 @@ static bool rejects_family(const struct result *result)
 }
 
 /* Returns a message if every candidate family was rejected and the definition's `init` failed in all cases that reftest
- * added. It is the message of the first of these cases. Otherwise returns NULL. */
+ * added. The message comes from the first of these cases. Otherwise returns NULL. */
 static const char *init_fails(const struct result *result)
 {
 	const struct cases *made = result->made;

@@ -48,7 +48,7 @@ static void count_case(struct result *result, const struct case_result *c)
 		result->status = c->verdict->status;
 		result->reason = c->verdict->reason;
 	} else if (c->verdict->status == STATUS_CHECKED && result->status == STATUS_CHECKED && result->reason == REASON_UNATTESTED) {
-		/* The result has REASON_UNATTESTED only if every checked case has it. */
+		/* The result has REASON_UNATTESTED only if every checked case has this reason. */
 		result->reason = c->verdict->reason;
 	}
 	if (c->verdict->status == STATUS_PASSED && !c->verdict->weak)
@@ -125,8 +125,9 @@ struct digest resolve_witness(const struct verdict *v, struct arena *arena)
 	return fields_digest(&fields);
 }
 
-/* The valid verdicts with a case's subject. Those in the store come first, from oldest to newest; those from the remote
- * cache follow. If only the beginning of a stored verdict was parsed (verdict_head), `stored` has the whole text. */
+/* The valid verdicts with a case's subject. The verdicts from the store come first, from oldest to newest. The verdicts
+ * from the remote cache follow. If only the beginning of a stored verdict was parsed (verdict_head), `stored` has the
+ * whole text. */
 struct readable {
 	const struct verdict **verdicts;
 	/* One element for each verdict; NULL if the verdict was parsed completely. */

@@ -6,13 +6,14 @@
 
 #include "engine/run_state.h"
 
-/* If one of the stored verdicts counts, sets the verdict of a case to it. Returns true if the case must run. */
+/* Looks for a stored verdict that counts for a case. If there is one, sets the verdict of the case to the stored
+ * verdict. Returns true if the case must run. */
 bool resolve_case(struct result *result, struct case_result *c);
 
 /* Returns whether a stored verdict counts for the case. The case is not changed. */
 bool resolve_known(struct result *result, const struct case_result *c);
 
-/* Call this when resolve_case has been called for all cases. Parses completely each verdict of which only the beginning
+/* Call this after the calls of resolve_case for all cases. Parses completely each verdict of which only the beginning
  * was parsed. Does nothing if no verdict was parsed completely: for such a definition, only the status is reported. */
 void resolve_read_wholly(struct result *result);
 

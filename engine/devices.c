@@ -60,7 +60,7 @@ static void leave_out(struct devices *out, const char *sentence)
 	out->left_out[out->left_out_count++] = sentence;
 }
 
-/* Adds a device of the class `class_name`. Returns false if the devices that were added before have another class. */
+/* Returns false if the devices that were added before have another class. */
 static bool add_device(struct devices *out, const char *name, const char *class_name, struct arena *arena)
 {
 	if (out->count > 0 && strcmp(out->class_name, class_name) != 0)

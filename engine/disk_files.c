@@ -86,7 +86,7 @@ static int open_declared(int dir, struct blob *blob, struct stat *st, struct are
 	enum file_answer answer = file_open_without_links(dir, blob->path, &fd, st, &err);
 
 	if (answer == FILE_ABSENT)
-		err_set(&err, "%s: there is no such file, but \"reads\" of the definition names it", blob->path);
+		err_set(&err, "%s: the file does not exist, but \"reads\" of the definition names it", blob->path);
 	if (answer != FILE_OK) {
 		blob->bad = arena_string(arena, err.text);
 		return -1;
@@ -98,7 +98,7 @@ static int open_declared(int dir, struct blob *blob, struct stat *st, struct are
 	return fd;
 }
 
-/* Checks and hashes a file that a reference declares to read. */
+/* Checks and hashes a file that a definition lists in "reads". */
 static void read_declared(int dir, struct blob *blob, struct arena *arena, struct file_seen *seen, bool *read)
 {
 	struct stat st;

@@ -24,7 +24,6 @@ struct states {
 	int noted_count, noted_room;
 };
 
-/* Copies the list of blob paths of an entry. */
 static const char *const *copy_blobs(struct arena *arena, const struct file_entry *entry)
 {
 	const char **blobs = entry->blob_count > 0 ? arena_array(arena, (size_t)entry->blob_count, sizeof *blobs) : NULL;
@@ -90,8 +89,8 @@ static void visit_entry(const struct file_entry *entry, void *context)
 		visit_other(entry, states);
 }
 
-/* With at least this many workload files, a second thread reads their records. With fewer files, it takes longer to
- * start the second thread than the thread saves. */
+/* With at least this many workload files, a second thread reads their records. With fewer files, starting the second
+ * thread costs more time than the thread saves. */
 enum { APART_FILES = 1000 };
 
 /* The data of the second thread, which reads the records of workload files. The two threads share no data: the first
@@ -116,7 +115,7 @@ static int compare_entries(const void *a, const void *b)
 	return strcmp(((const struct file_entry *)a)->path, ((const struct file_entry *)b)->path);
 }
 
-/* Reads all records. A second thread reads those below workloads/. */
+/* Reads all records. A second thread reads the records below workloads/. */
 static int read_all_apart(struct states *states, struct err *err)
 {
 	struct apart apart = {.workloads = &states->workloads};
@@ -148,7 +147,7 @@ static int compare_text(const void *a, const void *b)
 }
 
 /* Reads the records of some definitions, of their workload files, and of the blobs that these records name. The store
- * returns all records whose paths begin with a given path; join_entry skips those with longer paths. */
+ * returns all records whose paths begin with a given path; join_entry skips the records with longer paths. */
 static void read_some(struct states *states, struct err *err)
 {
 	struct arena scratch = {0};

@@ -308,14 +308,14 @@ static void an_earlier_name_of_a_dtype_is_noted(void **state)
 	assert_non_null(d);
 	assert_int_equal(d->outputs[0].dtype, DTYPE_FLOAT8_E4M3FN);
 	assert_int_equal(d->note_count, 1);
-	assert_string_equal(d->notes[0], "d.json:8:48: read as float8_e4m3fn; earlier versions of flashinfer-bench call this dtype "
-					 "float8_e4m3");
+	assert_string_equal(d->notes[0], "d.json:8:48: this dtype is read as float8_e4m3fn, which earlier versions of "
+					 "flashinfer-bench call float8_e4m3");
 	arena_free(&arena);
 }
 
 static void without_a_known_dtype_no_case_can_run(void **state)
 {
-	static const char sentence[] = "no case can run, because the dtype is \"unknown\"; replace it by a dtype";
+	static const char sentence[] = "no case can run, because the dtype is \"unknown\"; replace \"unknown\" by a dtype";
 	static const struct {
 		int line;
 		const char *text, *place;
@@ -833,8 +833,12 @@ static void an_expression_that_no_lengths_fit_is_noted(void **state)
 	static const struct {
 		const char *expression, *note; /* the note that the expression causes; NULL: no note */
 	} rows[] = {
-	    {"8 // (n - n)", "d.json:6:64: no lengths that reftest tried fit: the axis a = 8 // (n - n) cannot be computed: a division by zero"},
-	    {"n % (m - m)", "d.json:6:64: no lengths that reftest tried fit: the axis a = n % (m - m) cannot be computed: a division by zero"},
+	    {"8 // (n - n)",
+	     "d.json:6:64: none of the lengths that reftest tried gives a value: "
+	     "the axis a = 8 // (n - n) cannot be computed: a division by zero"},
+	    {"n % (m - m)",
+	     "d.json:6:64: none of the lengths that reftest tried gives a value: "
+	     "the axis a = n % (m - m) cannot be computed: a division by zero"},
 	    {"n // 64", NULL},
 	    {"64 // (n // 64)", NULL}, /* a valid length from n = 64 on */
 	    {"n - 1000", NULL},	       {"n - m - 1", NULL}, {"m - n - 1", NULL},
@@ -975,7 +979,7 @@ static void files_that_references_read_are_below_the_root(void **state)
 					    ".", "./a",	 "a/",   "a//b",   "a\\nb",	 "a\\u202eb"};
 	struct arena arena = {0};
 	struct err err = {""};
-	static const char sentence[] = "d.json:5:11: expected the path of a file below the dataset's folder";
+	static const char sentence[] = "d.json:5:11: expected a path relative to the dataset's folder";
 	char line[4096];
 	const struct definition *d = load(TAGS, "\"reads\": [\"b/a.txt\", \"a b/it's..\"],", &arena, &err);
 

@@ -189,7 +189,7 @@ static void errors_have_a_position(void **state)
 	    {"class A:\n  return 1\n", 2, 3, "'return' outside a function"},
 	    {"for x in y:\n  def f(): break\n", 2, 12, "'break' outside a loop"},
 	    {"@f\nx = 1\n", 2, 1, "expected a function or a class, found x"},
-	    {"def f(a=1, b): pass\n", 1, 12, "a parameter without a default follows one with a default"},
+	    {"def f(a=1, b): pass\n", 1, 12, "a parameter without a default follows a parameter with a default"},
 	    {"def f(1): pass\n", 1, 7, "expected the name of a parameter, found 1"},
 	    {"def (x): pass\n", 1, 5, "expected the name of a function, found ("},
 	    {"x = a.1\n", 1, 6, "expected the end of the statement, found .1"},

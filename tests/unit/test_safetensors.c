@@ -155,7 +155,7 @@ static void headers_that_lie_are_refused(void **state)
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [4294967296, 4294967296], \"data_offsets\": [0, 0]}}", 0,
 	     "b (header):1:32: expected a tensor of at most 2^63 bits, found a larger one"},
 	    {"{\"a\": {\"dtype\": \"F4\", \"shape\": [3], \"data_offsets\": [0, 2]}}", 2,
-	     "b (header):1:32: expected a tensor of whole bytes, found 12 bits"},
+	     "b (header):1:32: expected a tensor with a whole number of bytes, found 12 bits"},
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [3]}}", 3,
 	     "b (header):1:7: expected a list of two integers, found nothing"},
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [3], \"data_offsets\": [0]}}", 3,
@@ -169,7 +169,7 @@ static void headers_that_lie_are_refused(void **state)
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [3], \"data_offsets\": [-3, 0]}}", 3,
 	     "b (header):1:53: expected offsets within the file's 3 bytes of data, found -3 to 0"},
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [3], \"data_offsets\": [0, 2]}}", 3,
-	     "b (header):1:53: expected offsets 3 bytes apart for this dtype and shape, found 2"},
+	     "b (header):1:53: expected offsets 3 bytes apart, as this dtype and shape require, found 2"},
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [3], \"data_offsets\": [0, 3]}, \"b\": {\"dtype\": \"I8\", "
 	     "\"shape\": [2], "
 	     "\"data_offsets\": [2, 4]}}",
@@ -218,7 +218,7 @@ static void the_header_lies_within_the_file(void **state)
 
 	(void)state;
 	assert_int_equal(safetensors_parse("b", file, 10, &arena, &out, &err), -1);
-	assert_string_equal(err.text, "b: expected a safetensors header of 3 bytes, found a file of 10");
+	assert_string_equal(err.text, "b: expected a safetensors header of 3 bytes, but only 2 bytes follow the length field");
 	file[0] = 2;
 	assert_int_equal(safetensors_parse("b", file, 10, &arena, &out, &err), 0);
 	assert_int_equal(out.count, 0);
@@ -230,7 +230,7 @@ static void the_header_lies_within_the_file(void **state)
 	memset(file, 0xff, 8);
 	assert_int_equal(safetensors_parse("b", file, 10, &arena, &out, &err), -1);
 	assert_string_equal(
-	    err.text, "b: expected a safetensors header of at most 100000000 bytes, found a header of 18446744073709551615");
+	    err.text, "b: expected a safetensors header of at most 100000000 bytes, found one of 18446744073709551615 bytes");
 	arena_free(&arena);
 }
 

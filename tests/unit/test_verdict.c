@@ -600,7 +600,7 @@ static void long_lists_are_refused(void **state)
 
 	assert_null(verdict_parse(large, (16 << 20) + 1, &arena, &err));
 	assert_string_equal(err.text,
-	                    "not a verdict: it has 16777217 bytes, more than the limit of 16777216");
+	                    "not a verdict: the text has 16777217 bytes, more than the limit of 16777216");
 	free(large);
 }
 

@@ -261,7 +261,7 @@ static void missing_and_wrong_fields_are_refused(void **state)
 	    {AXIS_VALUES, "\"axes\": {\"batch_size\": 4, \"len_indptr\": 5, \"heads\": 9}, ", 52,
 	     "expected 8, the value of the const axis heads, found 9"},
 	    {AXIS_VALUES, "\"axes\": {\"batch_size\": 4, \"len_indptr\": 6}, ", 8,
-	     "expected axes that satisfy the constraint len_indptr == batch_size + 1: 6 == 4 + 1 is false"},
+	     "expected axis values that satisfy the constraint len_indptr == batch_size + 1: 6 == 4 + 1 is false"},
 	    {AXIS_VALUES, "\"axes\": {\"batch_size\": 2, \"len_indptr\": 3}, ", 8,
 	     "the constraint \"batch_size // (len_indptr - 3) >= -9\" cannot be evaluated: a division by zero"},
 	    {AXIS_VALUES, "\"axes\": {\"batch_size\": 4503599627370496, \"len_indptr\": 4503599627370497}, ", 8,

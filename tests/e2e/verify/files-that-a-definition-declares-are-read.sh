@@ -138,7 +138,7 @@ broken() { # broken SENTENCE
 }
 mv tables/eps.txt "$work/eps"
 edit definitions/rmsnorm/binary.json '"tables/eps.txt", ' ''
-broken 'tables/eps.txt: there is no such file'
+broken 'tables/eps.txt: the file does not exist'
 expect_status binary passed
 ln -s "$work/eps" tables/eps.txt
 broken 'tables/eps.txt: the path contains a symbolic link; replace the link with the file itself'
