@@ -126,8 +126,8 @@ DIAGNOSES = {
     "other slots cleared": "states that no sequence uses were 0",
     "last element of the state not read": "the last element of the state was not read",
     "returns zeros": "every output was 0",
-    "A of each head's first element": "the A of each head's first element applied to the whole head",
-    "step of each head's first element": "the dt of each head's first element applied to the whole head",
+    "A of each head's first element": "all elements of a head used the A of the head's first element",
+    "step of each head's first element": "all elements of a head used the dt of the head's first element",
     "one NaN": r"is NaN only where .*nheads = 31 \(the last\) and head_dim = 63",
-    "softplus left out above 5": "the softplus of dt were left out above 5",
+    "softplus left out above 5": "the softplus of dt was left out above 5",
 }
