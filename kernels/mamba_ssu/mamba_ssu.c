@@ -10,8 +10,8 @@
  * value per head.
  *
  * The reference may write to the input state if the definition says so (op_in_place_as_said). If there is a state
- * output, it is compared. If there is none, the reference may write to the input state, and must do so if the
- * description of the state says "in place" (SSU_IN_PLACE).
+ * output, it is compared. If there is no state output, the reference may write to the input state. The reference must
+ * do so if the description of the state says "in place" (SSU_IN_PLACE).
  *
  * Tolerances. A float32 sum of S products of magnitude 1 has an error of 1e-6. Where dt is 96, the products have a
  * magnitude of a hundred, and their sum has an error of 1e-4. The gate multiplies y by at most 16. The atol of y is
@@ -235,9 +235,9 @@ static const struct preset {
 	int64_t batch, slots;
 } presets[SIZE_COUNT][2] = {{{1, 3}, {5, 8}}, {{SSU_ACTIVE, 41}}, {{256, 512}}};
 
-/* If sequences have slots, and a slot has at most MORE_ELEMENTS elements, the medium case has MORE sequences, most of
- * the last ones padding. The edge case many_sequences has MANY. MORE is no multiple of five, so that pad_slot_id is 0 in
- * its second set of values (scalar). */
+/* If sequences have slots, and a slot has at most MORE_ELEMENTS elements, the medium case has MORE sequences, and most
+ * of the last ones are padding. The edge case many_sequences has MANY sequences. MORE is no multiple of five, so that
+ * pad_slot_id is 0 in the second set of values of the medium case (scalar). */
 enum { MORE = 66, MANY = 129, MORE_ELEMENTS = 1 << 18 };
 
 /* Returns the number of elements of a slot. */
@@ -327,9 +327,9 @@ static struct op_in_place in_place(const struct op_case *c, int input)
 }
 
 /* Returns the value of a Python scalar. pad_slot_id is -1, as in models, or another negative number. If there are slot
- * indices, it may also be the number of a slot, in some cases 0. In a batch of one sequence, it is the same negative
- * number in both sets of values. No case omits pad_slot_id. dt_softplus is true in one set and false in the other; an
- * omitted dt_softplus is false. */
+ * indices, pad_slot_id may also be the number of a slot, in some cases 0. In a batch of one sequence, pad_slot_id is
+ * the same negative number in both sets of values. No case omits pad_slot_id. dt_softplus is true in one set and false
+ * in the other; an omitted dt_softplus is false. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
@@ -348,8 +348,9 @@ static double scalar(const struct op_case *c, int input)
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
 
-/* Returns true if the elements of padding sequences are NaN in this input. They are not if a workload provides the
- * slots, because then any sequence may be read, and not in z, which must be finite (check_floats). */
+/* Returns true if the elements of padding sequences are NaN in this input. They are not NaN if a workload provides the
+ * slots, because any sequence may then be read. The elements of z are never NaN, because z must be finite
+ * (check_floats). */
 static bool is_padded(const struct op_case *c, const struct ssu_roles *roles, enum ssu_part part)
 {
 	return (part == SSU_X || part == SSU_DT || part == SSU_B || part == SSU_C) && roles->indices >= 0 &&
@@ -697,7 +698,7 @@ static double gate_of(const struct computation *w, double z)
 	}
 }
 
-/* Returns the step d of element i: dt plus its bias, through softplus if the case has it. */
+/* Returns the step d of element i: dt plus its bias, or softplus of this sum if the case applies softplus. */
 static double step_of(const struct computation *w, int64_t n, int64_t h, int64_t i)
 {
 	int64_t at = w->mistake == FIRST_STEP ? 0 : i;

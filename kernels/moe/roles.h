@@ -2,7 +2,7 @@
  * variant.
  *
  * Roles are found by rank, by the axes that an input shares with the output [T, H], and by dtype. Names are used only
- * for Python scalars and if shapes are ambiguous: to distinguish a routing bias from the factors per expert, and logits
+ * for Python scalars and for ambiguous shapes: they distinguish a routing bias from the factors per expert, and logits
  * [T, E] from scales [T, H / block]. */
 #ifndef REFTEST_KERNELS_MOE_ROLES_H
 #define REFTEST_KERNELS_MOE_ROLES_H

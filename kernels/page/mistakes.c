@@ -4,7 +4,7 @@
 
 const struct op_mistake page_mistakes[] = {
     {.says = "the page table was ignored: entry i counts as page i", .in_oracle = PAGE_TABLE_IGNORED},
-    {.says = "the offsets of sequences (indptr) were ignored: every sequence reads the page table from its start", .in_oracle = PAGE_INDPTR_IGNORED},
+    {.says = "the offsets of sequences (indptr) were ignored: every sequence read the table of pages from the start", .in_oracle = PAGE_INDPTR_IGNORED},
     {.says = "tokens went to the next entry of the page table", .in_oracle = PAGE_NEXT_PAGE},
     {.says = "tokens went to the next slot of their page", .in_oracle = PAGE_NEXT_SLOT},
     {.says = "tokens went to the last page of their sequence", .in_oracle = PAGE_LAST_PAGE},
