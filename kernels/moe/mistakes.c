@@ -100,8 +100,8 @@ static bool round_offset_down(struct op_variation *v, const struct op_mistake *m
 const struct op_mistake moe_mistakes[] = {
     {.says = "gate and up were swapped", .in_oracle = MOE_SWAPPED},
     {.says = "silu was left out", .in_oracle = MOE_NO_SILU},
-    {.says = "gelu was used for silu", .in_oracle = MOE_GELU},
-    {.says = "sigmoid was used for silu", .in_oracle = MOE_SIGMOID},
+    {.says = "gelu was used instead of silu", .in_oracle = MOE_GELU},
+    {.says = "sigmoid was used instead of silu", .in_oracle = MOE_SIGMOID},
     {.says = "silu was applied to the product of gate and up", .in_oracle = MOE_SILU_OF_PRODUCT},
     {.says = "rows of up and gate alternated in the first weights, instead of forming two halves", .in_oracle = MOE_INTERLEAVED},
     {.says = "the gate was limited to magnitudes of 10", .in_oracle = MOE_GATE_LIMIT, .by = 10},
