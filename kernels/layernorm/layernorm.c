@@ -126,8 +126,8 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count < room ? count : room;
 }
 
-/* Returns the range of an input. The activations exceed the largest values known from trained models. Weights and
- * biases reach their largest values with both signs. */
+/* The activations exceed the largest values known from trained models. Weights and biases reach their largest values
+ * with both signs. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	struct layernorm_roles roles = layernorm_roles_of(problem);
@@ -211,7 +211,6 @@ static double centre(double *x, int64_t columns)
 	return squares / (double)columns;
 }
 
-/* The mistakes that the oracle computes. */
 enum mistake { NO_MISTAKE, EPS_OUTSIDE, MEAN_SQUARE, MEAN_KEPT, BIASED_WEIGHT, SUM_OF_SQUARES, TWICE, ONE_LESS, RMS };
 
 static const struct op_mistake mistakes[] = {

@@ -230,7 +230,6 @@ int64_t ssu_pad(const struct op_case *c, const struct ssu_roles *roles)
 	return given >= -0x1p53 && given <= 0x1p53 ? (int64_t)given : -1;
 }
 
-/* The numbers of sequences and slots. */
 static const struct preset {
 	int64_t batch, slots;
 } presets[SIZE_COUNT][2] = {{{1, 3}, {5, 8}}, {{SSU_ACTIVE, 41}}, {{256, 512}}};
@@ -564,7 +563,6 @@ struct computation {
 	double by; /* op_case.mistake_by */
 };
 
-/* The mistakes that the oracle computes. */
 enum mistake {
 	NO_MISTAKE, NO_STEP_IN_DECAY, NO_EXP, A_LOG, NO_STEP_IN_X, RAW_STEP_IN_X, READ_FIRST, X_FIRST, STEP_ON_D, TILED,
 	FIRST_GROUP, SIGMOID_GATE, PLAIN_GATE, NO_GATE, GATE_FIRST, OTHER_SOFTPLUS, SOFTPLUS_FIRST, SOFTPLUS_UP_TO, LINEAR_DECAY,

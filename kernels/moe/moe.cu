@@ -565,7 +565,7 @@ static int launch(const struct op_case *c, const struct tensor *in, struct tenso
 	return run(&p, (cudaStream_t)stream, err);
 }
 
-/* Fills an input. A thread writes the elements of one Philox block at a time. */
+/* A thread writes the elements of one Philox block at a time. */
 static __global__ void __launch_bounds__(THREADS)
     make(void *data, enum dtype dtype, int64_t elements, const struct moe_fill f)
 {

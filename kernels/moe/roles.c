@@ -100,8 +100,8 @@ static void order_scales(const struct op_problem *problem, struct moe_roles *rol
 	}
 }
 
-/* Finds the role of every input. Sets `stray` to the first input without a role, or with the role of another input, or
- * to -1 if there is no such input. */
+/* Sets `stray` to the first input without a role, or with the role of another input, or to -1 if there is no such
+ * input. */
 static struct moe_roles find(const struct op_problem *problem, int *stray)
 {
 	struct moe_roles roles;

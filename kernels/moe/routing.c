@@ -433,8 +433,8 @@ bool routing_has_mistake(const struct routing *r)
 	}
 }
 
-/* Reads a given expert and its weight. Reads one of the given experts and its weight. If one int32 holds both, the
- * expert is in its high half. The high half is signed: a negative number means no expert. */
+/* Reads one of the given experts and its weight. If one int32 holds both, the expert is in its high half. The high half
+ * is signed: a negative number means no expert. */
 static void take_given(const struct moe_roles *roles, int mistake, const struct tensor *in, int64_t index, int64_t *expert,
 		       double *weight)
 {

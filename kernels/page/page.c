@@ -270,8 +270,7 @@ static struct op_in_place in_place(const struct op_case *c, int input)
 	return (struct op_in_place){OP_KEPT, true};
 }
 
-/* The page table of a case. The member `indices` and the three arrays do not include the prefix of the first
- * sequence. */
+/* The member `indices` and the three arrays do not include the prefix of the first sequence. */
 struct table {
 	int64_t sequences, tokens, indices, pages, page_size;
 	int64_t prefix;    /* number of pages in the prefix, which other sequences may also use */
