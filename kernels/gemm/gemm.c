@@ -406,8 +406,8 @@ static void read_b(struct tile *t, const struct gemm_extent *e, const struct ten
 	}
 }
 
-/* If a reference with this mistake splits K into parts and rounds the sum of each part, returns the length of a part;
- * otherwise returns 0. */
+/* If a reference with this mistake splits K into parts and rounds the sum of each part, returns the length of a part.
+ * For any other mistake, returns 0. */
 static int64_t rounded_part(int mistake, int64_t k)
 {
 	switch (mistake) {

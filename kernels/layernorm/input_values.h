@@ -19,7 +19,7 @@
  *             the mean is exactly M, and every sum is exact in float32 in any order (up to 2^16 columns). If the output
  *             is float32, M is at most 250 and d is from 1 to 4: the mean is 91 times the standard deviation. If the
  *             output is float16 or bfloat16, M is at most 254, and d is 1 in one of 32 pairs, else 0: the mean is about
- *             1400 times the standard deviation. In two of four rows of integers, all elements are multiplied by 2^7:
+ *             1400 times the standard deviation. In half of the rows of integers, all elements are multiplied by 2^7:
  *             the mean is about 32000. From row 8 on, all other rows have noise and 32 consecutive spikes of equal
  *             magnitude and alternating sign. In the k-th row with spikes, the spikes start at column 32 k, modulo the
  *             number of columns. At least 3/4 of the variance comes from the spikes. If a reference omits a column with
@@ -45,7 +45,7 @@
 
 enum { LAYERNORM_SPIKES = 32, LAYERNORM_SPIKE_ROW = 8, LAYERNORM_FAR = 8, LAYERNORM_FAR_ROW = 3, LAYERNORM_FARTHER = 7, LAYERNORM_LOUD = 8 };
 
-/* The index of each input, and of the only output, by its role. -1: the problem has no such tensor. */
+/* The index of each input, and of the only output, by its role, or -1 if the problem has no such tensor. */
 struct layernorm_roles {
 	int x, weight, bias, eps; /* eps: a Python scalar */
 	int output;
@@ -202,7 +202,8 @@ HOST_DEVICE static inline bool layernorm_is_far(int64_t row)
 }
 
 /* Computes an element of a row of integers close to M. Columns 2 i and 2 i + 1 have M + d and M - d, in some order. The
- * random bits of column 2 i determine d and the order. If the number of columns is odd, the last element is M. */
+ * random bits of column 2 i determine the order and, if the output is float32, d. If the number of columns is odd, the
+ * last element is M. */
 HOST_DEVICE static inline float layernorm_far(const struct layernorm_fill *f, int64_t row, int64_t column)
 {
 	uint32_t random = philox_bits(f->key, row * f->columns + column / 2 * 2);

@@ -40,8 +40,8 @@
 extern "C" {
 #endif
 
-/* The index of each input by its role; output and new_state are indices of outputs. -1: the problem has no such tensor.
- * Tensors are floats unless their comment says otherwise. */
+/* The index of each input by its role; output and new_state are indices of outputs. The index is -1 if the problem has
+ * no such tensor. Tensors are floats unless their comment says otherwise. */
 struct ssu_roles {
 	int state;       /* [slots, heads, dim, S], where S is the number of states of an element */
 	int x, z;        /* [batch, heads, dim]; if z is absent, y is not multiplied by a gate */

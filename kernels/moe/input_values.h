@@ -36,7 +36,7 @@ struct moe_fill {
 	uint64_t key;
 	enum moe_kind kind;
 	int exponent; /* the elements are multiplied by 2^exponent */
-	int times;    /* for MOE_UNIFORM: 7 if the numbers go up to 448, else 1 */
+	int times;    /* for MOE_UNIFORM: 7 if the magnitudes reach 448, else 1 */
 	/* If `period` is above 0, elements whose index modulo `period` is in [from, until) are multiplied by
 	 * 2^(exponent + extra). */
 	int64_t period, from, until;

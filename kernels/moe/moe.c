@@ -9,8 +9,8 @@
  * divided, but these experts add nothing to the output. Hidden states and weights are floats of 8, 16 or 32 bits.
  * Hidden states and weights may have scales per block, or an expert's products may have factors. The oracle does not
  * quantise intermediate values, even if the kernel that the definition names quantises them. A kernel that quantises
- * computes a different operation: its root mean square error is 2.6 % with 8-bit intermediate values, and 11 % with
- * MXFP4 weights.
+ * computes a different operation: the root mean square error of such a kernel is 2.6 % with 8-bit intermediate values,
+ * and 11 % with MXFP4 weights.
  *
  * Tolerance. Let s be the standard deviation of an output. With this family's inputs, s is between 0.1 and 1, times the
  * routing's factor; if routing weights are inputs, s may be 2. A reference sums H products in float32, and then I

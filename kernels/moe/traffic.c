@@ -103,7 +103,8 @@ static void set_numbers(struct traffic *t)
 		t->specials = SPECIALS;
 }
 
-/* Returns the index in t->expert of the expert that must be the token's first choice, or -1 if any expert may be. */
+/* Returns the index in t->expert of the expert that must be the token's first choice, or -1 if any expert may be the
+ * first choice. */
 static int64_t special_of(const struct traffic *t, int64_t token)
 {
 	for (int64_t s = 0; s < t->specials; s++) {

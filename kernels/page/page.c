@@ -10,7 +10,7 @@
  * write to the cache inputs if the definition says so (op_in_place_as_said). FlashInfer calls these operations
  * page.append_paged_kv_cache and append_paged_mla_kv_cache.
  *
- * Tolerance: zero. Every element of the caches must equal the ground truth, also in slots to which no token is
+ * Tolerance: zero. Every element of the caches must equal the ground truth, including slots to which no token is
  * appended.
  *
  * Page tables. Sequences have different lengths, and the appended tokens are at the ends of the sequences. Some

@@ -54,7 +54,7 @@ enum quantize_kind {
 	QUANTIZE_KINDS,
 };
 
-/* The index of each input and output by its role. -1: the problem has no such tensor. */
+/* The index of each input and output by its role, or -1 if the problem has no such tensor. */
 struct quantize_roles {
 	int x, eps; /* eps: a Python scalar */
 	int quantized, scale;
