@@ -54,7 +54,8 @@ static const struct op_problem *rename_problem(const struct op_problem *problem,
 	return &out->problem;
 }
 
-/* Returns the variant of the recurrence. It takes the layout of states and the norm of q and k from gdn's variant. */
+/* Returns the variant of the recurrence. The layout of states and the normalisation of q and k come from
+ * `gdn_variant`. */
 static int variant_of(const struct op_problem *forward, int gdn_variant, const char *gate, struct err *why)
 {
 	struct renamed renamed;

@@ -5,14 +5,14 @@
  *
  *   state      Every slot has a state, even if no sequence uses the slot, because the output contains all slots. States
  *              are huge only if every sequence has one token and the case has no slots.
- *   buffer     The buffer of intermediate states. A reference writes the buffer and does not read it. The initial
- *              elements have magnitudes of 64 to 128 and both signs. If a reference does not write an element, or adds
- *              the new value to the initial one, the error of that element is large. No initial element is NaN, because
- *              the whole buffer is compared, also elements that no reference writes.
+ *   buffer     The buffer of intermediate states. A reference writes the buffer and does not read it. The buffer's
+ *              initial elements have magnitudes of 64 to 128 and both signs. If a reference does not write an element,
+ *              or adds the new value to the initial one, the error of that element is large. No initial element is NaN,
+ *              because the whole buffer is compared, including the elements that no reference writes.
  *
  * recurrence_fill_offsets divides the tokens of a packed batch into sequences. Slots are distinct and in random order
- * (recurrence_shuffle_slots). In the second set of values, two sequences share each slot if sequences only read their
- * slots. */
+ * (recurrence_shuffle_slots). If sequences only read their slots, two sequences share each slot in the second set of
+ * values. */
 #ifndef REFTEST_KERNELS_GDN_INPUT_VALUES_H
 #define REFTEST_KERNELS_GDN_INPUT_VALUES_H
 
@@ -26,7 +26,7 @@ enum gdn_part { GDN_Q, GDN_K, GDN_V, GDN_STATE, GDN_A_LOG, GDN_A, GDN_DT_BIAS, G
 
 /* The parameters from which an input element is computed. Kernels take this struct by value. */
 struct gdn_fill {
-	uint64_t key, k_key; /* k_key: the random key of k, because some rows of q have the direction of a row of k */
+	uint64_t key, k_key; /* k_key: the random key of k, for the rows of q that have the direction of a row of k */
 	int part;            /* enum gdn_part */
 	int follows, l2norm;
 	bool second; /* is this the second set of values? */
@@ -48,7 +48,7 @@ extern "C" {
 
 /* Only host code calls this function. */
 struct gdn_fill gdn_fill_of(const struct op_case *c, int input);
-/* Does for an input of a gradient case what recurrence_fill_for_gradients does. */
+/* Fills an input of a gradient case with recurrence_fill_for_gradients. */
 int gdn_fill_for_gradients(const struct op_case *c, int input, struct tensor *out, struct err *err);
 
 #ifdef __cplusplus

@@ -97,8 +97,8 @@ static int check_directions(const struct op_case *c, const struct gdn_roles *rol
 	return 0;
 }
 
-/* Checks that no float input is NaN. A state may be NaN if the states are not an output, because no sequence may use
- * its slot. */
+/* Checks that no float input is NaN. If the states are not an output, a state may be NaN, because perhaps no sequence
+ * uses its slot. */
 static int check_floats(const struct op_case *c, const struct gdn_roles *roles, const struct tensor *in, struct err *err)
 {
 	for (int i = 0; i < c->problem->input_count; i++)
@@ -132,8 +132,9 @@ struct computation {
 	struct gdn_extent e;
 	const struct tensor *in;
 	struct tensor *out;
-	struct tensor *buffer; /* NULL if the case has no buffer, or its output is not requested */
-	struct recurrence_work step; /* a delta rule with a gate, as the functions of recurrence_work.h need it */
+	struct tensor *buffer; /* NULL if the case has no buffer, or if the output buffer is not requested */
+	struct recurrence_work step; /* the gated delta rule, in the form that the functions of recurrence_work.h
+				      * take */
 	bool updates, buffer_by_slot;
 };
 
@@ -278,7 +279,7 @@ static void copy_states(const struct computation *w)
 }
 
 /* Copies the input buffer of intermediate states to the output, and returns the output buffer. Returns NULL if there is
- * no buffer or its output is not requested. */
+ * no buffer, or if the output buffer is not requested. */
 static struct tensor *buffer_of(const struct op_case *c, const struct gdn_roles *roles, const struct tensor *in,
 				struct tensor *out)
 {

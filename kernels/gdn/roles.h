@@ -16,8 +16,8 @@ enum { GDN_V_LAST = 1, GDN_L2NORM = 2 }; /* GDN_V_LAST: states are [K, V] instea
 
 enum { GDN_DIM_MOST = 256 }; /* the maximum of K and V */
 
-/* For each role, the index of the input that has it, or -1 if no input has it. output and new_state are indices of
- * outputs. H_v is a multiple of H_q and H_k. T is [batch, tokens], or [total] if sequences are packed. */
+/* For each role, the index of the input that has the role, or -1 if no input has the role. output and new_state are
+ * indices of outputs. H_v is a multiple of H_q and H_k. T is [batch, tokens], or [total] if sequences are packed. */
 struct gdn_roles {
 	int q, k, v;	    /* q: [T, H_q, K], k: [T, H_k, K], v: [T, H_v, V]; floats */
 	int state;	    /* [slots, H_v, V, K] floats; if absent, states start as zeros */
@@ -28,13 +28,13 @@ struct gdn_roles {
 	int cu_seqlens;
 	int indices;	    /* [sequences] integers: the slot of each sequence; without them, sequence n has slot n */
 	int buffer;	    /* [slots or batch, tokens, H_v, V, K] floats; receives the state after each token */
-	int scale, l2norm, frozen; /* Python scalars; frozen: disable_state_update */
+	int scale, l2norm, frozen; /* Python scalars; frozen is the scalar disable_state_update */
 	int output, new_state;
 };
 
 struct gdn_extent {
-	int64_t sequences, tokens, total; /* tokens: in each sequence, or 0 if sequences are packed; total: in all
-					   * sequences */
+	int64_t sequences, tokens, total; /* tokens: the tokens of each sequence, or 0 if sequences are packed; total:
+					   * the tokens of all sequences */
 	int64_t slots, q_heads, k_heads, v_heads, k_dim, v_dim;
 };
 
@@ -59,8 +59,7 @@ bool gdn_buffer_by_slot(const struct op_problem *problem, const struct gdn_roles
 double gdn_scale(const struct op_case *c, const struct gdn_roles *roles);
 bool gdn_l2norm(const struct op_case *c, const struct gdn_roles *roles);
 
-/* Returns true if the state output is the states after the last token, and false if it is the unchanged input
- * states. */
+/* Returns true if the state output holds the states after the last token, and false if it holds the input states. */
 bool gdn_updates(const struct op_case *c, const struct gdn_roles *roles);
 
 /* Checks the axes of a case. Returns 0, or -1 with a message in `err` if the axes make the case invalid. */

@@ -58,12 +58,12 @@
 #include "kernels/core/take.h"
 
 /* The numbers of rows of A in the medium cases. The first case usually has GEMM_ROWS rows, which is one more than a
- * multiple of 16, 32 and 64. It has GEMM_MORE_ROWS rows if B has more than GEMM_FEW_B and at most GEMM_MORE_B elements,
- * and GEMM_FEW_ROWS rows, one more than a block, if B has more than GEMM_B_ELEMENTS elements. If B has at most
- * GEMM_FEW_B elements, cases take little time, and there are more of them: their numbers of rows are block sizes, or
- * one more or less. If B has at most GEMM_TINY_B elements, one more case has GEMM_MANY_ROWS rows; N and K are small in
- * this case if they are var. If B has more than GEMM_FEW_B elements, the second small case has 128 rows, a usual block
- * size. */
+ * multiple of 16, 32 and 64. If B has more than GEMM_FEW_B and at most GEMM_MORE_B elements, the first case has
+ * GEMM_MORE_ROWS rows. If B has more than GEMM_B_ELEMENTS elements, the first case has GEMM_FEW_ROWS rows, one more
+ * than a block. If B has at most GEMM_FEW_B elements, cases take little time, and there are more of them: their numbers
+ * of rows are block sizes, or one more or less. If B has at most GEMM_TINY_B elements, one more case has GEMM_MANY_ROWS
+ * rows; N and K are small in this case if they are var. If B has more than GEMM_FEW_B elements, the second small case
+ * has 128 rows, a usual block size. */
 enum { GEMM_MORE_ROWS = 513, GEMM_MORE_B = 1 << 22 };
 enum { GEMM_ROWS = 321, GEMM_FEW_ROWS = 129, GEMM_FEW_B = 1 << 21, GEMM_B_ELEMENTS = 1 << 24, GEMM_CASES = 8 };
 enum { GEMM_MANY_ROWS = ROWS_PAST_GRID, GEMM_TINY_B = 1 << 18 };
@@ -252,7 +252,7 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-/* Returns 0 for the leading axes of C if there are several, because their lengths depend on each other. */
+/* If C has several leading axes, returns 0 for each of them, because their lengths depend on each other. */
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *out = &problem->outputs[0], *a = &problem->inputs[gemm_left(problem, variant)];
@@ -269,8 +269,8 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 												     * have more rows */
 }
 
-/* Computes consecutive elements of one row of A, or of B if B is [N][K]. First computes every element as if its column
- * were ordinary, then overwrites the elements of the two special columns. */
+/* Computes consecutive elements of one row of A, or of B if B is [N][K]. Computes every element as if its column were
+ * ordinary, then overwrites the elements of the two special columns. */
 WIDE static void make_row(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
                           float *values)
 {
@@ -312,8 +312,8 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 
 /* --- the oracle -------------------------------------------------------------------------------------------------- */
 
-/* The oracle computes C in tiles, and each tile in chunks of K. It converts the chunks of A and B to doubles, in a
- * buffer that fits in the L2 cache (64 x 512 doubles each). */
+/* The oracle computes C in tiles, and each tile in chunks of K. The oracle converts the chunks of A and B to doubles,
+ * in a buffer that fits in the L2 cache (64 x 512 doubles each). */
 enum { TILE_M = 64, TILE_N = 64, CHUNK = 512, TOGETHER = 4 };
 
 struct tile {
@@ -406,8 +406,8 @@ static void read_b(struct tile *t, const struct gemm_extent *e, const struct ten
 	}
 }
 
-/* If a reference with this mistake splits K into parts and rounds the sum of each part, returns the length of a part;
- * otherwise returns 0. */
+/* If a reference with this mistake splits K into parts and rounds the sum of each part, returns the length of a part.
+ * For any other mistake, returns 0. */
 static int64_t rounded_part(int mistake, int64_t k)
 {
 	switch (mistake) {

@@ -300,8 +300,8 @@ static int launch(const struct op_case *c, const struct tensor *in, struct tenso
 	                                    (int)choice.shared_bytes),
 	               err) != 0)
 		return -1;
-	/* Consecutive blocks compute tiles of the same columns, so that blocks that run at the same time read the same
-	 * part of B, the larger operand. */
+	/* Consecutive blocks usually run at the same time. They compute tiles of the same columns, and thus read the
+	 * same part of B, the larger operand. */
 	choice.kernel<<<dim3((unsigned)rows, (unsigned)columns), THREADS, choice.shared_bytes, (cudaStream_t)stream>>>(p);
 	return cuda_check(cudaGetLastError(), "launching gemm", err);
 }

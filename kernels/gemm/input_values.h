@@ -28,7 +28,7 @@
  * The rows of A after the lifted ones are "high": they are like lifted rows, but their element at GEMM_DROP is 0, so
  * the sums of products stay at 98304 … 114688. In float16, a sum of this size is infinite, so a reference that limits
  * the sum to float16's maximum fails. If a workload provides A or B, there are no high rows, because a sum could be
- * close to float16's maximum, and its rounding would then decide whether it is infinite. The rows after the high ones
+ * close to float16's maximum, and rounding would then decide whether the sum is infinite. The rows after the high ones
  * are "faint" in the second set of values: they are scaled so that their smallest elements are 2^-24, the smallest
  * number above 0 in float16, and their two special elements are 0. The products in a faint row are below 2^-14, where
  * float16 is subnormal. If K is 4096, about half of the elements of C in a faint row are also below 2^-14.
@@ -54,7 +54,7 @@ enum { GEMM_NT = 0, GEMM_NN = 1 };
 enum { GEMM_PERIOD = 128, GEMM_HEAVY = 8 };
 
 /* Some columns of A and B are scaled by powers of two with these exponents. With GEMM_SPREAD, elements are above
- * float16's maximum or below its minimum. With GEMM_SPREAD_HALF, they are among the largest or among the subnormal
+ * float16's maximum or below its minimum. With GEMM_SPREAD_HALF, elements are among the largest or among the subnormal
  * numbers of float16. */
 enum { GEMM_SPREAD = 30, GEMM_SPREAD_HALF = 12 };
 
@@ -72,7 +72,7 @@ enum { GEMM_EXACT_K = 1 << 16 };
 struct gemm_extent {
 	int a, b;
 	int64_t m, n, k;
-	int nn; /* the layout of B: 0: B[n][k], 1: B[k][n] */
+	int nn; /* 0 if B is stored as [N][K], 1 if B is stored as [K][N] */
 };
 
 /* Returns 1 if input `a` can be A and the other input can be B in the layout `nn`. A must have the leading axes of C
@@ -126,7 +126,7 @@ struct gemm_fill {
 	int bits;   /* the number of fraction bits */
 	int lifted; /* do the sums of some rows rise above float16's maximum and fall back? */
 	int high;   /* do the sums of some rows rise above float16's maximum and stay there? */
-	int faint;  /* faint rows of A are scaled by 2^faint; 0: there are none */
+	int faint;  /* faint rows of A are scaled by 2^faint; 0 if there are no faint rows */
 	int shift;  /* special columns of A are multiplied by 2^-shift, and those of B by 2^shift */
 	int scale;  /* other elements of lifted and high rows are multiplied by 2^scale */
 	int spread; /* columns with k % 8 == 5 are multiplied by 2^spread, and columns with k % 8 == 6 by 2^-spread */

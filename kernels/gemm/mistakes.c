@@ -4,7 +4,6 @@
 
 #include "kernels/core/mistakes.h"
 
-/* The product is divided by sqrt(K). */
 static bool divided_by_root(struct op_variation *v, const struct op_mistake *mistake)
 {
 	int a = variation_input(v, mistake->other);

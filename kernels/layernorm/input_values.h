@@ -14,12 +14,12 @@
  *   row 4, 5  Noise and one outlier, in the first column (row 4) or in the last column (row 5).
  *   row 6     Plain noise.
  *   row r>=8  Every eighth row, starting with row 11, is shifted like row 2 in the first set of values. In the second
- *             set, such a row has integers close to a large M. There, a variance that is computed as the mean of
- *             squares minus the square of the mean loses many digits. Columns come in pairs of M + d and M - d, so the
- *             mean is exactly M, and every sum is exact in float32 in any order (up to 2^16 columns). If the output is
- *             float32, M is at most 250 and d is from 1 to 4: the mean is 91 times the standard deviation. If the
+ *             set, such a row has integers close to a large M. In such a row, a variance that is computed as the mean
+ *             of squares minus the square of the mean loses many digits. Columns come in pairs of M + d and M - d, so
+ *             the mean is exactly M, and every sum is exact in float32 in any order (up to 2^16 columns). If the output
+ *             is float32, M is at most 250 and d is from 1 to 4: the mean is 91 times the standard deviation. If the
  *             output is float16 or bfloat16, M is at most 254, and d is 1 in one of 32 pairs, else 0: the mean is about
- *             1400 times the standard deviation. In two of four rows of integers, all elements are multiplied by 2^7:
+ *             1400 times the standard deviation. In half of the rows of integers, all elements are multiplied by 2^7:
  *             the mean is about 32000. From row 8 on, all other rows have noise and 32 consecutive spikes of equal
  *             magnitude and alternating sign. In the k-th row with spikes, the spikes start at column 32 k, modulo the
  *             number of columns. At least 3/4 of the variance comes from the spikes. If a reference omits a column with
@@ -45,14 +45,15 @@
 
 enum { LAYERNORM_SPIKES = 32, LAYERNORM_SPIKE_ROW = 8, LAYERNORM_FAR = 8, LAYERNORM_FAR_ROW = 3, LAYERNORM_FARTHER = 7, LAYERNORM_LOUD = 8 };
 
-/* The index of each input, and of the only output, by its role. -1: the problem has no such tensor. */
+/* The index of each input, and of the only output, by its role, or -1 if the problem has no such tensor. */
 struct layernorm_roles {
 	int x, weight, bias, eps; /* eps: a Python scalar */
 	int output;
 };
 
 /* Finds the roles by shape. If two tensors have one axis, the bias is the one whose name contains "bias". If neither
- * name does, the bias is the second. If op.match accepts the problem, every tensor has a role. Host only. */
+ * name contains "bias", the bias is the second tensor. If op.match accepts the problem, every tensor has a role. Host
+ * only. */
 static inline struct layernorm_roles layernorm_roles_of(const struct op_problem *problem)
 {
 	struct layernorm_roles roles = {-1, -1, -1, -1, 0};
@@ -73,7 +74,8 @@ static inline struct layernorm_roles layernorm_roles_of(const struct op_problem 
 	return roles;
 }
 
-/* Returns the epsilon of a case, or NaN if no source states it, which happens only in a probe case. Host only. */
+/* Returns the epsilon of a case, or NaN if no source states an epsilon. Only a probe case has no stated epsilon. Host
+ * only. */
 static inline double layernorm_eps(const struct op_case *c)
 {
 	int scalar = layernorm_roles_of(c->problem).eps;
@@ -92,7 +94,7 @@ struct layernorm_fill {
 	int part;        /* enum layernorm_part */
 	int probe;       /* is this a probe case? The rows of a probe case reveal only epsilon */
 	int second;      /* is this the second set of values? */
-	int even;        /* does the case have one row that is even? */
+	int even;        /* does the case have a single row, which is even? */
 	int narrow;      /* is the output float16 or bfloat16? */
 	int huge;        /* row 3 (huge) is noise times 2^huge */
 	int tiny;        /* a tiny row is noise times 2^tiny */
@@ -200,7 +202,8 @@ HOST_DEVICE static inline bool layernorm_is_far(int64_t row)
 }
 
 /* Computes an element of a row of integers close to M. Columns 2 i and 2 i + 1 have M + d and M - d, in some order. The
- * random bits of column 2 i determine d and the order. If the number of columns is odd, the last element is M. */
+ * random bits of column 2 i determine the order and, if the output is float32, d. If the number of columns is odd, the
+ * last element is M. */
 HOST_DEVICE static inline float layernorm_far(const struct layernorm_fill *f, int64_t row, int64_t column)
 {
 	uint32_t random = philox_bits(f->key, row * f->columns + column / 2 * 2);

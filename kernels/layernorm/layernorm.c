@@ -5,8 +5,8 @@
  * have a wider dtype (FlashInfer's norm.layernorm expects float32). The bias is optional.
  *
  * Epsilon is a Python scalar, or the value that kernels/core/norm_epsilon.h finds (a model's "layer_norm_eps"). If
- * there is neither, reftest recovers epsilon from a probe case, whose rows have a variance far below any epsilon: in
- * such rows, y = (x - mean) w / sqrt(eps).
+ * there is neither such a scalar nor such a value, reftest recovers epsilon from a probe case, whose rows have a
+ * variance far below any epsilon: in such rows, y = (x - mean) w / sqrt(eps).
  *
  * Tolerance for the first set of values. The reference and the ground truth round nearly the same number to the
  * output's dtype, so rtol is 2^-7 for bfloat16, 2^-10 for float16 and 1e-5 for float32. If a mean is accumulated in
@@ -126,8 +126,8 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count < room ? count : room;
 }
 
-/* Returns the range of an input. The activations exceed the largest values known from trained models. Weights and
- * biases reach their largest values with both signs. */
+/* The activations exceed the largest values known from trained models. Weights and biases reach their largest values
+ * with both signs. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	struct layernorm_roles roles = layernorm_roles_of(problem);
@@ -144,8 +144,8 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-/* Returns the largest length of `axis` in the default cases, or a lower bound of it. If H is at most 8192, some case
- * has more than 300 rows. */
+/* Returns the largest length of `axis` in the default cases, or a lower bound of that length. If H is at most 8192,
+ * some case has more than 300 rows. */
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *y = &problem->outputs[0];
@@ -211,7 +211,6 @@ static double centre(double *x, int64_t columns)
 	return squares / (double)columns;
 }
 
-/* The mistakes that the oracle computes. */
 enum mistake { NO_MISTAKE, EPS_OUTSIDE, MEAN_SQUARE, MEAN_KEPT, BIASED_WEIGHT, SUM_OF_SQUARES, TWICE, ONE_LESS, RMS };
 
 static const struct op_mistake mistakes[] = {
@@ -219,7 +218,7 @@ static const struct op_mistake mistakes[] = {
     {.says = "the mean square was used for the variance", .in_oracle = MEAN_SQUARE},
     {.says = "the mean was not subtracted from the elements", .in_oracle = MEAN_KEPT},
     {.says = "the norm was an RMS norm: no mean is subtracted", .in_oracle = RMS},
-    {.says = "the bias was added before the weight is multiplied", .in_oracle = BIASED_WEIGHT},
+    {.says = "the bias was added before the multiplication by the weight", .in_oracle = BIASED_WEIGHT},
     {.says = "the sum of squares was used for the variance", .in_oracle = SUM_OF_SQUARES},
     {.says = "elements were divided by the variance, not by its root", .in_oracle = TWICE},
     {.says = "the variance was divided by H - 1, not by H", .in_oracle = ONE_LESS},

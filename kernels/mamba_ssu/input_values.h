@@ -21,9 +21,9 @@
  *   D, z      Uniform on [-4, 4) | z on [-16, 16). In y, the term D x is half as large as the term that comes from the
  *             state.
  *
- * Large elements. Unless a tensor is float16, some elements are larger than the table says. In odd sequences, one
- * element in 64 of x is 64 times as large, and one in 64 of z is 100 or -100. In even sequences, one element in 32 of
- * B, and another one of C, are 32 | 128 times as large. One element in 32 of the states, and one in 16 of D, are 64
+ * Large elements. If no tensor is float16, some elements are larger than the table says. In odd sequences, one element
+ * in 64 of x is 64 times as large, and one in 64 of z is 100 or -100. In even sequences, one element in 32 of B, and
+ * another one in 32 of C, are 32 | 128 times as large. One element in 32 of the states, and one in 16 of D, are 64
  * times as large. No product of two large elements is added to other products.
  *
  * The slots of sequences are different and in random order. Sequences 3, 11, 19, … of a batch are padding, and so are
@@ -40,8 +40,8 @@
 extern "C" {
 #endif
 
-/* The index of each input by its role; output and new_state are indices of outputs. -1: the problem has no such tensor.
- * Tensors are floats unless their comment says otherwise. */
+/* The index of each input by its role; output and new_state are indices of outputs. The index is -1 if the problem has
+ * no such tensor. Tensors are floats unless their comment says otherwise. */
 struct ssu_roles {
 	int state;       /* [slots, heads, dim, S], where S is the number of states of an element */
 	int x, z;        /* [batch, heads, dim]; if z is absent, y is not multiplied by a gate */
@@ -50,8 +50,8 @@ struct ssu_roles {
 	int b, c;        /* [batch, groups, S]; heads is a multiple of groups */
 	int d, dt_bias;  /* [heads, dim], or [heads]; an absent D or dt_bias is 0 */
 	int indices;     /* [batch] integers: the slot of each sequence; without them, sequence n has slot n */
-	int softplus;    /* a Python scalar; an absent one is true */
-	int pad;         /* a Python scalar; an absent one is -1 */
+	int softplus;    /* a Python scalar; true if the problem has none */
+	int pad;         /* a Python scalar; -1 if the problem has none */
 	int output;      /* [batch, heads, dim] */
 	int new_state;   /* the shape of `state`; may be absent */
 };
@@ -64,8 +64,8 @@ struct ssu_extent {
 struct ssu_roles ssu_roles_of(const struct op_problem *problem);
 struct ssu_extent ssu_extent_of(const struct op_case *c, const struct ssu_roles *roles);
 
-/* Returns the index in op.oracle's `out` for the truth of the states: the state output or, if there is none,
- * op_own_place of the state input. Host only. */
+/* Returns the index in op.oracle's `out` at which the truth of the states is stored: the index of the state output, or
+ * op_own_place of the state input if there is no state output. Host only. */
 static inline int ssu_states_place(const struct op_problem *problem, const struct ssu_roles *roles)
 {
 	return roles->new_state >= 0 ? roles->new_state : op_own_place(problem, roles->state);
@@ -90,11 +90,13 @@ struct ssu_fill {
 	int64_t heads, dim; /* the last two axes of dt; dim is 1 if dt has one value per head */
 	int64_t batch, size; /* size: the number of elements of one sequence */
 	bool padded;         /* whether the elements of padding are NaN */
-	int loud, at, every; /* an element is 2^loud times as large if index % every == at; every = 0: no element is */
-	int turn;            /* only sequences n with n % 2 == turn have large elements; -1: all sequences have */
+	int loud, at, every; /* an element is 2^loud times as large if index % every == at; if every is 0, no element is
+			      * large */
+	int turn;            /* only sequences n with n % 2 == turn have large elements; if turn is -1, all sequences
+			      * have some */
 };
 
-/* Of the sequences with this number or a larger one, most are padding, so that a case of many sequences is cheap. */
+/* Most sequences from this number on are padding, so that a case of many sequences is cheap. */
 enum { SSU_ACTIVE = 33 };
 
 /* Returns true if a sequence is padding. Of the sequences from SSU_ACTIVE on, the last one and those next to a power of

@@ -10,8 +10,8 @@
  * value per head.
  *
  * The reference may write to the input state if the definition says so (op_in_place_as_said). If there is a state
- * output, it is compared. If there is none, the reference may write to the input state, and must do so if the
- * description of the state says "in place" (SSU_IN_PLACE).
+ * output, it is compared. If there is no state output, the reference may write to the input state. The reference must
+ * do so if the description of the state says "in place" (SSU_IN_PLACE).
  *
  * Tolerances. A float32 sum of S products of magnitude 1 has an error of 1e-6. Where dt is 96, the products have a
  * magnitude of a hundred, and their sum has an error of 1e-4. The gate multiplies y by at most 16. The atol of y is
@@ -230,14 +230,13 @@ int64_t ssu_pad(const struct op_case *c, const struct ssu_roles *roles)
 	return given >= -0x1p53 && given <= 0x1p53 ? (int64_t)given : -1;
 }
 
-/* The numbers of sequences and slots. */
 static const struct preset {
 	int64_t batch, slots;
 } presets[SIZE_COUNT][2] = {{{1, 3}, {5, 8}}, {{SSU_ACTIVE, 41}}, {{256, 512}}};
 
-/* If sequences have slots, and a slot has at most MORE_ELEMENTS elements, the medium case has MORE sequences, most of
- * the last ones padding. The edge case many_sequences has MANY. MORE is no multiple of five, so that pad_slot_id is 0 in
- * its second set of values (scalar). */
+/* If sequences have slots, and a slot has at most MORE_ELEMENTS elements, the medium case has MORE sequences, and most
+ * of the last ones are padding. The edge case many_sequences has MANY sequences. MORE is no multiple of five, so that
+ * pad_slot_id is 0 in the second set of values of the medium case (scalar). */
 enum { MORE = 66, MANY = 129, MORE_ELEMENTS = 1 << 18 };
 
 /* Returns the number of elements of a slot. */
@@ -327,9 +326,9 @@ static struct op_in_place in_place(const struct op_case *c, int input)
 }
 
 /* Returns the value of a Python scalar. pad_slot_id is -1, as in models, or another negative number. If there are slot
- * indices, it may also be the number of a slot, in some cases 0. In a batch of one sequence, it is the same negative
- * number in both sets of values. No case omits pad_slot_id. dt_softplus is true in one set and false in the other; an
- * omitted dt_softplus is false. */
+ * indices, pad_slot_id may also be the number of a slot, in some cases 0. In a batch of one sequence, pad_slot_id is
+ * the same negative number in both sets of values. No case omits pad_slot_id. dt_softplus is true in one set and false
+ * in the other; an omitted dt_softplus is false. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
@@ -348,8 +347,9 @@ static double scalar(const struct op_case *c, int input)
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
 
-/* Returns true if the elements of padding sequences are NaN in this input. They are not if a workload provides the
- * slots, because then any sequence may be read, and not in z, which must be finite (check_floats). */
+/* Returns true if the elements of padding sequences are NaN in this input. They are not NaN if a workload provides the
+ * slots, because any sequence may then be read. The elements of z are never NaN, because z must be finite
+ * (check_floats). */
 static bool is_padded(const struct op_case *c, const struct ssu_roles *roles, enum ssu_part part)
 {
 	return (part == SSU_X || part == SSU_DT || part == SSU_B || part == SSU_C) && roles->indices >= 0 &&
@@ -563,7 +563,6 @@ struct computation {
 	double by; /* op_case.mistake_by */
 };
 
-/* The mistakes that the oracle computes. */
 enum mistake {
 	NO_MISTAKE, NO_STEP_IN_DECAY, NO_EXP, A_LOG, NO_STEP_IN_X, RAW_STEP_IN_X, READ_FIRST, X_FIRST, STEP_ON_D, TILED,
 	FIRST_GROUP, SIGMOID_GATE, PLAIN_GATE, NO_GATE, GATE_FIRST, OTHER_SOFTPLUS, SOFTPLUS_FIRST, SOFTPLUS_UP_TO, LINEAR_DECAY,
@@ -594,24 +593,24 @@ static const struct op_mistake mistakes[] = {
     {.says = "the decay was exp(A), without the step dt", .in_oracle = NO_STEP_IN_DECAY},
     {.says = "the decay was A dt, without its exponential", .in_oracle = NO_EXP},
     {.says = "A was a logarithm: the decay is exp(-exp(A) dt)", .in_oracle = A_LOG},
-    {.says = "the softplus of dt were left out, or added where the definition has none", .in_oracle = OTHER_SOFTPLUS},
+    {.says = "the softplus of dt was left out, or added where the definition has none", .in_oracle = OTHER_SOFTPLUS},
     {.says = "dt went through softplus where it must not", .before = before_set, .role = "softplus", .by = 1},
-    {.says = "the softplus of dt were left out where it must be", .before = before_set, .role = "softplus", .by = 0},
-    {.says = "the softplus of dt were left out above 5", .in_oracle = SOFTPLUS_UP_TO, .by = 5},
+    {.says = "the softplus of dt was left out where it is needed", .before = before_set, .role = "softplus", .by = 0},
+    {.says = "the softplus of dt was left out above 5", .in_oracle = SOFTPLUS_UP_TO, .by = 5},
     {.says = "the bias was added to dt after the softplus", .in_oracle = SOFTPLUS_FIRST},
     {.says = "dt with its bias was rounded to bfloat16", .in_oracle = ROUNDED_STEP},
     {.says = "steps below 0 were 0", .in_oracle = STEP_AT_LEAST_0},
     {.says = "steps below 0 lost their sign", .in_oracle = STEP_MAGNITUDE},
-    {.says = "the dt of each head's first element applied to the whole head", .in_oracle = FIRST_STEP},
+    {.says = "all elements of a head used the dt of the head's first element", .in_oracle = FIRST_STEP},
     {.says = "the decay was left out", .in_oracle = NO_DECAY},
     {.says = "the decay was 1 + A dt, without its exponential", .in_oracle = LINEAR_DECAY},
-    {.says = "the A of each head's first element applied to the whole head", .in_oracle = FIRST_DECAY},
+    {.says = "all elements of a head used the A of the head's first element", .in_oracle = FIRST_DECAY},
     {.says = "x was left out where it enters the state", .in_oracle = NO_X},
     {.says = "the last element of the state was not read", .in_oracle = LAST_STATE},
-    {.says = "the groups of B alone were tiled, not interleaved", .in_oracle = TILED_B},
-    {.says = "the groups of C alone were tiled, not interleaved", .in_oracle = TILED_C},
-    {.says = "the first group of B alone was used for all heads", .in_oracle = FIRST_GROUP_B},
-    {.says = "the first group of C alone was used for all heads", .in_oracle = FIRST_GROUP_C},
+    {.says = "only the groups of B were tiled, not interleaved", .in_oracle = TILED_B},
+    {.says = "only the groups of C were tiled, not interleaved", .in_oracle = TILED_C},
+    {.says = "all heads used the first group of B, but the right groups of C", .in_oracle = FIRST_GROUP_B},
+    {.says = "all heads used the first group of C, but the right groups of B", .in_oracle = FIRST_GROUP_C},
     {.says = "dt was left out where x enters the state", .in_oracle = NO_STEP_IN_X},
     {.says = "dt without softplus entered the state with x", .in_oracle = RAW_STEP_IN_X},
     {.says = "the output was read before the decay, and before x enters the state", .in_oracle = READ_FIRST},
@@ -697,7 +696,7 @@ static double gate_of(const struct computation *w, double z)
 	}
 }
 
-/* Returns the step d of element i: dt plus its bias, through softplus if the case has it. */
+/* Returns the step d of element i: dt plus its bias, or softplus of this sum if the case applies softplus. */
 static double step_of(const struct computation *w, int64_t n, int64_t h, int64_t i)
 {
 	int64_t at = w->mistake == FIRST_STEP ? 0 : i;

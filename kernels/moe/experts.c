@@ -59,7 +59,7 @@ static bool counts(const struct computation *w, const int64_t *expert, int64_t k
 	return w->mistake != MOE_LAST_EXPERT || expert[k] != w->e.offset + w->e.local - 1;
 }
 
-/* Sets the experts of the visits that a reference with the mistake of the case does not compute to -1. */
+/* Sets to -1 the experts of the visits that a reference with the mistake of the case does not compute. */
 static void leave_out_visits(const struct computation *w, int64_t picks, int64_t *expert)
 {
 	bool *kept = take(picks, sizeof *kept);
@@ -73,7 +73,7 @@ static void leave_out_visits(const struct computation *w, int64_t picks, int64_t
 	free(kept);
 }
 
-/* Returns how many of an expert's visits a reference with the mistake of the case computes. */
+/* Returns the number of an expert's visits that a reference with the mistake of the case computes. */
 static int64_t visits_read(const struct computation *w, int64_t visits)
 {
 	if (w->mistake == MOE_TILE && visits > (int64_t)w->by)
@@ -126,7 +126,7 @@ static double value(const struct computation *w, int input, int64_t index)
 	return input < 0 ? 1 : dtype_load(w->in[input].data, w->in[input].dtype, index);
 }
 
-/* Reads row `row` of the weights, counted over all experts. A row has `columns` columns. Multiplies it by row
+/* Reads row `row` of the weights, counted over all experts. A row has `columns` columns. Multiplies its elements by row
  * `scale_row` of the scales, where each scale applies to `block` columns. */
 static void read_row(const struct computation *w, int input, int64_t row, int64_t columns, int scales,
                      int64_t scale_row, int64_t block, double *out)

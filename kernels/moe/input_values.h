@@ -10,16 +10,16 @@
  *     numbers exactly.
  *   scales and factors: A power of two times a number that is uniform on [0.5, 2), in steps of 2^-21. Neighbouring
  *     scales differ, and a power-of-two dtype cannot represent them. In the second set, some scales and factors are
- *     2^10 times as large, unless they are float16 or narrower, and others are smaller by the same factor.
+ *     2^10 times as large if their dtype has a wider range than float16, and others are smaller by the same factor.
  *
  * Inputs are scaled by powers of two, so that the standard deviations of "up" and gate are between about 1 and 2, and
  * the standard deviation of an expert's output is between 0.5 and 1. (If "up" and gate have different factors, the
  * standard deviation of "up" is 2^10 times larger or smaller in the second set.) A power of two that scales a product
- * is applied to the factor of the product or, if there is none, to the scales of the weights or, if there are none, to
- * the weights. Every other expert is steep: the odd experts in the first set, the even experts in the second. The gates
- * of a steep expert are 8 times as large as those of other experts (64 times in the second set). With gates of this
- * size, silu(gate) is nearly 0 or nearly the gate, the exponential overflows, and inputs of the second product exceed
- * 448. The second product of a steep expert is scaled down by the same number, 8 or 64. */
+ * is applied to the product's factor if there is one, else to the scales of the weights if there are any, else to the
+ * weights. Every other expert is steep: the odd experts in the first set, the even experts in the second. The gates of
+ * a steep expert are 8 times as large as those of other experts (64 times in the second set). With gates of this size,
+ * silu(gate) is nearly 0 or nearly the gate, the exponential overflows, and inputs of the second product exceed 448.
+ * The second product of a steep expert is scaled down by the same number, 8 or 64. */
 #ifndef REFTEST_KERNELS_MOE_INPUT_VALUES_H
 #define REFTEST_KERNELS_MOE_INPUT_VALUES_H
 
@@ -36,7 +36,7 @@ struct moe_fill {
 	uint64_t key;
 	enum moe_kind kind;
 	int exponent; /* the elements are multiplied by 2^exponent */
-	int times;    /* for MOE_UNIFORM: 7 if the numbers go up to 448, else 1 */
+	int times;    /* for MOE_UNIFORM: 7 if the magnitudes reach 448, else 1 */
 	/* If `period` is above 0, elements whose index modulo `period` is in [from, until) are multiplied by
 	 * 2^(exponent + extra). */
 	int64_t period, from, until;
@@ -74,7 +74,7 @@ extern "C" {
 /* Only host code calls this function. */
 struct moe_fill moe_fill_of(const struct op_case *c, const struct moe_roles *roles, int input);
 
-/* A copy within an input, which is made after the input is filled, so that two experts are equal (traffic.h). Offsets
+/* A copy within an input. The copy is made after the input is filled, and makes two experts equal (traffic.h). Offsets
  * and length are in bytes. The length is 0 if there is nothing to copy. Host only. */
 struct moe_copy {
 	int64_t from, to, bytes;

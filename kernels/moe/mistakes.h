@@ -5,8 +5,7 @@
 
 #include "kernels/core/op.h"
 
-/* The mistakes that the oracle computes itself. Mistakes up to MOE_LAST_OF_EXPERTS are in the experts, and later
- * mistakes are in the routing. */
+/* Mistakes up to MOE_LAST_OF_EXPERTS are in the experts, and later mistakes are in the routing. */
 enum moe_mistake {
 	MOE_NO_MISTAKE,
 	MOE_SWAPPED,

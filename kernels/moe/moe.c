@@ -2,20 +2,20 @@
  * network.
  *
  *   out[t] = sum of w(t, l) * W2[l] (up * silu(gate)) over the experts l to which token t is routed and which are on
- *   this device, where (up, gate) = W1[l] hidden[t]. "up" is the first half of W1's rows; in the activation family the
- *   gate is first.
+ *   this device, where (up, gate) = W1[l] hidden[t]. "up" is the first half of W1's rows; in the activation family, the
+ *   gate is the first half.
  *
  * routing.h defines w. Experts of other devices can be selected. Their scores are part of the sum by which weights are
  * divided, but these experts add nothing to the output. Hidden states and weights are floats of 8, 16 or 32 bits.
  * Hidden states and weights may have scales per block, or an expert's products may have factors. The oracle does not
  * quantise intermediate values, even if the kernel that the definition names quantises them. A kernel that quantises
- * computes a different operation: its root mean square error is 2.6 % with 8-bit intermediate values, and 11 % with
- * MXFP4 weights.
+ * computes a different operation: the root mean square error of such a kernel is 2.6 % with 8-bit intermediate values,
+ * and 11 % with MXFP4 weights.
  *
  * Tolerance. Let s be the standard deviation of an output. With this family's inputs, s is between 0.1 and 1, times the
  * routing's factor; if routing weights are inputs, s may be 2. A reference sums H products in float32, and then I
- * products. The error of a sum of n terms that are added one after the other is 0.43 2^-24 sqrt(n / 2) times the sum's
- * standard deviation, which is 1.5e-6 times for H = 7168. The second sum averages the errors of the first. One element
+ * products. If n terms are added one after the other, the error of the sum is 0.43 2^-24 sqrt(n / 2) times the sum's
+ * standard deviation. This factor is 1.5e-6 for n = 7168. The second sum averages the errors of the first. One element
  * in 10^7 has an error that is 5.5 times as large, 2^-17 s. Therefore atol is 2^-14. If the routing's factor is above
  * 1, atol is multiplied by the factor. rtol is one ulp of the output's dtype, because two roundings of nearly the same
  * number differ by one ulp. A float32 output is not rounded again, and its rtol is 2^-14, like atol. The measured error
@@ -124,8 +124,8 @@ static bool heavy(const struct op_problem *problem, const struct moe_roles *role
 	return count > 0x1p30;
 }
 
-/* Returns true if a case of many tokens takes little longer than a case of few tokens. This is so if most tokens are
- * routed to other devices (traffic.h), or if the experts of a token are small. */
+/* Returns true if a case of many tokens takes little longer than a case of few tokens. Many tokens are cheap if most of
+ * them are routed to other devices (traffic.h), or if the experts of a token are small. */
 static bool many_are_cheap(const struct op_problem *problem, const struct moe_roles *roles, int variant)
 {
 	struct op_constant constants[OP_CONSTANTS];
@@ -238,12 +238,13 @@ static int64_t offset_of(const struct moe_extent *e, bool second)
 
 /* Returns the value of a Python scalar. If only scalars determine the routing, 2 of 4 groups are kept in the first set
  * of values, and other numbers of groups in the second set. A reference may cache a result and use only one of the
- * scalars as the key, so in each case one scalar is the same in both sets. In cases of up to 16 tokens, this is the
- * factor, which is that of DeepSeek-V3. In cases of more tokens, it is the offset, the number of this device's first
- * expert. Usually, the offset is that of the device in the middle of all devices. In the second set of cases of up to
- * 16 tokens, it is not a multiple of the number of local experts; with one token, it is 0. In cases of more than 16
- * tokens, the factor is below 1 in the first set and exactly 1 in the second. A reference may take a factor of 1, or an
- * offset of 0, for an absent scalar. The factor is the only scalar with a default, which is 1. */
+ * scalars as the key, so in each case one scalar is the same in both sets. In cases of up to 16 tokens, both sets have
+ * the same factor, that of DeepSeek-V3. In cases of more tokens, both sets have the same offset, the number of this
+ * device's first expert. Usually, the offset is that of the device in the middle of all devices. In the second set of
+ * cases of up to 16 tokens, the offset is not a multiple of the number of local experts; with one token, the offset is
+ * 0. In cases of more than 16 tokens, the factor is below 1 in the first set and exactly 1 in the second. A reference
+ * may take a factor of 1, or an offset of 0, for an absent scalar. The factor is the only scalar with a default, which
+ * is 1. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct moe_roles roles = moe_roles_of(c->problem);
@@ -287,8 +288,8 @@ static bool is_narrow(const struct op_case *c, int input)
 	return dtype_bits(c->problem->inputs[input].dtype) == 8;
 }
 
-/* Returns the root mean square of an input. It is 0.58 for uniform numbers without scales. With scales, it is
- * multiplied by 1.32, the root mean square of a scale. */
+/* Returns the root mean square of an input. The root mean square is 0.58 for uniform numbers without scales. With
+ * scales, it is 1.32 times as large, because the root mean square of a scale is 1.32. */
 static double size_of(int scale)
 {
 	return 0.58 * (scale >= 0 ? 1.32 : 1);
@@ -308,7 +309,7 @@ struct exponents {
 	int up;            /* the exponent of the factor of "up" minus that of the gate */
 };
 
-/* CODES is the exponent of numbers with magnitudes up to 448, which resemble quantised data. They are 7/8
+/* CODES is the exponent of numbers with magnitudes up to 448, which resemble quantised data. These numbers are 7/8
  * 2^CODES_LARGER times as large as the numbers below 1 of the other set. */
 enum { CODES = 6, CODES_LARGER = 9, SUBNORMAL = -5, STEEPER = 3, STEEPEST = 6, LOUDER = 3, WEIGHTY = 4, LOUD = 10 };
 
@@ -459,8 +460,8 @@ static struct codes codes_of(const struct moe_fill *f, enum dtype dtype)
 	return codes;
 }
 
-/* The loop of store_bytes for elements of one C type. The last random word may have more bytes than there are elements
- * that are not yet computed. */
+/* The loop of store_bytes for elements of one C type. The last random word may have more bytes than there are remaining
+ * elements. */
 #define STORE(type)                                                                                                    \
 	{                                                                                                              \
 		type *to = (type *)out + first;                                                                        \
@@ -658,10 +659,10 @@ static void widen(const struct moe_fill *f, struct op_range *out)
 	out->most = fmax(out->most, most);
 }
 
-/* Returns the range of an input. Logits range from values for which sigmoids and softmaxes saturate to values for which
- * they vanish, and biases have both signs. The scaling factor is above 1 in some cases and below 1 in others. Hidden
- * states, weights and scales resemble quantised data in one set; in the other, numbers are below 1 and scales are
- * around 1. Given experts have no range, because any number of an existing expert is valid. */
+/* Logits range from values for which sigmoids and softmaxes saturate to values for which they vanish, and biases have
+ * both signs. The scaling factor is above 1 in some cases and below 1 in others. Hidden states, weights and scales
+ * resemble quantised data in one set; in the other, numbers are below 1 and scales are around 1. Given experts have no
+ * range, because any number of an existing expert is valid. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	struct moe_roles roles = moe_roles_of(problem);

@@ -187,8 +187,8 @@ static __global__ void __launch_bounds__(THREADS) choose(const struct problem p)
 
 /* --- visits ------------------------------------------------------------------------------------------------------- */
 
-/* Counts the threads of the block whose `mine` is true. Returns the number of these threads before this one, and stores
- * the number of all of them in `total`. */
+/* Counts the threads of the block whose `mine` is true. Returns the number of such threads before the calling thread,
+ * and stores the number of all such threads in `total`. */
 static __device__ int rank_in_block(bool mine, int *warps, int *total)
 {
 	unsigned ballot = __ballot_sync(0xffffffffu, mine);
@@ -207,7 +207,7 @@ static __device__ int rank_in_block(bool mine, int *warps, int *total)
 }
 
 /* One block processes one expert. If `placing` is false, the block stores the number of the expert's visits in
- * start[expert + 1]. If `placing` is true, it writes the list of these visits. */
+ * start[expert + 1]. If `placing` is true, the block writes the list of the expert's visits. */
 static __global__ void __launch_bounds__(THREADS) visits(const struct problem p, bool placing)
 {
 	__shared__ int warps[THREADS / 32];
@@ -248,8 +248,8 @@ static __global__ void plan(const struct problem p)
 /* Tiles in shared memory are stored as [k][visit or column]. */
 typedef float shared_tile[STEP][TILE + 1];
 
-/* One layer's weights of one expert, [rows][columns], and their scales. `launch` checks that all extents are below
- * 2^31. */
+/* The weights of one layer of one expert, [rows][columns], and the scales of these weights. `launch` checks that all
+ * extents are below 2^31. */
 struct matrix {
 	struct view weights, scales;
 	int64_t first, first_scale;				   /* indices of the expert's first weight and scale */
@@ -274,8 +274,8 @@ static __device__ __forceinline__ struct matrix matrix_of(const struct view &wei
 	return m;
 }
 
-/* Loads weights, times their scales: the rows row0 … row_end - 1, and the columns from k0 on. Elements outside the
- * matrix become zeros. */
+/* Loads weights and multiplies them by their scales: the rows row0 … row_end - 1, and the columns from k0 on. Elements
+ * outside the matrix become zeros. */
 static __device__ __forceinline__ void load_weights(shared_tile &to, const struct matrix &m, unsigned row0,
 						    unsigned row_end, unsigned k0)
 {
@@ -293,7 +293,7 @@ static __device__ __forceinline__ void load_weights(shared_tile &to, const struc
 	}
 }
 
-/* Loads the hidden states of the tile's visits, times their scales. */
+/* Loads the hidden states of the tile's visits and multiplies them by their scales. */
 static __device__ __forceinline__ void load_hidden(shared_tile &to, const struct problem &p, const struct tile &tile,
 						   int64_t k0)
 {
@@ -565,7 +565,7 @@ static int launch(const struct op_case *c, const struct tensor *in, struct tenso
 	return run(&p, (cudaStream_t)stream, err);
 }
 
-/* Fills an input. A thread writes the elements of one Philox block at a time. */
+/* A thread writes the elements of one Philox block at a time. */
 static __global__ void __launch_bounds__(THREADS)
     make(void *data, enum dtype dtype, int64_t elements, const struct moe_fill f)
 {

@@ -83,8 +83,8 @@ static int *place_of(struct moe_roles *roles, const struct op_arg *arg, const st
 	}
 }
 
-/* Assigns the two tensors of scales to the two tensors of weights. The place of the axis with the blocks of H decides:
- * it is the last axis in the scales of the first weights, and axis 1 in the scales of the second weights. */
+/* Assigns the two tensors of scales to the two tensors of weights. The axis with the blocks of H is the last axis in
+ * the scales of the first weights, and axis 1 in the scales of the second weights. */
 static void order_scales(const struct op_problem *problem, struct moe_roles *roles)
 {
 	const struct op_arg *first, *second;
@@ -100,8 +100,8 @@ static void order_scales(const struct op_problem *problem, struct moe_roles *rol
 	}
 }
 
-/* Finds the role of every input. Sets `stray` to the first input without a role, or with the role of another input, or
- * to -1 if there is no such input. */
+/* Sets `stray` to the first input without a role, or with the role of another input, or to -1 if there is no such
+ * input. */
 static struct moe_roles find(const struct op_problem *problem, int *stray)
 {
 	struct moe_roles roles;

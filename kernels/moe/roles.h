@@ -2,7 +2,7 @@
  * variant.
  *
  * Roles are found by rank, by the axes that an input shares with the output [T, H], and by dtype. Names are used only
- * for Python scalars and if shapes are ambiguous: to distinguish a routing bias from the factors per expert, and logits
+ * for Python scalars and for ambiguous shapes: they distinguish a routing bias from the factors per expert, and logits
  * [T, E] from scales [T, H / block]. */
 #ifndef REFTEST_KERNELS_MOE_ROLES_H
 #define REFTEST_KERNELS_MOE_ROLES_H
@@ -19,9 +19,9 @@ enum moe_method { MOE_GIVEN, MOE_DEEPSEEK, MOE_RENORMALISE, MOE_LLAMA4 };
  * the result of moe_blocks_first. */
 enum { MOE_METHOD = 3, MOE_WEIGHT_ON_INPUT = 4, MOE_BLOCKS_FIRST = 8 };
 
-/* The index of each input by its role. -1: the problem has no such input. T is the number of tokens, H the hidden size,
- * and I the intermediate size. E is the number of all experts, L the number of experts on this device, and K the number
- * of experts selected per token. */
+/* The index of each input by its role, or -1 if the problem has no such input. T is the number of tokens, H the hidden
+ * size, and I the intermediate size. E is the number of all experts, L the number of experts on this device, and K the
+ * number of experts selected per token. */
 struct moe_roles {
 	int hidden;				 /* [T, H] */
 	int weights1, weights2;			 /* weights1: [L, 2I, H], first the rows of "up", then the rows of the

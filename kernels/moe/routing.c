@@ -21,8 +21,8 @@ static bool says(const struct op_problem *problem, const char *words)
 	return match_mentions(problem, words) || match_contains(problem->description, words);
 }
 
-/* Returns the first method in `table` that the definition's name, description or tags mention, or -1 if they mention
- * none of them. The methods have the numbers that FlashInfer uses. */
+/* Returns the first method in `table` that the definition's name, description or tags mention, or -1 if they mention no
+ * method. The methods have the numbers that FlashInfer uses. */
 static int method_said(const struct op_problem *problem)
 {
 	static const struct {
@@ -348,7 +348,7 @@ static double divisor_of(const struct routing *r, const double *score, const int
 	return sum + (r->mistake == MOE_DIVIDED_BY_LOCAL ? 1e-9 : 1e-20);
 }
 
-/* Changes the list of a token's experts and weights if the mistake changes it. */
+/* Applies the mistake to the list of a token's experts and weights, if it is a mistake in this list. */
 static void mistake_list(const struct routing *r, int64_t *expert, double *weight)
 {
 	for (int64_t k = 0; k < r->picks; k++) {
@@ -433,8 +433,8 @@ bool routing_has_mistake(const struct routing *r)
 	}
 }
 
-/* Reads a given expert and its weight. Reads one of the given experts and its weight. If one int32 holds both, the
- * expert is in its high half. The high half is signed: a negative number means no expert. */
+/* Reads one of the given experts and its weight. If one int32 holds both, the expert is in its high half. The high half
+ * is signed: a negative number means no expert. */
 static void take_given(const struct moe_roles *roles, int mistake, const struct tensor *in, int64_t index, int64_t *expert,
 		       double *weight)
 {

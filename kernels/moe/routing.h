@@ -7,9 +7,9 @@
  *   renormalise  Selects the experts with the K largest logits. The weights are the softmax of these logits.
  *   Llama 4      Selects the K (usually 1) experts with the largest s = sigmoid(logit). The weight is s. A routing bias
  *                is ignored.
- *   given        Experts and weights are inputs. They are two tensors, or one int32 tensor whose elements have the
- *                expert in the high half and the weight, a bfloat16, in the low half. An expert that is listed twice
- *                counts twice.
+ *   given        Experts and weights are inputs. Experts and weights are two tensors, or one int32 tensor whose
+ *                elements have the expert in the high half and the weight, a bfloat16, in the low half. An expert that
+ *                is listed twice counts twice.
  *
  * The weight multiplies an expert's output or, with Llama 4 routing, its input. */
 #ifndef REFTEST_KERNELS_MOE_ROUTING_H
@@ -44,7 +44,7 @@ bool routing_has_mistake(const struct routing *r);
 int routing_variant(const struct op_problem *problem, const struct moe_roles *roles, struct err *why);
 
 /* Implements op.constants. Writes the number of experts to select, the number of groups, and the number of groups to
- * keep, but not those that are inputs. */
+ * keep, except those numbers that are inputs. */
 int routing_constants(const struct op_problem *problem, int variant, struct op_constant *out);
 
 /* Computes the parameters of the routing of a case. Returns 0, or -1 with a message if the case is invalid. */

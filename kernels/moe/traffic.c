@@ -66,8 +66,8 @@ static void swap(int64_t *order, int64_t a, int64_t b)
 	order[b] = kept;
 }
 
-/* Returns an expert's bias, which is a multiple of 1/256. It is in [-1, 0) in the first set of values, and in [-1/2,
- * 1/2) in the second. bfloat16 represents it exactly. */
+/* Returns an expert's bias, which is a multiple of 1/256. The bias is in [-1, 0) in the first set of values, and in
+ * [-1/2, 1/2) in the second. bfloat16 represents it exactly. */
 static double bias_of(uint64_t key, int64_t expert, bool second)
 {
 	return ((double)uniform_signed(philox_bits(key, expert), 7) - (second ? 0 : 1)) / 2;
@@ -103,7 +103,8 @@ static void set_numbers(struct traffic *t)
 		t->specials = SPECIALS;
 }
 
-/* Returns the index in t->expert of the expert that must be the token's first choice, or -1 if any expert may be. */
+/* Returns the index in t->expert of the expert that must be the token's first choice, or -1 if any expert may be the
+ * first choice. */
 static int64_t special_of(const struct traffic *t, int64_t token)
 {
 	for (int64_t s = 0; s < t->specials; s++) {
@@ -132,8 +133,8 @@ static bool same_group(const struct traffic *t, int64_t a, int64_t b)
 	return t->r->groups > 1 && a / size == b / size;
 }
 
-/* Returns the number of experts that are neither special nor without tokens. Any row may select them; draw_any_order
- * puts them first. */
+/* Returns the number of experts that are neither special nor without tokens. Any row may select these experts;
+ * draw_any_order puts them first. */
 static int64_t ordinary(const struct traffic *t)
 {
 	return t->e.experts - t->specials - t->unused;
@@ -187,8 +188,8 @@ static void draw_any_order(const struct traffic *t, int64_t token, int64_t attem
 	int64_t experts = t->e.experts, base = (token * TRIES + attempt) * (experts + 2), from = t->specials + t->unused;
 	int64_t others = experts - from, special = special_of(t, token), elsewhere = 0;
 	enum row_kind kind = kind_of(t, token);
-	int64_t every = token < REGULAR_ROWS ? 4 : 2; /* if one expert is the favourite of half of 321 tokens, it has
-						       * more than a tile of 128 */
+	int64_t every = token < REGULAR_ROWS ? 4 : 2; /* the favourite of half of 321 tokens has more than 128 tokens,
+						       * the size of a tile */
 	bool shared = (kind == ROW_FAVOURITE && token > 0) || (token % every == 1 && t->specials == 0);
 	uint32_t whom = shared ? philox_bits(~t->key, 0) : philox_bits(t->key, base + experts);
 
@@ -235,7 +236,8 @@ static int64_t shunned(const struct traffic *t, enum row_kind kind, const int64_
 /* --- logits ------------------------------------------------------------------------------------------------------- */
 
 /* Returns true for rows of the kinds ROW_FAVOURITE and ROW_ELSEWHERE. In such a row, the largest logit is the largest
- * height, and the logits fall slowly. Otherwise, a bias could route the token to other experts than intended. */
+ * height, and the logits fall slowly. With smaller logits or a steeper fall, a bias could route the token to other
+ * experts than intended. */
 static bool is_led(const struct traffic *t, int64_t token)
 {
 	return kind_of(t, token) == ROW_FAVOURITE || kind_of(t, token) == ROW_ELSEWHERE;
@@ -247,8 +249,8 @@ static enum slope slope_of(const struct traffic *t, int64_t token)
 
 	if (t->r->method == MOE_RENORMALISE && token % STEEP_ROWS == 2 && !is_led(t, token))
 		return SLOPE_STEEP;
-	if (slope == SLOPE_TIED && is_tied(t, token)) /* otherwise, more than two experts could tie: those that the
-						       * slope ties, and the twins */
+	if (slope == SLOPE_TIED && is_tied(t, token)) /* with SLOPE_TIED, more than two experts could tie: those that
+						       * the slope ties, and the twins */
 		return SLOPE_QUARTER;
 	return slope == SLOPE_FAR && is_led(t, token) ? SLOPE_QUARTER : slope;
 }
@@ -331,9 +333,9 @@ static bool goes_there(const struct traffic *t, int64_t token, const struct row 
 	return kind == ROW_ANYWHERE || (here > 0) == (kind != ROW_ELSEWHERE);
 }
 
-/* Draws the row until every selection has a margin of at least `clear` and the token is routed to the experts that its
- * kind requires. A row of SLOPE_NEAR is drawn several times, and the draw with the smallest margin that is at least
- * `clear` is kept. If no draw meets both conditions, the best draw is kept. */
+/* Draws the row until every selection has a margin of at least `clear` and the token is routed to the experts that the
+ * row's kind requires. A row of SLOPE_NEAR is drawn several times, and the draw with the smallest margin that is at
+ * least `clear` is kept. If no draw meets both conditions, the best draw is kept. */
 static void draw_row(const struct traffic *t, int64_t token, struct row *row)
 {
 	bool near = slope_of(t, token) == SLOPE_NEAR && t->r->method == MOE_DEEPSEEK;
@@ -434,8 +436,8 @@ static float weight_of(uint64_t key, int64_t index, bool second)
 	return random >> 30 == 0 ? -weight : weight;
 }
 
-/* Makes the token list an expert twice, at ranks 1 and 2, because rank 0 may have a special or favourite expert. Both
- * entries count. */
+/* Puts one expert into the token's list twice, at ranks 1 and 2, because rank 0 may have a special or favourite expert.
+ * Both entries count. */
 static void list_twice(const struct traffic *t, int64_t *order)
 {
 	if (t->r->picks > 2 && t->e.experts > 2)

@@ -25,9 +25,9 @@
  * the first set of values, and 17, 32, 65 and 128 tokens in the second. Small cases use few experts, and in all cases
  * some experts have no token. If there are experts on other devices, one token in eight selects only experts of other
  * devices. The other tokens among the first 16 select some experts on this device. After the first 16 tokens, every
- * second token selects one favourite expert of this device, which thus gets more tokens than a tile of 128. The others
- * select experts of other devices, so that a case of many tokens takes little longer than a case of few. No function of
- * libm is called, so that the result is the same on every machine. */
+ * second token selects one favourite expert of this device, which thus gets more tokens than a tile of 128. The other
+ * tokens select experts of other devices, so that a case of many tokens takes little longer than a case of few. No
+ * function of libm is called, so that the result is the same on every machine. */
 #ifndef REFTEST_KERNELS_MOE_TRAFFIC_H
 #define REFTEST_KERNELS_MOE_TRAFFIC_H
 

@@ -22,7 +22,7 @@ enum { PAGE_HND = 1, PAGE_COMBINED = 2, PAGE_PADDED = 4, PAGE_LATENT = 8 };
 
 enum { PAGE_PARTS = 2 };
 
-/* The index of each input and output by its role. -1: the problem has no such tensor. */
+/* The index of each input and output by its role, or -1 if the problem has no such tensor. */
 struct page_roles {
 	int append[PAGE_PARTS], cache[PAGE_PARTS], output[PAGE_PARTS]; /* with PAGE_COMBINED, only cache[0] and
 									* output[0] are used */

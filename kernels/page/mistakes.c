@@ -4,7 +4,7 @@
 
 const struct op_mistake page_mistakes[] = {
     {.says = "the page table was ignored: entry i counts as page i", .in_oracle = PAGE_TABLE_IGNORED},
-    {.says = "the offsets of sequences (indptr) were ignored: every sequence reads the page table from its start", .in_oracle = PAGE_INDPTR_IGNORED},
+    {.says = "the offsets of sequences (indptr) were ignored: every sequence read the table of pages from the start", .in_oracle = PAGE_INDPTR_IGNORED},
     {.says = "tokens went to the next entry of the page table", .in_oracle = PAGE_NEXT_PAGE},
     {.says = "tokens went to the next slot of their page", .in_oracle = PAGE_NEXT_SLOT},
     {.says = "tokens went to the last page of their sequence", .in_oracle = PAGE_LAST_PAGE},
@@ -21,8 +21,8 @@ const struct op_mistake page_mistakes[] = {
     {.says = "the first padding ended the batch", .in_oracle = PAGE_PADDING_ENDS},
     {.says = "the key of the last token was not written", .in_oracle = PAGE_LAST_TOKEN_KEYS},
     {.says = "the value of the last token was not written", .in_oracle = PAGE_LAST_TOKEN_VALUES},
-    {.says = "keys of the first head alone were written", .in_oracle = PAGE_FIRST_HEAD_KEYS},
-    {.says = "values of the first head alone were written", .in_oracle = PAGE_FIRST_HEAD_VALUES},
+    {.says = "only the keys of the first head were written", .in_oracle = PAGE_FIRST_HEAD_KEYS},
+    {.says = "only the values of the first head were written", .in_oracle = PAGE_FIRST_HEAD_VALUES},
     {.says = "nothing was written: the caches are as they were", .before = before_set, .role = "batch_indices", .by = -1},
     {.says = "the first of the two appended tensors was not written", .after = after_input, .role = "output", .other = "cache"},
     {.says = "the second of the two appended tensors was not written", .after = after_input, .role = "output_other", .other = "cache_other"},

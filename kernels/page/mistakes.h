@@ -5,7 +5,6 @@
 
 #include "kernels/core/op.h"
 
-/* The mistakes that the oracle computes. */
 enum page_mistake {
 	PAGE_NO_MISTAKE,
 	PAGE_TABLE_IGNORED,

@@ -10,7 +10,7 @@
  * write to the cache inputs if the definition says so (op_in_place_as_said). FlashInfer calls these operations
  * page.append_paged_kv_cache and append_paged_mla_kv_cache.
  *
- * Tolerance: zero. Every element of the caches must equal the ground truth, also in slots to which no token is
+ * Tolerance: zero. Every element of the caches must equal the ground truth, including slots to which no token is
  * appended.
  *
  * Page tables. Sequences have different lengths, and the appended tokens are at the ends of the sequences. Some
@@ -20,14 +20,15 @@
  * values, the first sequence has one token in its last page, and tokens are also appended to the page before that.
  * Pages are in random order, and some are unused. No two tokens have the same slot. Some tokens are written to the last
  * page of the cache. If kv_indices has more entries than the cache has pages, the first sequence starts with a long
- * prefix in pages that other sequences also use, as in a prefix cache. The tokens that are appended to it then have
- * positions beyond 131072, although the cache has few pages. The tokens are not in the order of their sequences. In the
- * second set of values, the order of the tokens is reversed, and other sequences have full last pages.
+ * prefix in pages that other sequences also use, as in a prefix cache. The tokens that are appended to the first
+ * sequence then have positions beyond 131072, although the cache has few pages. The tokens are not in the order of
+ * their sequences. In the second set of values, the order of the tokens is reversed, and other sequences have full last
+ * pages.
  *
  * A token of sequence -1 is padding and is not written. If a definition's description mentions padding, the token in
- * the middle of the batch is padding. Otherwise, only cases of --edge have padding. A workload is invalid if a token's
- * slot is outside the pages of its sequence, or if two tokens have the same slot, because the order of two writes to a
- * slot is not defined. */
+ * the middle of the batch is padding. If the description does not mention padding, only cases of --edge have padding. A
+ * workload is invalid if a token's slot is outside the pages of its sequence, or if two tokens have the same slot,
+ * because the order of two writes to a slot is not defined. */
 #include "kernels/page/mistakes.h"
 #include "kernels/page/input_values.h"
 
@@ -45,10 +46,11 @@
  * has at least PREFIX tokens and PREFIX_PAGES pages, so that offsets in kv_indptr need more than 15 bits. */
 enum { MOST_SEQUENCES = 321, MOST_TOKENS = 333, PREFIX = 1 << 17, PREFIX_PAGES = 1 << 15 };
 
-/* The medium case has at least POOL pages, so that page numbers need more than 8 bits. It has more than POOL_PLACES
- * slots if this takes at most 2 POOL pages (as with 513 pages of 64 slots); slot numbers then need more than 15 bits.
- * The number of pages is not enlarged if the cache would have more than POOL_ELEMENTS elements. If LARGE_POOL pages
- * have at most LARGE_POOL_ELEMENTS elements, the case has LARGE_POOL pages, and page numbers need more than 12 bits. */
+/* The medium case has at least POOL pages, so that page numbers need more than 8 bits. If at most 2 POOL pages have
+ * more than POOL_PLACES slots (for example, 513 pages of 64 slots), the medium case has so many slots, and slot numbers
+ * need more than 15 bits. The number of pages is not enlarged if the cache would have more than POOL_ELEMENTS elements.
+ * If LARGE_POOL pages have at most LARGE_POOL_ELEMENTS elements, the case has LARGE_POOL pages, and page numbers need
+ * more than 12 bits. */
 enum { POOL = 321, POOL_ELEMENTS = 1 << 25, POOL_PLACES = 1 << 15 };
 enum { LARGE_POOL = 6145, LARGE_POOL_ELEMENTS = 1 << 23 };
 
@@ -85,8 +87,8 @@ static int match_tables(const struct op_problem *problem, const struct page_role
 }
 
 /* Returns the layout of `cache`. From axis `at` on, the cache must have the axis of the page size and, except for the
- * token axis, the axes of `append`. Returns 0 if the page size comes first, PAGE_HND if the heads come first, and -1 if
- * the axes are others. */
+ * token axis, the axes of `append`. Returns 0 if the page size comes first, PAGE_HND if the heads come first, and -1
+ * for any other axes. */
 static int layout_of(const struct op_arg *append, const struct op_arg *cache, int at)
 {
 	int heads = append->rank == 3 ? append->axis[1] : -1, width = append->axis[append->rank - 1];
@@ -191,7 +193,7 @@ static int64_t pool_of(const struct op_arg *cache, int64_t pages, int64_t page_s
 
 /* Writes the axes of a case. There are enough pages for 1.5 times `tokens` tokens, however these tokens are distributed
  * over at most `filled` sequences. At least a third of all pages is unused. If `prefix` is not 0, there may be more
- * pages (pool_of), and kv_indices also lists the pages before position `prefix`, and at least PREFIX_PAGES of them. */
+ * pages (pool_of), and kv_indices also lists the pages before position `prefix`, at least PREFIX_PAGES pages. */
 static void set_axes(const struct op_problem *problem, int variant, int64_t sequences, int64_t filled, int64_t tokens,
                      int64_t prefix, int64_t *axis)
 {
@@ -268,8 +270,7 @@ static struct op_in_place in_place(const struct op_case *c, int input)
 	return (struct op_in_place){OP_KEPT, true};
 }
 
-/* The page table of a case. The member `indices` and the three arrays do not include the prefix of the first
- * sequence. */
+/* The member `indices` and the three arrays do not include the prefix of the first sequence. */
 struct table {
 	int64_t sequences, tokens, indices, pages, page_size;
 	int64_t prefix;    /* number of pages in the prefix, which other sequences may also use */
@@ -287,7 +288,7 @@ static void table_close(struct table *table)
 }
 
 /* Returns the number of non-empty sequences. If there are at least as many page indices as sequences, no sequence is
- * empty. Otherwise, there is one non-empty sequence for every four page indices. */
+ * empty. If there are fewer page indices, there is one non-empty sequence for every four page indices. */
 static int64_t filled_sequences(const struct table *table)
 {
 	return table->indices >= table->sequences ? table->sequences : (table->indices + 3) / 4;
@@ -361,7 +362,7 @@ static int64_t across_pages(const struct table *table)
 /* Distributes the appended tokens to the sequences in proportion to their lengths, with these exceptions. Tokens are
  * appended to the last two pages of the first sequence, if this takes at most half of all appended tokens. If there are
  * enough tokens, all tokens of the shortest sequence are appended, from position 0 on. If the other sequences have
- * room, no token is appended to the second sequence, and one to the third. */
+ * room, no token is appended to the second sequence, and one token is appended to the third. */
 static void share_tokens(struct table *table)
 {
 	int64_t room = 0, left = table->tokens, whole = shortest(table), across = across_pages(table);
@@ -405,8 +406,9 @@ static int table_open(const struct op_case *c, struct table *table, struct err *
 	                        .page_size = e.page_size,
 	                        .contents = c->contents};
 	if (table->sequences < 1 || table->page_size < 1 || (table->pages < 1 && table->indices > 0))
-		return err_set(err, "page: %lld pages cannot serve %lld indices of %lld sequences",
-		               (long long)table->pages, (long long)table->indices, (long long)table->sequences);
+		return err_set(err, "page: no page table has %lld sequences and %lld indices of %lld pages of size %lld",
+		               (long long)table->sequences, (long long)table->indices, (long long)table->pages,
+		               (long long)table->page_size);
 	if (table->indices > table->pages) {
 		table->prefix = table->indices - own_pages(table->pages);
 		table->indices -= table->prefix;
@@ -427,8 +429,8 @@ static int table_open(const struct op_case *c, struct table *table, struct err *
 	               (long long)table->indices, (long long)table->page_size, (long long)table->tokens);
 }
 
-/* Exchanges pages so that the last page of the cache gets tokens from the middle of the tokens that are appended to one
- * sequence. This is the sequence with the most appended tokens. */
+/* Exchanges pages so that the last page of the cache gets tokens from the middle of the tokens that are appended to the
+ * sequence with the most appended tokens. */
 static void place_last_page(const struct table *table, int64_t *pages)
 {
 	int64_t b = 0, at, other = 0;
@@ -488,7 +490,8 @@ static enum padding padding_of(const struct op_case *c)
 	return (c->variant & PAGE_PADDED) != 0 ? PADDING_MIDDLE : PADDING_NONE;
 }
 
-/* Fills the sequences or, if `positions` is true, the positions of the tokens. Both are -1 for padding. */
+/* Fills the sequence numbers of the tokens or, if `positions` is true, the positions of the tokens. Both are -1 for
+ * padding. */
 static void fill_tokens(const struct table *table, bool positions, enum padding padding, struct tensor *out)
 {
 	int64_t token = 0;
@@ -575,8 +578,8 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return 0;
 }
 
-/* Replaces the page and the place of a token by those to which a reference with the mistake writes it. Returns false if
- * such a reference does not write the token. */
+/* Replaces the page and the place of a token by those to which a reference with the mistake writes the token. Returns
+ * false if such a reference does not write the token. */
 static bool mistaken_place(const struct op_case *c, const struct tensor *in, int64_t token, const struct page_extent *e,
 			   int64_t *page, int64_t *place)
 {
@@ -792,8 +795,8 @@ static bool tables_at_hand(const struct op_case *c, const struct tensor *in)
 	return true;
 }
 
-/* Checks that this family can compute tables with the axes of the case. Returns 0 if it can, or if a workload provides
- * a table, because the axes of provided tables need not meet the same conditions. */
+/* Checks that this family can compute tables with the axes of the case. Returns 0 if the family can, or if a workload
+ * provides a table, because the axes of provided tables need not meet the same conditions. */
 static int check_axes(const struct op_case *c, struct err *err)
 {
 	struct table table;
@@ -807,8 +810,8 @@ static int check_axes(const struct op_case *c, struct err *err)
 	return 0;
 }
 
-/* Checks all tables together. If a workload provides only some of the tables, these may be inconsistent with the
- * others, which the family computes. */
+/* Checks all tables together. If a workload provides only some of the tables, these may be inconsistent with the tables
+ * that the family computes. */
 static int check(const struct op_case *c, const struct tensor *in, struct err *err)
 {
 	struct page_extent e = page_extent_of(c, 0);

@@ -54,7 +54,7 @@ enum quantize_kind {
 	QUANTIZE_KINDS,
 };
 
-/* The index of each input and output by its role. -1: the problem has no such tensor. */
+/* The index of each input and output by its role, or -1 if the problem has no such tensor. */
 struct quantize_roles {
 	int x, eps; /* eps: a Python scalar */
 	int quantized, scale;
@@ -78,7 +78,7 @@ static inline struct quantize_roles quantize_roles_of(const struct op_problem *p
 	return roles;
 }
 
-/* Returns the floor of a case, or NaN if no source states it, which happens only in a probe case. Host only. */
+/* Returns the floor of a case, or NaN if no source states a floor. Only a probe case has no stated floor. Host only. */
 static inline double quantize_eps(const struct op_case *c)
 {
 	int scalar = quantize_roles_of(c->problem).eps;
@@ -110,7 +110,7 @@ struct quantize_fill {
 	int64_t group, groups;
 	int probe, second, floored; /* floored: whether the floor is above 0 */
 	int tiny;                   /* 2^tiny is at most half the floor */
-	int bits; /* number of fraction bits of a peak; elements of kind BESIDE differ from a tie by 2^-bits of the
+	int bits; /* number of fraction bits of a peak; elements of kind BESIDE differ from a tie by 2^-bits times the
 		   * tie */
 	float huge;
 };

@@ -65,7 +65,7 @@ DIAGNOSES = {
     "no bias": r"(was|were) left out \(taken as 0\)",
     "no weight": r"(was|were) left out \(taken as 1\)",
     "1 + w": r"the weight (was|were) 1 \+ w",
-    "bias before weight": "the bias was added before the weight is multiplied",
+    "bias before weight": "the bias was added before the multiplication by the weight",
     "weight and bias swapped": "inputs 'weight' and 'bias' were exchanged",
     "output 2 % too large": r"(was|were) multiplied by 1\.02",
     "weight rounded to fp8": "(was|were) rounded to float8_e4m3fn",

@@ -79,7 +79,7 @@ DIAGNOSES = {
     "place from the last page's length": "the slot came from the length of the last page, not from the position",
     "keys and values swapped": "values were written to the cache of keys",
     "values not written": "the second of the two appended tensors was not written",
-    "first head alone": "values of the first head alone were written",
+    "first head alone": "only the values of the first head were written",
     "last token left out": "the key of the last token was not written",
     "added to what was there": "keys were added to what is in the cache, not written over it",
     "the rest of the cache zeroed": "the rest of the cache of keys was set to 0",
