@@ -19,11 +19,11 @@
  *
  * SLACK = 2^-21 exceeds the error of each way, and is the rtol of s. The quotient of a correct implementation is thus
  * in an interval of relative width SLACK around the true quotient, and q is the rounding of a number in this interval.
- * Only such a q is accepted. Neighbouring e4m3 numbers differ by 2^-4 to 2^-3 of their value, so all numbers in nearly
- * every interval round to the same e4m3 number. If an interval contains a tie, they round to two neighbouring numbers.
- * If amax is exactly 448 times a power of two, s and 1 / s are also powers of two, and each of the computations above
- * is exact. (amax * (1 / 448) is exact because 7 * fl(1 / 7) rounds to 1 in float32.) For such an amax, the interval is
- * a single number, and ties must be rounded to even. */
+ * No other q is accepted. Neighbouring e4m3 numbers differ by 2^-4 to 2^-3 of their value, so all numbers in nearly
+ * every interval round to the same e4m3 number. If an interval contains a tie, its numbers round to two neighbouring
+ * e4m3 numbers. If amax is exactly 448 times a power of two, s and 1 / s are also powers of two, and each of the
+ * computations above is exact. (amax * (1 / 448) is exact because 7 * fl(1 / 7) rounds to 1 in float32.) For such an
+ * amax, the interval is a single number, and ties must be rounded to even. */
 #include "kernels/quantize_fp8_per_token_group/mistakes.h"
 #include "kernels/quantize_fp8_per_token_group/input_values.h"
 
@@ -139,7 +139,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count < room ? count : room;
 }
 
-/* Returns the floor if it is an input: a value that no reference hard-codes. */
+/* Returns the value of the input `eps`. No reference hard-codes this value. */
 static double scalar(const struct op_case *c, int input)
 {
 	if (c->absent >> input & 1)
@@ -178,7 +178,7 @@ static struct rule rule(const struct op_case *c, int output)
 {
 	if (output == quantize_roles_of(c->problem).scale)
 		return (struct rule){0, SLACK, 1};
-	return (struct rule){0, 0x1p-3, 1}; /* not used, because op.judge judges q */
+	return (struct rule){0, 0x1p-3, 1}; /* the rule for q is not used, because op.judge judges q */
 }
 
 static void make_group(const void *recipe, int64_t number, int64_t column, int64_t count, const uint32_t *random,
@@ -201,7 +201,7 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return 0;
 }
 
-/* Reads group `number` of x. Returns its largest magnitude or, if that is larger, the floor. */
+/* Reads group `number` of x. Returns the larger of two numbers: the largest magnitude of the group, and the floor. */
 static double read_group(const struct tensor *x, int64_t number, int64_t group, double eps, double *values)
 {
 	double most = eps;
@@ -237,7 +237,7 @@ static double magnitude(const struct tensor *x, int64_t number, int64_t group, i
 	return most;
 }
 
-/* Sets the magnitudes of the groups first, first + step, … below `end` to the largest magnitude of these groups. */
+/* Sets most[first], most[first + step], … (indices below `end`) to the largest of these values. */
 static void share(double *most, int64_t first, int64_t end, int64_t step)
 {
 	double all = 0;
@@ -248,8 +248,8 @@ static void share(double *most, int64_t first, int64_t end, int64_t step)
 		most[g] = all;
 }
 
-/* Returns an array with the largest magnitude of each group, or the floor if that is larger. The caller frees the
- * array. */
+/* Returns an array with the largest magnitude of each group, or with the floor if the floor is larger. The caller frees
+ * the array. */
 static double *magnitudes(const struct op_case *c, const struct tensor *x)
 {
 	struct quantize_extent e = quantize_extent_of(c->problem);
@@ -427,8 +427,8 @@ static void expect_group(const struct op_case *c, const struct tensor *x, const 
 {
 	int64_t group = quantize_extent_of(c->problem).group;
 	int exponent;
-	bool plain = c->mistake == QUANTIZE_NO_MISTAKE || c->mistake >= QUANTIZE_TO_E5M2; /* whether the scale is
-											   * correct */
+	bool plain = c->mistake == QUANTIZE_NO_MISTAKE || c->mistake >= QUANTIZE_TO_E5M2; /* true if the scale has no
+											   * mistake */
 	double slack = frexp(most[number] / LARGEST, &exponent) == 0.5 && plain ? 0 : SLACK;
 	double factor = factor_of(c, most, number);
 

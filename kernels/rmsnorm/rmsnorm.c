@@ -84,7 +84,7 @@ static int64_t estimate(const struct rms_parts *parts, const struct tensor *answ
 	return count;
 }
 
-/* Sets epsilon to the median of the estimates if they agree. They disagree if the output is not a norm of the
+/* Sets epsilon to the median of the estimates if they agree. The estimates disagree if the output is not a norm of the
  * inputs. */
 static int settle(double *estimates, int64_t count, int64_t elements, double square, double *eps, struct err *err)
 {
