@@ -9,8 +9,9 @@
  *   the axes, at all degrees of tensor and expert parallelism that the tags `tp:` and `ep:` allow. The model
  *   contradicts the axes if no module has the lengths of the axes at any of these degrees.
  *
- * Three things are not checked against models: a model that is not in models/models.json, an op_type that no module of
- * the model has, and a part that architectures.json does not describe, such as a vision tower. */
+ * In three cases, the axes are not compared with a model: models/models.json lacks the model, no module of the model
+ * has the op_type, or the definition is for a part that architectures.json does not describe, such as a vision
+ * tower. */
 #ifndef REFTEST_MODELS_ATTESTED_DIMENSIONS_H
 #define REFTEST_MODELS_ATTESTED_DIMENSIONS_H
 
@@ -26,9 +27,9 @@ struct model;
  * names the field of its configuration, the source of that field, and the degrees that were tried. */
 const char *attest_definition(const struct definition *definition, struct architectures *all, struct arena *arena);
 
-/* Sets explains[i] to whether rule i of the architecture gives the axes of the definition. Returns the number of such
- * rules. Tries the tagged degrees first; without tags, degree 1. If no rule gives the axes at these degrees, tries all
- * degrees. */
+/* Sets explains[i] to true if rule i of the architecture gives the axes of the definition, else to false. Returns the
+ * number of rules that give the axes. Tries the tagged degrees first; without tags, degree 1. If no rule gives the axes
+ * at these degrees, tries all common degrees. */
 int attest_rules(const struct definition *definition, const struct model *model, const struct architecture *architecture, bool *explains);
 
 #endif

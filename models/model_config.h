@@ -32,8 +32,8 @@ struct model {
 };
 
 /* Finds a model in models/models.json by its name, an alias, or the part of its hf_id after the '/'. Ignores case. If
- * the file has no such model, returns false and leaves `model` unchanged. If it returns true, the caller must call
- * model_close. */
+ * the file has no such model, returns false and leaves `model` unchanged. If this function returns true, the caller
+ * must call model_close. */
 bool model_find(const char *name, struct model *model, struct arena *arena);
 
 /* Returns the name or alias in models/models.json that is most similar to `name`, or NULL if none is similar. */

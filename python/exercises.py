@@ -35,8 +35,8 @@ def exercise_product(device, dtype):
 
 def settle(device):
     """Brings the GPU memory of this process to the amount that it has after any reference. torch allocates workspaces
-    for cuBLAS and cuBLASLt at the first matrix product, and keeps them. Cached memory is freed, because a runner that
-    is kept also frees it after each reference."""
+    for cuBLAS and cuBLASLt at the first matrix product, and keeps them. Also frees cached memory, because a runner does
+    the same after each reference."""
     if device == "cpu":
         return
     for dtype in (torch.float32, torch.bfloat16):

@@ -1,5 +1,5 @@
 """failures - decides what an exception of a reference means: a mistake of the reference, a limit of the sandbox, or a
-problem of this machine. It also writes the message, which runner.py sends to the judge. The judge decides the
+problem of this machine. This module also writes the message that runner.py sends to the judge. The judge decides the
 verdict."""
 
 import errno
@@ -19,7 +19,7 @@ class WrongCount(Mistake):
 
 
 class Lacking(Mistake):
-    """Raised if this machine's torch is too old for the reference, although the reference has no mistake."""
+    """This machine's torch is too old for the reference. The reference itself has no mistake."""
 
 
 def describe(problem, filename, loading, subject="the reference"):

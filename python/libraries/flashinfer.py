@@ -40,14 +40,14 @@ def on_import():
 
 def reporting(build):
     """Wraps FlashInfer's build of a module. If another process compiles the same module, the build waits for that
-    process. The provider process does not retry a failed build of kernels. Whether a later run retries the build is
-    decided by `mendable` in provider.py."""
+    process. The provider process does not retry a failed build of kernels. `mendable` in provider.py decides whether a
+    later run retries the build."""
     failed = {}
 
     def reported(self, *args, **words):
         try:
             there = bool(self.is_compiled)
-        except Exception:  # ignored, because the result only decides whether a progress message is shown
+        except Exception:  # an error is ignored, because the result only decides whether a progress message is shown
             there = False
         if self.name in failed:
             raise NotBuilt(failed[self.name])
@@ -459,8 +459,8 @@ def deepseek_kernel(groups, kept, count, experts):
 
 
 def routing(call):
-    """Chooses the experts and returns (weights [T, K], experts [T, K]). If the experts are chosen as DeepSeek does and
-    fused_topk_deepseek supports the case, the library chooses them. Otherwise choose_experts does."""
+    """Chooses the experts and returns (weights [T, K], experts [T, K]). If the definition chooses experts as DeepSeek
+    does, and fused_topk_deepseek supports the case, the library chooses the experts. Otherwise choose_experts does."""
     torch = call.torch
     if not call.is_("deepseek"):
         return choose_experts(call)
