@@ -141,8 +141,8 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) != 0 || c == '_';
 }
 
-/* Returns whether the text before `at` ends with an operator. If it does, the name at `at` is only the end of an
- * expression, and the number is the value of the whole expression: "heads * head_dim = 4096". */
+/* Returns whether the text before `at` ends with an operator. Behind an operator, the name at `at` is only the end of
+ * an expression, and the number is the value of the whole expression: "heads * head_dim = 4096". */
 static bool behind_operator(const char *text, const char *at)
 {
 	while (at > text && at[-1] == ' ')

@@ -5,9 +5,9 @@
  *   length: kv8 states that there are 8 key heads. The name contradicts the axes if the letters stand for some axes of
  *   the definition, and none of these axes has the stated length.
  * - The description contradicts an axis if it states another length: "page_size=64".
- * - A `model:` tag, or hf_id, names a model. Each module of the model with the definition's op_type is compared with
- *   the axes, at all degrees of tensor and expert parallelism that the tags `tp:` and `ep:` allow. The model
- *   contradicts the axes if no module has the lengths of the axes at any of these degrees.
+ * - A `model:` tag, or hf_id, names a model. reftest compares the axes with each module of this model that has the
+ *   definition's op_type, at all degrees of tensor and expert parallelism that the tags `tp:` and `ep:` allow. The
+ *   model contradicts the axes if no module has the lengths of the axes at any of these degrees.
  *
  * In three cases, the axes are not compared with a model: models/models.json lacks the model, no module of the model
  * has the op_type, or the definition is for a part that architectures.json does not describe, such as a vision

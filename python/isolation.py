@@ -9,9 +9,9 @@ The lists keep out:
 
 - Stores to attributes. A reference can therefore not replace a function of torch, of Python or of the runner.
 - Attributes that are not in the list ATTRIBUTES. The source code does not show which object a variable holds. An
-  attribute in the list is therefore allowed on every object. So each attribute in the list must be harmless on tensors,
-  on Python's own values, and on each module that the source code can reach (torch, torch.nn, torch.nn.functional,
-  torch.linalg, torch.special, math). tests/isolation.py checks this with torch.
+  attribute in the list is therefore allowed on every object. So each attribute must be harmless on tensors, on Python's
+  own values, and on each module that the source code can reach (torch, torch.nn, torch.nn.functional, torch.linalg,
+  torch.special, math). tests/isolation.py checks all attributes with torch.
 - Names that begin with two underscores, global, nonlocal, classes, try, and generators that can stay suspended inside a
   with. A reference can therefore change only its own module, which is removed after the reference's last case.
 - Uninitialised memory (empty, new_empty, resize_, Tensor(…)). This memory could still contain results of an earlier

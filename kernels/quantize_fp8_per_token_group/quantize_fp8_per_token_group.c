@@ -1,5 +1,6 @@
 /* quantize_fp8_per_token_group - computes, for each group of consecutive channels of a token, a scale s = max(max |x|,
- * eps) / 448, and q = x / s, rounded to float8_e4m3fn (ties to even) and limited to its largest number, 448.
+ * eps) / 448, and q = x / s, rounded to float8_e4m3fn (ties to even) and limited to ±448, the largest numbers of this
+ * dtype.
  *
  * x is [..., H] in float32, float16 or bfloat16; q has the shape of x; s is [..., H / group] in float32. The last axes
  * of x and s are const, and their quotient is the size of a group. A problem whose scales are rounded to powers of two
@@ -15,13 +16,13 @@
  *
  *   s: amax / 448 (1); amax * (1 / 448) (2); or a division that is only accurate to 2 units in the last place (2^-22)
  *   q: x / s (2, including the one of s); x * (448 / amax) (2); x * (1 / s) (3); x / (amax * (1 / 448)) (3). With an
- *      inaccurate division, the error is up to 2^-22 + 2 2^-24. eps is also rounded.
+ *      inaccurate division, the error is up to 2^-22 + 2 2^-24. eps is rounded, too.
  *
  * SLACK = 2^-21 exceeds the error of each way, and is the rtol of s. The quotient of a correct implementation is thus
- * in an interval of relative width SLACK around the true quotient, and q is the rounding of a number in this interval.
- * No other q is accepted. Neighbouring e4m3 numbers differ by 2^-4 to 2^-3 of their value, so all numbers in nearly
- * every interval round to the same e4m3 number. If an interval contains a tie, its numbers round to two neighbouring
- * e4m3 numbers. If amax is exactly 448 times a power of two, s and 1 / s are also powers of two, and each of the
+ * in an interval of relative width SLACK around the true quotient. q is a number in this interval, rounded to e4m3. No
+ * other q is accepted. Neighbouring e4m3 numbers differ by 2^-4 to 2^-3 of their value, so all numbers in nearly every
+ * interval round to the same e4m3 number. If an interval contains a tie, its numbers round to two neighbouring e4m3
+ * numbers. If amax is exactly 448 times a power of two, s and 1 / s are also powers of two, and each of the
  * computations above is exact. (amax * (1 / 448) is exact because 7 * fl(1 / 7) rounds to 1 in float32.) For such an
  * amax, the interval is a single number, and ties must be rounded to even. */
 #include "kernels/quantize_fp8_per_token_group/mistakes.h"
@@ -45,7 +46,7 @@ enum { PARALLEL_FROM = 1 << 18, PROBE_ROWS = 16 }; /* PARALLEL_FROM: if there ar
 static const double LARGEST = 448, SLACK = 0x1p-21;
 
 /* Returns true if the problem says that its scales are powers of two. This family does not match such a problem,
- * although it has the same shapes. */
+ * although the shapes are the same. */
 static bool has_other_scales(const struct op_problem *problem)
 {
 	static const char *const words[] = {"ue8m0", "e8m0", "mxfp8", "power of two", "powers of two", "pow2"};
@@ -323,8 +324,8 @@ static double factor_of(const struct op_case *c, const double *most, int64_t g)
 	}
 }
 
-/* Rounds a quotient to an e4m3 number. If `away` is true, rounds to the nearest number, with ties away from zero. If
- * `away` is false, rounds towards zero. */
+/* Rounds a quotient to an e4m3 number: to the nearest number with ties away from zero if `away` is true, else towards
+ * zero. */
 static double in_steps(double quotient, bool away)
 {
 	double step = exp2(floor(log2(fmax(fabs(quotient), 0x1p-6))) - 3);
@@ -556,7 +557,6 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 	return 0;
 }
 
-/* The cases that --edge adds. */
 static const struct op_edge edges[] = {{"no_rows", "if the input has no rows, the output has no rows"}, {NULL, NULL}};
 
 static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)

@@ -49,8 +49,8 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	return rms_oracle(c, 0, in, out, err);
 }
 
-/* Estimates epsilon from every element of the output: y = x w / sqrt(m + eps), so eps = (x w / y)^2 - m, where m is the
- * mean square of the row. Returns the number of estimates, and stores the largest mean square in `largest`. */
+/* Estimates epsilon from every element of the output. Let m be the mean square of the row: y = x w / sqrt(m + eps), so
+ * eps = (x w / y)^2 - m. Returns the number of estimates, and stores the largest mean square in `largest`. */
 static int64_t estimate(const struct rms_parts *parts, const struct tensor *answer, double *estimates, double *largest)
 {
 	double *x = take(parts->columns, sizeof *x), *y = take(parts->columns, sizeof *y);

@@ -6,19 +6,19 @@
  * hardly differ from row to row.
  *
  * In the second set of values of a case with a cache, the rotated tensors are uniform on [-128, 128). In such a case,
- * the rotated tensors and the cache have 7 fraction bits relative to their magnitude, so that products and their sums
+ * the rotated tensors and the cache have 7 fraction bits relative to their magnitude. Therefore products and their sums
  * are exact in float32 in any order. If (token * heads + head) % 4 is 1 or 3, all elements of the head are multiplied
- * by a large or a small power of two, which keeps products and sums exact. If a reference converts these elements to
- * float16, they overflow or lose most of their digits. In the second set of a case without a cache, the rotated tensors
- * are uniform on [-2^17, 2^17), or on [-2^14, 2^14) if they are float16. 2^17 is also beyond float16's range.
+ * by a large or a small power of two, which keeps products and sums exact. A conversion to float16 makes these elements
+ * overflow or lose most of their digits. In the second set of a case without a cache, the rotated tensors are uniform
+ * on [-2^17, 2^17), or on [-2^14, 2^14) if they are float16. 2^17 is also beyond float16's range.
  *
  * The elements of a head that are not rotated are copied. In both sets of values, two of every four copied elements are
- * multiplied by a large or a small power of two. The results are beyond the range of float16, unless the tensor is
+ * multiplied by a large or a small power of two. If the tensor is not float16, the results are beyond the range of
  * float16.
  *
- * The first four positions are the largest position, 0, 1, and the largest position again. All others are random. If
- * there is a cache, every position is a row of the cache. Without a cache, positions are below 4096 in the first set,
- * and below 131072 in the second set (rope.c describes the effect on the tolerance). */
+ * The first four positions are the largest position, 0, 1, and the largest position again. All other positions are
+ * random. If there is a cache, every position is a row of the cache. Without a cache, positions are below 4096 in the
+ * first set, and below 131072 in the second set (rope.c describes the effect on the tolerance). */
 #ifndef REFTEST_KERNELS_ROPE_INPUT_VALUES_H
 #define REFTEST_KERNELS_ROPE_INPUT_VALUES_H
 
@@ -126,9 +126,9 @@ static inline int64_t rope_head_size(const struct op_problem *problem, const int
 	return 0;
 }
 
-/* Returns the number of rotated elements of a head. This is the first of the following numbers that the problem has:
- * the width of the cache, the Python scalar rotary_dim, the length of the axis rotary_dim, the size of a head. Host
- * only. */
+/* Returns the number of rotated elements of a head. The number comes from the first of these sources that the problem
+ * has: the width of the cache, the Python scalar rotary_dim, the length of the axis rotary_dim, the size of a head.
+ * Host only. */
 static inline int64_t rope_rotary_dim(const struct op_case *c, const struct rope_roles *roles, int64_t head_size)
 {
 	const struct op_problem *problem = c->problem;

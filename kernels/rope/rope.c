@@ -26,7 +26,8 @@
  *
  * Tolerance with a cache. An output is a sum of two products with magnitudes below 4. A float32 reference has an error
  * of 4 2^-24 before it rounds the output, so atol is 1e-6 and rtol is one ulp of the dtype. In the second set of
- * values, every product and sum is exact, and the tolerance is zero, unless a workload provides some of the inputs.
+ * values, every product and sum is exact, and the tolerance is zero. If a workload provides some of the inputs, the
+ * tolerance is that of the first set.
  *
  * Tolerance without a cache. The frequency has a relative error of 1.5 2^-24 (roundings of the exponent, the power and
  * the quotient). The angle is the product of frequency and position, which adds a relative error of 2^-25. An angle of
@@ -391,8 +392,8 @@ static double scalar_left_out(const struct op_case *c, const struct rope_roles *
  * quarters of a head in the other. A reference may cache a table of angles with one of its arguments as the key,
  * although the table also depends on the other arguments. To detect this, one argument is the same in both sets: the
  * pairs if there is one token, the scale if there are 2 to 31 tokens, and theta if there are more. With several tokens,
- * all other numbers have their defaults in the second set, because a reference may mistake a default, such as a scale
- * of 1, for an absent number. */
+ * all other numbers have their defaults in the second set. A reference may mistake a default, such as a scale of 1, for
+ * an absent number. */
 static double scalar(const struct op_case *c, int input)
 {
 	static const double values[CONTENTS_COUNT][ROPE_NUMBERS] = {{30000, 3, 2, 5, 6000}, {2e6, 0.75, 0.75, 3, 11000}},

@@ -160,8 +160,8 @@ static double suspicion_of(bool drawn, double suspect, double right)
 	return drawn ? log(suspect / right) : log((1 - suspect) / (1 - right));
 }
 
-/* Returns the probability that the most likely token wins if the probability of each kept token is divided by uniform
- * noise, and the token with the largest quotient is drawn. */
+/* Let a sampler divide the probability of each kept token by uniform noise, and draw the token with the largest
+ * quotient. Returns the probability that it draws the most likely token. */
 static double race_share(const struct filter *filter, const struct filter_kept *kept)
 {
 	int64_t some = kept->count < FILTER_ORDERED ? kept->count : FILTER_ORDERED;

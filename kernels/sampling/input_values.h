@@ -30,7 +30,7 @@
  * kinds of rows show this mistake less clearly. If most rows are peaks, the kinds of rows are:
  *
  *   0        flat, 2 kept; if there is no filter, flat, 3 kept in every other block. With min_p, the row is tied in
- *            blocks 1 and 4 of every eight blocks: 64 32 32 32 32 | 31 31 2, and min_p is 1/2, so that four tokens are
+ *            blocks 1 and 4 of every eight blocks: 64 32 32 32 32 | 31 31 2, and min_p is 1/2, so four tokens are
  *            exactly at the limit and must be kept. In blocks 2, 6 and 7, the row is long.
  *   3        flat, 3 or 4 kept. Without a filter, a peak; but wide in every fourth block, and long in every other
  *     block.
@@ -50,9 +50,9 @@
  * another token has the probability 2^-20, and the first or last token has the rest. In such a row 11, a reference that
  * never draws the last token of the vocabulary draws the other token.
  *
- * The rows of every eighth block of 8 rows are twins: they are the same in both sets of values, and have the same
- * parameters (unless the parameters are Python scalars). The state of torch's generators differs between the two sets,
- * so the draws of twins differ.
+ * The rows of every eighth block of 8 rows are twins: they are the same in both sets of values. Their parameters are
+ * also the same, except for Python scalars. The state of torch's generators differs between the two sets, so the draws
+ * of twins differ.
  *
  * In the second set of values, two kept tokens of a flat row tie, and two of its dropped tokens tie. The probabilities
  * of the second set are not multiples of 2^-8, and bfloat16 does not represent them exactly.
@@ -469,8 +469,8 @@ static inline double sampling_between(const struct sampling_fill *f, int64_t row
 }
 
 /* Returns a p with which top-p keeps `kept` tokens of a row. If there is a top-k, `from` is the number of tokens that
- * top-k keeps. p is meant for the renormalised probabilities of these tokens; with the original probabilities, top-p
- * would keep one token more. If there is no top-k, `from` is 0. Host only. */
+ * top-k keeps, and p is for the renormalised probabilities of these tokens. Without renormalisation, top-p would keep
+ * one token more. If there is no top-k, `from` is 0. Host only. */
 static inline double sampling_p(const struct sampling_fill *f, int64_t row, int kept, int from)
 {
 	double mass = from > 0 ? sampling_sum(f, row, from) : 1;

@@ -29,8 +29,8 @@
 
 _Static_assert((int)DRAW_SUSPECTS <= (int)METRICS_EVIDENCE, "metrics must have room for the suspicions of draws_judge");
 
-/* The reference fails if the draws of a case are the same under another seed, unless a correct reference would draw the
- * same tokens with a probability above 1e-10. */
+/* The reference fails if the draws of a case are the same under another seed, and a correct reference would draw the
+ * same tokens with a probability of at most 1e-10. */
 static const double false_sameness = 1e-10;
 
 /* PARALLEL_FROM: if there are fewer elements, one thread is faster than several. */

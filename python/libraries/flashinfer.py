@@ -3,11 +3,11 @@
 
 FlashInfer compiles most of its kernels at their first use (with nvcc and ninja; a minute or more each) and caches them
 in ~/.cache/flashinfer. There are several ground truths. Attention: "flashinfer" uses the fa2 kernels, which run on
-sm_80 and newer, and "flashinfer_fa3" the kernels written for sm_90. Both round probabilities to the dtype of the
-values, but definitions compute in float32. Therefore the comparisons with these kernels are reported but do not decide
-a verdict alone. Top-k selection: "flashinfer" uses the kernel that renormalises, "flashinfer_mask" the kernel that
-masks logits. Mixture of experts: "flashinfer" uses the kernels of cutlass (sm_90), "flashinfer_trtllm" the kernels of
-TensorRT-LLM (sm_100)."""
+sm_80 and newer, and "flashinfer_fa3" the kernels written for sm_90. Both kinds of kernels round probabilities to the
+dtype of the values, but definitions compute in float32. Therefore the comparisons with these kernels are reported but
+do not decide a verdict alone. Top-k selection: "flashinfer" uses the kernel that renormalises, "flashinfer_mask" the
+kernel that masks logits. Mixture of experts: "flashinfer" uses the kernels of cutlass (sm_90), "flashinfer_trtllm" the
+kernels of TensorRT-LLM (sm_100)."""
 
 import sys
 
@@ -32,7 +32,7 @@ HEAD_DIMS = {(64, 64), (128, 128), (256, 256), (192, 128)}
 
 def on_import():
     """Wraps FlashInfer's function that builds a module, so that each build is reported to the pool. FlashInfer calls
-    this function even if the module is up to date; then the call returns at once."""
+    this function even for a module that is up to date. Then the call returns at once."""
     spec = getattr(sys.modules.get("flashinfer.jit.core"), "JitSpec", None)
     if spec is not None and not hasattr(spec.build_and_load, "reports"):
         spec.build_and_load = reporting(spec.build_and_load)
