@@ -92,10 +92,12 @@ class Limit:
 
 
 MEMORY = Limit("memory_limit")
-PROCESSES = Limit("process_limit", "reached its limit of processes and threads; it should start fewer at a time")
+PROCESSES = Limit("process_limit", "reached its limit of processes and threads; "
+                  "it should start fewer of them at a time")
 SPACE = Limit("file_limit", "reached the limit of its temporary files (%(size)s in total, in one file or in several); it should "
               "write less")
-DESCRIPTORS = Limit("file_limit", "reached its limit of open files (%(files)d); it should close what it no longer needs")
+DESCRIPTORS = Limit("file_limit", "reached its limit of open files (%(files)d); "
+                    "it should close files that it no longer needs")
 
 # The limit of the sandbox that an exception means. The key is the errno of a system error, or else a part of the
 # exception's text.

@@ -91,8 +91,8 @@ static int settle(double *estimates, int64_t count, int64_t elements, double squ
 	if (count * 10 < elements * 9)
 		return err_set(
 		    err,
-		    "the reference's epsilon cannot be determined: its output for tiny inputs is zero or not finite in "
-		    "%lld of %lld elements",
+		    "the reference's epsilon cannot be determined: for tiny inputs, the reference's output is zero or "
+		    "not finite in %lld of %lld elements",
 		    (long long)(elements - count), (long long)elements);
 	return epsilon_settle(estimates, count, count, square, eps, err);
 }
@@ -108,8 +108,8 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 		return -1;
 	if (answer->elements != parts.hidden->elements)
 		return err_set(err,
-			       "the reference's epsilon cannot be determined: its output has %lld elements, but its "
-			       "input has %lld",
+			       "the reference's epsilon cannot be determined: the reference's output has %lld "
+			       "elements, but its input has %lld",
 			       (long long)answer->elements, (long long)parts.hidden->elements);
 	double *estimates = take(parts.hidden->elements, sizeof *estimates);
 	int64_t count = estimate(&parts, answer, estimates, &square);

@@ -412,7 +412,7 @@ def mamba_ssu(call: Call):
     heads, dim, width = state.shape[1:]
     require_elements(x)
     if dim < 64:
-        raise Unavailable("its kernel requires head dimensions of at least 64, but this one has %d" % dim)
+        raise Unavailable("its kernel requires a head dimension of at least 64, but the head dimension is %d" % dim)
 
     # The kernel requires the same dtype for dt, D and dt_bias.
     given = [y for y in (dt, skip, bias) if y is not None]
