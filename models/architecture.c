@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/suggest.h"
-#include "kernels_digest.h" /* changes with architectures.json, so that make then compiles this file again */
+#include "kernels_digest.h" /* this header changes with architectures.json, and then make compiles this file again */
 
 __asm__(".pushsection .rodata\n"
         "architectures_begin:\n"

@@ -385,8 +385,8 @@ static double divergence(double x, double mean)
 	return term(x, mean) + term(1 - x, 1 - mean);
 }
 
-/* The split with the largest margin, from all tallies. Bit b of `split` is set if bucket b is on the side whose draws
- * are counted. */
+/* The split with the largest margin in any tally. Bit b of `split` is set if bucket b is on the side whose draws are
+ * counted. */
 struct worst_split {
 	double margin;
 	const struct tally *tally;

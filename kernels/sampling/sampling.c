@@ -201,11 +201,11 @@ static struct sampling_parameters edge_parameters(int edge, int64_t vocab, int64
 	return ordinary;
 }
 
-/* The tolerance of filtered probabilities. A filtered probability is a probability divided by a sum of at most as many
- * terms as the vocabulary has tokens. In float32, the relative error of this sum is up to 2^-24 log2(262144) if it is
- * pairwise, or a few times 2^-24 if it has a few heavy tokens. A float16 or bfloat16 output is rounded once more.
- * Dropped tokens are exactly 0, and the smallest kept probability is 2^-24. Therefore atol is tiny: for float16, it is
- * the smallest subnormal number. Samples have no tolerance, because op.judge tests them. */
+/* The tolerance of filtered probabilities. A filtered probability is a quotient, whose divisor is a sum of at most one
+ * term per token of the vocabulary. In float32, the relative error of a pairwise sum is up to 2^-24 log2(262144), and
+ * the relative error of a sum with a few heavy tokens is a few times 2^-24. A float16 or bfloat16 output is rounded
+ * once more. Dropped tokens are exactly 0, and the smallest kept probability is 2^-24. Therefore atol is tiny: for
+ * float16, it is the smallest subnormal number. Samples have no tolerance, because op.judge tests them. */
 static struct rule rule(const struct op_case *c, int output)
 {
 	if (!(c->variant & SAMPLING_RENORM))
@@ -805,7 +805,7 @@ static const struct op_mode modes[] = {
     {NULL, 0, 0},
 };
 
-/* Returns NaN for a problem without parameters. */
+/* Returns 1 if all rows share the parameters, 0 if each row has its own, and NaN if the problem has no parameters. */
 static double parameters(const struct coverage_view *view, const struct op_coverage *row)
 {
 	(void)row;

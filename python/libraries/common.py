@@ -190,8 +190,8 @@ def load(name, path):
 
 
 def load_tables(folder, broken=None):
-    """Loads the tables in a folder and returns {name of the ground truth: table}. If a file cannot be loaded, its
-    exception is stored in the dict `broken`, if one is given."""
+    """Loads the tables in a folder and returns {name of the ground truth: table}. If a file cannot be loaded, stores
+    the exception in `broken`, unless `broken` is None."""
     tables = {}
     for name in MODULES:
         path = os.path.join(folder, name + ".py")
@@ -222,8 +222,8 @@ def checkout_of(wanted):
 
 
 def add_checkouts(tables):
-    """Lets Python import the checkouts that the tables use. Python must write no byte code into a checkout, so that the
-    checkout stays equal to its commit."""
+    """Lets Python import the checkouts that the tables use. Python must not write byte code into a checkout, because
+    the checkout must stay equal to its commit."""
     for wanted in {wanted.module: wanted for table in tables.values() for wanted in table.needs}.values():
         found = checkout_of(wanted)
         if found is not None and found["why"] is None and found["folder"] not in sys.path:
