@@ -1,9 +1,9 @@
 """isolation - decides from the source code of a reference whether its runner may run other references afterwards.
 
 `needs_own(source, erases)` returns None if nothing in the source code can outlive a call, or reach beyond the inputs and
-outputs of the reference. Otherwise it returns a phrase that says why the reference needs a process of its own. Imports,
-builtins, attributes and kinds of syntax nodes that are not in the lists below are such reasons. The source code is only
-parsed, never executed. runner.py calls `needs_own` in a process that runs no reference.
+outputs of the reference. Otherwise it returns a phrase that says why the reference needs a process of its own. Each
+import, builtin, attribute and kind of syntax node that is not in the lists below is such a reason. The source code is
+only parsed, never executed. runner.py calls `needs_own` in a process that runs no reference.
 
 The lists keep out:
 

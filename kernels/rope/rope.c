@@ -32,15 +32,15 @@
  * Tolerance without a cache. The frequency has a relative error of 1.5 2^-24 (roundings of the exponent, the power and
  * the quotient). The angle is the product of frequency and position, which adds a relative error of 2^-25. An angle of
  * 4096 radians thus has an error of 5e-4. A pair has a length of up to 2.83, so the error of an element is up to
- * 1.4e-3. The atol of 2.5e-3 leaves a margin, and is 0.2 % of an element's magnitude. This atol has a drawback: some
- * pairs rotate by less than 1e-3 in 4096 positions (the last few pairs of Llama 3.1), and a reference that copies these
- * pairs passes. In the second set of values, positions go up to 131072, and with a scale of 0.75, angles go up to
+ * 1.4e-3. The atol of 2.5e-3 leaves a margin, and is 0.125 % of an element of magnitude 2. This atol has a drawback:
+ * some pairs rotate by less than 1e-3 in 4096 positions (the last few pairs of Llama 3.1), and a reference that copies
+ * these pairs passes. In the second set of values, positions go up to 131072, and with a scale of 0.75, angles go up to
  * 174763. These angles are 43 times as large as those of the first set, and so are the rounding errors: a float32
- * reference has an error of up to 0.044 in a pair of length 2.83. For elements of magnitude 2, atol is 0.08, which is 4
+ * reference has an error of up to 0.06 in a pair of length 2.83. For elements of magnitude 2, atol is 0.08, which is 4
  * % of the magnitude; atol is proportional to the magnitude that input_values.h gives. With positions up to 131072,
- * even pairs with a low frequency rotate far enough to detect such a reference. The positions of a workload are not
- * known when the tolerance is computed. Therefore workloads have the tolerance of the first set, which is right for
- * positions below 4096.
+ * even pairs with a low frequency rotate far enough to detect a reference that copies them. The positions of a workload
+ * are not known when the tolerance is computed. Therefore workloads have the tolerance of the first set, which is right
+ * for positions below 4096.
  *
  * For a position outside the cache, the ground truth is NaN. The family matches neither ragged forms (indptr and
  * offsets) nor fp8 outputs. */
@@ -227,7 +227,7 @@ static void set_axes(const struct op_problem *problem, int64_t tokens, int64_t r
 	op_set_axis(problem, q->axis[0], tokens, axis);
 }
 
-/* The number of tokens of the first medium case, and the number of rows of its cache, which is beyond the range of
+/* The first medium case has MOST_TOKENS tokens, and its cache has MOST_ROWS rows. MOST_ROWS is beyond the range of
  * int16, as in Qwen3. */
 enum { MOST_TOKENS = 321, MOST_ROWS = 40960 };
 

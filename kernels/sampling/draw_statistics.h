@@ -73,9 +73,11 @@ enum draw_suspect {
 	DRAW_NO_LAST_P, /* never draws the last token that top-p keeps */
 	/* The suspects from here on apply to the kept tokens of any filter. */
 	DRAW_NO_LAST_OF_MANY, /* never draws the least likely of three or more tokens */
-	DRAW_LIKELY_HALF,     /* draws only the more likely half of 5 to FILTER_DEEP kept tokens */
-	DRAW_FIRST_HALF,      /* draws only the half of 5 to FILTER_DEEP kept tokens that is first in the vocabulary */
-	DRAW_SECOND_HALF,     /* draws only the half of 5 to FILTER_DEEP kept tokens that is last in the vocabulary */
+	DRAW_LIKELY_HALF,     /* of 5 to FILTER_DEEP kept tokens, draws only the more likely half */
+	DRAW_FIRST_HALF,      /* of 5 to FILTER_DEEP kept tokens, draws only the first half in the order of the
+			       * vocabulary */
+	DRAW_SECOND_HALF,     /* of 5 to FILTER_DEEP kept tokens, draws only the second half in the order of the
+			       * vocabulary */
 	/* The next three suspects are like the three above, but draw as a correct sampler does in rows with at most
 	 * FILTER_ORDERED kept tokens. */
 	DRAW_LIKELY_HALF_OF_MANY,

@@ -177,8 +177,8 @@ static struct counts top_k(struct filter *filter, int64_t k)
 	return counts;
 }
 
-/* Counts those of the `room` most likely tokens for which the sum of the probabilities of all tokens before them is at
- * most `limit`. Also counts the tokens that tie with a counted token. */
+/* Counts tokens among the `room` most likely ones. A token counts if the probabilities of all tokens before it add up
+ * to at most `limit`, or if it ties with a counted token. */
 static int64_t reach(struct filter *filter, int64_t room, double limit)
 {
 	int64_t count = 1;

@@ -2,7 +2,7 @@
  * probabilities.
  *
  * Each block of threads processes one row. The block finds the smallest kept probability, which determines the kept
- * tokens. It searches by bisection over the bit patterns of doubles, which have the same order as the non-negative
+ * tokens. The search is a bisection over the bit patterns of doubles, which have the same order as the non-negative
  * doubles. Each step of the bisection is one pass over the row. Sums are double, and the order of additions depends
  * only on the row. */
 #include "kernels/core/cuda_check.h"

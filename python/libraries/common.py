@@ -385,8 +385,8 @@ def kept_by_top_k(call):
 
 class GatedDelta:
     """A case of the op family gdn (gated delta net). `state`, `cu_seqlens` and `indices` may be None. `updates` is true
-    if the operation writes new states to the state pool. It does so by default; the input "frozen" or the constant
-    "updates_state" can disable the update."""
+    if the operation writes new states to the state pool. By default, the operation does so; the input "frozen" or the
+    constant "updates_state" can disable the update."""
 
     def __init__(self, call):
         self.call = call
