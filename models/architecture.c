@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/suggest.h"
-#include "kernels_digest.h" /* changes with architectures.json, so that make then compiles this file again */
+#include "kernels_digest.h" /* this header changes with architectures.json, and then make compiles this file again */
 
 __asm__(".pushsection .rodata\n"
         "architectures_begin:\n"
@@ -25,8 +25,8 @@ static enum rule_pages pages_of(const char *text)
 	return strcmp(text, "one") == 0 ? PAGES_ONE : PAGES_MORE;
 }
 
-/* Returns whether the model has the module. Some rules apply only to models without a certain field; a model with the
- * field lacks the module. */
+/* Returns false if the rule applies only to models without a certain field (null under "when"), and this model has the
+ * field. */
 static bool is_for_model(const cJSON *rule, const struct model *model)
 {
 	const cJSON *item;
@@ -67,7 +67,7 @@ static int descending(const void *a, const void *b)
 }
 
 /* Returns the longest name of `stems` with which `stem` begins, such as "Mistral" for "MistralSmall". Returns NULL if
- * there is none. */
+ * no stem is such a beginning. */
 static const char *beginning_of(const char *stem, const char *const *stems, int count)
 {
 	const char *longest = NULL;
@@ -171,7 +171,7 @@ static const char *let_of(const struct architecture *architecture, const char *n
 	return NULL;
 }
 
-/* Finds the value of a parallel degree, `tp` or `ep`. No field of a configuration has one of these names. */
+/* Finds the value of `tp`, `ep` or `page_size`. No field of a configuration has one of these names. */
 static bool degree_value(struct degrees *degrees, const char *name, int64_t *value)
 {
 	const struct {
@@ -245,7 +245,7 @@ static enum expression_result value_of_name(void *context, const char *name, int
 		*value = 0;
 		return EXPRESSION_VALUE;
 	}
-	/* if the model has the field, but not as an integer, the name under "let" is not used instead */
+	/* the name under "let" replaces a field that the model lacks, but not a field that is not an integer */
 	const char *let = model_member(degrees->model, name, NULL) == NULL ? let_of(degrees->architecture, name) : NULL;
 
 	if (let != NULL)

@@ -64,7 +64,7 @@ struct degrees {
 	char missing[64]; /* if the last result was EXPRESSION_MISSING: the name that has no value; else "" */
 };
 
-/* Evaluates an expression, and adds what it uses to the used_… members and `fields`. */
+/* Evaluates an expression. Records the names that the expression uses in the used_… members and in `fields`. */
 enum expression_result degrees_evaluate(struct degrees *degrees, const char *expression, int64_t *value);
 
 /* Resets what was used. */

@@ -109,8 +109,8 @@ static bool has_v_part(const char *name, const char *behind)
 
 /* Returns whether the part of the name that begins at `at` is a version, like v2 in
  * "top_p_sampling_from_probs_v128256_v2". A version is the last part of the name, and is between v2 and v99. A part
- * such as "v8" could also state the length of an axis whose letter is v. It is a version if the definition has no such
- * axis, or if an earlier part of the name states the length of that axis. */
+ * such as "v8" could also state the length of an axis whose letter is v. "v8" is a version if the definition has no
+ * such axis, or if an earlier part of the name states the length of that axis. */
 static bool is_version(const struct definition *d, const char *part, size_t at)
 {
 	if (d->name[at + strlen(part)] != '\0' || part[0] != 'v' || strlen(part) > 3 || atoi(part + 1) < 2)
@@ -141,8 +141,8 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) != 0 || c == '_';
 }
 
-/* Returns whether the text before `at` ends with an operator. If it does, the name at `at` is only the end of an
- * expression, and the number is the value of the whole expression: "heads * head_dim = 4096". */
+/* Returns whether the text before `at` ends with an operator. Behind an operator, the name at `at` is only the end of
+ * an expression, and the number is the value of the whole expression: "heads * head_dim = 4096". */
 static bool behind_operator(const char *text, const char *at)
 {
 	while (at > text && at[-1] == ' ')
@@ -352,8 +352,10 @@ static const char *contradiction(const struct attempt *a, const struct model *mo
 				? arena_printf(arena, " (%s)", n->degrees.fields[0].source)
 				: arena_printf(arena, " with %s (%s)", fields, n->degrees.fields[0].source);
 
-	return arena_printf(arena, "axis '%s' is %lld, but no module of %s has this length; the nearest, %s, has %s = %lld%s%s%s%s%s", n->axis,
-			    (long long)n->value, model->name, n->rule->module, n->expression, (long long)n->expected, known,
+	return arena_printf(arena,
+			    "axis '%s' is %lld, but no module of %s has this length; the nearest module, %s, has "
+			    "%s = %lld%s%s%s%s%s",
+			    n->axis, (long long)n->value, model->name, n->rule->module, n->expression, (long long)n->expected, known,
 			    *tp != '\0' || *ep != '\0' ? "; degrees tried: " : "", tp, *tp != '\0' && *ep != '\0' ? "; " : "", ep);
 }
 
@@ -424,7 +426,7 @@ static const char *attest_name_of_model(const struct definition *d, struct archi
 }
 
 /* Several models may share a definition at different degrees, but a tag states only one degree. At least one of the
- * models must have these axes at the tagged degree. For each other model, it is enough to have them at some degree. */
+ * models must have these axes at the tagged degree. Each other model must have these axes at some degree. */
 static const char *attest_models(const struct definition *d, struct architectures *all, struct arena *arena)
 {
 	const char *first = NULL, *found = NULL;

@@ -127,8 +127,10 @@ int model_read(const char *path, const char *name, struct model *model, struct a
 
 	*model = (struct model){.label = name != NULL ? arena_string(arena, name) : name_of_path(path, arena)};
 	if (!name_is_plain(model->label))
-		return err_set(err, "%s: the model's name '%s' has characters that no tag can have; give it another with --model", path,
-			       err_show(model->label).text);
+		return err_set(err,
+			       "%s: the model's name '%s' has characters that no tag can have; give the model another name "
+			       "with --model",
+			       path, err_show(model->label).text);
 	model->name = lower_case(model->label, arena);
 	enum file_answer answer = file_read(AT_FDCWD, path, CONFIG_BYTES, &bytes, NULL, err);
 

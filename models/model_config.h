@@ -1,9 +1,9 @@
 /* model_config - the configuration of a model: a model of models/models.json, or a config.json of the user.
  *
  * Fields have the names of config.json. A model of models/models.json may have several rows, each with its own source.
- * In a config.json, a member of "text_config" takes precedence over the same member of the whole file: "text_config"
- * describes the language model, even if the model also reads images. A member of "rope_parameters" is used only if the
- * field is in neither place. A member that is null counts as absent. */
+ * In a config.json, a member of "text_config" takes precedence over the same member of the whole file, because
+ * "text_config" describes the language model of a model that also reads images. A member of "rope_parameters" is used
+ * only if the field is in neither place. A member that is null counts as absent. */
 #ifndef REFTEST_MODELS_MODEL_CONFIG_H
 #define REFTEST_MODELS_MODEL_CONFIG_H
 
@@ -32,8 +32,8 @@ struct model {
 };
 
 /* Finds a model in models/models.json by its name, an alias, or the part of its hf_id after the '/'. Ignores case. If
- * the file has no such model, returns false and leaves `model` unchanged. If it returns true, the caller must call
- * model_close. */
+ * the file has no such model, returns false and leaves `model` unchanged. If this function returns true, the caller
+ * must call model_close. */
 bool model_find(const char *name, struct model *model, struct arena *arena);
 
 /* Returns the name or alias in models/models.json that is most similar to `name`, or NULL if none is similar. */

@@ -19,8 +19,8 @@ class IpcHandle(ctypes.Structure):
 
 
 class CudaBytes:
-    """Device memory of another process. The attribute __cuda_array_interface__ lets torch.as_tensor make a tensor of
-    it."""
+    """Device memory of another process. torch.as_tensor makes a tensor of this memory by means of the attribute
+    __cuda_array_interface__."""
 
     def __init__(self, address, size):
         self.__cuda_array_interface__ = {"shape": (size,), "typestr": "|u1", "data": (address, False), "version": 3}
@@ -91,7 +91,7 @@ class Arena:
         return self.store(dict(spec, scalar=False), result)
 
     def unmap(self):
-        """Ends the use of the arena's memory. Raises an exception if a tensor still uses it."""
+        """Ends the use of the arena's memory. Raises an exception if a tensor still uses the memory."""
         if self.kind == "cuda":
             close_ipc(self.base)
         else:

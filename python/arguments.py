@@ -17,7 +17,7 @@ def is_argument(name):
 def fitted(run, fitting):
     """Returns a function that gets the inputs by name and calls `run`, whose parameters may differ from the inputs.
     For each input, `fitting` gives the parameter that the definition names for the input (by default the input's own
-    name), and whether the input is optional. It also lists the parameters that no case passes ("left_out"). If
+    name), and whether the input is optional. `fitting` also lists the parameters that no case passes ("left_out"). If
     `fitting` is None, the inputs are named like the parameters, and `run` itself is returned.
 
     - An input is passed as the parameter with the input's own name, or else as the parameter that `fitting` gives.
@@ -25,8 +25,8 @@ def fitted(run, fitting):
     - A parameter in "left_out" without a default gets None.
     - An optional input for which `run` has no parameter is not passed.
     - An input whose name cannot be the name of a parameter is passed as the next parameter that has no input.
-    - If these rules leave exactly one input without a parameter, and exactly one parameter without an input and without
-      a default, the input is passed as the parameter if both have the same position."""
+    - These rules may leave exactly one input without a parameter, and exactly one parameter without an input or a
+      default. If both have the same position, the input is passed as this parameter."""
     if fitting is None:
         return run
     given, left_out = fitting["inputs"], fitting["left_out"]

@@ -8,7 +8,7 @@ import struct
 
 def readable(value):
     """Replaces each NUL and each lone surrogate in a message by an escape sequence, because reftest's JSON reader
-    refuses these characters. The text of an exception may contain them."""
+    refuses these characters. The text of an exception may contain such characters."""
     if isinstance(value, str):
         return re.sub("[\0\ud800-\udfff]", lambda found: found[0].encode("unicode_escape").decode(), value)
     if isinstance(value, dict):
@@ -17,7 +17,7 @@ def readable(value):
 
 
 class Channel:
-    """Sends and receives JSON lines over a stream socket. `fds` holds the file descriptors that were received."""
+    """Sends and receives JSON lines over a stream socket. `fds` lists the received file descriptors."""
 
     def __init__(self, fd):
         self.socket = socket.socket(fileno=fd)

@@ -13,7 +13,7 @@ def exercise(device):
 def exercise_library():
     """Makes the first calls to MKL from a single thread. In its first calls, MKL detects the processor and selects
     kernels. If several threads made these calls at the same time, later matrix products could differ in their last
-    bits; this was observed under load."""
+    bits, as was observed under load."""
     one, several = torch.ones(16, 192), torch.ones(8, 16, 192)
     torch.logsumexp(one @ one.T, -1)
     torch.softmax(several @ several.transpose(1, 2), -1) @ several
@@ -35,8 +35,8 @@ def exercise_product(device, dtype):
 
 def settle(device):
     """Brings the GPU memory of this process to the amount that it has after any reference. torch allocates workspaces
-    for cuBLAS and cuBLASLt at the first matrix product, and keeps them. Cached memory is freed, because a runner that
-    is kept also frees it after each reference."""
+    for cuBLAS and cuBLASLt at the first matrix product, and keeps them. Also frees cached memory, because a runner does
+    the same after each reference."""
     if device == "cpu":
         return
     for dtype in (torch.float32, torch.bfloat16):

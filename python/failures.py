@@ -1,5 +1,5 @@
 """failures - decides what an exception of a reference means: a mistake of the reference, a limit of the sandbox, or a
-problem of this machine. It also writes the message, which runner.py sends to the judge. The judge decides the
+problem of this machine. This module also writes the message that runner.py sends to the judge. The judge decides the
 verdict."""
 
 import errno
@@ -19,7 +19,7 @@ class WrongCount(Mistake):
 
 
 class Lacking(Mistake):
-    """Raised if this machine's torch is too old for the reference, although the reference has no mistake."""
+    """This machine's torch is too old for the reference. The reference itself has no mistake."""
 
 
 def describe(problem, filename, loading, subject="the reference"):
@@ -92,10 +92,12 @@ class Limit:
 
 
 MEMORY = Limit("memory_limit")
-PROCESSES = Limit("process_limit", "reached its limit of processes and threads; it should start fewer at a time")
+PROCESSES = Limit("process_limit", "reached its limit of processes and threads; "
+                  "it should start fewer of them at a time")
 SPACE = Limit("file_limit", "reached the limit of its temporary files (%(size)s in total, in one file or in several); it should "
               "write less")
-DESCRIPTORS = Limit("file_limit", "reached its limit of open files (%(files)d); it should close what it no longer needs")
+DESCRIPTORS = Limit("file_limit", "reached its limit of open files (%(files)d); "
+                    "it should close files that it no longer needs")
 
 # The limit of the sandbox that an exception means. The key is the errno of a system error, or else a part of the
 # exception's text.

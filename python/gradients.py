@@ -47,7 +47,7 @@ def in_float64(torch):
 def in_order(torch):
     """Makes torch use a deterministic algorithm for each operation that has one. Without this, some gradients on a GPU,
     such as the gradient of a gather, would add their terms in the order in which threads happen to run. A reference
-    could not prevent this. An operation without a deterministic algorithm runs as usual, and torch's warning is
+    cannot determine this order. An operation without a deterministic algorithm runs as usual, and torch's warning is
     suppressed. In torch's deterministic mode, torch.empty() returns NaN instead of undefined values, which could be
     zeros by chance."""
     before = torch.get_deterministic_debug_mode()
@@ -96,7 +96,7 @@ def backwards(runner, pairs, leaves, given):
 
 
 def slope(runner, run, arguments, name, step, given):
-    """Evaluates the loss with one argument moved by plus `step` and by minus `step`, and returns half the
+    """Evaluates the loss twice, with the argument `name` moved by `step` and by -`step`, and returns half the
     difference."""
     ends = []
     for end in (1, -1):

@@ -1,22 +1,22 @@
 """isolation - decides from the source code of a reference whether its runner may run other references afterwards.
 
 `needs_own(source, erases)` returns None if nothing in the source code can outlive a call, or reach beyond the inputs and
-outputs of the reference. Otherwise it returns a phrase that says why the reference needs a process of its own. It needs
-one if it contains an import, a builtin, an attribute or a kind of syntax node that is not in the lists below. The
-source code is only parsed, never executed. runner.py calls `needs_own` in a process that runs no reference.
+outputs of the reference. Otherwise it returns a phrase that says why the reference needs a process of its own. Each
+import, builtin, attribute and kind of syntax node that is not in the lists below is such a reason. The source code is
+only parsed, never executed. runner.py calls `needs_own` in a process that runs no reference.
 
-The lists keep out, for the following reasons:
+The lists keep out:
 
 - Stores to attributes. A reference can therefore not replace a function of torch, of Python or of the runner.
 - Attributes that are not in the list ATTRIBUTES. The source code does not show which object a variable holds. An
-  attribute in the list is therefore allowed on every object. So each attribute in the list must be harmless on tensors,
-  on Python's own values, and on each module that the source code can reach (torch, torch.nn, torch.nn.functional,
-  torch.linalg, torch.special, math). tests/isolation.py checks this with torch.
+  attribute in the list is therefore allowed on every object. So each attribute must be harmless on tensors, on Python's
+  own values, and on each module that the source code can reach (torch, torch.nn, torch.nn.functional, torch.linalg,
+  torch.special, math). tests/isolation.py checks all attributes with torch.
 - Names that begin with two underscores, global, nonlocal, classes, try, and generators that can stay suspended inside a
   with. A reference can therefore change only its own module, which is removed after the reference's last case.
-- Uninitialised memory (empty, new_empty, resize_, Tensor(…)). Such memory could still hold what an earlier reference
-  computed, and the next reference could return this as its own result. The names in UNINITIALISED are allowed if the
-  runner erases memory between two references, as runners on a GPU do.
+- Uninitialised memory (empty, new_empty, resize_, Tensor(…)). This memory could still contain results of an earlier
+  reference, and the next reference could return them as its own. The names in UNINITIALISED are allowed if the runner
+  erases memory between two references, as runners on a GPU do.
 - Strings that name an attribute at run time (format, getattr).
 - Builtins that are not in BUILTINS, and assignments to the names of builtins.
 - autograd, streams, modules of devices such as torch.cuda, files, threads, the environment, and random number
@@ -120,7 +120,7 @@ class Needed(Exception):
 
 
 def needs_own(source, erases):
-    """`erases`: the runner overwrites the memory that a reference has used before the next reference gets it."""
+    """`erases` is true if the runner overwrites memory between two references."""
     if len(source.encode(errors="replace")) > SOURCE_MAX:
         return "its source code is longer than %d KiB" % (SOURCE_MAX >> 10)
     try:
@@ -134,8 +134,8 @@ def needs_own(source, erases):
 
 
 def is_stateless(source):
-    """Returns true if the module of the reference holds only functions and immutable values. Then nothing is kept
-    between two calls, whereas a list or a tensor of the module, or a default argument, could hold what an earlier call
+    """Returns true if the module of the reference contains only functions and immutable values. Such a module keeps
+    nothing between two calls. A list or a tensor of the module, or a default argument, could keep what an earlier call
     stored in it. Call this function only if needs_own returned None for the source code."""
     tree = ast.parse(source)
     return not any(map(renames_math, ast.walk(tree))) and all(map(is_constant_statement, tree.body))
@@ -232,8 +232,8 @@ def refuse(node, what):
 
 
 def check_bound(node, name):
-    """Refuses a binding of the name of a builtin, so that such a name always means the builtin. Also refuses a binding
-    of a name that begins with two underscores."""
+    """Refuses to bind the name of a builtin, because this name must always mean the builtin. Also refuses to bind a
+    name that begins with two underscores."""
     if name.startswith("__"):
         refuse(node, "uses the name '%s'" % name[:80])
     if hasattr(builtins, name) and name not in BINDABLE:

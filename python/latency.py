@@ -1,7 +1,7 @@
 """latency - measures how long a call takes, for `reftest bench`.
 
-The figures come from the process that runs the measured code, so this code could falsify them. They are shown and
-stored beside a verdict, but never decide a verdict.
+The figures come from the process that runs the measured code, so this code could falsify them. The figures are shown
+and stored beside a verdict, but never decide a verdict.
 
 On a GPU, CUDA events measure the time. "cold" is the time with a flushed L2 cache; "warm" is the time directly after a
 call with the same inputs. Before the first event, work is queued that keeps the GPU busy while the CPU launches the
@@ -12,7 +12,7 @@ import time
 
 SECONDS = 1.0  # seconds for all cold runs together, and also for all warm runs
 RUNS = 50  # the maximum number of cold runs, and of warm runs
-LEAST = 3  # the minimum number of each, unless a single run takes longer than SECONDS
+LEAST = 3  # the minimum number of cold runs, and of warm runs; 1 if a single run takes longer than SECONDS
 FLUSH = 256 << 20  # bytes that are written to flush the L2 cache; the cache is smaller
 SPIN = 200_000  # clock cycles of the GPU during which the CPU launches the call
 

@@ -1,12 +1,11 @@
-/* mistakes - the mistakes that people make in references of quantising groups of channels to float8. The table has all
- * mistakes. The enum has a number for each mistake that the oracle computes itself. */
+/* mistakes - the mistakes that people make in references of quantising groups of channels to float8. */
 #ifndef REFTEST_KERNELS_QUANTIZE_FP8_PER_TOKEN_GROUP_MISTAKES_H
 #define REFTEST_KERNELS_QUANTIZE_FP8_PER_TOKEN_GROUP_MISTAKES_H
 
 #include "kernels/core/op.h"
 
-/* The mistakes that the oracle computes. The first mistakes are in the largest magnitude of a group, the next ones are
- * in the scale, and QUANTIZE_TO_E5M2 and all later mistakes are in the quotient. */
+/* The mistakes that the oracle computes. The order matters: first the mistakes in the largest magnitude of a group,
+ * then those in the scale, and from QUANTIZE_TO_E5M2 on, those in the quotient. */
 enum quantize_mistake {
 	QUANTIZE_NO_MISTAKE,
 	QUANTIZE_MOST_OF_ROW,
@@ -40,7 +39,7 @@ enum quantize_mistake {
 	QUANTIZE_NO_SIGN
 };
 
-/* the table ends with a row whose `says` is NULL */
+/* all mistakes; the table ends with a row whose `says` is NULL */
 extern const struct op_mistake quantize_mistakes[];
 
 #endif

@@ -1,5 +1,6 @@
 /* quantize_fp8_per_token_group - computes, for each group of consecutive channels of a token, a scale s = max(max |x|,
- * eps) / 448, and q = x / s, rounded to float8_e4m3fn (ties to even) and limited to its largest number, 448.
+ * eps) / 448, and q = x / s, rounded to float8_e4m3fn (ties to even) and limited to ±448, the largest numbers of this
+ * dtype.
  *
  * x is [..., H] in float32, float16 or bfloat16; q has the shape of x; s is [..., H / group] in float32. The last axes
  * of x and s are const, and their quotient is the size of a group. A problem whose scales are rounded to powers of two
@@ -15,15 +16,15 @@
  *
  *   s: amax / 448 (1); amax * (1 / 448) (2); or a division that is only accurate to 2 units in the last place (2^-22)
  *   q: x / s (2, including the one of s); x * (448 / amax) (2); x * (1 / s) (3); x / (amax * (1 / 448)) (3). With an
- *      inaccurate division, the error is up to 2^-22 + 2 2^-24. eps is also rounded.
+ *      inaccurate division, the error is up to 2^-22 + 2 2^-24. eps is rounded, too.
  *
  * SLACK = 2^-21 exceeds the error of each way, and is the rtol of s. The quotient of a correct implementation is thus
- * in an interval of relative width SLACK around the true quotient, and q is the rounding of a number in this interval.
- * Only such a q is accepted. Neighbouring e4m3 numbers differ by 2^-4 to 2^-3 of their value, so all numbers in nearly
- * every interval round to the same e4m3 number. If an interval contains a tie, they round to two neighbouring numbers.
- * If amax is exactly 448 times a power of two, s and 1 / s are also powers of two, and each of the computations above
- * is exact. (amax * (1 / 448) is exact because 7 * fl(1 / 7) rounds to 1 in float32.) For such an amax, the interval is
- * a single number, and ties must be rounded to even. */
+ * in an interval of relative width SLACK around the true quotient. q is a number in this interval, rounded to e4m3. No
+ * other q is accepted. Neighbouring e4m3 numbers differ by 2^-4 to 2^-3 of their value, so all numbers in nearly every
+ * interval round to the same e4m3 number. If an interval contains a tie, its numbers round to two neighbouring e4m3
+ * numbers. If amax is exactly 448 times a power of two, s and 1 / s are also powers of two, and each of the
+ * computations above is exact. (amax * (1 / 448) is exact because 7 * fl(1 / 7) rounds to 1 in float32.) For such an
+ * amax, the interval is a single number, and ties must be rounded to even. */
 #include "kernels/quantize_fp8_per_token_group/mistakes.h"
 #include "kernels/quantize_fp8_per_token_group/input_values.h"
 
@@ -45,7 +46,7 @@ enum { PARALLEL_FROM = 1 << 18, PROBE_ROWS = 16 }; /* PARALLEL_FROM: if there ar
 static const double LARGEST = 448, SLACK = 0x1p-21;
 
 /* Returns true if the problem says that its scales are powers of two. This family does not match such a problem,
- * although it has the same shapes. */
+ * although the shapes are the same. */
 static bool has_other_scales(const struct op_problem *problem)
 {
 	static const char *const words[] = {"ue8m0", "e8m0", "mxfp8", "power of two", "powers of two", "pow2"};
@@ -113,7 +114,7 @@ static int match(const struct op_problem *problem, struct err *why)
 		return -1;
 	if (has_other_scales(problem))
 		return err_set(why, "the definition's name, a tag or the description says that scales are powers of "
-				    "two");
+				    "two; this family has no such scales");
 	return 0;
 }
 
@@ -139,7 +140,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count < room ? count : room;
 }
 
-/* Returns the floor if it is an input: a value that no reference hard-codes. */
+/* Returns the value of the input `eps`. No reference hard-codes this value. */
 static double scalar(const struct op_case *c, int input)
 {
 	if (c->absent >> input & 1)
@@ -178,7 +179,7 @@ static struct rule rule(const struct op_case *c, int output)
 {
 	if (output == quantize_roles_of(c->problem).scale)
 		return (struct rule){0, SLACK, 1};
-	return (struct rule){0, 0x1p-3, 1}; /* not used, because op.judge judges q */
+	return (struct rule){0, 0x1p-3, 1}; /* the rule for q is not used, because op.judge judges q */
 }
 
 static void make_group(const void *recipe, int64_t number, int64_t column, int64_t count, const uint32_t *random,
@@ -201,7 +202,7 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return 0;
 }
 
-/* Reads group `number` of x. Returns its largest magnitude or, if that is larger, the floor. */
+/* Reads group `number` of x. Returns the larger of two numbers: the largest magnitude of the group, and the floor. */
 static double read_group(const struct tensor *x, int64_t number, int64_t group, double eps, double *values)
 {
 	double most = eps;
@@ -237,7 +238,7 @@ static double magnitude(const struct tensor *x, int64_t number, int64_t group, i
 	return most;
 }
 
-/* Sets the magnitudes of the groups first, first + step, … below `end` to the largest magnitude of these groups. */
+/* Sets most[first], most[first + step], … (indices below `end`) to the largest of these values. */
 static void share(double *most, int64_t first, int64_t end, int64_t step)
 {
 	double all = 0;
@@ -248,8 +249,8 @@ static void share(double *most, int64_t first, int64_t end, int64_t step)
 		most[g] = all;
 }
 
-/* Returns an array with the largest magnitude of each group, or the floor if that is larger. The caller frees the
- * array. */
+/* Returns an array with the largest magnitude of each group, or with the floor if the floor is larger. The caller frees
+ * the array. */
 static double *magnitudes(const struct op_case *c, const struct tensor *x)
 {
 	struct quantize_extent e = quantize_extent_of(c->problem);
@@ -323,8 +324,8 @@ static double factor_of(const struct op_case *c, const double *most, int64_t g)
 	}
 }
 
-/* Rounds a quotient to an e4m3 number. If `away` is true, rounds to the nearest number, with ties away from zero. If
- * `away` is false, rounds towards zero. */
+/* Rounds a quotient to an e4m3 number: to the nearest number with ties away from zero if `away` is true, else towards
+ * zero. */
 static double in_steps(double quotient, bool away)
 {
 	double step = exp2(floor(log2(fmax(fabs(quotient), 0x1p-6))) - 3);
@@ -427,8 +428,8 @@ static void expect_group(const struct op_case *c, const struct tensor *x, const 
 {
 	int64_t group = quantize_extent_of(c->problem).group;
 	int exponent;
-	bool plain = c->mistake == QUANTIZE_NO_MISTAKE || c->mistake >= QUANTIZE_TO_E5M2; /* whether the scale is
-											   * correct */
+	bool plain = c->mistake == QUANTIZE_NO_MISTAKE || c->mistake >= QUANTIZE_TO_E5M2; /* true if the scale has no
+											   * mistake */
 	double slack = frexp(most[number] / LARGEST, &exponent) == 0.5 && plain ? 0 : SLACK;
 	double factor = factor_of(c, most, number);
 
@@ -556,7 +557,6 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 	return 0;
 }
 
-/* The cases that --edge adds. */
 static const struct op_edge edges[] = {{"no_rows", "if the input has no rows, the output has no rows"}, {NULL, NULL}};
 
 static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)

@@ -1,8 +1,8 @@
 /* quantize_fp8_per_token_group on a GPU - computes the operation of quantize_fp8_per_token_group.c. Each block of
- * threads computes one group. It reads the group twice: for the largest magnitude, and for the quotients. The magnitude
- * and the quotients are computed in double. A quotient is rounded to float before it is rounded to e4m3. If the scale
- * is a power of two, rounding to float changes nothing, because the quotient is exact in float. If it is not, rounding
- * to float may turn the quotient into a tie, but then op.judge accepts both neighbours of the tie. */
+ * threads computes one group. The block reads the group twice: for the largest magnitude, and for the quotients. The
+ * magnitude and the quotients are computed in double. A quotient is rounded to float before it is rounded to e4m3. If
+ * the scale is a power of two, rounding to float changes nothing, because the quotient is exact in float. With other
+ * scales, rounding to float may turn the quotient into a tie. Then op.judge accepts both neighbours of the tie. */
 #include "kernels/core/elements_cuda.h"
 
 #include "kernels/quantize_fp8_per_token_group/input_values.h"
@@ -18,7 +18,7 @@ struct groups {
 	double eps;
 };
 
-/* Returns the largest of all threads' values, in every thread. */
+/* Returns the largest `value` of all threads. Every thread gets this result. */
 static __device__ float largest(float value)
 {
 	__shared__ float part[THREADS];

@@ -49,8 +49,8 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	return rms_oracle(c, 0, in, out, err);
 }
 
-/* Estimates epsilon from every element of the output: y = x w / sqrt(m + eps), so eps = (x w / y)^2 - m, where m is the
- * mean square of the row. Returns the number of estimates, and stores the largest mean square in `largest`. */
+/* Estimates epsilon from every element of the output. Let m be the mean square of the row: y = x w / sqrt(m + eps), so
+ * eps = (x w / y)^2 - m. Returns the number of estimates, and stores the largest mean square in `largest`. */
 static int64_t estimate(const struct rms_parts *parts, const struct tensor *answer, double *estimates, double *largest)
 {
 	double *x = take(parts->columns, sizeof *x), *y = take(parts->columns, sizeof *y);
@@ -84,15 +84,15 @@ static int64_t estimate(const struct rms_parts *parts, const struct tensor *answ
 	return count;
 }
 
-/* Sets epsilon to the median of the estimates if they agree. They disagree if the output is not a norm of the
+/* Sets epsilon to the median of the estimates if they agree. The estimates disagree if the output is not a norm of the
  * inputs. */
 static int settle(double *estimates, int64_t count, int64_t elements, double square, double *eps, struct err *err)
 {
 	if (count * 10 < elements * 9)
 		return err_set(
 		    err,
-		    "the reference's epsilon cannot be determined: its output for tiny inputs is zero or not finite in "
-		    "%lld of %lld elements",
+		    "the reference's epsilon cannot be determined: for tiny inputs, the reference's output is zero or "
+		    "not finite in %lld of %lld elements",
 		    (long long)(elements - count), (long long)elements);
 	return epsilon_settle(estimates, count, count, square, eps, err);
 }
@@ -108,8 +108,8 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 		return -1;
 	if (answer->elements != parts.hidden->elements)
 		return err_set(err,
-			       "the reference's epsilon cannot be determined: its output has %lld elements, but its "
-			       "input has %lld",
+			       "the reference's epsilon cannot be determined: the reference's output has %lld "
+			       "elements, but its input has %lld",
 			       (long long)answer->elements, (long long)parts.hidden->elements);
 	double *estimates = take(parts.hidden->elements, sizeof *estimates);
 	int64_t count = estimate(&parts, answer, estimates, &square);

@@ -1,24 +1,24 @@
 /* rope inputs - finds the role of each tensor, and computes the inputs. The CPU and the GPU compute the same values.
  *
  * The rotated tensors are uniform on [-2, 2). The entries of a cos/sin cache are not cosines and sines, but independent
- * numbers that are uniform on [-1, 1). If a reference reads a neighbouring row, a neighbouring column or swapped
- * halves, the result is thus completely different. True cosines of pairs with a low frequency hardly differ from row to
- * row.
+ * numbers that are uniform on [-1, 1). Thus the result is completely wrong if a reference reads a neighbouring row, a
+ * neighbouring column or swapped halves. With true cosines, it would be nearly right, because the cosines of slow pairs
+ * hardly differ from row to row.
  *
  * In the second set of values of a case with a cache, the rotated tensors are uniform on [-128, 128). In such a case,
- * the rotated tensors and the cache have 7 fraction bits relative to their magnitude, so that products and their sums
+ * the rotated tensors and the cache have 7 fraction bits relative to their magnitude. Therefore products and their sums
  * are exact in float32 in any order. If (token * heads + head) % 4 is 1 or 3, all elements of the head are multiplied
- * by a large or a small power of two, which keeps products and sums exact. If a reference converts these elements to
- * float16, they overflow or lose most of their digits. In the second set of a case without a cache, the rotated tensors
- * are uniform on [-2^17, 2^17), or on [-2^14, 2^14) if they are float16. 2^17 is also beyond float16's range.
+ * by a large or a small power of two, which keeps products and sums exact. A conversion to float16 makes these elements
+ * overflow or lose most of their digits. In the second set of a case without a cache, the rotated tensors are uniform
+ * on [-2^17, 2^17), or on [-2^14, 2^14) if they are float16. 2^17 is also beyond float16's range.
  *
- * The elements of a head that are not rotated are copied. In both sets of values, two of four copied elements are
- * multiplied by a large or a small power of two. The results are beyond the range of float16, unless the tensor is
+ * The elements of a head that are not rotated are copied. In both sets of values, two of every four copied elements are
+ * multiplied by a large or a small power of two. If the tensor is not float16, the results are beyond the range of
  * float16.
  *
- * The first four positions are the largest position, 0, 1, and the largest position again. All others are random. If
- * there is a cache, every position is a row of the cache. Without a cache, positions are below 4096 in the first set,
- * and below 131072 in the second set (rope.c describes the effect on the tolerance). */
+ * The first four positions are the largest position, 0, 1, and the largest position again. All other positions are
+ * random. If there is a cache, every position is a row of the cache. Without a cache, positions are below 4096 in the
+ * first set, and below 131072 in the second set (rope.c describes the effect on the tolerance). */
 #ifndef REFTEST_KERNELS_ROPE_INPUT_VALUES_H
 #define REFTEST_KERNELS_ROPE_INPUT_VALUES_H
 
@@ -28,8 +28,8 @@
 #include "kernels/core/op.h"
 #include "kernels/core/random_inputs.h"
 
-/* The bits of the variant that op.match returns. ROPE_INTERLEAVED: elements 2i and 2i + 1 form a pair, and no Python
- * scalar can change this. */
+/* The bits of the variant that op.match returns. ROPE_INTERLEAVED: elements 2i and 2i + 1 form a pair, and there is no
+ * Python scalar that selects the pairs. */
 enum { ROPE_CACHE = 1, ROPE_INTERLEAVED = 2, ROPE_LLAMA31 = 4 };
 
 enum { ROPE_ROTATED = 2, ROPE_POSITIONS = 4096, ROPE_FAR_POSITIONS = 131072, ROPE_EXACT_BITS = 7 };
@@ -49,7 +49,7 @@ struct rope_roles {
 	int number[ROPE_NUMBERS];
 };
 
-/* Finds the role of tensor `i` by its shape and dtype. `token` is the axis that the positions have. */
+/* Finds the role of tensor `i` by its shape and dtype. `token` is the axis of the positions. */
 static inline void rope_tensor_role(const struct op_problem *problem, int token, int i, struct rope_roles *roles)
 {
 	const struct op_arg *input = &problem->inputs[i];
@@ -126,9 +126,9 @@ static inline int64_t rope_head_size(const struct op_problem *problem, const int
 	return 0;
 }
 
-/* Returns the number of rotated elements of a head. This is the first of the following numbers that the problem has:
- * the width of the cache, the Python scalar rotary_dim, the length of the axis rotary_dim, the size of a head. Host
- * only. */
+/* Returns the number of rotated elements of a head. The number comes from the first of these sources that the problem
+ * has: the width of the cache, the Python scalar rotary_dim, the length of the axis rotary_dim, the size of a head.
+ * Host only. */
 static inline int64_t rope_rotary_dim(const struct op_case *c, const struct rope_roles *roles, int64_t head_size)
 {
 	const struct op_problem *problem = c->problem;
@@ -176,8 +176,7 @@ static inline int rope_interleaved(const struct op_case *c)
 	return (c->variant & ROPE_INTERLEAVED) != 0;
 }
 
-/* Returns 1 if the values of the rotated tensors and the cache are such that products and sums are exact in float32.
- * Host only. */
+/* Returns 1 if all products and sums of the case are exact in float32. Host only. */
 static inline int rope_is_exact(const struct op_case *c)
 {
 	return c->contents == CONTENTS_SECOND && (c->variant & ROPE_CACHE) != 0;
@@ -187,12 +186,12 @@ static inline int rope_is_exact(const struct op_case *c)
 struct rope_fill {
 	uint64_t key;
 	int is_cache;
-	int probe; /* whether this is a probe case, in which the first element of every pair is 1 and the second is 0 */
+	int probe; /* true in a probe case: the first element of every pair is 1, and the second is 0 */
 	int interleaved;
 	int bits;  /* number of fraction bits of an element */
 	int scale; /* rotated tensors are uniform on 2^scale [-1, 1) */
-	/* The exponents of the powers of two by which large and small elements are multiplied: all elements of a large
-	 * or small head (0 if there is none), and copied elements. */
+	/* Elements are multiplied by 2^exponent. These are the exponents for all elements of a large or small head (0
+	 * if no head is large or small), and for large and small copied elements. */
 	int large_head, small_head, large_rest, small_rest;
 	int64_t head_size, rotary_dim;
 };

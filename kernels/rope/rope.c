@@ -16,33 +16,34 @@
  * FlashInfer's rope.apply_rope_with_cos_sin_cache, apply_rope_pos_ids and apply_llama31_rope_pos_ids are operations of
  * this family.
  *
- * A Python scalar (`interleave` or `is_neox`) selects the pairs. If there is no such scalar, pairs are interleaved if
- * the definition's name says so ("interleave", "gptj"); otherwise, they are halves, as is FlashInfer's default. The
- * formula is Llama 3.1's if the name or the fi_api tag says so, or if there is an input `low_freq_factor`. The hidden
- * constants are theta and, for Llama 3.1, also scale, low, high and old. Each constant comes from a Python scalar, a
- * const axis, the name ("theta500000"), the model or the description. If no source states a constant of Llama 3.1, it
- * has the published value. If no source states theta, reftest finds theta by running the reference: at position 1, the
- * pair (1, 0) becomes the cosine and sine of the pair's frequency.
+ * A Python scalar (`interleave` or `is_neox`) selects the pairs. If there is no such scalar, the definition's name
+ * decides: with "interleave" or "gptj" in the name, pairs are interleaved. Without these words, pairs are halves, which
+ * is FlashInfer's default. The formula is Llama 3.1's if the name or the fi_api tag says so, or if there is an input
+ * `low_freq_factor`. The hidden constants are theta and, for Llama 3.1, also scale, low, high and old. Each constant
+ * comes from a Python scalar, a const axis, the name ("theta500000"), the model or the description. If no source states
+ * a constant of Llama 3.1, it has the published value. If no source states theta, reftest finds theta by running the
+ * reference: at position 1, the pair (1, 0) becomes the cosine and sine of the pair's frequency.
  *
  * Tolerance with a cache. An output is a sum of two products with magnitudes below 4. A float32 reference has an error
  * of 4 2^-24 before it rounds the output, so atol is 1e-6 and rtol is one ulp of the dtype. In the second set of
- * values, every product and sum is exact, and the tolerance is zero, unless a workload provides some of the inputs.
+ * values, every product and sum is exact, and the tolerance is zero. If a workload provides some of the inputs, the
+ * tolerance is that of the first set.
  *
  * Tolerance without a cache. The frequency has a relative error of 1.5 2^-24 (roundings of the exponent, the power and
  * the quotient). The angle is the product of frequency and position, which adds a relative error of 2^-25. An angle of
  * 4096 radians thus has an error of 5e-4. A pair has a length of up to 2.83, so the error of an element is up to
- * 1.4e-3. The atol of 2.5e-3 leaves a margin, and is 0.2 % of an element's magnitude. The drawback of this atol is that
- * it does not detect a reference that copies pairs which rotate by less than 1e-3 in 4096 positions (the last few of
- * Llama 3.1). In the second set of values, positions go up to 131072, and with a scale of 0.75, angles go up to 174763.
- * These angles are 43 times as large as those of the first set, and so are the rounding errors: a float32 reference has
- * an error of up to 0.044 in a pair of length 2.83. For elements of magnitude 2, atol is 0.08, which is 4 % of the
- * magnitude; atol is proportional to the magnitude that input_values.h gives. With positions up to 131072, even pairs
- * with a low frequency rotate far enough to detect such a reference. The positions of a workload are not known when the
- * tolerance is computed. Therefore workloads have the tolerance of the first set, which is right for positions below
- * 4096.
+ * 1.4e-3. The atol of 2.5e-3 leaves a margin, and is 0.125 % of an element of magnitude 2. This atol has a drawback:
+ * some pairs rotate by less than 1e-3 in 4096 positions (the last few pairs of Llama 3.1), and a reference that copies
+ * these pairs passes. In the second set of values, positions go up to 131072, and with a scale of 0.75, angles go up to
+ * 174763. These angles are 43 times as large as those of the first set, and so are the rounding errors: a float32
+ * reference has an error of up to 0.06 in a pair of length 2.83. For elements of magnitude 2, atol is 0.08, which is 4
+ * % of the magnitude; atol is proportional to the magnitude that input_values.h gives. With positions up to 131072,
+ * even pairs with a low frequency rotate far enough to detect a reference that copies them. The positions of a workload
+ * are not known when the tolerance is computed. Therefore workloads have the tolerance of the first set, which is right
+ * for positions below 4096.
  *
- * A position outside the cache has no ground truth (NaN). The family does not match ragged forms (indptr and offsets)
- * and fp8 outputs. */
+ * For a position outside the cache, the ground truth is NaN. The family matches neither ragged forms (indptr and
+ * offsets) nor fp8 outputs. */
 #include "kernels/rope/input_values.h"
 
 #include <math.h>
@@ -198,8 +199,8 @@ static int match(const struct op_problem *problem, struct err *why)
 	return variant;
 }
 
-/* Pairs of the numbers of heads of q and k: just above 32 and 8, just above 64 and 32, both below 8, or both 1. Except
- * in the last pair, neither number is a multiple of the other. */
+/* The numbers of heads of q and k: just above 32 and 8, just above 64 and 32, both below 8, or both 1. Except in the
+ * last pair, neither number is a multiple of the other. */
 static const int64_t head_counts[][ROPE_ROTATED] = {{37, 9}, {67, 34}, {5, 2}, {1, 1}};
 enum { SOME_HEADS, MANY_HEADS, FEW_HEADS, LEAST_HEADS };
 
@@ -226,12 +227,12 @@ static void set_axes(const struct op_problem *problem, int64_t tokens, int64_t r
 	op_set_axis(problem, q->axis[0], tokens, axis);
 }
 
-/* The number of tokens of the first medium case, and the number of rows of its cache, which is beyond the range of
+/* The first medium case has MOST_TOKENS tokens, and its cache has MOST_ROWS rows. MOST_ROWS is beyond the range of
  * int16, as in Qwen3. */
 enum { MOST_TOKENS = 321, MOST_ROWS = 40960 };
 
-/* If a token has at most GRID_ELEMENTS elements, there is a second medium case with GRID_TOKENS tokens, which is more
- * than many grids have rows. */
+/* If a token has at most GRID_ELEMENTS elements, there is a second medium case with GRID_TOKENS tokens. Many kernels
+ * launch fewer blocks than this. */
 enum { GRID_TOKENS = 4097, GRID_ELEMENTS = 256 };
 
 /* Returns the number of elements of a token in all rotated tensors. */
@@ -349,7 +350,7 @@ static struct rule rule(const struct op_case *c, int output)
 {
 	bool given = (c->given >> rope_roles_of(c->problem).positions & 1) != 0;
 	bool far = c->contents == CONTENTS_SECOND && !given; /* positions from a workload are the same in both sets, so
-							      * atol must be, too */
+							      * atol must be the same, too */
 	double atol = c->variant & ROPE_CACHE ? 1e-6 : far ? 0.08 : 2.5e-3;
 	int rotated = rope_roles_of(c->problem).rotated[output];
 
@@ -386,13 +387,13 @@ static double scalar_left_out(const struct op_case *c, const struct rope_roles *
 	return (double)rope_head_size(c->problem, c->axis);
 }
 
-/* Returns the value of a Python scalar, which references are unlikely to hard-code. The two sets of values have
- * different numbers (theta, scale, …), different pairs and different rotary dimensions: half a head in one set, and
- * three quarters of a head in the other. A reference may cache a table of angles with one of its arguments as the key,
+/* Returns a value for a Python scalar that references are unlikely to hard-code. The two sets of values have different
+ * numbers (theta, scale, …), different pairs and different rotary dimensions: half a head in one set, and three
+ * quarters of a head in the other. A reference may cache a table of angles with one of its arguments as the key,
  * although the table also depends on the other arguments. To detect this, one argument is the same in both sets: the
  * pairs if there is one token, the scale if there are 2 to 31 tokens, and theta if there are more. With several tokens,
- * all other numbers have their defaults in the second set, because a reference may mistake a default, such as a scale
- * of 1, for an absent number. */
+ * all other numbers have their defaults in the second set. A reference may mistake a default, such as a scale of 1, for
+ * an absent number. */
 static double scalar(const struct op_case *c, int input)
 {
 	static const double values[CONTENTS_COUNT][ROPE_NUMBERS] = {{30000, 3, 2, 5, 6000}, {2e6, 0.75, 0.75, 3, 11000}},
@@ -512,8 +513,8 @@ enum mistake {
 	SECOND_KEPT, LAST_ROTATED, REST_FIRST, REST_ZERO
 };
 
-/* Forms pairs in the other of the two ways (halves or interleaved). Changes the scalar that selects the pairs or, if
- * there is no such scalar, the variant. */
+/* Forms interleaved pairs instead of halves, or halves instead of interleaved pairs. Changes the scalar that selects
+ * the pairs or, if there is no such scalar, the variant. */
 static bool other_pairs(struct op_variation *v, const struct op_mistake *mistake)
 {
 	struct rope_roles roles = rope_roles_of(v->c.problem);
@@ -590,9 +591,9 @@ static const struct op_mistake mistakes[] = {
     {.says = "every frequency was divided by the scale", .in_oracle = ALL_SCALED},
     {.says = "the frequencies were not divided by the scale", .in_oracle = NONE_SCALED},
     {.says = "scaled and unscaled frequencies were mixed the wrong way round", .in_oracle = MIXED_BACKWARDS},
-    {.says = "frequencies were theta^(2i/d), not its inverse", .in_oracle = INVERSE},
+    {.says = "frequencies were theta^(2i/d), not theta^(-2i/d)", .in_oracle = INVERSE},
     {.says = "the frequencies of short wavelengths were scaled, and those of long wavelengths were not", .in_oracle = EXCHANGED},
-    {.says = "scaled and unscaled frequencies were not mixed: each is one or the other", .in_oracle = NO_MIXING},
+    {.says = "no frequency was a mix of a scaled and an unscaled frequency", .in_oracle = NO_MIXING},
     {.says = "wavelengths lacked the factor 2 pi", .in_oracle = NO_TWO_PI},
     {.says = "angles were rounded to bfloat16", .in_oracle = ROUNDED_ANGLES},
     {.says = "pairs were read the wrong way (halves instead of interleaved, or the reverse), but written the right way", .in_oracle = READ_OTHERWISE},
@@ -645,7 +646,8 @@ static double frequency(const struct op_case *c, int64_t i, int64_t rotary_dim)
 	return (1 - smooth) * scaled + smooth * plain;
 }
 
-/* Computes cos and sin of every pair for one token. Both are NaN if the token's position is outside the cache. */
+/* Computes cos and sin of every pair for one token. cos and sin are NaN if the token's position is outside the
+ * cache. */
 static void angles(const struct op_case *c, const struct rope_extent *e, const struct tensor *in,
                    const double *frequencies, int64_t token, double *cosine, double *sine)
 {

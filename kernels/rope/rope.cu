@@ -1,6 +1,6 @@
 /* rope on a GPU - computes the rotation of kernels/rope/rope.c. Each block of threads computes one token: the threads
- * compute the cosine and sine of every pair of a head, and then rotate the pairs of all heads. Angles are double, so
- * that they lose no digits at large positions. Products and sums are float32. */
+ * compute the cosine and sine of every pair of a head, and then rotate the pairs of all heads. Angles are double,
+ * because float angles lose digits at large positions. Products and sums are float32. */
 #include "kernels/core/elements_cuda.h"
 
 #include "kernels/rope/input_values.h"

@@ -32,9 +32,9 @@ static const char *const shape_names[DRAW_SHAPES] = {
 static const char *const by_names[BY] = {"", " and top-k decides which tokens are kept",
                                          " and top-p decides which tokens are kept"};
 
-/* Returns `at`, or a later token if it begins a block of BLOCK tokens with neither `token` nor a kept token. Such
- * blocks are skipped, which saves time, because most rows keep few tokens. Returns the size of the vocabulary if there
- * is no later token. */
+/* Returns `at`, unless a block of BLOCK tokens begins there that has neither `token` nor a kept token. Skips such
+ * blocks, and returns the token after them, or the size of the vocabulary. This saves time, because most rows keep few
+ * tokens. */
 static int64_t next_place(const struct filter *filter, const struct filter_kept *kept, int64_t at, int64_t token)
 {
 	enum { BLOCK = 128 };
@@ -73,8 +73,8 @@ static void count_ranks(struct draw *draw, int way, const struct filter *filter,
 	draw->share[way][DRAWS_BUCKETS - 1] = kept->count < DRAWS_BUCKETS || rest < 0 ? 0 : rest;
 }
 
-/* Counts the draw in the bucket of the token's position. Only implementations that keep more tokens than usual can draw
- * a token that is not kept here; such a token counts at the position that it would have among the kept tokens. */
+/* Counts the draw in the bucket of the token's position. An implementation that keeps more tokens than usual can draw a
+ * token that is not kept here. This token counts at the position that it would have among the kept tokens. */
 static void count_places(struct draw *draw, int way, const struct filter *filter, const struct filter_kept *kept,
                          int64_t token)
 {
@@ -98,8 +98,8 @@ static void count_places(struct draw *draw, int way, const struct filter *filter
 	}
 }
 
-/* Counts the draw in the bucket of the token's depth. Only implementations that keep more tokens than usual can draw a
- * token that is not kept here; such a token counts in the last bucket. */
+/* Counts the draw in the bucket of the token's depth. An implementation that keeps more tokens than usual can draw a
+ * token that is not kept here. This token counts in the last bucket. */
 static void count_depths(struct draw *draw, int way, const struct filter *filter, const struct filter_kept *kept,
                          int64_t token)
 {
@@ -151,8 +151,8 @@ static void count_grids(struct draw *draw, const struct filter *filter, const st
 }
 
 /* Returns the suspicion that one draw adds, which is the logarithm of a likelihood ratio. A suspect draws a certain
- * token with probability `suspect`, and a correct sampler draws it with probability `right`. `drawn` says whether the
- * drawn token is this one. */
+ * token with probability `suspect`, and a correct sampler draws it with probability `right`. `drawn` is true if this
+ * token was drawn. */
 static double suspicion_of(bool drawn, double suspect, double right)
 {
 	suspect = fmin(fmax(suspect, 0.01 * right), 1 - 0.01 * (1 - right)); /* assume that a suspect draws correctly in
@@ -160,8 +160,8 @@ static double suspicion_of(bool drawn, double suspect, double right)
 	return drawn ? log(suspect / right) : log((1 - suspect) / (1 - right));
 }
 
-/* Returns the probability that the most likely token wins if the probability of each kept token is divided by uniform
- * noise, and the token with the largest quotient is drawn. */
+/* Let a sampler divide the probability of each kept token by uniform noise, and draw the token with the largest
+ * quotient. Returns the probability that it draws the most likely token. */
 static double race_share(const struct filter *filter, const struct filter_kept *kept)
 {
 	int64_t some = kept->count < FILTER_ORDERED ? kept->count : FILTER_ORDERED;
@@ -179,7 +179,7 @@ static double race_share(const struct filter *filter, const struct filter_kept *
 }
 
 /* Adds the suspicion that the sampler never draws some of the tokens. The total probability of these tokens is `share`.
- * `drawn` says whether the drawn token is one of them. Adds nothing if `share` is 0 or 1. */
+ * `drawn` is true if one of these tokens was drawn. Adds nothing if `share` is 0 or 1. */
 static void ask(struct draw *draw, enum draw_suspect who, bool drawn, double share)
 {
 	if (share > 0 && share < 1)
@@ -205,8 +205,8 @@ static double rounded(enum dtype dtype, double value)
 }
 
 /* Adds the suspicions of two samplers that round the sums of the kept probabilities. Suspect `who` rounds to float16,
- * and the next suspect rounds to bfloat16. Such a sampler draws a token with a probability that is the difference of
- * two rounded sums. `before` is the sum of the probabilities of the tokens before the drawn token, and `value` is the
+ * and the next suspect rounds to bfloat16. Both samplers draw a token with a probability that is the difference of two
+ * rounded sums. `before` is the sum of the probabilities of the tokens before the drawn token, and `value` is the
  * probability of the drawn token. */
 static void suspect_sums(struct draw *draw, enum draw_suspect who, const struct filter_kept *kept, double before,
                          double value)
@@ -216,7 +216,7 @@ static void suspect_sums(struct draw *draw, enum draw_suspect who, const struct 
 	for (int i = 0; i < 2; i++) {
 		double suspect = rounded(dtypes[i], (before + value) / kept->mass) - rounded(dtypes[i], before / kept->mass);
 
-		/* as in suspicion_of, it is assumed that a suspect draws correctly in 1 % of its draws */
+		/* like suspicion_of, assumes that a suspect draws correctly in 1 % of its draws */
 		draw->suspicion[(int)who + i] = log(0.99 * suspect / (value / kept->mass) + 0.01);
 	}
 }
@@ -352,7 +352,8 @@ struct draw draw_of(const struct filter *filter, const struct filter_kept *kept,
 	count_places(&draw, 1, filter, kept, token);
 	if (draw.shape == DRAW_WIDE)
 		count_depths(&draw, 2, filter, kept, token);
-	else if (kept->count <= FILTER_ORDERED) /* if more tokens are kept, the last one is drawn too rarely */
+	else if (kept->count <= FILTER_ORDERED) /* if more tokens are kept, the last kept token is drawn too rarely to
+						 * test it */
 		count_ranks(&draw, 2, filter, kept, kept->count - 1, -1, token);
 	draw.ways = draw.shape == DRAW_WIDE || kept->count <= FILTER_ORDERED ? 3 : 2;
 	count_grids(&draw, filter, kept, token);
@@ -384,8 +385,8 @@ static double divergence(double x, double mean)
 	return term(x, mean) + term(1 - x, 1 - mean);
 }
 
-/* The split with the largest margin, from all tallies. Bit b of `split` is set if bucket b is on the side whose draws
- * are counted. */
+/* The split with the largest margin in any tally. Bit b of `split` is set if bucket b is on the side whose draws are
+ * counted. */
 struct worst_split {
 	double margin;
 	const struct tally *tally;
@@ -409,7 +410,7 @@ static double margin_of(double observed, double expected, double slack, double r
 	double difference = fabs(observed - expected) - slack;
 	double mean = expected + (observed > expected ? slack : -slack);
 
-	if (difference <= 1e-9) /* so small a difference may come from the rounding of the sums */
+	if (difference <= 1e-9) /* a difference this small may come from rounding in the sums */
 		return 0;
 	return rows * divergence(observed, fmin(fmax(mean, 0), 1)) / log(QUESTIONS / false_alarm);
 }
@@ -492,7 +493,7 @@ double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why)
 	static const char *const draws_so[DRAW_SUSPECTS] = {
 	    [DRAW_RACE] = "draws likely tokens too often, because it divides probabilities by uniform noise instead of "
 			  "exponential noise",
-	    [DRAW_SHORT] = "draws the last token that top-p keeps with a wrong probability: the rest of top_p",
+	    [DRAW_SHORT] = "draws, with a wrong probability (the rest of top_p), the last token that top-p keeps",
 	    [DRAW_NO_LAST_K] = "never draws the last token that top-k keeps",
 	    [DRAW_NO_LAST_P] = "never draws the last token that top-p keeps",
 	    [DRAW_NO_LAST_OF_MANY] = "never draws the least likely kept token when three or more tokens are kept",

@@ -1,47 +1,47 @@
 /* draw_statistics - tests whether samples follow the probabilities from which they should be drawn.
  *
  * Tallies. One row gives only one draw, so the draws of all rows are counted together. Each row defines four buckets,
- * and the probability of each bucket, before the draw is known. This is done in three ways:
+ * and the probability of each bucket, before the draw is known. There are three ways to define the buckets:
  *
  *   rank      The buckets are the most likely token, the second, the third, and all later tokens.
  *   position  The probabilities are summed in the order of the vocabulary, and the buckets are the quarters of the sum.
  *             A token belongs to the quarter that contains the middle of its probability.
- *   boundary  The buckets are the last kept token, the second to last, the third to last, and all earlier tokens. If more
- *             than 64 tokens are kept, "depth" replaces "boundary": the probabilities are summed from the most likely
- *             token on, and the buckets are the quarters of the sum.
+ *   boundary  The buckets are the last kept token, the second to last, the third to last, and all earlier tokens. In
+ *             rows of the second kind (see below), "depth" replaces "boundary": the probabilities are summed from the
+ *             most likely token on, and the buckets are the quarters of the sum.
  *
  * A tally counts the draws in each bucket. Each way has separate tallies for three kinds of rows. In the first kind,
  * one token dominates. In the second kind, more than 64 tokens are kept, and each has less than 1/32 of the
  * probability. The third kind are all other rows. Each tally of a way and a kind of rows exists three times: for all
- * rows, for rows in which top-k determines which token is the last kept one, and for rows in which top-p does. Three
- * ways, three kinds and these three sets of rows make 27 tallies. For rows in which thousands of tokens are equally
- * likely, there are two more tallies, by the position in a cell. For these, the probabilities of a row are summed in
- * the order of the vocabulary. The sum is divided into 2^b cells, and the buckets are the quarters of a cell. If a
- * sampler uses a random number of b bits, this number is always at an end of a cell, so the sampler draws only tokens
- * at these ends. One tally has cells of two tokens, and the other has cells of four tokens. Both also detect samplers
+ * rows, for rows in which top-k determines the last kept token, and for rows in which top-p determines it. Three ways,
+ * three kinds and these three sets of rows make 27 tallies. Two more tallies, by the position in a cell, count rows in
+ * which thousands of tokens are equally likely. For these two tallies, the probabilities of a row are summed in the
+ * order of the vocabulary. The sum is divided into 2^b cells, and the buckets are the quarters of a cell. If a sampler
+ * uses a random number of b bits, this number is always at an end of a cell, so the sampler draws only tokens at these
+ * ends. One tally has cells of two tokens, and the other has cells of four tokens. Both tallies also detect samplers
  * that use fewer bits. A split divides the four buckets into two sides; there are 7 splits. Let x be the fraction of
  * draws on one side, and m the expected value of x. The total variation distance of a tally is the largest difference
  * between x and m over all splits.
  *
  * Threshold and false alarm rate. Draws of different rows are independent. Let a correct sampler draw for N rows. For
  * any x above m, the fraction of draws on one side is x or more with a probability of at most exp(-N KL(x || m)). For
- * any x below m, it is x or less with a probability of at most the same bound. (Hoeffding 1963, theorem 1, which does
- * not require identical rows.) KL(x || m) = x ln(x / m) + (1 - x) ln((1 - x) / (1 - m)) grows with the distance of x
- * from m. For a given t, N KL(x || m) exceeds t only if x is below a limit that is less than m, or above a limit that
- * is greater than m. The probability that x is beyond one of these limits is at most 2 exp(-t). A set of draws is
- * tested with 29 tallies and 7 splits. By the union bound, its false alarm probability is at most 406 exp(-t), which is
- * alpha for t = ln(406 / alpha). Another test is whether a filter may keep the drawn token. This other test never
- * raises a false alarm, because it does not depend on chance which tokens a filter may keep. For m = 0.3 and 100 rows,
- * fractions x from 0.03 to 0.65 pass. test_draw_statistics.c computes the exact probabilities.
+ * any x below m, the fraction is x or less with a probability of at most the same bound. (Hoeffding 1963, theorem 1,
+ * which does not require identical rows.) KL(x || m) = x ln(x / m) + (1 - x) ln((1 - x) / (1 - m)) grows with the
+ * distance of x from m. For a given t, N KL(x || m) exceeds t only if x is below a limit that is less than m, or above
+ * a limit that is greater than m. The probability that x is beyond one of these limits is at most 2 exp(-t). A set of
+ * draws is tested with 29 tallies and 7 splits. By the union bound, the probability of a false alarm for the set is at
+ * most 406 exp(-t), which is alpha for t = ln(406 / alpha). Another test is whether a filter may keep the drawn token.
+ * This other test never raises a false alarm, because chance has no influence on which tokens a filter may keep. With
+ * 100 rows and m = 0.3, fractions x from 0.03 to 0.65 pass. test_draw_statistics.c computes the exact probabilities.
  *
- * Suspects. A suspect is a specific wrong sampler that differs little from a correct one. To detect it, reftest needs a
- * specific test and the draws of both sets of values. Each suspect is defined by the probability with which it draws
- * one token of a row, or some of the kept tokens. Most suspects never draw the tokens of certain ranks or positions.
- * Each draw multiplies the likelihood ratio of a suspect by the probability that the suspect draws this token, divided
- * by the correct probability. For a correct sampler, the product of these factors has mean 1, for any number of rows
- * with any values. The product is checked after the first set of values and after both sets. The probability that the
- * product exceeds T in one of the two checks is at most 1 / T (Ville 1939). There are 24 suspects, so T is set to 24 /
- * beta.
+ * Suspects. A suspect is a specific wrong sampler that differs little from a correct one. To detect a suspect, reftest
+ * needs a specific test and the draws of both sets of values. The definition of a suspect is the probability with which
+ * this sampler draws a certain token, or certain tokens, of a row. Most suspects never draw the tokens of certain ranks
+ * or positions. Each draw multiplies the likelihood ratio of a suspect by the probability that the suspect draws this
+ * token, divided by the correct probability. For a correct sampler, the product of these factors has mean 1, for any
+ * number of rows with any values. The product is checked after the first set of values and after both sets. The
+ * probability that the product exceeds T in one of the two checks is at most 1 / T (Ville 1939). There are 24 suspects,
+ * so T is set to 24 / beta.
  *
  * The false alarm rates are alpha = 4e-10 for the tallies of each set of values, beta = 1e-9 for the suspects of a
  * case, and 1e-10 for the test that draws differ under another seed (sampling.c). These rates add up to less than 2e-9
@@ -68,14 +68,16 @@ enum draw_shape { DRAW_FLAT, DRAW_STEEP, DRAW_WIDE, DRAW_SHAPES };
 /* Wrong samplers for which there is a specific test, because they differ little from a correct one. */
 enum draw_suspect {
 	DRAW_RACE,      /* divides probabilities by uniform instead of exponential noise */
-	DRAW_SHORT,     /* draws the last token that top-p keeps with the rest of p as its probability */
+	DRAW_SHORT,     /* the last token that top-p keeps gets the rest of p as its probability */
 	DRAW_NO_LAST_K, /* never draws the last token that top-k keeps */
 	DRAW_NO_LAST_P, /* never draws the last token that top-p keeps */
 	/* The suspects from here on apply to the kept tokens of any filter. */
 	DRAW_NO_LAST_OF_MANY, /* never draws the least likely of three or more tokens */
-	DRAW_LIKELY_HALF,     /* draws only the more likely half of 5 to FILTER_DEEP kept tokens */
-	DRAW_FIRST_HALF,      /* draws only the half of 5 to FILTER_DEEP kept tokens that is first in the vocabulary */
-	DRAW_SECOND_HALF,     /* draws only the half of 5 to FILTER_DEEP kept tokens that is last in the vocabulary */
+	DRAW_LIKELY_HALF,     /* of 5 to FILTER_DEEP kept tokens, draws only the more likely half */
+	DRAW_FIRST_HALF,      /* of 5 to FILTER_DEEP kept tokens, draws only the first half in the order of the
+			       * vocabulary */
+	DRAW_SECOND_HALF,     /* of 5 to FILTER_DEEP kept tokens, draws only the second half in the order of the
+			       * vocabulary */
 	/* The next three suspects are like the three above, but draw as a correct sampler does in rows with at most
 	 * FILTER_ORDERED kept tokens. */
 	DRAW_LIKELY_HALF_OF_MANY,
@@ -111,13 +113,13 @@ struct draw {
 	bool gridded;           /* whether the draw is counted by its position in a cell */
 	int cell[DRAWS_GRIDS];
 	double cell_share[DRAWS_GRIDS][DRAWS_BUCKETS];
-	/* For each suspect, log(probability that the suspect draws this token / probability that a correct sampler
+	/* For each suspect: log(probability that the suspect draws this token / probability that a correct sampler
 	 * draws it). */
 	double suspicion[DRAW_SUSPECTS];
 };
 
-/* Describes the draw of `token` from a row that filter_row has filtered. `token` must be one that a correct filter may
- * keep. */
+/* Describes the draw of `token` from a row that filter_row has filtered. A correct filter must be able to keep
+ * `token`. */
 struct draw draw_of(const struct filter *filter, const struct filter_kept *kept, int64_t token);
 
 struct draws_verdict {

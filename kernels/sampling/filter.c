@@ -1,5 +1,6 @@
-/* filter - applies top-k, top-p and min-p to one row. It takes tokens from a heap, by decreasing probability, until it
- * has as many as the filter needs. Most rows have few likely tokens, so that one pass over the vocabulary is enough. */
+/* filter - applies top-k, top-p and min-p to one row. filter_row takes tokens from a heap, by decreasing probability,
+ * until it has as many tokens as the filter needs. Most rows have few likely tokens, so one pass over the vocabulary is
+ * usually enough. */
 #include "kernels/sampling/filter.h"
 
 #include <math.h>
@@ -122,7 +123,8 @@ static void take(struct filter *filter)
 		sink(filter, 0);
 }
 
-/* Returns the probability of the token at rank `rank`, or 0 if there is none. Sorts more tokens if necessary. */
+/* Returns the probability of the token at rank `rank`, or 0 if there is no such token. Sorts more tokens if
+ * necessary. */
 static double nth(struct filter *filter, int64_t rank)
 {
 	while (filter->ordered <= rank && filter->left > 0)
@@ -130,8 +132,8 @@ static double nth(struct filter *filter, int64_t rank)
 	return rank < filter->ordered ? filter->value[filter->order[rank]] : 0;
 }
 
-/* Returns how many tokens are more likely than the token at `rank`. If `equal` is true, also counts the tokens that are
- * equally likely. */
+/* Returns how many tokens are more likely than the token at `rank`. If `equal` is true, also counts all tokens that are
+ * exactly as likely as this token. */
 static int64_t through(struct filter *filter, int64_t rank, bool equal)
 {
 	double value = nth(filter, rank);
@@ -151,8 +153,8 @@ static double sum_of(struct filter *filter, int64_t count)
 	return count == 0 ? 0 : filter->before[count - 1] + last;
 }
 
-/* The numbers of tokens that three correct implementations of the filter keep: the one that keeps the fewest tokens,
- * the usual one, and the one that keeps the most. The kept tokens are the most likely ones. */
+/* The numbers of tokens that three correct implementations of the filter keep: the strictest implementation, the usual
+ * one, and the most generous one. The kept tokens are the most likely ones. */
 struct counts {
 	int64_t strict, kept, generous;
 };
@@ -175,8 +177,8 @@ static struct counts top_k(struct filter *filter, int64_t k)
 	return counts;
 }
 
-/* Counts those of the `room` most likely tokens for which the sum of the probabilities of all tokens before them is at
- * most `limit`. Also counts the tokens that tie with a counted token. */
+/* Counts tokens among the `room` most likely ones. A token counts if the probabilities of all tokens before it add up
+ * to at most `limit`, or if it ties with a counted token. */
 static int64_t reach(struct filter *filter, int64_t room, double limit)
 {
 	int64_t count = 1;
@@ -202,7 +204,7 @@ static struct counts top_p(struct filter *filter, struct counts from, int64_t k,
 		p = 0;
 	counts.generous = reach(filter, from.generous, (p + error) * most);
 	counts.kept = reach(filter, from.kept, p * most);
-	counts.strict = 0; /* a tied token is certainly kept only if all tokens of the tie are kept */
+	counts.strict = 0; /* a filter may keep any of several tied tokens, so `strict` counts none or all of them */
 	while (counts.strict < from.strict && counts.strict < counts.kept) {
 		int64_t end = through(filter, counts.strict, true);
 
@@ -244,7 +246,7 @@ struct filter_kept filter_row(struct filter *filter, const struct filter_bounds 
 		return kept;
 	int64_t drawable = filter->left;
 	struct counts counts = all_of(filter);
-	double from = 1; /* the sum of the probabilities over which top-p is taken */
+	double from = 1; /* the total probability of the tokens to which top-p applies */
 
 	bool whole = !bounds->has_top_k || bounds->top_k <= 0 || bounds->top_k >= filter->vocab;
 

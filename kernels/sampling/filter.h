@@ -8,10 +8,11 @@
  *           only the most likely token. If the product of min_p and the largest probability is exact in float32, a
  *           token whose probability equals the product must be kept.
  *
- * Tokens of probability 0 are never drawn, so they count as dropped. If tokens tie at the boundary, all of them are
- * kept. In some rows, it depends on float32 rounding, or on the order of tied tokens, which tokens an implementation
- * keeps. In struct filter_kept, `least` is the smallest probability that any correct implementation keeps, and `slack`
- * is the total variation distance between the implementations that keep the most and the fewest tokens. */
+ * Tokens of probability 0 are never drawn, so they count as dropped. If tokens tie at the boundary between kept and
+ * dropped tokens, all tied tokens are kept. In some rows, correct implementations keep different tokens, because of
+ * float32 rounding or the order of tied tokens. In struct filter_kept, `least` is the smallest probability that any
+ * correct implementation keeps. `slack` is the total variation distance between the implementation that keeps the most
+ * tokens and the one that keeps the fewest. */
 #ifndef REFTEST_KERNELS_SAMPLING_FILTER_H
 #define REFTEST_KERNELS_SAMPLING_FILTER_H
 
@@ -24,7 +25,7 @@
  * tokens are sorted. */
 enum { FILTER_ORDERED = 64, FILTER_DEEP = 4096 };
 
-/* Working memory for one row. It is used again for the next row. */
+/* Working memory for one row. The next row uses the same memory. */
 struct filter {
 	int64_t vocab;
 	double *value; /* the probability of each token, which the caller writes before it calls filter_row */
@@ -42,8 +43,7 @@ struct filter_bounds {
 	double top_p, min_p;
 };
 
-/* The filter that determines which token is the last kept one. This is the filter that dropped the most likely of all
- * dropped tokens. */
+/* The filter that determines the last kept token, because it dropped the most likely of all dropped tokens. */
 enum filter_by { FILTER_BY_NONE, FILTER_BY_TOP_K, FILTER_BY_TOP_P };
 
 struct filter_kept {
@@ -65,11 +65,11 @@ void filter_close(struct filter *filter);
 
 struct filter_kept filter_row(struct filter *filter, const struct filter_bounds *bounds);
 
-/* Returns the token that filter_row puts first, without sorting the row: the most likely token or, if several are
- * equally likely, the first of these. Returns 0 if filter_row would set `defined` to false. */
+/* Returns the most likely token or, if several tokens are equally likely, the first of them. filter_row puts the same
+ * token first, but this function does not sort the row. Returns 0 if filter_row would set `defined` to false. */
 int64_t filter_most_likely(const struct filter *filter);
 
-/* Returns whether any of the tokens first … end - 1 has a probability of at least `least`. */
+/* Returns true if a token from `first` to `end` - 1 has a probability of at least `least`. */
 bool filter_reaches(const struct filter *filter, int64_t first, int64_t end, double least);
 
 #endif

@@ -5,9 +5,9 @@
  * tokens have probability 0 or, in every other block of 8 rows, 2^-24 (the tail). The filter keeps 2 to 4 of the heavy
  * tokens. The last token that the filter keeps (the boundary token) and the first token that it drops are nearly as
  * likely as the most likely token. If a reference keeps one token too many, about every fourth draw is the token that
- * should be dropped. If a reference drops the boundary token, it never draws a token that should be every third draw.
- * The kind of a row depends on row % 8. In the table, weights are multiples of 1/256, and a bar separates the kept
- * tokens from the dropped ones:
+ * should be dropped. If a reference drops the boundary token, it never draws this token, which should be about every
+ * third draw. The kind of a row depends on row % 8. In the table, weights are multiples of 1/256, and a bar separates
+ * the kept tokens from the dropped ones:
  *
  *   0, 3     flat, 2 kept: 76 68 | 52 24 16 10 6 4.
  *   2        flat, 3 kept: 56 52 48 | 40 26 18 10 6.
@@ -20,16 +20,17 @@
  *            tail. The probability of each token is more than twice the error that a float32 sum may have (filter.c).
  *            If the vocabulary is smaller than 8192, there are only 2048 tokens, with probabilities from 3071/4193280
  *            down to 1024/4193280, of which 65 to 1088 are kept. A wide row needs a vocabulary of at least 4096, a
- *            dtype that represents the steps (float32), and its own parameters; otherwise, the row is flat, 2 kept.
+ *            dtype that represents the steps (float32), and its own parameters. Without these, the row is "flat, 2
+ *            kept".
  *
  * If there is no filter, or only min_p, most rows are peaks. In a peak, one token has the probability 0.59, and 63
- * tokens share the rest, in proportions from 95/4032 down to 33/4032; 60 to 63 tokens are kept. A common sampler draws
- * the token with the largest quotient of probability and noise, where the noise must be exponential. With uniform
- * noise, it draws the most likely token of a peak in 0.71 instead of 0.59 of the draws. In all other rows, the
- * difference is smaller. If most rows are peaks, the kinds of rows are:
+ * tokens share the rest, in proportions from 95/4032 down to 33/4032; 60 to 63 tokens are kept. A common sampler
+ * divides each probability by noise, and draws the token with the largest quotient. The noise must be exponential. With
+ * uniform noise, this sampler draws the most likely token of a peak in 71 % instead of 59 % of the draws. The other
+ * kinds of rows show this mistake less clearly. If most rows are peaks, the kinds of rows are:
  *
  *   0        flat, 2 kept; if there is no filter, flat, 3 kept in every other block. With min_p, the row is tied in
- *            blocks 1 and 4 of every eight blocks: 64 32 32 32 32 | 31 31 2, and min_p is 1/2, so that four tokens are
+ *            blocks 1 and 4 of every eight blocks: 64 32 32 32 32 | 31 31 2, and min_p is 1/2, so four tokens are
  *            exactly at the limit and must be kept. In blocks 2, 6 and 7, the row is long.
  *   3        flat, 3 or 4 kept. Without a filter, a peak; but wide in every fourth block, and long in every other
  *     block.
@@ -39,38 +40,39 @@
  *   others   peaks; steep if the vocabulary is smaller than 128.
  *
  * In a long row, 16384 tokens are kept. 64 of these tokens have more than half of the probability. The others share a
- * probability of 0.43. Each of them has a probability of 440/2^24, which is below 3e-5, and a reference may mistake it
- * for 0. If min-p is a filter, min_p is below 1e-4 in a long row, and min-p keeps the tokens whose probability is at
- * least half of 440/2^24. A long row needs the same vocabulary and dtype as an even row; otherwise, the row is flat.
+ * probability of 0.43. Each of these others has a probability of 440/2^24. This is below 3e-5, so a reference may
+ * mistake it for 0. If min-p is a filter, min_p is below 1e-4 in a long row, and min-p keeps the tokens whose
+ * probability is at least half of 440/2^24. A long row needs the same vocabulary and dtype as an even row. Without
+ * these, the row is flat.
  *
  * In rows 11 and 40 of every 64 rows, one token has all of the probability: the last token of the vocabulary in row 11,
  * and the first token in row 40. If a case may have wide rows, these rows are different after the first 64 rows:
- * another token has the probability 2^-20, and the first or last token has the rest. If a reference never draws the
- * last token of the vocabulary, it draws the other token in each of these rows 11.
+ * another token has the probability 2^-20, and the first or last token has the rest. In such a row 11, a reference that
+ * never draws the last token of the vocabulary draws the other token.
  *
- * The rows of every eighth block of 8 rows are twins: they are the same in both sets of values, and have the same
- * parameters (unless the parameters are Python scalars). The state of torch's generators differs between the two sets,
- * so the draws of twins differ.
+ * The rows of every eighth block of 8 rows are twins: they are the same in both sets of values. Their parameters are
+ * also the same, except for Python scalars. The state of torch's generators differs between the two sets, so the draws
+ * of twins differ.
  *
  * In the second set of values, two kept tokens of a flat row tie, and two of its dropped tokens tie. The probabilities
  * of the second set are not multiples of 2^-8, and bfloat16 does not represent them exactly.
  *
  * The tokens that a row must keep determine its top_k, top_p and min_p. All values of p between two successive sums of
- * probabilities keep the same tokens, and so do all values of min_p between two ratios of probabilities. The parameter
- * is inside such a range of values, so that it does not depend on float32 rounding which tokens are kept. If a range is
- * narrower than 2^-8, the parameter is in its middle. In a wider range, the parameter is above the lower end by 1/16 of
- * the range in two of four rows, by 1/4 in one row, and by 15/16 in one row. If p is above the lower end by 1/16 of the
- * range, the last token that top-p keeps has a far larger probability than the tokens before it leave of p. In the
- * second set, min_p is 1 in even rows that keep one token.
+ * probabilities keep the same tokens. So do all values of min_p between two successive ratios of probabilities. The
+ * parameter is inside such a range, so float32 rounding does not change which tokens are kept. If a range is narrower
+ * than 2^-8, the parameter is in its middle. In a wider range, the parameter is above the lower end by 1/16 of the
+ * range in two of four rows, by 1/4 in one row, and by 15/16 in one row. If p is above the lower end by 1/16 of the
+ * range, the tokens before the last kept token leave only a small rest of p. The probability of the last kept token is
+ * far larger than this rest. In the second set, min_p is 1 in even rows that keep one token.
  *
  * With both top_k and top_p, block % 8 determines which of the two filters drops the last tokens. In blocks 0, 2 and 4,
  * top-p drops no token that top-k keeps. In blocks 1, 5 and 6, top-p drops some of these tokens, and a reference that
  * does not renormalise the probabilities after top-k keeps one token more. In block 3, p is 1, and only top-k drops
- * tokens; in even rows of the second set, however, k is the size of the vocabulary, and p is 2^-16. In block 7, k is
- * the size of the vocabulary, and only top-p drops tokens. With any filters, rows of block 3 keep one token, except
- * peaks, which keep as many as in other blocks. With a single filter, rows of block 7 keep all tokens. If a parameter
- * is a Python scalar, all rows share it, and its value determines which tokens a row keeps; the second set has another
- * value.
+ * tokens. The even rows of the second set are an exception: there, k is the size of the vocabulary, and p is 2^-16. In
+ * block 7, k is the size of the vocabulary, and only top-p drops tokens. Whatever the filters are, rows of block 3 keep
+ * one token, except peaks, which keep as many tokens as in other blocks. With a single filter, rows of block 7 keep all
+ * tokens. If a parameter is a Python scalar, all rows share this parameter, and its value determines which tokens a row
+ * keeps. The second set has another value.
  *
  * Implementations differ if tokens tie at the boundary, if k or p is zero or less, if k exceeds the size of the
  * vocabulary, or if a row does not sum to 1. The size presets therefore have no such rows. */
@@ -88,7 +90,7 @@ enum { SAMPLING_TOP_K = 1, SAMPLING_TOP_P = 2, SAMPLING_MIN_P = 4, SAMPLING_RENO
 
 enum { SAMPLING_HEAVY = 8, SAMPLING_STAIRS = 64, SAMPLING_EVENLY = 16384, SAMPLING_BLOCK = 8, SAMPLING_SMALL_ROWS = 16 };
 
-/* The numbers of tokens of a wide row. The vocabulary must be twice as large. */
+/* A wide row has one of these two numbers of tokens. The vocabulary must be at least twice as large. */
 enum { SAMPLING_WIDTH = 2048, SAMPLING_WIDER = 4096 };
 
 #define SAMPLING_UNIT 0x1p-26 /* the unit of sampling_weight */
@@ -118,8 +120,8 @@ struct sampling_roles {
 	int output;
 };
 
-/* Returns the filter whose parameter the input is, or 0 if the input is not a parameter. The names of parameters are
- * compared, because their shapes are the same. Host only. */
+/* Returns the filter whose parameter the input is, or 0 if the input is not a parameter. This depends on the name of
+ * the input, because the parameters of all filters have the same shape. Host only. */
 static inline int sampling_filter_of(const struct op_arg *input)
 {
 	static const struct {
@@ -160,9 +162,9 @@ struct sampling_fill {
 	int64_t rows, vocab;
 	int64_t stride; /* every column whose index is a multiple of `stride` may be in the tail */
 	int filters;    /* the variant that op.match returned */
-	int shared;     /* whether a parameter is a Python scalar, which all rows share */
+	int shared;     /* true if a parameter is a Python scalar, which all rows share */
 	int wide;       /* the number of tokens of a wide row; 0: there are no wide rows */
-	int second;     /* whether this is the second set of values */
+	int second;     /* true in the second set of values */
 };
 
 /* Returns 1 if a parameter is a Python scalar. Host only. */
@@ -190,8 +192,8 @@ static inline struct sampling_fill sampling_fill_of(const struct op_case *c)
 	f.first_key = input_key(&first, roles.probs);
 	f.rows = c->axis[probs->axis[0]];
 	f.vocab = c->axis[probs->axis[1]];
-	f.stride = f.vocab / 65536 + 1; /* so the tail has at most 65536 columns, with a total probability of at most
-					 * 2^-8 */
+	f.stride = f.vocab / 65536 + 1; /* thus the tail has at most 65536 columns, and their total probability is at
+					 * most 2^-8 */
 	f.filters = c->variant;
 	f.shared = sampling_is_shared(problem);
 	if (!f.shared && (probs->dtype == DTYPE_FLOAT32 || probs->dtype == DTYPE_FLOAT64))
@@ -214,8 +216,8 @@ HOST_DEVICE static inline int sampling_is_second(const struct sampling_fill *f, 
 	return f->second && !sampling_is_twin(f, row);
 }
 
-/* Returns 1 if most rows are peaks. This is so without a filter, or with min_p alone: such references need no loop over
- * rows, so that there may be many rows. */
+/* Returns 1 if most rows are peaks. Peaks need many rows. They are used without a filter, or with min_p alone, because
+ * references then need no loop over rows. */
 HOST_DEVICE static inline int sampling_is_peaked(int filters, int shared)
 {
 	return !shared && (filters == 0 || filters == SAMPLING_MIN_P);
@@ -300,8 +302,8 @@ HOST_DEVICE static inline int sampling_may_tie(int64_t row)
 }
 
 /* Returns how much a weight of a flat or steep row changes in the second set of values, in units of 2^-24. The sum of
- * the changes of a row is 0. In every eighth block, flat rows have two ties: the first two tokens, which are kept, tie,
- * and two tokens that no filter keeps tie (top-k keeps at most five tokens there). */
+ * the changes of a row is 0. In every eighth block, flat rows have two ties: one between the first two tokens, which
+ * are kept, and one between two tokens that no filter keeps (top-k keeps at most five tokens there). */
 HOST_DEVICE static inline int32_t sampling_change(const int32_t *parts, int64_t row, int rank)
 {
 	int tied = sampling_may_tie(row);
@@ -354,7 +356,7 @@ HOST_DEVICE static inline int32_t sampling_coarse_weight(const struct sampling_f
 	if (kind != SAMPLING_STAIR)
 		return parts[kind][rank] * 65536 - (rank == SAMPLING_HEAVY - 1 ? tail : 0) +
 		       (sampling_is_second(f, row) ? sampling_change(parts[kind], row, rank) : 0);
-	/* The sum of a row is 2^24; the first token gets the remainder, which is less than a step. */
+	/* the sum of a row is 2^24; the first token gets the remainder, which is less than `step` */
 	int32_t step = (16777216 - tail) / 4128;
 
 	return (96 - rank) * step + (rank == 0 ? (16777216 - tail) % 4128 : 0);
@@ -393,8 +395,8 @@ HOST_DEVICE static inline int64_t sampling_place(const struct sampling_fill *f, 
 	return begin + (int64_t)(philox_bits(key, first + rank) % (uint64_t)(end - begin));
 }
 
-/* Returns the number of tokens that a row must keep, or 0 if it must keep all. Not used if all rows share their
- * parameters. Host only. */
+/* Returns the number of tokens that a row must keep, or 0 if the row must keep all tokens. Not called if all rows share
+ * their parameters. Host only. */
 static inline int sampling_kept(const struct sampling_fill *f, int64_t row)
 {
 	const int kept[] = {2, 3, 4, 2};
@@ -430,7 +432,7 @@ static inline double sampling_sum(const struct sampling_fill *f, int64_t row, in
 	return (double)sum * SAMPLING_UNIT;
 }
 
-/* The parameters of a row's filters. If the problem does not have a filter, its parameter is not used. */
+/* The parameters of a row's filters. The parameter of a filter that the problem does not have is not used. */
 struct sampling_parameters {
 	int64_t top_k;
 	double top_p, min_p;
@@ -438,11 +440,11 @@ struct sampling_parameters {
 
 /* Returns parameters that all rows share. In the first set of values, k keeps two tokens of every kind of row. In every
  * kind of row, p is between two successive sums of probabilities, and min_p is between two successive ratios. In flat
- * rows, the token that crosses p is heavy (if k = 4 comes first, p is 0.88). In the second set, k keeps three tokens,
- * or five if there is also a p; a p alone, and a min_p, keep more tokens than in the first set. All margins are at
- * least 0.002. A p of 1 and a min_p of 0 keep all tokens, and a reference may mistake these values for absent
- * parameters. To detect this, the second set has a p of 1 if there are many rows, whose draws show which tokens are
- * kept, and a min_p of 0 if there is one row. */
+ * rows, the token that crosses p is a likely one (if there is also k = 4, p is 0.88). In the second set, k keeps three
+ * tokens, or five if there is also a p. A p alone, or a min_p, keeps more tokens in the second set than in the first. A
+ * p differs by at least 0.002 from the nearest sum, and a min_p from the nearest ratio. A p of 1 and a min_p of 0 keep
+ * all tokens, and a reference may mistake these values for absent parameters. To detect this, the second set has a p of
+ * 1 if there are many rows (many draws show which tokens are kept), and a min_p of 0 if there is one row. */
 static inline struct sampling_parameters sampling_shared(int filters, int second, int64_t rows)
 {
 	int both = (filters & SAMPLING_TOP_K) && (filters & SAMPLING_TOP_P);
@@ -456,8 +458,8 @@ static inline struct sampling_parameters sampling_shared(int filters, int second
 	return second ? other : first;
 }
 
-/* Returns a parameter between `lower` and `upper`. The comment at the top of this file describes its distance from
- * `lower`. */
+/* Returns a parameter between `lower` and `upper`. The comment at the top of this file says how far the parameter is
+ * from `lower`. */
 static inline double sampling_between(const struct sampling_fill *f, int64_t row, double lower, double upper)
 {
 	const double parts[4] = {0.0625, 0.25, 0.0625, 0.9375};
@@ -467,8 +469,8 @@ static inline double sampling_between(const struct sampling_fill *f, int64_t row
 }
 
 /* Returns a p with which top-p keeps `kept` tokens of a row. If there is a top-k, `from` is the number of tokens that
- * top-k keeps. p is meant for the renormalised probabilities of these tokens; with the original probabilities, top-p
- * would keep one token more. If there is no top-k, `from` is 0. Host only. */
+ * top-k keeps, and p is for the renormalised probabilities of these tokens. Without renormalisation, top-p would keep
+ * one token more. If there is no top-k, `from` is 0. Host only. */
 static inline double sampling_p(const struct sampling_fill *f, int64_t row, int kept, int from)
 {
 	double mass = from > 0 ? sampling_sum(f, row, from) : 1;
@@ -495,8 +497,8 @@ static inline double sampling_low_min_p(const struct sampling_fill *f, int64_t r
 /* Returns the parameters of a row's filters. Host only. */
 static inline struct sampling_parameters sampling_parameters_of(const struct sampling_fill *f, int64_t row)
 {
-	const int more[8] = {0, 2, 0, 0, 0, 1, 2, 0}; /* for each block, the number of tokens that top-k keeps and top-p
-						       * drops */
+	const int more[8] = {0, 2, 0, 0, 0, 1, 2, 0}; /* for each block: the number of tokens that top-k keeps, but
+						       * top-p drops */
 	struct sampling_parameters parameters = {f->vocab, 1, 0};
 	int kept = sampling_kept(f, row), block = (int)(row / SAMPLING_BLOCK % 8);
 	int both = (f->filters & SAMPLING_TOP_K) && (f->filters & SAMPLING_TOP_P),

@@ -18,8 +18,8 @@ static bool largest_of_batch(struct op_variation *v, const struct op_mistake *mi
 	return values != NULL && probs >= 0 && most < (double)v->in[probs].shape[1];
 }
 
-/* If a mistake A keeps all tokens that a mistake B keeps, and more, then A comes after B and names B as narrower,
- * because all draws of B are also possible with A. */
+/* Let a mistake A keep all tokens that a mistake B keeps, and more tokens. Then all draws of B are also possible with
+ * A, so A comes after B and names B in `narrower`. */
 const struct op_mistake sampling_mistakes[] = {
     {.says = "one token more than top_k was kept", .in_oracle = SAMPLING_K_MORE},
     {.says = "one token less than top_k was kept", .in_oracle = SAMPLING_K_LESS},
@@ -30,19 +30,22 @@ const struct op_mistake sampling_mistakes[] = {
     {.says = "top_k was limited to 256", .in_oracle = SAMPLING_K_256},
     {.says = "top_k was limited to 1024", .in_oracle = SAMPLING_K_1024},
     {.says = "the token that crosses top_p was dropped", .in_oracle = SAMPLING_CROSSING_DROPPED},
-    {.says = "the token that crosses top_p was dropped, also if no other is left", .in_oracle = SAMPLING_CROSSING_DROPPED_ALONE},
-    {.says = "one token past the one that crosses top_p was kept", .in_oracle = SAMPLING_CROSSING_MORE},
+    {.says = "the token that crosses top_p was dropped, even if no other token was left",
+     .in_oracle = SAMPLING_CROSSING_DROPPED_ALONE},
+    {.says = "the token after the one that crosses top_p was kept", .in_oracle = SAMPLING_CROSSING_MORE},
     {.says = "a top_p above 0.95 was ignored", .in_oracle = SAMPLING_P_95},
-    {.says = "a top_p of 1 kept the most likely token alone", .in_oracle = SAMPLING_P_ONE_ALONE},
+    {.says = "a top_p of 1 kept only the most likely token", .in_oracle = SAMPLING_P_ONE_ALONE},
     {.says = "top_p was doubled", .in_oracle = SAMPLING_P_DOUBLED, .narrower = {SAMPLING_CROSSING_MORE, SAMPLING_P_95}},
     {.says = "top_p was 1 - p", .in_oracle = SAMPLING_P_REST},
     {.says = "top_p was ignored", .in_oracle = SAMPLING_P_IGNORED,
      .narrower = {SAMPLING_CROSSING_MORE, SAMPLING_P_95, SAMPLING_P_DOUBLED}},
     {.says = "min_p was squared", .in_oracle = SAMPLING_MIN_P_SQUARED},
-    {.says = "min_p was an absolute probability, not one relative to the largest", .in_oracle = SAMPLING_MIN_P_ABSOLUTE},
-    {.says = "min_p was relative to the sum, not to the largest probability", .in_oracle = SAMPLING_MIN_P_OF_SUM},
+    {.says = "min_p was an absolute probability, not relative to the largest probability",
+     .in_oracle = SAMPLING_MIN_P_ABSOLUTE},
+    {.says = "min_p was relative to the sum of the probabilities, not to the largest one",
+     .in_oracle = SAMPLING_MIN_P_OF_SUM},
     {.says = "min_p was ignored", .in_oracle = SAMPLING_MIN_P_IGNORED, .narrower = {SAMPLING_MIN_P_SQUARED}},
-    {.says = "the most likely token alone was kept (greedy)", .in_oracle = SAMPLING_GREEDY},
+    {.says = "only the most likely token was kept (greedy)", .in_oracle = SAMPLING_GREEDY},
     {.says = "kept tokens had equal probabilities", .in_oracle = SAMPLING_DRAWN_EVENLY},
     {.says = "a softmax of the kept probabilities was taken", .in_oracle = SAMPLING_SOFTMAX},
     {.says = "the kept probabilities were not divided by their sum", .in_oracle = SAMPLING_NOT_DIVIDED},

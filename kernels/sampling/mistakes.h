@@ -1,5 +1,4 @@
-/* mistakes - the mistakes that people make in references of samplers and of filters of probabilities. The table has all
- * mistakes. The enum has a number for each mistake that the oracle or the judge computes itself. */
+/* mistakes - the mistakes that people make in references of samplers and of filters of probabilities. */
 #ifndef REFTEST_KERNELS_SAMPLING_MISTAKES_H
 #define REFTEST_KERNELS_SAMPLING_MISTAKES_H
 
@@ -39,7 +38,7 @@ enum sampling_mistake {
 	SAMPLING_SUM_OF_BATCH
 };
 
-/* the table ends with a row whose `says` is NULL */
+/* all mistakes; the table ends with a row whose `says` is NULL */
 extern const struct op_mistake sampling_mistakes[];
 
 #endif

@@ -13,10 +13,10 @@
  * Reports give the most likely token as the ground truth of a sample. A row that is not a distribution (NaN, negative
  * or infinite values, or all zeros) has no ground truth, and a workload with such a row is invalid.
  *
- * Implementations have different conventions for some cases, which occur only with --edge. If tokens tie at the
- * boundary, some implementations keep exactly k tokens; therefore, a sample may be any of the tied tokens. In this
- * family, k <= 0 keeps all tokens, and p <= 0 or min_p > 1 keeps only the most likely token (for min_p = 1, all
- * implementations agree). */
+ * For some cases, implementations have different conventions. These cases occur only with --edge. If tokens tie at the
+ * boundary, some implementations keep exactly k tokens, but not all keep the same ones. Therefore, a sample may be any
+ * of the tied tokens. In this family, k <= 0 keeps all tokens, and p <= 0 or min_p > 1 keeps only the most likely token
+ * (for min_p = 1, all implementations agree). */
 #include <math.h>
 #include <stdlib.h>
 
@@ -29,8 +29,8 @@
 
 _Static_assert((int)DRAW_SUSPECTS <= (int)METRICS_EVIDENCE, "metrics must have room for the suspicions of draws_judge");
 
-/* The reference fails if the draws of a case are the same under another seed, unless a correct reference would draw the
- * same tokens with a probability above 1e-10. */
+/* The reference fails if the draws of a case are the same under another seed, and a correct reference would draw the
+ * same tokens with a probability of at most 1e-10. */
 static const double false_sameness = 1e-10;
 
 /* PARALLEL_FROM: if there are fewer elements, one thread is faster than several. */
@@ -79,7 +79,8 @@ static int match_filters(const struct op_problem *problem, int probs, struct err
 			return err_set(why, "input '%s' (%s) is not one of probabilities, top_k, top_p and min_p",
 			               input->name, dtype_name(input->dtype));
 		if (filters & filter)
-			return err_set(why, "input '%s' is a second parameter of the same filter", input->name);
+			return err_set(why, "input '%s' and an earlier input are parameters of the same filter",
+			               input->name);
 		if (input->rank != OP_SCALAR && (input->rank != 1 || input->axis[0] != problem->inputs[probs].axis[0]))
 			return err_set(why, "input '%s' is neither a scalar nor one value for each row of '%s'",
 			               input->name, problem->inputs[probs].name);
@@ -116,11 +117,11 @@ static int match(const struct op_problem *problem, struct err *why)
 }
 
 /* Returns the number of rows of the medium case. A reference loops over rows and takes some milliseconds per row. In
- * 256 rows, the boundary token is drawn about 60 times. There are fewer rows if the output is the filtered
- * probabilities, for which one row of each kind is enough. There are also fewer rows if the vocabulary is large,
- * because such rows take longer. If most rows are peaks, it takes about a thousand rows in both sets of values together
- * to detect a sampler with uniform noise (input_values.h). If min-p is a filter, there are more rows, because other
- * kinds of rows are needed as well. */
+ * 256 rows, the boundary token is drawn about 60 times. If the output is the filtered probabilities, there are fewer
+ * rows, because one row of each kind is enough. If the vocabulary is large, there are fewer rows, because each row
+ * takes longer. If most rows are peaks, both sets of values together need about a thousand rows to detect a sampler
+ * with uniform noise (input_values.h). If min-p is a filter, there are more rows, because other kinds of rows are
+ * needed as well. */
 static int64_t medium_rows(const struct op_problem *problem, int variant)
 {
 	const struct op_axis *vocab = &problem->axes[problem->inputs[sampling_roles_of(problem).probs].axis[1]];
@@ -200,11 +201,11 @@ static struct sampling_parameters edge_parameters(int edge, int64_t vocab, int64
 	return ordinary;
 }
 
-/* The tolerance of filtered probabilities. A filtered probability is a probability divided by a sum of at most as many
- * terms as the vocabulary has tokens. In float32, the relative error of this sum is up to 2^-24 log2(262144) if it is
- * pairwise, or a few times 2^-24 if it has a few heavy tokens. A float16 or bfloat16 output is rounded once more.
- * Dropped tokens are exactly 0, and the smallest kept probability is 2^-24. Therefore atol is tiny; for float16, it is
- * one step of its subnormals. Samples have no tolerance, because op.judge tests them. */
+/* The tolerance of filtered probabilities. A filtered probability is a quotient, whose divisor is a sum of at most one
+ * term per token of the vocabulary. In float32, the relative error of a pairwise sum is up to 2^-24 log2(262144), and
+ * the relative error of a sum with a few heavy tokens is a few times 2^-24. A float16 or bfloat16 output is rounded
+ * once more. Dropped tokens are exactly 0, and the smallest kept probability is 2^-24. Therefore atol is tiny: for
+ * float16, it is the smallest subnormal number. Samples have no tolerance, because op.judge tests them. */
 static struct rule rule(const struct op_case *c, int output)
 {
 	if (!(c->variant & SAMPLING_RENORM))
@@ -219,8 +220,8 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
-/* Returns the value of a parameter that is a Python scalar. If the case omits it, this is the default, which keeps all
- * tokens. */
+/* Returns the value of a parameter that is a Python scalar. If the case omits the parameter, returns the default, which
+ * keeps all tokens. */
 static double scalar(const struct op_case *c, int input)
 {
 	const struct op_arg *probs = &c->problem->inputs[sampling_roles_of(c->problem).probs];
@@ -362,7 +363,7 @@ static struct filter_bounds mistaken_bounds(int mistake, const struct filter_bou
 	return b;
 }
 
-/* Keeps exactly the `count` most likely tokens. Does nothing if fewer tokens are sorted. */
+/* Keeps exactly the `count` most likely tokens. Does nothing if fewer than `count` tokens are sorted. */
 static void keep_exactly(struct filter_kept *kept, const struct filter *filter, int64_t count)
 {
 	if (count < 1 || count > filter->ordered)
@@ -392,7 +393,7 @@ static struct filter_kept mistaken_row(int mistake, const struct filter_bounds *
 	/* If top_p is below 1, the sum of probabilities exceeds top_p at the last kept token, even if the filter keeps
 	 * every token. */
 	if (mistake == SAMPLING_CROSSING_DROPPED_ALONE && bounds.has_top_p && bounds.top_p < 1) {
-		kept.defined = kept.count > 1; /* if only one token is kept, 0 is divided by 0 */
+		kept.defined = kept.count > 1; /* if the filter keeps only one token, this reference divides 0 by 0 */
 		keep_exactly(&kept, filter, kept.count - 1);
 	}
 	if (mistake != SAMPLING_DRAWN_EVENLY && mistake != SAMPLING_SOFTMAX)
@@ -453,7 +454,7 @@ static double sum_of_batch(const struct op_case *c, const struct tensor *in, str
 	return sum;
 }
 
-/* Writes one row of the output. The kept probabilities are divided by `divisor` or, if it is 0, by their sum. */
+/* Writes one row of the output. Divides the kept probabilities by `divisor` or, if `divisor` is 0, by their sum. */
 static void write_row(const struct filter *filter, const struct filter_kept *kept, bool renorm, int mistake, double divisor,
 		      int64_t row, struct tensor *out)
 {
@@ -547,7 +548,6 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	return status == 0 ? 0 : err_set(err, "no memory to sort %lld probabilities", (long long)probs->shape[1]);
 }
 
-/* The draw of one row, with what is needed to judge it. */
 struct seen {
 	bool allowed, zero_allowed;
 	int64_t token, kept;
@@ -643,8 +643,8 @@ static bool judges(const struct op_case *c, int output)
 	return (c->variant & SAMPLING_RENORM) == 0;
 }
 
-/* Judges samples. The metrics that have no meaning for draws (relative errors, cosine) are 0, and max_abs and mean_abs
- * are the total variation distance. An output of zeros passes only if token 0 is allowed in every row. */
+/* Judges samples. Metrics without a meaning for draws (relative errors, cosine) are 0. max_abs and mean_abs are the
+ * total variation distance. An output of zeros passes only if token 0 is allowed in every row. */
 static int judge(const struct op_case *c, int output, const struct tensor *in, const struct tensor *reference,
                  const struct tensor *truth, struct metrics *metrics, struct err *why)
 {
@@ -730,8 +730,8 @@ static int judge_both(const struct op_case *const *c, int output, const struct t
 		suspicion[s] = metrics[CONTENTS_FIRST]->evidence[s] + metrics[CONTENTS_SECOND]->evidence[s];
 	if (draws_suspect(suspicion, why) > 1)
 		return -1;
-	if (first->given != 0 || first->edge != 0) /* a case with provided inputs, or an edge case, may have no row that
-						    * is the same in both sets */
+	if (first->given != 0 || first->edge != 0) /* only cases with this family's own values surely have rows that are
+						    * the same in both sets */
 		return 0;
 	return judge_generator(first, samples[CONTENTS_FIRST], samples[CONTENTS_SECOND], why);
 }
@@ -770,7 +770,7 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 	return axis == probs->axis[0] ? medium_rows(problem, variant) : axis == probs->axis[1] ? 32000 : 0;
 }
 
-/* Returns true if the definition draws tokens. A definition that returns filtered probabilities does not. */
+/* Returns true if the definition draws tokens, and false if it returns filtered probabilities. */
 static bool samples(const struct op_case *c)
 {
 	return (c->variant & SAMPLING_RENORM) == 0;
@@ -805,7 +805,7 @@ static const struct op_mode modes[] = {
     {NULL, 0, 0},
 };
 
-/* Returns NaN for a problem without parameters. */
+/* Returns 1 if all rows share the parameters, 0 if each row has its own, and NaN if the problem has no parameters. */
 static double parameters(const struct coverage_view *view, const struct op_coverage *row)
 {
 	(void)row;

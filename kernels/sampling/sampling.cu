@@ -1,9 +1,10 @@
 /* sampling on a GPU - fills the same rows as the CPU, and computes the most likely token of each row or the filtered
  * probabilities.
  *
- * Each block of threads processes one row. It finds the smallest kept probability, which determines the kept tokens, by
- * bisection over the bit patterns of doubles; these have the same order as non-negative doubles. Each step of the
- * bisection is one pass over the row. Sums are double, and are added in an order that depends only on the row. */
+ * Each block of threads processes one row. The block finds the smallest kept probability, which determines the kept
+ * tokens. The search is a bisection over the bit patterns of doubles, which have the same order as the non-negative
+ * doubles. Each step of the bisection is one pass over the row. Sums are double, and the order of additions depends
+ * only on the row. */
 #include "kernels/core/cuda_check.h"
 
 #include "kernels/sampling/input_values.h"
@@ -75,7 +76,7 @@ struct row {
 	double *sums; /* an array of THREADS elements in shared memory */
 };
 
-/* Returns the sum of all threads' values, in every thread. */
+/* Returns the sum of the `value`s of all threads. Every thread gets this result. */
 static __device__ double block_sum(double *sums, double value)
 {
 	__syncthreads();
@@ -103,7 +104,7 @@ static __device__ double block_max(double *sums, double value)
 }
 
 /* Selects the probabilities that are at least `least` and above `above`. Returns the sum of these probabilities if
- * `mass` is true, else their number. If `above` is negative, it excludes no probability. */
+ * `mass` is true, else their number. A negative `above` excludes no probability. */
 static __device__ double count_or_sum(const struct row *r, double least, double above, bool mass)
 {
 	double own = 0;
@@ -169,8 +170,8 @@ static __device__ double inspect(const struct row *r)
 	return wrong > 0 || largest == 0 ? -1 : largest;
 }
 
-/* The parameters of the filters. Each parameter has a tensor with one value per row. If the tensor is NULL, one number
- * applies to all rows. */
+/* The parameters of the filters. Each parameter is a tensor with one value per row or, if the pointer to the tensor is
+ * NULL, one number for all rows. */
 struct parameters {
 	int filters;
 	const void *top_k, *top_p, *min_p;
@@ -221,8 +222,8 @@ static __global__ void renorm(const void *probs, enum dtype dtype, int64_t vocab
 	}
 }
 
-/* Writes the most likely token of each row, the first one if several are equally likely. Writes 0 for a row that is not
- * a distribution. */
+/* Writes the most likely token of each row or, if several tokens are equally likely, the first of them. Writes 0 for a
+ * row that is not a distribution. */
 static __global__ void most_likely(const void *probs, enum dtype dtype, int64_t vocab, void *out, enum dtype out_dtype)
 {
 	__shared__ double sums[THREADS];

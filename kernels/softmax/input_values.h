@@ -13,20 +13,20 @@
  *   7  -200 + 8 * noise: all exponentials are 0 unless the maximum is subtracted first.
  *
  * The second set of values has 200 instead of 128 in rows of kind 1, 128 instead of 40 in rows of kind 2, and -3
- * instead of 3 in rows of kind 4. The exponential of 128 in a row of kind 2 overflows unless the reference subtracts a
- * maximum that includes the column of this element. In the second set, the mask in rows of kind 3 is finite: it is
- * -65504 in float16, else -2^127. In the second set, rows of kind 7 have one element of -32768; all others are -32768 -
- * 512 j, with j from 1 to 8. All of these are below any number that people use as a mask or as an initial maximum. The
- * result of the element of -32768 is exactly 1, and all other results are 0, whatever the order in which a reference
- * divides, scales and subtracts.
+ * instead of 3 in rows of kind 4. In a row of kind 2, the exponential of 128 overflows if the reference subtracts no
+ * maximum, or one that leaves out the column of this element. In the second set, the mask in rows of kind 3 is finite:
+ * it is -65504 in float16, else -2^127. In the second set, rows of kind 7 have one element of -32768; all others are
+ * -32768 - 512 j, with j from 1 to 8. All elements of these rows are below any number that people use as a mask or as
+ * an initial maximum. The result of the element of -32768 is exactly 1, and all other results are 0, whatever the order
+ * in which a reference divides, scales and subtracts.
  *
  * If there is one temperature per row, each temperature is one of twelve numbers between 13/256 (0.05) and 4, some
  * below 1 and some above. The temperature of row 0 is 13/256 or 4. In rows of kinds 1 and 7, whose logits are far from
- * zero, the temperature is 1/4 or more. A single temperature is one of six numbers, depending on the case. It is below
- * 1 in one set of values, and above 1 in the other. If a single temperature is below 1/4, the offsets 128 and -200 of
- * rows of kinds 1, 2 and 7 are divided by 8. A logit divided by its temperature is thus at most 832 in magnitude. In
- * the second set, there are two exceptions: rows of kinds 2 and 7, in which only one result differs from 0, and the
- * masked elements of rows of kind 3. */
+ * zero, the temperature is 1/4 or more. A single temperature is one of six numbers, depending on the case. This number
+ * is below 1 in one set of values, and above 1 (with many rows, exactly 1) in the other. If a single temperature is
+ * below 1/4, the offsets 128 and -200 of rows of kinds 1, 2 and 7 are divided by 8. A logit divided by its temperature
+ * is thus at most 832 in magnitude. The second set has two exceptions: rows of kinds 2 and 7, in which only one result
+ * is not 0, and the masked elements of rows of kind 3. */
 #ifndef REFTEST_KERNELS_SOFTMAX_INPUT_VALUES_H
 #define REFTEST_KERNELS_SOFTMAX_INPUT_VALUES_H
 
@@ -38,7 +38,7 @@
 /* The variants that op.match returns. */
 enum { SOFTMAX_PLAIN, SOFTMAX_TEMPERATURE };
 
-/* Returns the index of the logits, which have the output's shape. If there is another input, it is the temperature.
+/* Returns the index of the logits, which have the output's shape. The other input, if there is one, is the temperature.
  * Host only. */
 static inline int softmax_logits(const struct op_problem *problem)
 {
@@ -54,9 +54,9 @@ static inline int softmax_temperature(const struct op_problem *problem)
 struct softmax_fill {
 	uint64_t key;
 	int64_t columns;
-	int second; /* whether this is the second set of values */
-	int near;   /* whether all rows share one temperature below 1/4; offsets of logits are then divided by 8 */
-	int narrow; /* whether the logits are float16 */
+	int second; /* true in the second set of values */
+	int near;   /* true if all rows share one temperature below 1/4; offsets of logits are then divided by 8 */
+	int narrow; /* true if the logits are float16 */
 };
 
 /* Returns the parameters of the logits or of the temperature. Host only. */
@@ -73,9 +73,9 @@ static inline struct softmax_fill softmax_fill_of(const struct op_case *c, int i
 	return f;
 }
 
-/* Returns the column of a row that dominates (kinds 2 and 7) or that is never masked (kind 3). In a quarter of the rows
- * of kind 2, the dominating column is the last one, and in another quarter, it is the first one, because a wrong loop
- * over whole blocks omits columns at an end. */
+/* Returns the column of a row that dominates (kinds 2 and 7) or that is never masked (kind 3). Of the rows of kind 2, a
+ * quarter have the dominating element in the last column, and a quarter in the first column, because a wrong loop over
+ * whole blocks omits columns at an end. */
 HOST_DEVICE static inline int64_t softmax_chosen(const struct softmax_fill *f, int64_t row)
 {
 	if (row % 16 == 2)
@@ -93,8 +93,8 @@ HOST_DEVICE static inline float softmax_mask(const struct softmax_fill *f)
 	return !f->second ? float_from_bits(0xff800000u) : f->narrow ? -65504.0f : -float_power(127);
 }
 
-/* Computes an element of row `row` from its random bits. `chosen` says whether the element is in the column
- * softmax_chosen. The caller converts the element to the input's dtype with dtype_store_float. */
+/* Computes an element of row `row` from its random bits. `chosen` is true if the element is in the column that
+ * softmax_chosen returns. The caller converts the element to the input's dtype with dtype_store_float. */
 HOST_DEVICE static inline float softmax_at(const struct softmax_fill *f, int64_t row, int chosen, uint32_t random)
 {
 	float noise = uniform_signed(random, 20);

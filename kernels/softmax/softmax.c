@@ -2,18 +2,18 @@
  * temperature per row, or 1 if there is none.
  *
  * Logits are [..., V] in float32, float16 or bfloat16, and the output has the same shape. The temperature is a Python
- * scalar or [rows], and its name contains "temperature". An element of -infinity is masked, and its result is 0. A row
- * that consists of -infinity has no ground truth (NaN). FlashInfer's sampling.softmax is this operation, with op_type
- * sampling.
+ * scalar or [rows], and its name contains "temperature". An element of -infinity is masked, and its result is 0. If all
+ * elements of a row are -infinity, the ground truth of the row is NaN. FlashInfer's sampling.softmax is this operation,
+ * with op_type sampling.
  *
  * Tolerance. The exponent x / T - max is the difference of two numbers of up to 832 (input_values.h), each with a
  * relative error of 2^-24. In float32, the exponent thus has an error of 1e-4, and y has a relative error of 1e-4. If a
  * reference also rounds 1 / T, both numbers change by the same factor, and their difference has another relative error
  * of 2^-24. If y is not 0 in float32, the magnitude of this difference is below 104, so this error is below 1e-5.
  * Therefore rtol is 2e-4, twice the total error. The sum of positive numbers adds almost no error. Even a small
- * probability such as 1 / V must be accurate, so atol is only 1e-37, just above the smallest normal float32, or a step
- * of float16's subnormals. bfloat16 and float16 outputs are rounded once more: their rtol is 2^-7 or 2^-10, plus
- * 2e-4. */
+ * probability such as 1 / V must be accurate. Therefore atol is only 1e-37, just above the smallest normal float32
+ * number, or, for float16, the smallest subnormal number. bfloat16 and float16 outputs are rounded once more: their
+ * rtol is 2^-7 or 2^-10, plus 2e-4. */
 #include "kernels/softmax/input_values.h"
 
 #include <math.h>
@@ -121,9 +121,9 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
-/* Returns the temperature of all rows. It is below 1 in one set of values and above 1 in the other. If there are many
- * rows, however, it is exactly 1 in the second set, because a reference may take a temperature of 1 for an absent one.
- * Cases of one row, of few rows and of many rows have different temperatures. An absent temperature means 1. */
+/* Returns the temperature of all rows. The temperature is below 1 in one set of values and above 1 in the other. With
+ * many rows, however, it is exactly 1 in the second set, because a reference may take a temperature of 1 for an absent
+ * one. Cases of one row, of few rows and of many rows have different temperatures. An absent temperature means 1. */
 static double scalar(const struct op_case *c, int input)
 {
 	static const double values[3][CONTENTS_COUNT] = {{0.3, 2.5}, {4, 0.05}, {0.15, 1}};
@@ -137,8 +137,8 @@ static double scalar(const struct op_case *c, int input)
 	return values[rows == 1 ? 0 : rows % 2 == 0 ? 1 : 2][c->contents];
 }
 
-/* Returns the range of an input. Temperatures range from values at which sampling is nearly greedy to values at which
- * it is nearly uniform. The range does not include the masks. */
+/* Returns the range of an input. For temperatures, the range goes from nearly greedy to nearly uniform sampling. For
+ * logits, the range does not include the masks. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	(void)variant;
@@ -146,8 +146,8 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-/* Returns a number of rows that some default case reaches. It is above 300, or only 65 if the vocabulary has a hundred
- * thousand tokens, because kernels use several blocks for such a long row. */
+/* Returns a number of rows that some default case reaches. This number is above 300. If the vocabulary has a hundred
+ * thousand tokens, it is only 65, because kernels use several blocks for each of these long rows. */
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *y = &problem->outputs[0];
@@ -217,7 +217,7 @@ static const struct op_mistake mistakes[] = {
     {.says = "logits were multiplied by the temperature", .in_oracle = MULTIPLIED},
     {.says = "the temperature was left out", .in_oracle = NO_TEMPERATURE},
     {.says = "the probabilities, not the logits, were divided by the temperature", .in_oracle = OF_THE_OUTPUT},
-    {.says = "logits were rounded to bfloat16 after the temperature", .in_oracle = ROUNDED_LOGITS},
+    {.says = "logits were rounded to bfloat16 after the division by the temperature", .in_oracle = ROUNDED_LOGITS},
     {.says = "the exponentials were rounded to bfloat16", .in_oracle = ROUNDED_EXPONENTIALS},
     {.says = "the sum of the exponentials was rounded to bfloat16", .in_oracle = ROUNDED_SUM},
     {.says = "the sum of the exponentials was a float16", .in_oracle = SATURATED_SUM},
@@ -327,7 +327,7 @@ static void normalise(double *row, int64_t columns, double temperature)
 		row[i] /= sum;
 }
 
-/* Rejects a row without ground truth: one that has NaN or infinity, or is completely masked. */
+/* Rejects a row that has no softmax, because it has NaN or infinity, or because all its elements are masked. */
 static int check_logits(const struct op_case *c, const struct tensor *in, int input, struct err *err)
 {
 	const struct tensor *x = &in[input];
@@ -375,7 +375,7 @@ struct work {
 	const struct op_case *c;
 	struct tensor logits, temperatures;
 	int64_t columns, rows;
-	double shared; /* the temperature of all rows, if each row does not have its own */
+	double shared; /* if `temperatures` is empty, the temperature of all rows */
 	struct tensor *out;
 };
 

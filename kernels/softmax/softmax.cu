@@ -1,15 +1,16 @@
-/* softmax on a GPU - computes the operation of kernels/softmax/softmax.c. Each block of threads computes one row. It
- * reads the row three times: for the maximum, for the sum, and for the output. The arguments of exp are computed in
- * double, because float would lose digits of large logits. exp itself and the sums are computed in float32. Each thread
- * sums its columns in order, and then a tree reduction adds up the threads' sums, so every run gives the same bits. */
+/* softmax on a GPU - computes the operation of kernels/softmax/softmax.c. Each block of threads computes one row. The
+ * block reads the row three times: for the maximum, for the sum, and for the output. The arguments of exp are computed
+ * in double, because float would lose digits of large logits. exp itself and the sums are computed in float32. Each
+ * thread sums its columns in order, and then a tree reduction adds up the threads' sums, so every run gives the same
+ * bits. */
 #include "kernels/core/elements_cuda.h"
 
 #include "kernels/softmax/input_values.h"
 
 enum { THREADS = 512 };
 
-/* Reduces the threads' values to their maximum if `most` is set, else to their sum. Returns the result in every
- * thread. */
+/* Returns the maximum of the `value`s of all threads if `most` is true, else their sum. Every thread gets this
+ * result. */
 static __device__ float gather(float value, bool most)
 {
 	__shared__ float part[THREADS];

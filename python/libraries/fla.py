@@ -293,7 +293,7 @@ def chunk(family):
         if form.narrow == call.torch.float32:
             raise Unavailable("it requires q, k and v in float16 or bfloat16")
         if form.beta is not None and form.k.shape[-1] > DELTA_K_MOST:
-            raise Unavailable("it has no kernel for head dimensions of keys above %d" % DELTA_K_MOST)
+            raise Unavailable("it has no kernel for keys with a head dimension above %d" % DELTA_K_MOST)
         require_elements(form.q)
         if form.gamma is not None and float(form.gamma.min()) * CHUNK_ROWS < -GAMMA_MOST:
             form.gate, form.gamma = form.gamma.expand(*form.v.shape[:3]), None

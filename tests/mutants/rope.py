@@ -114,7 +114,7 @@ DIAGNOSES = {
     "no frequency scaled": "the frequencies were not divided by the scale",
     "every frequency scaled": "every frequency was divided by the scale",
     "mixed the wrong way": "the frequencies of short wavelengths were scaled",
-    "no mixing between": "scaled and unscaled frequencies were not mixed",
+    "no mixing between": "no frequency was a mix of a scaled and an unscaled frequency",
     "theta of Llama 2": "rope_theta = 10000",
     "no 2 pi": "wavelengths lacked the factor 2 pi",
     "rotary_dim ignored": "rotary_dim was ignored",

@@ -168,5 +168,5 @@ DIAGNOSES = {
     "not put back in the order of the vocabulary": "in descending order, not in the order of the vocabulary",
     "renormalised over the batch": "(was|were) divided by their sum over all rows",
     "no filter for a p above 0.95": r"a top_p above 0\.95 (was|were) ignored",
-    "a p of 1 keeps the most likely token alone": "a top_p of 1 kept the most likely token alone",
+    "a p of 1 keeps the most likely token alone": "a top_p of 1 kept only the most likely token",
 }

@@ -69,7 +69,7 @@ DIAGNOSES = {
     "temperature of the output": "the probabilities, not the logits, were divided by the temperature",
     "over the batch": "columns, not rows, were normalised",
     "powers of two": "powers of 2 were used instead of powers of e",
-    "logits rounded to bfloat16": "logits were rounded to bfloat16 after the temperature",
+    "logits rounded to bfloat16": "logits were rounded to bfloat16 after the division by the temperature",
     "last token left out": "the last logit of each row was left out",
     "masked tokens get a little": r"masked logits \(-infinity\) were -20",
     "returns zeros": "(was|were) 0",
