@@ -16,7 +16,7 @@
 #define PREFIX "reftest-"
 #define CONTROLLERS "+memory +pids"
 
-enum { TEXT_MAX = 64 << 10, NAME_SIZE = 300, CLOSE_TRIES = 50, CLOSE_PAUSE_US = 2000 };
+enum { TEXT_MAX = 64 << 10, NAME_SIZE = 300, CLOSE_TRIES = 500, CLOSE_PAUSE_US = 2000 };
 
 /* ---- files of groups ---- */
 
@@ -285,6 +285,7 @@ void control_groups_close(struct control_groups *groups)
 	if (!control_groups_used(groups))
 		return;
 	go_back(groups);
+	/* waits for at most a second, because a process with a CUDA context takes long to end */
 	for (int i = 0; i < CLOSE_TRIES; i++) {
 		remove_below(groups->own);
 		if (unlinkat(groups->parent, groups->name, AT_REMOVEDIR) == 0 || errno == ENOENT)
