@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 55a11a123363aadc223e94acbe00d515
+# reftest-body: d4c9cec4a91e0e020ce3b1b1fe404a91
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
 Each definition of the dataset has a class in a test file here. A test calls the definition's reference on valid inputs
@@ -352,7 +352,7 @@ def is_argument(name):
 def fitted(run, fitting):
     """Returns a function that gets the inputs by name and calls `run`, whose parameters may differ from the inputs.
     For each input, `fitting` gives the parameter that the definition names for the input (by default the input's own
-    name), and whether the input is optional. It also lists the parameters that no case passes ("left_out"). If
+    name), and whether the input is optional. `fitting` also lists the parameters that no case passes ("left_out"). If
     `fitting` is None, the inputs are named like the parameters, and `run` itself is returned.
 
     - An input is passed as the parameter with the input's own name, or else as the parameter that `fitting` gives.
@@ -360,8 +360,8 @@ def fitted(run, fitting):
     - A parameter in "left_out" without a default gets None.
     - An optional input for which `run` has no parameter is not passed.
     - An input whose name cannot be the name of a parameter is passed as the next parameter that has no input.
-    - If these rules leave exactly one input without a parameter, and exactly one parameter without an input and without
-      a default, the input is passed as the parameter if both have the same position."""
+    - These rules may leave exactly one input without a parameter, and exactly one parameter without an input or a
+      default. If both have the same position, the input is passed as this parameter."""
     if fitting is None:
         return run
     given, left_out = fitting["inputs"], fitting["left_out"]
@@ -424,7 +424,7 @@ def compile_reference(test):
     module.__builtins__ = builtins
     types.FunctionType(compile(source, filename, "exec"), module.__dict__)()
     if test.ENTRY_POINT != "run" and hasattr(module, "run"):
-        pytest.fail("the reference defines run only during its execution")
+        pytest.fail("the reference defines the function run only during its execution")
     run, definition = getattr(module, test.ENTRY_POINT), definition_of(test)
     plain = test.ENTRY_POINT == "run" and not definition["left_out"]
     if plain and all(map(is_argument, definition["inputs"])):

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 87d001940b14cf52a40d47477b1a6a1e
+# reftest-body: 2cc52df21060877622b2f78e0dc489b6
 # fmt: off
 # ruff: noqa
 """common - code for the tables of libraries, for the provider (python/provider.py), and for generated tests.
@@ -14,8 +14,8 @@ definition. The op families in kernels/ assign roles (op.roles) and modes (op.mo
 lists both. No table may guess a role or a mode from the name, the position or the shape of an input.
 
 A file of tables imports its library only inside the functions of its rows, so that the file can be loaded even if the
-library is not installed. It imports common.py as `reftest_providers`, because the provider and generated tests load
-common.py under this name.
+library is not installed. The file imports common.py as `reftest_providers`, because the provider and generated tests
+load common.py under this name.
 
 MODULES lists the files of tables in order of preference. A new library needs an entry in MODULES, and the names of its
 tables in GROUND_TRUTHS (cli/shared_options.h). docs/architecture.md ("A library that is new altogether") lists the tests
@@ -82,9 +82,9 @@ class Row:
     coarse: dict = None
     mutates: str = ""  # roles of the inputs that the library's function writes to
     # If true, `reftest verify` skips this row by default (--ground-truth auto), and uses it only if the user names the
-    # library or requests all ground truths. Generated tests always use the row. Set it for a row whose calls take time
-    # and show nothing new: the row repeats the computation of the ground truth `builtin`, or its result has never
-    # decided a verdict.
+    # library or requests all ground truths. Generated tests always use the row. Set this for a row whose calls take
+    # time and show nothing new: the row repeats the computation of the ground truth `builtin`, or the row's result has
+    # never decided a verdict.
     on_request: bool = False
 
 
@@ -146,7 +146,7 @@ class Call:
         return value
 
     def output_shape(self, role):
-        """Returns the shape of the output with this role. A row uses it for sizes that no input has."""
+        """Returns the shape of the output with this role. A row uses this shape for sizes that no input has."""
         (shape,) = (spec["shape"] for spec in self.outputs if spec["name"] == self.output_roles[role])
         return shape
 
@@ -194,8 +194,8 @@ def load(name, path):
 
 
 def load_tables(folder, broken=None):
-    """Loads the tables in a folder and returns {name of the ground truth: table}. If a file cannot be loaded, its
-    exception is stored in the dict `broken`, if one is given."""
+    """Loads the tables in a folder and returns {name of the ground truth: table}. If a file cannot be loaded, stores
+    the exception in `broken`, unless `broken` is None."""
     tables = {}
     for name in MODULES:
         path = os.path.join(folder, name + ".py")
@@ -226,8 +226,8 @@ def checkout_of(wanted):
 
 
 def add_checkouts(tables):
-    """Lets Python import the checkouts that the tables use. Python must write no byte code into a checkout, so that the
-    checkout stays equal to its commit."""
+    """Lets Python import the checkouts that the tables use. Python must not write byte code into a checkout, because
+    the checkout must stay equal to its commit."""
     for wanted in {wanted.module: wanted for table in tables.values() for wanted in table.needs}.values():
         found = checkout_of(wanted)
         if found is not None and found["why"] is None and found["folder"] not in sys.path:
@@ -376,8 +376,8 @@ def filters_of(call):
 
 
 def kept_by_top_k(call):
-    """Returns top_k as an int32 tensor, or as an int if the input is an int. A value outside 1 to the vocabulary size
-    filters nothing, so it is replaced by the vocabulary size."""
+    """Returns top_k as an int32 tensor, or as an int if the input is an int. A value below 1 or above the vocabulary
+    size filters nothing, so the vocabulary size replaces it."""
     torch, top_k, vocabulary = call.torch, call["top_k"], call["probs"].shape[1]
     if not isinstance(top_k, torch.Tensor):
         return int(top_k) if 0 < top_k < vocabulary else vocabulary
@@ -389,8 +389,8 @@ def kept_by_top_k(call):
 
 class GatedDelta:
     """A case of the op family gdn (gated delta net). `state`, `cu_seqlens` and `indices` may be None. `updates` is true
-    if the operation writes new states to the state pool. This is the default; the input "frozen" or the constant
-    "updates_state" can disable it."""
+    if the operation writes new states to the state pool. By default, the operation does so; the input "frozen" or the
+    constant "updates_state" can disable the update."""
 
     def __init__(self, call):
         self.call = call
@@ -418,8 +418,8 @@ class GatedDelta:
 
 
 def has_block_scales(call):
-    """Returns true if the case has the scales that 8-bit kernels require: some for the hidden states, and one per block
-    of 128 x 128 for the weights."""
+    """Returns true if the case has the scales that 8-bit kernels require: scales for the hidden states, and one scale
+    per block of 128 x 128 for the weights."""
     if not (call.has("hidden_scale") and call.has("scale1")):
         return False
     pairs = [(call["weights" + which], call["scale" + which]) for which in "12"]

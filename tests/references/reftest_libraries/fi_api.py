@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: d0d2234994de8e3b605c4e261c85d8f2
+# reftest-body: dc2baeb6f804271089e6adb91e765ae8
 # fmt: off
 # ruff: noqa
 """fi_api - calls the function of FlashInfer that a definition's tag `fi_api:` names, with the definition's inputs under the
@@ -46,8 +46,8 @@ def function_named(dotted):
 
 
 def arguments_of(call, function):
-    """Returns {argument of the function: value}. An input is passed as the argument that the definition gives as the
-    input's `param`, or else as the argument with the input's name."""
+    """Returns {argument of the function: value}. If the definition gives an input a `param`, the input is passed as the
+    argument with this name, else as the argument with the input's name."""
     parameters = inspect.signature(function).parameters
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     given = {}

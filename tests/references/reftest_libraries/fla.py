@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: f1b1b88b3e9de1f24a4e1db751f02f2c
+# reftest-body: 75110e495ae9c63f9f318bfeec472121
 # fmt: off
 # ruff: noqa
 """fla - computes ground truths with flash-linear-attention. The table in this file was written for fla-core 0.6.0.
@@ -297,7 +297,7 @@ def chunk(family):
         if form.narrow == call.torch.float32:
             raise Unavailable("it requires q, k and v in float16 or bfloat16")
         if form.beta is not None and form.k.shape[-1] > DELTA_K_MOST:
-            raise Unavailable("it has no kernel for head dimensions of keys above %d" % DELTA_K_MOST)
+            raise Unavailable("it has no kernel for keys with a head dimension above %d" % DELTA_K_MOST)
         require_elements(form.q)
         if form.gamma is not None and float(form.gamma.min()) * CHUNK_ROWS < -GAMMA_MOST:
             form.gate, form.gamma = form.gamma.expand(*form.v.shape[:3]), None

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: f9d89b79238c2fc573f6fcfa0124745a
+# reftest-body: 0b84e4cfd5ca8cf0b747c08c083511e2
 # fmt: off
 # ruff: noqa
 """flashinfer - computes ground truths with FlashInfer. The tables in this file were written for flashinfer-python
@@ -7,11 +7,11 @@
 
 FlashInfer compiles most of its kernels at their first use (with nvcc and ninja; a minute or more each) and caches them
 in ~/.cache/flashinfer. There are several ground truths. Attention: "flashinfer" uses the fa2 kernels, which run on
-sm_80 and newer, and "flashinfer_fa3" the kernels written for sm_90. Both round probabilities to the dtype of the
-values, but definitions compute in float32. Therefore the comparisons with these kernels are reported but do not decide
-a verdict alone. Top-k selection: "flashinfer" uses the kernel that renormalises, "flashinfer_mask" the kernel that
-masks logits. Mixture of experts: "flashinfer" uses the kernels of cutlass (sm_90), "flashinfer_trtllm" the kernels of
-TensorRT-LLM (sm_100)."""
+sm_80 and newer, and "flashinfer_fa3" the kernels written for sm_90. Both kinds of kernels round probabilities to the
+dtype of the values, but definitions compute in float32. Therefore the comparisons with these kernels are reported but
+do not decide a verdict alone. Top-k selection: "flashinfer" uses the kernel that renormalises, "flashinfer_mask" the
+kernel that masks logits. Mixture of experts: "flashinfer" uses the kernels of cutlass (sm_90), "flashinfer_trtllm" the
+kernels of TensorRT-LLM (sm_100)."""
 
 import sys
 
@@ -36,7 +36,7 @@ HEAD_DIMS = {(64, 64), (128, 128), (256, 256), (192, 128)}
 
 def on_import():
     """Wraps FlashInfer's function that builds a module, so that each build is reported to the pool. FlashInfer calls
-    this function even if the module is up to date; then the call returns at once."""
+    this function even for a module that is up to date. Then the call returns at once."""
     spec = getattr(sys.modules.get("flashinfer.jit.core"), "JitSpec", None)
     if spec is not None and not hasattr(spec.build_and_load, "reports"):
         spec.build_and_load = reporting(spec.build_and_load)
@@ -44,14 +44,14 @@ def on_import():
 
 def reporting(build):
     """Wraps FlashInfer's build of a module. If another process compiles the same module, the build waits for that
-    process. The provider process does not retry a failed build of kernels. Whether a later run retries the build is
-    decided by `mendable` in provider.py."""
+    process. The provider process does not retry a failed build of kernels. `mendable` in provider.py decides whether a
+    later run retries the build."""
     failed = {}
 
     def reported(self, *args, **words):
         try:
             there = bool(self.is_compiled)
-        except Exception:  # ignored, because the result only decides whether a progress message is shown
+        except Exception:  # an error is ignored, because the result only decides whether a progress message is shown
             there = False
         if self.name in failed:
             raise NotBuilt(failed[self.name])
@@ -416,7 +416,7 @@ def mamba_ssu(call: Call):
     heads, dim, width = state.shape[1:]
     require_elements(x)
     if dim < 64:
-        raise Unavailable("its kernel requires head dimensions of at least 64, but this one has %d" % dim)
+        raise Unavailable("its kernel requires a head dimension of at least 64, but the head dimension is %d" % dim)
 
     # The kernel requires the same dtype for dt, D and dt_bias.
     given = [y for y in (dt, skip, bias) if y is not None]
@@ -463,8 +463,8 @@ def deepseek_kernel(groups, kept, count, experts):
 
 
 def routing(call):
-    """Chooses the experts and returns (weights [T, K], experts [T, K]). If the experts are chosen as DeepSeek does and
-    fused_topk_deepseek supports the case, the library chooses them. Otherwise choose_experts does."""
+    """Chooses the experts and returns (weights [T, K], experts [T, K]). If the definition chooses experts as DeepSeek
+    does, and fused_topk_deepseek supports the case, the library chooses the experts. Otherwise choose_experts does."""
     torch = call.torch
     if not call.is_("deepseek"):
         return choose_experts(call)
