@@ -21,7 +21,7 @@ static bool is_path(const char *name, bool in_dataset)
 	return (looks || !in_dataset) && stat(name, &st) == 0;
 }
 
-/* Returns the dataset to which an existing file belongs as a file of one of its definitions, or NULL. */
+/* If an existing file belongs to a definition of a dataset, returns this dataset. Otherwise returns NULL. */
 static const char *dataset_of(const char *path, const char **below, struct arena *arena)
 {
 	char full[PATH_MAX], unused[PATH_MAX];

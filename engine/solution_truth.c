@@ -129,7 +129,8 @@ static int build_of(const struct solution *solution)
 	return cuda ? BUILD_CUDA : BUILD_CPP;
 }
 
-/* Returns whether the path stays inside its folder. It does if no part of it is empty, "." or "..". */
+/* Returns whether the path stays inside its folder. A path stays inside if none of its components is empty, "." or
+ * "..". */
 static bool stays_inside(const char *path)
 {
 	for (const char *part = path;; part++) {

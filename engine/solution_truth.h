@@ -3,8 +3,8 @@
  * solution` uses solutions as ground truths. `verify --solutions` compares solutions with the ground truths that
  * verified the reference.
  *
- * A solution is untrusted code. It runs in a separate runner, confined like references (workers/pool/lane_truth.c). Its
- * version, which is part of the witness, is a digest of its sources and of the way it is called. */
+ * A solution is untrusted code. It runs in a separate runner, confined like references (workers/pool/lane_truth.c). The
+ * version of a solution is a digest of its sources and of the way it is called. The version is part of the witness. */
 #ifndef REFTEST_ENGINE_SOLUTION_TRUTH_H
 #define REFTEST_ENGINE_SOLUTION_TRUTH_H
 
