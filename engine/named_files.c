@@ -78,7 +78,8 @@ int named_files_root(struct program *program, const char **names, int *count, st
 	if (paths < *count || (inside > 0 && inside < paths))
 		return inside == paths ? 0
 				       : err_set(err, "names of definitions, files of a dataset and files outside a dataset cannot be combined, "
-						      "nor can files of two datasets; run the command once for each of them");
+						      "and files of two datasets cannot either; run one command for each kind "
+						      "and each dataset");
 	if (inside == paths)
 		return take_dataset(program, root, names, below, *count, err);
 	int made = linked_dataset_make(names, *count, program->root, sizeof program->root, err);

@@ -24,8 +24,8 @@ static const char *const settings[] = {
     "submodule.recurse=false",  "advice.detachedHead=false", "protocol.ext.allow=never",
 };
 
-/* Returns whether the variable is removed from the environment of git, because it describes one repository or changes
- * the effect of reftest's git commands. */
+/* Returns whether the variable must not be in git's environment: it describes one repository, or changes the effect of
+ * reftest's git commands. */
 static bool is_dropped(const char *variable)
 {
 	static const char *const kept[] = {"GIT_SSL_", "GIT_SSH", "GIT_HTTP_", "GIT_PROXY_", "GIT_CONFIG_GLOBAL=",

@@ -20,7 +20,7 @@ enum entry_kind { ENTRY_FILE, ENTRY_LINK, ENTRY_SUBMODULE };
 struct index_entry {
 	const char *path; /* relative to the top of the working tree */
 	enum entry_kind kind;
-	bool conflict; /* the path has a merge conflict, and so several stages; `object` is of the first stage */
+	bool conflict; /* the path has a merge conflict and several stages; `object` belongs to the first stage */
 	bool skipped;  /* marked skip-worktree, by a sparse checkout or by `git update-index --skip-worktree` */
 	unsigned char object[OBJECT_BYTES];
 };
