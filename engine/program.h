@@ -60,7 +60,6 @@ int program_signals(struct program *program, struct err *err);
  * not an error. */
 void program_store(struct program *program, bool read_only, struct err *note);
 
-/* Closes all resources that are open. */
 void program_close(struct program *program);
 
 #endif

@@ -390,8 +390,8 @@ static void commit_finished_cases(struct run *run)
 	}
 }
 
-/* Returns the number of cases to plan now. If only the shapes suggest the family, returns 1 at first. The first case
- * usually shows whether the reference computes something else. Otherwise returns the number of all cases. */
+/* Returns the number of cases to plan now. If only the shapes suggest the family, returns 1 at first, because the first
+ * case usually shows whether the reference computes something else. Otherwise returns the number of all cases. */
 static int count_to_plan(const struct result *result)
 {
 	bool one = result->planned == 0 && result->case_count > 0 && result->made->op != NULL &&

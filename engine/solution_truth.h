@@ -19,7 +19,6 @@ enum { SOLUTIONS_MAX = 64 /* the most solutions of a definition that are read */
  * descriptor of the root. Files beyond the first SOLUTIONS_MAX are left out. */
 const char **solution_paths(int root, const char *op_type, const char *name, struct arena *arena, int *count);
 
-/* Returns whether this is the path of a solution. */
 bool is_solution_path(const char *path);
 
 /* Reads the solution in the file `path` as a ground truth of the definition. A solution with the same code as the

@@ -423,7 +423,6 @@ static const char *behind_links(struct extraction *e, const char *path)
 	return copy;
 }
 
-/* Lists the files to write. */
 static void list_files(struct extraction *e)
 {
 	struct extract_result *r = e->result;

@@ -50,7 +50,7 @@ struct extract_conflict {
 					 * about the comparison; NULL: their behaviour was not compared */
 };
 
-/* The result of an extraction. Its texts are in the arena of the call. */
+/* The texts are in the arena of the call. */
 struct extract_result {
 	struct extract_file *files; /* new and changed files */
 	int file_count;

@@ -22,7 +22,7 @@
 
 /* A worker takes more requests than it can run at once. Every lane therefore stays busy while answers and new requests
  * are in transit. For each lane, one request runs and one waits (REQUESTS_OF_LANE), and REQUESTS_MORE further requests
- * wait. A worker takes no more requests than that, because another worker could run them. */
+ * wait. A worker takes no further requests, because another worker could run them. */
 enum { REQUESTS_OF_LANE = 2, REQUESTS_MORE = 2, REQUESTS_MOST = 64 };
 
 struct worker;
