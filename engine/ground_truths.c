@@ -111,8 +111,8 @@ static int split_names(const char *text, struct arena *arena, struct truth_choic
 }
 
 /* Checks that there is room for all ground truths that one case may use: all libraries of this machine, builtin, and
- * the dataset's own truth. Otherwise, --ground-truth all could silently leave out a library, which would then seem to
- * agree with the other ground truths. */
+ * the dataset's own truth. Without this check, --ground-truth all could silently leave out a library, which would then
+ * seem to agree with the other ground truths. */
 static int check_room(const struct truth_choice *choice, struct err *err)
 {
 	if ((choice->name_count > 0 && !choice->automatic && !choice->all) || choice->fact_count + 2 <= GROUND_TRUTHS_MAX)
@@ -155,8 +155,8 @@ static const struct provider_fact *fact_named(const struct truth_choice *choice,
 	return NULL;
 }
 
-/* The libraries for which python/libraries/ has two tables. In --ground-truth, the name of such a library stands for
- * both tables, in this order. */
+/* The libraries for which python/libraries/ has two tables. In --ground-truth, the name of a library in this list
+ * stands for both tables, in this order. */
 static const char *const both[][2] = {{"sglang", "sgl_kernel"}};
 
 static bool chosen(const struct truth_choice *choice, const char *name)

@@ -13,7 +13,7 @@
 
 enum { MOST_CPU = 8, MOST_URGENT = 4, MOST_GPU = 4, MOST_GPU_KEPT = 8 };
 
-/* Memory for each job. It is used by Python, torch, the tensors of a medium case and, on a GPU, CUDA's memory on the
+/* Bytes of memory for each job: for Python, torch, the tensors of a medium case and, on a GPU, CUDA's memory on the
  * host. */
 static const int64_t memory_cpu = (int64_t)1 << 30, memory_gpu = (int64_t)2 << 30;
 

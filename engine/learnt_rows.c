@@ -28,9 +28,8 @@ static const struct case_result *first_about(const struct result *result, const 
 	return NULL;
 }
 
-/* Compares the rows of case `number` with those of earlier cases: finds the first axis along which the rows of case
- * `number` depend on each other, although they are independent in the first case that examined the axis. Returns a
- * sentence about this axis, or NULL if there is no such axis. */
+/* Finds the first axis along which the rows of case `number` depend on each other, although the rows of the first case
+ * that examined the axis are independent. Returns a sentence about this axis, or NULL if there is no such axis. */
 static const char *what_broke(const struct result *result, int number, const struct check *rows, struct arena *arena)
 {
 	for (int k = 0; k < rows->axis_count; k++) {
@@ -45,7 +44,6 @@ static const char *what_broke(const struct result *result, int number, const str
 	return NULL;
 }
 
-/* Returns a copy of the verdict in which the check fails. */
 static struct verdict *with_failed_check(const struct verdict *verdict, int at, const char *evidence, struct arena *arena)
 {
 	struct verdict *out = arena_alloc(arena, sizeof *out);

@@ -44,15 +44,15 @@ static void add(struct collector *all, const struct margin_drift *drift)
 	all->items[all->count++] = *drift;
 }
 
-/* Returns whether two margins have the same device class and ground truth. If one of the two differs, the margins may
- * differ for another reason than a version. */
+/* Returns whether two margins have the same device class and ground truth. Margins with different device classes or
+ * ground truths may differ for another reason than a version. */
 static bool same_kind(const struct margin_point *a, const struct margin_point *b)
 {
 	return strcmp(a->device_class, b->device_class) == 0 && strcmp(a->ground_truth, b->ground_truth) == 0;
 }
 
-/* Adds the drift to the items. If `each` is false, and one of the items from index `first` on is a drift of the same
- * kind, keeps only the larger of the two drifts. */
+/* Adds the drift to the items. If `each` is false, keeps only the largest drift of each kind among the items from index
+ * `first` on. */
 static void add_or_replace(struct collector *all, int first, bool each, const struct margin_drift *drift)
 {
 	for (int i = first; i < all->count && !each; i++) {

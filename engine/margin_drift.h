@@ -1,6 +1,6 @@
 /* margin_drift - shows how the margins of a case changed when the version of torch, CUDA, the GPU driver or a ground
  * truth changed (engine/margin_history.h). Two verdicts are compared only if they have the same subject, device class
- * and ground truth. The reference, the inputs and the bounds are then the same. */
+ * and ground truth. Verdicts on the same subject have the same reference, inputs and bounds. */
 #ifndef REFTEST_ENGINE_MARGIN_DRIFT_H
 #define REFTEST_ENGINE_MARGIN_DRIFT_H
 
@@ -26,7 +26,7 @@ enum drift_kind margin_drift_kind(const struct margin_drift *drift);
 struct margin_drifts {
 	const struct margin_drift *items; /* sorted by `to.margin`, the largest first */
 	int count;
-	int never_compared; /* the number of definitions that have no two verdicts that can be compared */
+	int never_compared; /* the number of definitions without two verdicts that can be compared */
 };
 
 /* Returns, for each definition, device class and ground truth, the case whose margin moved most. If `each` is true,

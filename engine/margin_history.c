@@ -30,7 +30,6 @@ static struct margin_point point_of(const struct verdict *v)
 				     .device_class = known(v->device_class)};
 }
 
-/* The points of one case. */
 struct points {
 	struct margin_point *items;
 	int count, room;

@@ -1,7 +1,7 @@
-/* margin_history - reads the margins of a case from the store. Every verdict on the case's subject has a margin. This
- * includes verdicts with other versions of torch, CUDA, the GPU driver or the ground truths, and verdicts from other
- * devices. A margin is the largest error of a case in units of the error's bound. A margin of 1 is thus an error that
- * is equal to its bound. */
+/* margin_history - reads the margins of a case from the store. Every verdict on the case's subject has a margin, even
+ * if the verdict is from another device or from other versions of torch, CUDA, the GPU driver or the ground truths. A
+ * margin is the largest error of a case in units of the error's bound. A margin of 1 is thus an error that is equal to
+ * its bound. */
 #ifndef REFTEST_ENGINE_MARGIN_HISTORY_H
 #define REFTEST_ENGINE_MARGIN_HISTORY_H
 

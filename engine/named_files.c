@@ -21,7 +21,7 @@ static bool is_path(const char *name, bool in_dataset)
 	return (looks || !in_dataset) && stat(name, &st) == 0;
 }
 
-/* Returns the dataset to which an existing file belongs as a file of one of its definitions, or NULL. */
+/* If an existing file belongs to a definition of a dataset, returns this dataset. Otherwise returns NULL. */
 static const char *dataset_of(const char *path, const char **below, struct arena *arena)
 {
 	char full[PATH_MAX], unused[PATH_MAX];
@@ -78,7 +78,8 @@ int named_files_root(struct program *program, const char **names, int *count, st
 	if (paths < *count || (inside > 0 && inside < paths))
 		return inside == paths ? 0
 				       : err_set(err, "names of definitions, files of a dataset and files outside a dataset cannot be combined, "
-						      "nor can files of two datasets; run the command once for each of them");
+						      "and files of two datasets cannot either; run one command for each kind "
+						      "and each dataset");
 	if (inside == paths)
 		return take_dataset(program, root, names, below, *count, err);
 	int made = linked_dataset_make(names, *count, program->root, sizeof program->root, err);

@@ -29,7 +29,7 @@ double remembered_seconds(struct result *result, const struct case_result *c)
 
 /* The cases that are submitted but not finished. */
 struct left {
-	double seconds; /* the sum of the remembered times of the cases that have one */
+	double seconds; /* the sum of the remembered times; a case without a remembered time adds nothing */
 	int remembered, unknown;
 };
 

@@ -35,7 +35,7 @@ struct remote_cache {
 	struct signing_key *signer;
 	struct process helper;
 	struct remote *remote; /* NULL: not started */
-	bool off;	       /* true after an error, which was reported: this run no longer uses the remote */
+	bool off;	       /* true after an error was reported; the run then no longer uses the remote */
 	struct result *waiting[WAITING_MOST];
 	int waiting_count, next; /* next: the index in `waiting` of the next result to return */
 	bool asked;

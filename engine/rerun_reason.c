@@ -1,9 +1,10 @@
-/* rerun_reason - decides whether a stored verdict counts in this run. If one counts, its case need not run.
+/* rerun_reason - decides whether a stored verdict counts in this run. If a stored verdict counts, its case need not
+ * run.
  *
  * A stored verdict that does not count has a "lack". The lack is the first condition that the verdict does not meet
  * (enum lack). If no verdict counts, the run reports what the closest verdict lacks. If several verdicts count, a
- * verdict from a GPU is preferred to a verdict from a CPU. Among these, the newer verdict is preferred. Failed verdicts
- * count in the same way as passed verdicts. */
+ * verdict from a GPU is preferred to a verdict from a CPU. If the kind of device is the same, the newer verdict is
+ * preferred. Failed verdicts count in the same way as passed verdicts. */
 #include "engine/rerun_reason.h"
 
 #include <string.h>
@@ -87,7 +88,8 @@ static enum lack lack_of_truths(const struct truths *truths, bool own_class, con
 }
 
 /* Returns whether the judge decided the case without a runner, for example because the inputs are invalid. Such a
- * verdict is never `passed`. The version of torch and the containment of references do not matter for it. */
+ * verdict is never `passed`. The version of torch and the containment of references do not matter for such a
+ * verdict. */
 static bool ran_no_reference(const struct verdict *v)
 {
 	return v->torch == NULL && v->containment == NULL && v->status != STATUS_PASSED;

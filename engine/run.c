@@ -70,8 +70,8 @@ static void emit_result(struct result *result)
 
 static void plan_result(struct result *result);
 
-/* Begins the next attempt. If the reference disagrees with the current family, this attempt is with the next family. If
- * `init` failed, it is with generic inputs. */
+/* Begins the next attempt. If the reference disagrees with the current family, this attempt uses the next family. If
+ * `init` failed, this attempt uses generic inputs. */
 static void plan_next_attempt(struct result *result)
 {
 	for (int i = 0; i < result->planned; i++)
@@ -186,8 +186,8 @@ static void submission_add(struct submission *more, struct result *result, struc
 	more->jobs[more->count++] = c->test->job;
 }
 
-/* With --fail-fast, the tasks have no expected seconds, so they run in the order of the definitions. Otherwise the slow
- * definitions would start first and delay the first failure. */
+/* With --fail-fast, the tasks have no expected seconds, so they run in the order of the definitions. With expected
+ * seconds, the slow definitions would start first and delay the first failure. */
 static int submit(struct result *result, const struct submission *more, struct err *err)
 {
 	struct task task = {.reference = result->definition->reference,
@@ -294,7 +294,7 @@ static void run_promoted(const struct waiter *next)
 }
 
 /* Call this for a case that waited for an equal case, if the verdict of the equal case cannot be shared. If another
- * equal case runs, the case then waits for that one; otherwise it is submitted itself. */
+ * equal case runs, the case then waits for that case. Otherwise the case is submitted. */
 static void wait_again(const struct waiter *who, const struct digest *execution)
 {
 	struct run *run = who->result->run;
@@ -344,8 +344,8 @@ static void tick(struct run *run)
 	run->on_tick(run);
 }
 
-/* Waits for results of the pool or a signal, for at most `timeout_ms` milliseconds (-1: without a limit). Shows the
- * progress. */
+/* Waits until the pool has results or a signal arrives, but at most `timeout_ms` milliseconds (-1: without a limit).
+ * Shows the progress. */
 static bool was_interrupted(struct run *run, int timeout_ms)
 {
 	bool has_runner = run->runner.calls != NULL;
@@ -390,8 +390,8 @@ static void commit_finished_cases(struct run *run)
 	}
 }
 
-/* Returns the number of cases to plan now. If only the shapes suggest the family, returns 1 at first. The first case
- * usually shows whether the reference computes something else. Otherwise returns the number of all cases. */
+/* Returns the number of cases to plan now. If only the shapes suggest the family, returns 1 at first, because the first
+ * case usually shows whether the reference computes something else. Otherwise returns the number of all cases. */
 static int count_to_plan(const struct result *result)
 {
 	bool one = result->planned == 0 && result->case_count > 0 && result->made->op != NULL &&
@@ -442,7 +442,7 @@ static struct result *add_result(struct run *run, const struct result *result)
 }
 
 /* If the definition passed, and the options do not require a result for such a definition, counts the definition and
- * returns true. The result of such a definition is not kept, so ten thousand of them need no memory. */
+ * returns true. The result of such a definition is not kept, so ten thousand such definitions need no memory. */
 static bool only_count(struct result *result)
 {
 	struct run *run = result->run;
@@ -565,9 +565,9 @@ static void count_run(const struct run *run)
 		run->records.calls->count(run->records.self, &stats);
 }
 
-/* A verdict is stored with the torch version that the zygote reports (the process from which runners are forked). If it
- * differs from the version that the run expected, the run has accepted stored verdicts of a torch version that is not
- * installed. The run then stores no summaries. */
+/* A verdict is stored with the torch version that the zygote reports (the process from which runners are forked). If
+ * this version differs from the version that the run expected, the run has accepted stored verdicts of a torch version
+ * that is not installed. The run then stores no summaries. */
 static bool has_other_torch(const struct run *run)
 {
 	const char *expected = run->machine.policy.torch;

@@ -1,5 +1,5 @@
 /* run_defaults - fills in the options that are not on the command line. The values come from the dataset's settings or,
- * where these give none, from reftest's own defaults. */
+ * where the settings give no value, from reftest's own defaults. */
 #ifndef REFTEST_ENGINE_RUN_DEFAULTS_H
 #define REFTEST_ENGINE_RUN_DEFAULTS_H
 

@@ -75,8 +75,8 @@ struct run_options {
 	bool ask_verified, ask_rows;
 	const char *const *ask_names;
 	int ask_count;
-	/* NULL: an ordinary run. Otherwise `base` has the references in a commit. Each of them is the only ground truth
-	 * of its definition, and verdicts are neither read nor stored. */
+	/* NULL: an ordinary run. Otherwise `base` has the references in a commit. Each of these references is the only
+	 * ground truth of its definition, and verdicts are neither read nor stored. */
 	const struct base_references *base;
 	/* NULL: an ordinary run. Otherwise the run verifies the solutions of each definition instead of its reference.
 	 * Verdicts are neither read nor stored. */
@@ -119,8 +119,8 @@ struct result {
 	enum status status;
 	enum reason reason;
 	bool known;           /* every case has a verdict; false after a dry run or an interrupt */
-	/* In a dry run: at least one case has no valid verdict, and at least one case has an earlier verdict. If this
-	 * is false and a verdict is missing, the definition was never verified (unknown). */
+	/* In a dry run: at least one case has no valid verdict, and at least one case has an earlier verdict. If
+	 * `stale` is false and a verdict is missing, the definition was never verified (unknown). */
 	bool stale;
 	int findings;
 	bool weak;            /* every passed case is weak: an output of all zeros would pass it */
@@ -157,8 +157,8 @@ struct result {
 	const struct dataset_file *approval; /* the file with the approved reference; NULL: there is none */
 	const char *approval_trouble; /* why `approval` cannot be read; NULL: no such problem */
 	struct approved_reference approved; /* the contents of the approval file. Set if `definition` is set */
-	/* The dataset's own ground truths of the definition. The first is its truth (or the reference in a commit), the
-	 * second its chain; its solutions follow. Set if `definition` is set. */
+	/* The dataset's own ground truths of the definition. The first element is the definition's truth (or the
+	 * reference in a commit), the second its chain; the solutions follow. Set if `definition` is set. */
 	const struct own_truth *own_truths;
 	int own_truth_count;
 	int candidate; /* the number of the solution that is verified, from 1; 0 if the reference is verified */

@@ -17,9 +17,9 @@
  * tolerance of the file, because it is more specific.
  *
  * The file comes with the dataset, whose author may be a stranger. A key that could send data away, start a program or
- * exhaust the machine is refused. A table in settings.c lists these keys. For each of them, it says what the user can
- * do instead. Every result reports the settings that took effect (run_options.from_settings). The file is read from the
- * working tree, even for --staged.
+ * exhaust the machine is refused. A table in settings.c lists these keys. For each of these keys, the table says what
+ * the user can do instead. Every result reports the settings that took effect (run_options.from_settings). The file is
+ * read from the working tree, even for --staged.
  *
  * This version also reads reftest.json, an older form with the keys require_containment and ground_truth, and then
  * prints a note. The next version will not read reftest.json any more. */
@@ -83,7 +83,7 @@ const char *settings_key(int index, const char **user_only);
  * NULL. */
 const char *settings_required(const struct settings *settings, const char *option);
 
-/* Appends a text such as "reftest.toml sets sizes = small (line 1); …". It lists the keys whose bits are set in
+/* Appends a text such as "reftest.toml sets sizes = small (line 1); …". The text lists the keys whose bits are set in
  * `which`. */
 void settings_describe(const struct settings *settings, unsigned which, struct buf *out);
 

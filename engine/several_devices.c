@@ -81,14 +81,15 @@ static bool more_wait_than_lanes(const struct several *s)
 }
 
 /* Returns how many more tasks a device may get. A device gets some tasks in advance, because each runner needs time to
- * create a CUDA context. While many tasks wait, a device gets one task for each lane in advance. Otherwise it gets only
- * one task in advance, because other devices may become free sooner. */
+ * create a CUDA context. While many tasks wait, a device gets one task for each lane in advance. While few tasks wait,
+ * a device gets only one task in advance, because other devices may become free sooner. */
 static int room_of(const struct device *device, bool many)
 {
 	return device->own.lanes + (many ? device->own.lanes : 1) - device->tasks;
 }
 
-/* Returns, of the devices that may get more tasks, the one with the fewest tasks per lane, or NULL if there is none. */
+/* Of the devices that may get more tasks, returns the device with the fewest tasks per lane. Returns NULL if there is
+ * none. */
 static struct device *free_device(const struct several *s)
 {
 	bool many = more_wait_than_lanes(s);
@@ -275,8 +276,8 @@ static struct given **given_with(struct device *device, const struct pool_result
 	return NULL;
 }
 
-/* Gives a case to the other device with the fewest tasks, because this device lacked memory for it. Returns false if
- * there is no other device. */
+/* Gives a case for which the device `not_here` lacked memory to the other device with the fewest tasks. Returns false
+ * if there is no other device. */
 static bool try_elsewhere(struct several *s, const struct device *not_here, const struct given *given, int index)
 {
 	struct task one = given->work->task;

@@ -2,9 +2,9 @@
  * among them.
  *
  * All tasks wait in one queue, the longest first. A device gets a new task whenever it has room for one, so a faster
- * device gets more tasks. If the runner of a device fails, the device is not used any more, and those of its cases that
- * have no result go back to the queue. If a device lacks memory for a case, the case is tried once on another device,
- * because another process may be using the memory of the first device. */
+ * device gets more tasks. If the runner of a device fails, the device is not used any more, and its cases without a
+ * result go back to the queue. If a device lacks memory for a case, the case is tried once on another device, because
+ * another process may be using the memory of the first device. */
 #ifndef REFTEST_ENGINE_SEVERAL_DEVICES_H
 #define REFTEST_ENGINE_SEVERAL_DEVICES_H
 
@@ -19,8 +19,9 @@ struct device_runner {
 /* Called with a sentence when a device is left out. */
 typedef void device_note(const char *sentence);
 
-/* The returned runner owns the runners of the devices. It calls `closed` with `context` after it has closed them. If
- * the process has no free descriptor, closes the runners, sets `err`, and returns a runner whose `calls` is NULL. */
+/* The returned runner owns the runners of the devices. After the returned runner has closed these runners, it calls
+ * `closed` with `context`. If the process has no free descriptor, closes the runners, sets `err`, and returns a runner
+ * whose `calls` is NULL. */
 struct runner several_devices(const struct device_runner *devices, int count, device_note *note,
 			      void (*closed)(void *context), void *context, struct err *err);
 

@@ -2,9 +2,10 @@
  *
  * The subject digest of a case selects its shard. The shard therefore depends neither on the machine nor on other
  * definitions. Equal cases of different definitions are therefore in the same shard and run once. A definition without
- * cases has no such digest, and neither has a case without a subject (an invalid workload line, a missing tensor file).
- * The definition's name selects their shard. Exactly one shard therefore reports them. The name also selects the shard
- * if the op_type of a definition does not decide its family (keep_own_shard in engine/definition_files.c). */
+ * cases has no subject digest. A case without a subject (an invalid workload line, a missing tensor file) has none
+ * either. In both cases, the definition's name selects the shard, so exactly one shard reports the definition or the
+ * case. The name also selects the shard if the op_type of a definition does not decide its family (keep_own_shard in
+ * engine/definition_files.c). */
 #ifndef REFTEST_ENGINE_SHARD_H
 #define REFTEST_ENGINE_SHARD_H
 

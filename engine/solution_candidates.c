@@ -44,7 +44,7 @@ bool candidate_decided(struct result *result)
 		decide(result, STATUS_SKIPPED, REASON_UNSUPPORTED_DEVICE, solution->truth.refused);
 	else if (!verified)
 		decide(result, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH,
-		       arena_printf(&result->arena, "the reference is not verified: it is %s",
+		       arena_printf(&result->arena, "the reference is not verified: its status is %s",
 				    reference == NULL || !reference->known ? "unknown" : status_name(reference->status)));
 	else
 		return false;
@@ -65,7 +65,7 @@ struct own_truth candidate_reference_truth(const struct result *result, struct a
 		      .program = true,
 		      .related = reference != NULL && reference->status == STATUS_PASSED
 				     ? NULL
-				     : "no ground truth verified that reference"},
+				     : "no ground truth verified the reference"},
 	    .program = {.name = REFERENCE_TRUTH,
 			.path = result->file->path,
 			.source = d->reference,

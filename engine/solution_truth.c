@@ -129,7 +129,8 @@ static int build_of(const struct solution *solution)
 	return cuda ? BUILD_CUDA : BUILD_CPP;
 }
 
-/* Returns whether the path stays inside its folder. It does if no part of it is empty, "." or "..". */
+/* Returns whether the path stays inside its folder. A path stays inside if none of its components is empty, "." or
+ * "..". */
 static bool stays_inside(const char *path)
 {
 	for (const char *part = path;; part++) {
@@ -157,7 +158,8 @@ static const char *why_not_run(const char *path, const struct solution *solution
 	if (!gpu && says_language(solution, "triton"))
 		return arena_printf(arena, "%s is written in Triton and needs a GPU; this run uses the CPU", path);
 	if (build != BUILD_NONE && solution->binding != NULL && strcmp(solution->binding, "torch") != 0)
-		return arena_printf(arena, "%s: reftest compiles only solutions with the binding \"torch\", but this one has \"%s\"",
+		return arena_printf(arena, "%s: reftest compiles only solutions with the binding \"torch\", "
+					   "but the binding of this solution is \"%s\"",
 				    path, solution->binding);
 	for (int i = 0; i < solution->source_count; i++)
 		if (!stays_inside(solution->sources[i].path))

@@ -3,8 +3,8 @@
  * solution` uses solutions as ground truths. `verify --solutions` compares solutions with the ground truths that
  * verified the reference.
  *
- * A solution is untrusted code. It runs in a separate runner, confined like references (workers/pool/lane_truth.c). Its
- * version, which is part of the witness, is a digest of its sources and of the way it is called. */
+ * A solution is untrusted code. It runs in a separate runner, confined like references (workers/pool/lane_truth.c). The
+ * version of a solution is a digest of its sources and of the way it is called. The version is part of the witness. */
 #ifndef REFTEST_ENGINE_SOLUTION_TRUTH_H
 #define REFTEST_ENGINE_SOLUTION_TRUTH_H
 
@@ -19,7 +19,6 @@ enum { SOLUTIONS_MAX = 64 /* the most solutions of a definition that are read */
  * descriptor of the root. Files beyond the first SOLUTIONS_MAX are left out. */
 const char **solution_paths(int root, const char *op_type, const char *name, struct arena *arena, int *count);
 
-/* Returns whether this is the path of a solution. */
 bool is_solution_path(const char *path);
 
 /* Reads the solution in the file `path` as a ground truth of the definition. A solution with the same code as the

@@ -307,8 +307,8 @@ int staged_read(struct staged *staged, const char *path, const struct object_nam
 	return git_object(&staged->objects, &staged->repository, object->bytes, path, limit, out, err);
 }
 
-/* Returns 1 if git ignores the path, and 0 if not. Returns -1 if `git check-ignore` exits without an answer. It does so
- * for a path in a submodule or beyond a symbolic link.
+/* Returns 1 if git ignores the path, and 0 if not. Returns -1 if `git check-ignore` exits without an answer, as for a
+ * path in a submodule or beyond a symbolic link.
  *
  * Git answers with four strings: the .gitignore file, the number of the line, the pattern in this line, and the path.
  * If the pattern is empty (no pattern matched) or starts with '!', the path is not ignored. */
@@ -489,8 +489,8 @@ void staged_blob_free(struct staged_blob *blob)
 
 /* ---- extracting blobs to files for the judge --------------------------------------------------------------------- */
 
-/* Removes a folder of extracted blobs if it is at least a day old, because the run that made it was then killed before
- * it could remove it. */
+/* Removes a folder of extracted blobs if the folder is at least a day old. The run that made so old a folder was killed
+ * before it could remove the folder. */
 static void sweep_folder(int reftest_fd, const char *name)
 {
 	int fd = openat(reftest_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -14,13 +14,14 @@
 struct staged; /* opaque */
 
 /* Finds the root of the dataset, as dataset_find_root does. A folder also counts as a dataset if its definitions are in
- * the index but not on disk. This happens in a sparse checkout, or after a user deleted them. Returns 0, or -1 and sets
- * `err`. */
+ * the index but not on disk. This happens in a sparse checkout, or after a user deleted the definitions. Returns 0, or
+ * -1 and sets `err`. */
 int staged_root(const char *given, char *root, size_t size, struct err *err);
 
 /* Reads the index of the git repository that contains `root`. Fills in `dataset` with the files that the index lists.
- * Symbolic links and submodules in the index are not followed. For each of them, `problems` in the dataset gets a
- * message. The result is allocated in `arena`; close it with staged_close. Returns NULL and sets `err` on error. */
+ * Symbolic links and submodules in the index are not followed. For each link and submodule, `problems` in the dataset
+ * gets a message. The result is allocated in `arena`; close it with staged_close. Returns NULL and sets `err` on
+ * error. */
 struct staged *staged_open(const char *root, struct arena *arena, struct dataset *dataset, struct err *err);
 void staged_close(struct staged *staged);
 

@@ -25,12 +25,12 @@ const char *storable_reference(const struct definition *definition, bool with_in
  * agrees with a ground truth is only `checked`, because its next outputs may differ. */
 const char *storable_unsteady(const struct definition *definition, bool with_init, struct arena *arena);
 
-/* Returns the message that verdicts are not stored because the reference, while it ran, accessed something besides its
- * inputs and torch. `reached` describes what it accessed, for example "it opens /etc/hostname". */
+/* Returns the message for a reference that accessed something besides its inputs and torch while it ran: the verdicts
+ * are not stored. `reached` describes what the reference accessed, for example "it opens /etc/hostname". */
 const char *storable_reached(const char *reached, struct arena *arena);
 
-/* Call this after the cases of a definition have run. `unchanged` is the value of result_unchanged. If it is false,
- * sets result->changed, and stores no verdict from this run of the definition. */
+/* Call this after the cases of a definition have run. `unchanged` is the value of result_unchanged. If `unchanged` is
+ * false, sets result->changed, and stores no verdict from this run of the definition. */
 void storable_after_run(struct result *result, bool unchanged);
 
 /* Returns whether other cases with the same subject may share the verdict. Returns false if the judge rejected a tensor

@@ -321,7 +321,7 @@ static void finish(struct making *m, cJSON *json, const struct template_text *te
 	cJSON_Delete(always);
 }
 
-/* Returns whether the template fits this model and these degrees. Sets the reason if it does not. */
+/* Returns whether the template fits this model and these degrees. If the template does not fit, sets the reason. */
 static bool fits_template(struct making *m)
 {
 	const cJSON *item;

@@ -361,8 +361,8 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Lists the definitions that have the tags of several models. Sorts them, because the system lists the files of a
- * folder in no fixed order. */
+/* Lists the definitions that have the tags of several models. Sorts the definitions, because the system lists the files
+ * of a folder in no fixed order. */
 static void note_shared(struct extraction *e)
 {
 	for (int i = 0; i < e->known_count; i++) {
@@ -423,7 +423,6 @@ static const char *behind_links(struct extraction *e, const char *path)
 	return copy;
 }
 
-/* Lists the files to write. */
 static void list_files(struct extraction *e)
 {
 	struct extract_result *r = e->result;

@@ -28,7 +28,6 @@ enum {
 	ANSWER_VERDICTS_MAX = 1 << 17, /* the largest number of verdicts in an answer */
 };
 
-/* What a worker says about itself. */
 struct worker_facts {
 	const struct program *program;
 	const struct machine_policy *machine;

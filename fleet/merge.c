@@ -27,7 +27,7 @@ static int check_checker(const char *theirs, const char *ours, struct err *err)
 {
 	if (theirs != NULL && strcmp(theirs, ours) == 0)
 		return 0;
-	return err_set(err, "it was made by another build: its checker is %s, and the checker of this build is %s",
+	return err_set(err, "made by another build: the checker of that build is %s, and the checker of this build is %s",
 		       theirs != NULL ? err_show(theirs).text : "unknown", ours);
 }
 

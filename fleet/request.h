@@ -4,9 +4,9 @@
  *    "cases": [{"id": "small:batch_size=1", "seconds": 0.2}]}
  *
  * `verify --dry-run --format requests` writes one request, without "id", for each definition that has cases to run.
- * "id" is repeated in the answer. "content" is the digest of the definition's files, for which the worker must have the
- * same files. If "whole" is true, every case of the definition is verified; otherwise only the cases under "cases" are.
- * "seconds" is the estimated time of a case. The program that distributes the requests may use it. */
+ * "id" is repeated in the answer. "content" is the digest of the definition's files; the files of the worker must have
+ * the same digest. If "whole" is true, every case of the definition is verified; otherwise only the cases under "cases"
+ * are. "seconds" is the estimated time of a case. The program that distributes the requests may use this estimate. */
 #ifndef REFTEST_FLEET_REQUEST_H
 #define REFTEST_FLEET_REQUEST_H
 
@@ -40,8 +40,8 @@ struct work_request {
 int request_read(const char *line, size_t length, int64_t number, struct arena *arena, struct work_request *out,
 		 struct err *err);
 
-/* Appends a request for the cases that would run, according to `result`, the result of a dry run. If no case would run,
- * appends nothing and returns false. */
+/* Appends a request for the cases that would run. `result` is the result of a dry run. If no case would run, appends
+ * nothing and returns false. */
 bool request_write(struct result *result, struct buf *out);
 
 #endif

@@ -22,7 +22,7 @@
 
 /* A worker takes more requests than it can run at once. Every lane therefore stays busy while answers and new requests
  * are in transit. For each lane, one request runs and one waits (REQUESTS_OF_LANE), and REQUESTS_MORE further requests
- * wait. A worker takes no more requests than that, because another worker could run them. */
+ * wait. A worker takes no further requests, because another worker could run them. */
 enum { REQUESTS_OF_LANE = 2, REQUESTS_MORE = 2, REQUESTS_MOST = 64 };
 
 struct worker;
@@ -142,8 +142,8 @@ static int open_run(struct item *item, struct err *err)
 	return run_begin(&item->run, err);
 }
 
-/* Checks that the digest of the definition's files is the one in the request. The check precedes the first case of the
- * run. */
+/* Checks that the digest of the definition's files is equal to the digest in the request. The check precedes the first
+ * case of the run. */
 static int check_content(struct item *item, struct err *err)
 {
 	const struct result *result = item->run.count > 0 ? item->run.results[0] : NULL;
@@ -153,8 +153,8 @@ static int check_content(struct item *item, struct err *err)
 		return 0;
 	digest_hex(&item->request.content, wanted);
 	digest_hex(result != NULL ? &result->inputs : &(struct digest){{0}}, here);
-	return err_set(err, "the files of %s here differ from the files that the request was made for: their digest is %s, "
-			    "not %s",
+	return err_set(err, "the files of %s here differ from the files that the request was made for: the digest of the "
+			    "files here is %s, and the digest in the request is %s",
 		       item->request.definition, here, wanted);
 }
 

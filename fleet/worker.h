@@ -1,6 +1,6 @@
 /* worker - the loop of `reftest work`. The loop reads requests (fleet/request.h) from standard input and verifies them
- * on one device. Its processes keep running from one request to the next. The loop writes an answer to each request to
- * standard output (fleet/answer.h).
+ * on one device. The worker processes keep running from one request to the next. The loop writes an answer to each
+ * request to standard output (fleet/answer.h).
  *
  * Each request is a separate run over one definition, and all runs share one pool. A worker neither reads nor writes a
  * cache: the sender of the requests knows which verdicts are missing, and stores the answers. */

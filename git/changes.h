@@ -25,7 +25,6 @@ int git_merge_base(const struct repository *repository, const char *name, struct
 int git_changed_files(const struct repository *repository, const char *commit, struct arena *arena, struct git_files *out,
 		      struct err *err);
 
-/* A file in a commit. */
 struct git_file {
 	const char *path; /* relative to the dataset's directory */
 	unsigned char object[32];

@@ -17,15 +17,15 @@ extern char **environ;
 enum { WORDS_MOST = 64, PRINTED_MOST = 256 << 20 };
 
 /* The settings of every git command. They turn off hooks, because a hook from the user's template directory could run
- * any program. They turn off git's maintenance in the background, because it could go on after the command has ended
- * and the lock that the command inherited was released. */
+ * any program. They turn off git's maintenance in the background, because maintenance could go on after the command has
+ * ended and its lock was released. */
 static const char *const settings[] = {
     "core.hooksPath=/dev/null", "gc.auto=0",		  "maintenance.auto=false",
     "submodule.recurse=false",  "advice.detachedHead=false", "protocol.ext.allow=never",
 };
 
-/* Returns whether the variable is removed from the environment of git, because it describes one repository or changes
- * the effect of reftest's git commands. */
+/* Returns whether the variable must not be in git's environment: it describes one repository, or changes the effect of
+ * reftest's git commands. */
 static bool is_dropped(const char *variable)
 {
 	static const char *const kept[] = {"GIT_SSL_", "GIT_SSH", "GIT_HTTP_", "GIT_PROXY_", "GIT_CONFIG_GLOBAL=",

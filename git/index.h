@@ -1,6 +1,6 @@
 /* index - parses git's index file (gitformat-index(5), versions 2 to 4) with bounds checks.
  *
- * The checksum of the file is not verified: git replaces the index file atomically, and a wrong content is noticed by
+ * The checksum of the file is not verified: git replaces the index file atomically, and wrong content does not match
  * its object id. Some index files do not describe all entries: split indexes, sparse indexes, and indexes with unknown
  * mandatory extensions. For such index files, git/objects.h runs `git ls-files` instead. */
 #ifndef REFTEST_GIT_INDEX_H
@@ -20,7 +20,7 @@ enum entry_kind { ENTRY_FILE, ENTRY_LINK, ENTRY_SUBMODULE };
 struct index_entry {
 	const char *path; /* relative to the top of the working tree */
 	enum entry_kind kind;
-	bool conflict; /* the path has a merge conflict, and so several stages; `object` is of the first stage */
+	bool conflict; /* the path has a merge conflict and several stages; `object` belongs to the first stage */
 	bool skipped;  /* marked skip-worktree, by a sparse checkout or by `git update-index --skip-worktree` */
 	unsigned char object[OBJECT_BYTES];
 };

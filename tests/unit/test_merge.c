@@ -113,8 +113,9 @@ static void a_verdict_counts_by_its_signature_and_its_build(void **state)
 	    {"ours", NULL, KEY, false, "is not signed"},
 	    {"ours", OTHER_KEY, KEY, false, "was not made with REFTEST_CACHE_KEY"},
 	    {"ours", KEY, KEY, true, "checksum"},
-	    {"theirs", NULL, NULL, false, "it was made by another build: its checker is theirs, and the checker of this build is ours"},
-	    {"theirs", KEY, KEY, false, "it was made by another build"},
+	    {"theirs", NULL, NULL, false,
+	     "made by another build: the checker of that build is theirs, and the checker of this build is ours"},
+	    {"theirs", KEY, KEY, false, "made by another build"},
 	};
 
 	(void)state;

@@ -57,10 +57,10 @@ static void layers_have_other_names_in_some_files(void **state)
 	(void)state;
 	write_source("models/gpt_oss.py", "class GptOssForCausalLM(nn.Module):\n    self.router = TinyGemmLinear(1)\n    self.head_norm = RMSNorm(1)\n");
 	ask("gpt-oss-20b", &witness, &arena);
-	assert_false(says(&witness, "it has no gate,"));
-	assert_false(says(&witness, "it has router "));
-	assert_true(says(&witness, "it has no o_proj,"));
-	assert_true(says(&witness, "it has head_norm (RMSNorm)"));
+	assert_false(says(&witness, "the model file has no gate,"));
+	assert_false(says(&witness, "the model file has router "));
+	assert_true(says(&witness, "the model file has no o_proj,"));
+	assert_true(says(&witness, "the model file has head_norm (RMSNorm)"));
 	arena_free(&arena);
 }
 
@@ -73,8 +73,8 @@ static void a_longer_name_of_another_module_is_no_layer(void **state)
 	(void)state;
 	write_source("models/qwen3_moe.py", "class Qwen3MoeForCausalLM:\n    self.gate_up_proj = MergedColumnParallelLinear(1)\n    self.attn_mqa = X()\n");
 	ask("qwen3-30b-a3b", &witness, &arena);
-	assert_true(says(&witness, "it has no gate,"));
-	assert_false(says(&witness, "it has no attn,"));
+	assert_true(says(&witness, "the model file has no gate,"));
+	assert_false(says(&witness, "the model file has no attn,"));
 	arena_free(&arena);
 }
 
@@ -88,10 +88,10 @@ static void modules_of_other_models_and_parts_without_a_family_are_known(void **
 	(void)state;
 	write_source("models/deepseek_v2.py", "class DeepseekV3ForCausalLM:\n    self.q_proj = ColumnParallelLinear(1)\n");
 	ask("deepseek-v3", &witness, &arena);
-	assert_false(says(&witness, "it has q_proj"));
+	assert_false(says(&witness, "the model file has q_proj"));
 	write_source("models/qwen3_next.py", "class Qwen3NextForCausalLM:\n    self.conv1d = ColumnParallelLinear(1)\n");
 	ask("qwen3-next", &witness, &arena);
-	assert_false(says(&witness, "it has conv1d"));
+	assert_false(says(&witness, "the model file has conv1d"));
 	arena_free(&arena);
 }
 
@@ -105,10 +105,10 @@ static void classes_in_other_files_are_read(void **state)
 	write_source("layers/dsa/__init__.py", "from sglang.srt.layers.dsa.dsa_indexer import Indexer\n");
 	write_source("layers/dsa/dsa_indexer.py", "class Indexer:\n    self.wq_b = ReplicatedLinear(index_n_heads)\n");
 	ask("deepseek-v3.2", &witness, &arena);
-	assert_false(says(&witness, "it has no wq_b,"));
-	assert_true(says(&witness, "it has no wk,"));
-	assert_false(says(&witness, "it does not read index_n_heads"));
-	assert_true(says(&witness, "it does not read index_head_dim"));
+	assert_false(says(&witness, "the model file has no wq_b,"));
+	assert_true(says(&witness, "the model file has no wk,"));
+	assert_false(says(&witness, "the model file does not read index_n_heads"));
+	assert_true(says(&witness, "the model file does not read index_head_dim"));
 	arena_free(&arena);
 }
 

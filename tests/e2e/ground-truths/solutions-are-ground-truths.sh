@@ -251,7 +251,7 @@ for case in \
 	"syntax|the source is not valid Python at line 1, column" \
 	"gpu|solutions/ada/row_energy/gpu/kernel.json is written in Triton and needs a GPU; this run uses the CPU" \
 	"cuda|solutions/ada/row_energy/cuda/kernel.json is written in CUDA and needs a GPU; this run uses the CPU" \
-	"tvm|reftest compiles only solutions with the binding \"torch\", but this one has \"tvm-ffi\"" \
+	"tvm|reftest compiles only solutions with the binding \"torch\", but the binding of this solution is \"tvm-ffi\"" \
 	"leaves|the path of the source \"../out.py\" leads out of the solution" \
 	"compiles|solutions/ada/row_energy/compiles/broken.json"; do
 	expect_status "${case%%|*}" checked no_ground_truth

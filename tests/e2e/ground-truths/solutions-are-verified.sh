@@ -135,11 +135,11 @@ P
 verify --solutions --timeout 5
 expect_exit 2
 expect_status plain checked
-for case in "same|checked|no ground truth verified that reference" "other|checked|agrees with reference, but" \
+for case in "same|checked|no ground truth verified the reference" "other|checked|agrees with reference, but" \
 	"flat|checked|agrees with reference, but" "wrong|failed|output 'y" \
 	"raises|error|bob/doubled/plain/raises.json raised ValueError: not today" "writes|failed|input 'x" \
 	"shape|failed|(1, 4)" "loops|error|within" "gpu|skipped|needs a GPU" "syntax|invalid|not valid Python" \
-	"waits|skipped|the reference is not verified: it is failed"; do
+	"waits|skipped|the reference is not verified: its status is failed"; do
 	name=${case%%|*} rest=${case#*|}
 	expect "$(solution "$name" status) == '${rest%%|*}'"
 	expect "'''${rest#*|}''' in $(solution "$name" message)"
