@@ -105,8 +105,8 @@ static void what_comes_while_it_runs_is_one_more_run_with_each_name_once(void **
 
 static void it_reads_nothing_and_has_no_descriptor_of_ours(void **state)
 {
-	/* The test's parent may have left descriptors open. Marks them as close-on-exec, because the command would
-	 * otherwise inherit them. */
+	/* The test's parent may have left descriptors open. This call marks these descriptors as close-on-exec, so that the
+	 * command does not inherit them. */
 	assert_int_equal(close_range(3, ~0u, CLOSE_RANGE_CLOEXEC), 0);
 	struct session *session =
 	    begin("cat; for fd in 3 4 5 6 7 8 9; do [ ! -e /proc/$$/fd/$fd ] || echo $fd; done; echo end");

@@ -1,6 +1,6 @@
 /* test_margin_drift - the margins of a case's verdicts from different versions are compared, separately for each device
- * class. Of all cases of a definition, the one whose margin changed most is listed. The list says what changed, and how
- * near the margin is to its bound. */
+ * class. For each definition, the list has the case whose margin changed most. The list says what changed, and how near
+ * the margin is to its bound. */
 #include "tests/unit/engine_world.h"
 
 #include <cjson/cJSON.h>
