@@ -366,7 +366,7 @@ static void assert_caught(int64_t width, enum dtype dtype, bool fused, double ep
 	make_problem(&p, width, dtype, fused);
 	for (int mistake = NONE + 1; mistake < (fused ? MISTAKES : PLAIN_MISTAKES); mistake += MISTAKE_STEP) {
 		if (mistake == SUM_ROUNDED_FIRST && dtype == DTYPE_FLOAT32)
-			continue; /* a float32 sum cannot be rounded to float32 */
+			continue; /* in float32, rounding the sum to the dtype is no mistake */
 		if (mistake == MEAN_OVER_ONE_LESS && dtype != DTYPE_FLOAT32)
 			continue; /* only short rows show this mistake; the_exact_row_shows_half_a_unit tests them */
 		if (!caught(&p.problem, (enum mistake)mistake, eps, seed))

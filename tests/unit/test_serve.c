@@ -73,7 +73,8 @@ static void responses_are_lines(void **state)
 
 /* ---- tools ---- */
 
-/* Checks the command line of a call, whose words are separated by spaces, or the message if the call is refused. */
+/* Checks the command line of a call, as words that are separated by spaces. If the call is refused, checks the
+ * message. */
 static void expect_words(const char *tool, const char *arguments, const char *expected)
 {
 	const struct json_text text = {"arguments", arguments, strlen(arguments), 1};

@@ -78,8 +78,8 @@ static void a_longer_name_of_another_module_is_no_layer(void **state)
 	arena_free(&arena);
 }
 
-/* The configuration of deepseek-v3 has q_lora_rank, so this model has no q_proj. Other models of the architecture do
- * have one, so the report does not call q_proj unknown. */
+/* The configuration of deepseek-v3 has q_lora_rank, so this model has no q_proj. Other models of the architecture have
+ * a q_proj, so the report does not call q_proj unknown. */
 static void modules_of_other_models_and_parts_without_a_family_are_known(void **state)
 {
 	struct arena arena = {0};
