@@ -48,7 +48,7 @@ def plain(who):
     return lambda x, weight, *rest, eps=None: norm(who, x, weight, eps or rest[-1])
 
 
-# The fakes need no GPU, and are accepted in any version.
+# The fake libraries need no GPU, and reftest accepts any version of them.
 conftest.device_class = lambda device: "sm_90"
 conftest.lacking_version = lambda name: (
     f"{name} is not installed" if does.get(name) == "absent" else None
