@@ -370,7 +370,7 @@ def print_overwritten():
 
 
 class FakeGpu:
-    """Stands for torch.cuda and the driver: one segment of memory, in the process, with blocks in three states."""
+    """Replaces torch.cuda and the driver: one segment of memory, in the process, with blocks in three states."""
 
     STATES = ("active_allocated", "inactive", "active_awaiting_free", "active_allocated", "inactive")
 

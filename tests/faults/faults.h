@@ -11,7 +11,7 @@
 enum fault {
 	FAULT_NONE,
 	FAULT_BEFORE, /* the process is killed before the call */
-	/* a write writes half of its sectors, and another call is executed fully; then the process is killed */
+	/* a write stores half of its sectors, any other call is executed fully; then the process is killed */
 	FAULT_TORN,
 	/* a write writes half of its bytes and returns their number, and the process continues; other calls work
 	 * normally */

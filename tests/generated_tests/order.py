@@ -161,7 +161,7 @@ want(
 )
 
 # If a ground truth is coarser than the definition's bounds, the reference must agree with it within the ground truth's
-# own bounds. After a coarse ground truth agrees, the next ground truth decides.
+# own bounds. If a coarse ground truth agrees with the reference, the next ground truth decides.
 row = conftest.tables()["flashinfer"].rows["rmsnorm"]
 row.coarse = {"output": (0.0, 0.5)}
 assert outcome(correct) == "passed" and asked == SETS * ["flashinfer", "sgl_kernel"]

@@ -117,8 +117,8 @@ static void try_rows(struct world *w, struct seen *seen)
 	struct tensor truth[OP_PLACES] = {{.data = NULL}};
 	struct err err = {""};
 
-	/* The oracle may also read the entries after those of the outputs. NULL in these entries means that the oracle need
-	 * not compute them. */
+	/* The oracle may also read the entries after those of the outputs. NULL in these entries means that the oracle
+	 * need not compute them. */
 	for (int i = 0; i < w->c.problem->output_count; i++)
 		truth[i] = w->truth[i];
 	assert_int_equal(w->op->oracle(&w->c, w->in, truth, &err), 0);

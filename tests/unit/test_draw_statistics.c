@@ -51,7 +51,7 @@ static double alarm_probability(const double *mean, int rows)
 	return alarm;
 }
 
-/* False alarms are most frequent if all rows are equal. They are rarer if every third row has the other mean. */
+/* False alarms are most frequent if all rows are equal. False alarms are rarer if every third row has another mean. */
 static void every_tally_and_split_is_falsely_alarmed_as_rarely_as_was_derived(void **state)
 {
 	static const int rows[] = {1, 2, 8, 40, 120, 320, MOST_ROWS};

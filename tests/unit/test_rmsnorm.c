@@ -558,7 +558,7 @@ static void an_epsilon_that_is_an_argument_is_used_as_given(void **state)
 	w.c.constants[0].value = w.c.scalar[2];
 	emulate(&w, NONE);
 	assert_true(passes(&w));
-	w.c.constants[0].value = 1e-5; /* as if the reference had this epsilon of its own */
+	w.c.constants[0].value = 1e-5; /* simulates a reference that uses this epsilon */
 	emulate(&w, NONE);
 	assert_false(passes(&w));
 	free_world(&w);

@@ -394,7 +394,8 @@ static void what_never_ran_is_estimated(void **state)
 	assert_true(expected_seconds(0, "nobody_knows_it", &job) == expected_seconds(0, NULL, &job));
 }
 
-/* The field case.checks of a subject lists the checks. If its text changes, every case with checks runs again. */
+/* The field case.checks of a subject lists the checks. If the text of this field changes, every case with checks runs
+ * again. */
 static void the_subject_of_a_case_with_checks_names_them(void **state)
 {
 	struct world *w = *state;

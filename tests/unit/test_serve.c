@@ -125,7 +125,8 @@ static bool has_option(const struct command *command, const char *option)
 	return false;
 }
 
-/* Each argument of a tool is an option of its command. The tool verify_text has the options of `verify`. */
+/* Each argument of a tool is an option of the command that the tool calls. The tool verify_text has the options of
+ * `verify`. */
 static void arguments_are_options(void **state)
 {
 	struct arena arena = {0};

@@ -64,7 +64,7 @@ static void layers_have_other_names_in_some_files(void **state)
 	arena_free(&arena);
 }
 
-/* gate_up_proj is another module than gate, although its name begins with "gate". */
+/* gate_up_proj is not the module gate, although its name begins with "gate". */
 static void a_longer_name_of_another_module_is_no_layer(void **state)
 {
 	struct arena arena = {0};

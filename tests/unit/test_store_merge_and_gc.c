@@ -255,8 +255,8 @@ static void margins_on_other_drivers_stay(void **state)
 	put(p, 1, "2.13", 1, day + 2);
 	expect_drivers(p, "570", "550:0.375 ");
 
-	/* If a merged verdict is newer than the stored one, it replaces the stored one. If the merged verdict is older, only
-	 * its margin is added. */
+	/* If a merged verdict is newer than the stored one, it replaces the stored one. If the merged verdict is older,
+	 * only its margin is added. */
 	on_driver(p, "580", 0.75);
 	merge(p, 1, "2.13", 1, day + 4, &merged);
 	expect_drivers(p, "580", "550:0.375 570:0.5 ");
@@ -268,8 +268,8 @@ static void margins_on_other_drivers_stay(void **state)
 	merge(p, 1, "2.13", 1, day, &merged);
 	expect_drivers(p, "580", "550:0.375 570:0.5 560:4 ");
 
-	/* Older versions of reftest do not store the driver. If a verdict without a driver replaces the stored verdict, the
-	 * margins with all drivers stay. */
+	/* Older versions of reftest do not store the driver. If a verdict without a driver replaces the stored verdict,
+	 * the margins with all drivers stay. */
 	p->driver = NULL;
 	put(p, 1, "2.13", 1, day + 5);
 	expect_drivers(p, "none", "550:0.375 570:0.5 560:4 580:0.75 ");

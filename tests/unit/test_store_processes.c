@@ -114,7 +114,7 @@ static void of_several_processes_that_find_garbage_one_sets_it_aside(void **stat
 	struct place *p = *state;
 	size_t length;
 
-	fill(p, 500, 1500); /* a store of this size takes so long to check that all processes check it at the same time */
+	fill(p, 500, 1500); /* takes so long to check that all processes check it at the same time */
 	char *bytes = slurp(p, &length);
 
 	for (int round = 0; round < 10; round++) {

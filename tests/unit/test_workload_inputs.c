@@ -178,8 +178,8 @@ static void axes_that_make_no_sense_make_the_case_invalid(void **state)
 }
 
 /* Fills the inputs twice and checks the results. Before the first fill, this process has already read the file, and the
- * result must be `known`. Before the second fill, it forgets the file, like a new judge process, and the result must be
- * `unknown`. */
+ * result must be `known`. The second fill uses an empty table of tensors, like a new judge process, and the result must
+ * be `unknown`. */
 static void expect_fill(struct scene *s, enum reason known, enum reason unknown)
 {
 	for (int again = 0; again < 2; again++) {
@@ -218,8 +218,7 @@ static void tensors_are_those_that_were_hashed_or_none(void **state)
 	expect_fill(&s, REASON_CHANGED, REASON_CHANGED);
 	assert_int_equal(unlink(path), 0);
 	expect_fill(&s, REASON_CHANGED, REASON_MISSING_BLOB);
-	s.sources[4].content = write_blob(&s, others); /* as in another run, whose job has the digest of the new
-						        * content */
+	s.sources[4].content = write_blob(&s, others); /* another run has the new digest in its job */
 	expect_fill(&s, REASON_NONE, REASON_NONE);
 	assert_memory_equal(s.in[4].data, others, sizeof others);
 	tear_down(&s);
