@@ -110,7 +110,8 @@ INSIDE = {
 HARMLESS = set("""answers_memoised_by_shape answers_right_at_first endless_at_load endless_loop outputs_complex outputs_enormous
 outputs_not_a_number outputs_that_are_inputs outputs_too_many recursion_in_python text_directions text_of_100_megabytes
 text_of_markup text_orders_to_ci text_surrogates text_terminal_orders""".split())
-# These may also share a runner that erases memory. They use up memory or return memory that they never wrote.
+# These references may also share a runner if the runner erases memory. The added references use up memory, or return
+# memory that they never wrote.
 HARMLESS_IF_ERASED = HARMLESS | set("""gpu_memory_eater memory_eater memory_of_one_tensor outputs_elsewhere
 outputs_untouched_memory""".split())
 
@@ -369,7 +370,7 @@ def print_overwritten():
 
 
 class FakeGpu:
-    """Stands for torch.cuda and the driver: one segment of memory, in the process, with blocks in three states."""
+    """Replaces torch.cuda and the driver: one segment of memory, in the process, with blocks in three states."""
 
     STATES = ("active_allocated", "inactive", "active_awaiting_free", "active_allocated", "inactive")
 

@@ -212,8 +212,8 @@ def run_all(torch, common, tables, known, only=None):
 
 
 class Device(str):
-    """A device that provider tables treat as a GPU, but on which torch creates tensors in the CPU's memory. It is equal
-    only to its own name."""
+    """A device that provider tables treat as a GPU, but on which torch creates tensors in the CPU's memory. The device
+    is equal only to its own name."""
 
     def __new__(cls, name):
         device = super().__new__(cls, "cpu")
@@ -226,8 +226,8 @@ class Device(str):
     __hash__ = str.__hash__
 
 
-# Changes of these functions that the test must notice. Their parameters are passed by keyword, so a renamed parameter
-# is noticed like a missing one.
+# Changes of these functions that the test must notice. Calls pass the parameters of these functions by keyword, so a
+# renamed parameter is noticed like a missing one.
 PLANTED = (
     ("flashinfer:BatchDecodeWithPagedKVCacheWrapper.plan", "sm_scale"),
     ("flashinfer:BatchPrefillWithPagedKVCacheWrapper.plan", "sm_scale"),
@@ -301,7 +301,7 @@ def unheeded():
 
 def gradients_leave(torch):
     """Computes gradients in float64 of a function that returns, and of a function that raises an exception. Yields the
-    settings of torch that are different afterwards."""
+    settings of torch that are different after such a call."""
     runner = load("reftest_runner", os.path.join(TOP, "python", "runner.py"))
     runner.import_torch("cpu")
     case = {"inputs": [{"name": name, "scalar": False} for name in ("x", "grad:y", "step:x")],
@@ -737,7 +737,7 @@ def main():
 
     common = load("reftest_providers", os.path.join(TOP, "python", "libraries", "common.py"))
     # Omits fi_api, which takes its function and arguments from the definition and not from roles. An end-to-end test
-    # calls it with a fake library.
+    # calls fi_api with a fake library.
     tables = [table for table in common.load_tables(os.path.join(TOP, "python", "libraries")).values() if table.name != "fi_api"]
     record = recorded.load()
     print("1..%d" % (20 + 3 * len(PLANTED)))

@@ -6,8 +6,8 @@ equal those of a run without a cache:
 The script saves correct and wrong references, comments and half-written files; deletes, renames, swaps and recreates
 definitions; moves whole folders away and back, or replaces them by links; adds and removes workload lines; deletes
 generated files. Some edits come in bursts, and some come while a run is in progress. From time to time the edits stop,
-and the generated files must equal the output of `generate`. If this were checked only at the end, a later update could
-hide that the watcher missed an earlier one.
+and the generated files must equal the output of `generate`. If the script compared the files only at the end, a later
+update could hide that the watcher missed an earlier update.
 
 At the end the edits stop, and the script waits until the watcher has finished its work. Then `verify` and `generate`
 run on a copy of the tree without a cache. Three results of the watcher must equal those of the copy. The first result

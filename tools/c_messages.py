@@ -4,9 +4,8 @@ A single string literal is often not a whole message: printf fills in values, an
 "'q' is [4] of int32; expected " before the words that it gets. Therefore messages(paths, headers) completes each
 literal, and yields (path, line, message, source). The rules are:
 
-- A value that printf fills in is shown as ‹expression›, with the expression that computes the value. If this is a long
-  call, it is shown without its arguments. If the expression chooses between two literals, the value is shown as
-  (one|other).
+- A value that printf fills in is shown as ‹expression›, with the expression that computes the value. A long call is
+  shown without its arguments. If the expression chooses between two literals, the value is shown as (one|other).
 - If a function gets the literal as an argument and prints it within a longer literal, the longer literal is shown, too.
 - `source` is "" if the message is whole. If the literal is stored in a variable, and another statement prints this
   variable, `source` is the printed sentence. Otherwise, `source` is the statement around the literal.
@@ -346,7 +345,7 @@ class Source:
         return None
 
     def note_printers(self, arguments, stored):
-        """Notes the names of the values that the format of a call prints. Does the same for the calls among its
+        """Notes the names of the values that the format of a call prints. Does the same for calls among the
         arguments."""
         whole = call(arguments)
         form = next((i for i, a in enumerate(arguments) if len(a) == 1 and a[0].kind == "text"), len(arguments))

@@ -10,7 +10,8 @@ one() { # one TARGET: runs one target; xargs below starts this script with the w
 	driver) "$program" "$1" "$seconds" ;;
 	libfuzzer)
 		seeds=$(mktemp -d)
-		# libFuzzer measures elapsed time. This equals processor time, because each job has its own processor.
+		# libFuzzer measures elapsed time. Elapsed time equals processor time here, because each job has its own
+		# processor.
 		# shellcheck disable=SC2046 # the corpus is one word or none
 		FUZZ_TARGET=$1 "$program" -max_total_time="$seconds" -max_len=8192 -print_final_stats=1 -verbosity=0 \
 			-artifact_prefix="fuzz-$1-" "$seeds" $([ ! -d "$corpus/$1" ] || echo "$corpus/$1") &&

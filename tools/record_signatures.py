@@ -12,7 +12,8 @@ If the wheel of a library is given, the record of this library is replaced; othe
 that the library's API has changed. If a wheel lacks a name in NAMES, the script fails. If the name is marked
 "optional", the script only reports this, because the table checks whether the library has the name. Some parameters
 cannot be read from the source: those behind **words, and those of a class that is created at import. NAMES has these
-parameters after the name. They are recorded as they stand there, and the script only checks that the name exists.
+parameters after the name. The script records these parameters from NAMES, and only checks that the function or class
+exists.
 
 If a table calls a new function, add the function to NAMES.
 """
@@ -164,7 +165,7 @@ def statements(body):
 
 
 def parameters(function, method):
-    """Returns the parameters of a function in Python's syntax. Every default value is written as "None"."""
+    """Returns the parameters of a function in Python's syntax. Each default value is written as "None"."""
     a = function.args
     plain = [*a.posonlyargs, *a.args]
     defaults = [False] * (len(plain) - len(a.defaults)) + [True] * len(a.defaults)

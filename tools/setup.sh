@@ -165,7 +165,7 @@ install_packages() {
 	say "installing with apt-get (a minute or two):$missing"
 	# shellcheck disable=SC2086 # a list of words
 	{
-		# if the update fails, the existing package lists may still be good enough
+		# if the update fails, the package lists of an earlier update may be good enough
 		$as_root DEBIAN_FRONTEND=noninteractive apt-get update -q || true
 		$as_root DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends \
 			-o DPkg::Lock::Timeout=300 $missing

@@ -5,11 +5,11 @@ machine.
     tools/starter_blobs.py            writes the files
     tools/starter_blobs.py --check    exits with status 1 if a file differs from this script's output
 
-The tensors are synthetic, but they resemble the tensors of the models that the definitions name more than uniform noise
-does. A few channels of the residual stream are tens of times larger than the others, and the values of the first token
-of a sequence are even larger. Norm weights are positive and uneven, with some channels close to zero. The script
-computes only with random integers and sums, and calls no function of libm, so that the bits are the same on every
-platform.
+The tensors are synthetic, but resemble real tensors of the models that the definitions name. Uniform noise would not
+resemble them. A few channels of the residual stream are tens of times larger than the others, and the values of the
+first token of a sequence are even larger. Norm weights are positive and uneven, with some channels close to zero. The
+script computes only with random integers and sums, and calls no function of libm, so that the bits are the same on
+every platform.
 """
 
 import json
@@ -38,8 +38,8 @@ FORMATS = {"BF16": bfloat16, "F16": float16, "I32": int32}
 
 
 def bell(source):
-    """Returns the sum of twelve uniform numbers in [0, 1), minus 6. Its distribution is nearly normal, with mean 0 and
-    variance 1."""
+    """Returns the sum of twelve uniform numbers in [0, 1), minus 6. The distribution of this sum is nearly normal, with
+    mean 0 and variance 1."""
     return sum(source.getrandbits(20) for _ in range(12)) / 2**20 - 6
 
 
@@ -66,7 +66,8 @@ def projection_input(source, rows, columns):
         yield value * abs(value) / 2
 
 
-# Three sequences of 40, 0 and 17 keys in pages of 16 keys. The third sequence begins with the same page as the first.
+# Three sequences of 40, 0 and 17 keys in pages of 16 keys. The third sequence begins with the same page as the first
+# sequence.
 SHARED_PREFIX = {"kv_indptr": [0, 3, 3, 5], "kv_indices": [6, 1, 4, 6, 0], "kv_last_page_len": [8, 0, 1]}
 
 # The files, with paths relative to blob/workloads. Each has tensors {name: (dtype, shape, function that returns the

@@ -7,9 +7,9 @@ With TLS_PEM set the server uses https, with the key and certificate in that fil
 The server checks requests at least as strictly as bazel-remote does by default (without --disable_http_ac_validation).
 Keys are 64 lower-case hex digits. A request body needs a Content-Length and must not be encoded. The name of a value
 below /cas must be the SHA-256 of the value. A value below /ac must be an ActionResult (of the Remote Execution API)
-that names output files, each with a relative path, hash and size. Both at a PUT and at a GET, every file must be in
-/cas with this size. As with bazel-remote, a GET returns another ActionResult than the PUT sent, because the server adds
-the sender of the PUT (execution_metadata.worker).
+that names output files, each with a relative path, hash and size. When a client puts or gets an ActionResult, each of
+its files must be in /cas with the stated size. As with bazel-remote, the ActionResult that a GET returns differs from
+the one in the PUT, because the server adds the sender of the PUT (execution_metadata.worker).
 
 The first part of a path selects another behaviour:
   /plain      accepts anything
@@ -96,7 +96,8 @@ ACTION_RESULT = {2: 2, 3: 2, 4: 0, 5: 2, 6: 2, 7: 2, 8: 2, 9: 2, 10: 2, 11: 2, 1
 
 
 def output_files(message):
-    """Returns [(path, hash, size, contents)] of an ActionResult. Raises Bad if a server would not accept it."""
+    """Returns [(path, hash, size, contents)] of an ActionResult. Raises Bad if bazel-remote would not accept the
+    ActionResult."""
     files = []
     for number, wire, value in fields(message):
         if ACTION_RESULT.get(number) != wire:
@@ -249,7 +250,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 def truncated(self, folder, key):
-    """Sends a message without its last bytes. The Content-Length is that of the shorter message."""
+    """Sends a message without its last bytes. The Content-Length is the length of the shorter message."""
     self.answer(200, kept["ac/" + key][:-100])
 
 

@@ -1,6 +1,6 @@
 /* faults - the memory that a test shares with shim.c, the library that is loaded in front of the C library. The memory
- * is a file that both map. The test writes the process, the fault, and the number of the call at which the fault
- * happens; only calls that change files are numbered. The shim writes what happened. */
+ * is a file that the test and the shim map. The test writes the process, the fault, and the number of the call at which
+ * the fault happens; only calls that change files are numbered. The shim writes what happened. */
 #ifndef REFTEST_TESTS_FAULTS_H
 #define REFTEST_TESTS_FAULTS_H
 
@@ -11,7 +11,7 @@
 enum fault {
 	FAULT_NONE,
 	FAULT_BEFORE, /* the process is killed before the call */
-	/* a write writes half of its sectors, and another call is executed fully; then the process is killed */
+	/* a write stores half of its sectors, any other call is executed fully; then the process is killed */
 	FAULT_TORN,
 	/* a write writes half of its bytes and returns their number, and the process continues; other calls work
 	 * normally */

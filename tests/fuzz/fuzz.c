@@ -4,7 +4,7 @@
  *   default), beginning with input number FIRST (0 by default)
  *   fuzz TARGET FILE                  feeds one file, to repeat a failure
  *
- * `make fuzz` builds it with sanitizers and runs it. */
+ * `make fuzz` builds this program with sanitizers and runs it. */
 #include "tests/fuzz/targets.h"
 
 #include <fcntl.h>

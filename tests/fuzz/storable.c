@@ -77,7 +77,7 @@ static struct buf with_crlf(const struct input *input)
 {
 	struct buf out = {0};
 
-	buf_reserve(&out, 1); /* so that the text is not NULL even if it is empty */
+	buf_reserve(&out, 1); /* without this, an empty text would be NULL */
 	for (size_t i = 0; i < input->length; i++) {
 		if (input->bytes[i] == '\n' && (i == 0 || input->bytes[i - 1] != '\r'))
 			buf_text(&out, "\r");

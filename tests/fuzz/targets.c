@@ -1,6 +1,6 @@
-/* targets - the fuzz targets and their seeds. There is a target for each parser that reads untrusted bytes. It calls
- * the parser and checks the result. A new parser needs a target. A new field of a definition, workload or verdict needs
- * a seed with this field, and the field's name in the list of words below. */
+/* targets - the fuzz targets and their seeds. There is a target for each parser that reads untrusted bytes. Each target
+ * calls its parser and checks the result. A new parser needs a target. A new field of a definition, workload or verdict
+ * needs a seed with this field, and the field's name in the list of words below. */
 #include "tests/fuzz/feed.h"
 #include "tests/fuzz/targets.h"
 
@@ -586,7 +586,7 @@ static const struct target {
 	feed_function *feed;
 	const char *const *seeds;
 	size_t seed_count;
-	int slower; /* if not 0, the unit tests divide the number of inputs by it */
+	int slower; /* if not 0, the unit tests divide the number of inputs by this */
 } targets[] = {
     {"json", feed_json, json_seeds, sizeof json_seeds / sizeof *json_seeds, 1},
     {"python", feed_python, python_seeds, sizeof python_seeds / sizeof *python_seeds, 1},

@@ -1,10 +1,10 @@
 """agree.py - compares the verdicts of `reftest verify` with the results of generated tests: python3
 tests/generated_tests/agree.py BUILD.
 
-Writes a definition for each entry of the tables below into the working directory. Their references are correct, wrong,
-or only deserve a finding. Each definition must get the expected result from `reftest verify` and from its generated
-class: "passed", "failed", or "finding" if it passes with a finding or a warning. Reftest's own kernels are the only
-ground truth. Prints the number of definitions, and each disagreement.
+Writes a definition for each entry of the tables below into the working directory. The references of these definitions
+are correct or wrong, or only cause a finding. Each definition must get the expected result from `reftest verify` and
+from its generated class: "passed", "failed", or "finding" if it passes with a finding or a warning. Reftest's own
+kernels are the only ground truth. Prints the number of definitions, and each disagreement.
 """
 
 import json

@@ -48,7 +48,7 @@ def plain(who):
     return lambda x, weight, *rest, eps=None: norm(who, x, weight, eps or rest[-1])
 
 
-# The fakes need no GPU, and are accepted in any version.
+# The fake libraries need no GPU, and reftest accepts any version of them.
 conftest.device_class = lambda device: "sm_90"
 conftest.lacking_version = lambda name: (
     f"{name} is not installed" if does.get(name) == "absent" else None
@@ -161,7 +161,7 @@ want(
 )
 
 # If a ground truth is coarser than the definition's bounds, the reference must agree with it within the ground truth's
-# own bounds. After a coarse ground truth agrees, the next ground truth decides.
+# own bounds. If a coarse ground truth agrees with the reference, the next ground truth decides.
 row = conftest.tables()["flashinfer"].rows["rmsnorm"]
 row.coarse = {"output": (0.0, 0.5)}
 assert outcome(correct) == "passed" and asked == SETS * ["flashinfer", "sgl_kernel"]

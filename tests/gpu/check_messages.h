@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 
-/* Prints a line and returns 1, which the caller adds to its number of errors. */
+/* Prints a line. Returns 1, which the caller adds to its number of errors. */
 static inline int tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static inline int tell(const char *format, ...)
 {

@@ -11,7 +11,7 @@
  * thousand times slower.
  *
  * - The length of every var axis is drawn between 1 and its largest size in the small and medium presets. Small values
- *   are as likely as large ones. An axis that constraints determine is computed. If the axes violate a constraint, or
+ *   are as likely as large values. An axis that constraints determine is computed. If the axes violate a constraint, or
  *   if the family rejects them (op.check), all axes are drawn again.
  * - Every input is generated on the CPU and on the GPU, and both must have the same bits. The shapes use the first and
  *   the second set of input values in turn.
@@ -19,7 +19,7 @@
  *   bits differ, op.judge compares them. The GPU computes the outputs twice, and both results must have the same bits.
  * - The final value of an input that the operation writes to (op.in_place) counts as an output.
  * - Once for each family, a byte of each input and an element of each output are changed. The comparison must find all
- * these changes.
+ *   these changes.
  *
  * Prints TAP, one test for each family, with the worst margin, where it occurred, and the time that the oracle and the
  * kernels took. */
@@ -241,7 +241,8 @@ static bool is_possible(const struct contest *contest, const struct draw *d)
 	       bytes < contest->cpu->calls->memory_free(contest->cpu);
 }
 
-/* Draws the axes of shape `number`, and builds their case. Returns false if it finds no valid axes. */
+/* Draws the axes of shape `number`, and builds their case. Returns false if there are no valid axes among the drawn
+ * ones. */
 static bool make_draw(const struct contest *contest, const struct subject *s, int number, struct draw *d)
 {
 	d->subject = s;
@@ -274,8 +275,8 @@ static struct tensor allocate(struct device *device, const struct op_arg *arg, c
 	return tensor;
 }
 
-/* Returns the output, or the input with a final value (op.in_place), that a place of `out` is for. Returns NULL if the
- * place is unused. */
+/* Returns the output, or the input with a final value (op.in_place), to which place `place` of `out` belongs. Returns
+ * NULL if the place is unused. */
 static const struct op_arg *arg_at(const struct draw *d, int place)
 {
 	const struct op_problem *problem = &d->job.problem;
@@ -578,8 +579,8 @@ static struct entrant enter(const struct contest *contest, const struct dataset 
 	return entrant;
 }
 
-/* Returns whether this definition is the smallest of its family and variant, or the first of several that are equally
- * small. */
+/* Returns true if this definition is the smallest of its family and variant. If several are equally small, returns true
+ * only for the first. */
 static bool is_smallest(const struct entrant *entrants, int count, int index)
 {
 	const struct entrant *it = &entrants[index];

@@ -67,8 +67,8 @@ run verify --device cuda:0,1,0 rmsnorm_h4096
 expect_exit 2
 expect_says '--device names cuda:0 twice'
 
-# Another process takes the memory of one GPU. Cases that do not fit on this GPU run on another one, so all definitions
-# pass.
+# Another process takes the memory of one GPU. Cases that do not fit into the memory of this GPU run on another GPU, so
+# all definitions pass.
 cat >"$work/take.py" <<'P'
 import sys
 import torch

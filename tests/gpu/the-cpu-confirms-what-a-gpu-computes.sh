@@ -1,7 +1,7 @@
 #!/bin/sh
 # On a GPU, a case without ground truth runs on the CPU as well (the check `devices`). The check fails if the reference
-# computes something else on the CPU. The check is omitted if the reference cannot run on the CPU, or if the operation
-# draws random samples.
+# computes other outputs on the CPU than on the GPU. The check is omitted if the reference cannot run on the CPU, or if
+# the operation draws random samples.
 . "$(dirname "$0")/../e2e/harness.sh"
 "$python" -I -S - <<'EOF'
 import json

@@ -1,4 +1,4 @@
-"""gaps.py - the gaps of a sandbox, as reftest names them and as `reftest doctor` reports them."""
+"""gaps.py - the names of the gaps of a sandbox, and the gaps that `reftest doctor` reports as open."""
 
 import json
 import pathlib

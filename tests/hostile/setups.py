@@ -19,7 +19,7 @@ CONTAINER = "chown dac_override fowner fsetid kill setgid setuid setpcap net_bin
 NO_NAMESPACES = frozenset({"attributes", "processes", "disk", "memory"})
 NEITHER = NO_NAMESPACES | {"files", "signals", "process_memory", "process_list"}
 LANDLOCK_CREATE_RULESET, LANDLOCK_VERSION, LANDLOCK_ABI = 444, 1, 6
-GPU = frozenset({"memory", "local_services"})  # further gaps on a GPU
+GPU = frozenset({"memory", "local_services"})  # the gaps that are also open on a GPU
 PLAIN_USER = 61234  # the id of a user without other processes, for a test that runs as root
 
 

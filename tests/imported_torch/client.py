@@ -19,8 +19,8 @@ def run_here(script, module):
 
 
 def paths(module):
-    """Returns the sys.path with which the process begins. The folder of the script is not in it, because reftest's
-    scripts remove this folder."""
+    """Returns the sys.path with which the process begins. The path does not contain the folder of the script, because
+    reftest's scripts remove this folder."""
     if sys.flags.no_site:
         import site
         site.execsitecustomize = site.execusercustomize = lambda: None

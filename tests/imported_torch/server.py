@@ -6,8 +6,8 @@ starts this server as reftest starts an interpreter (zygote.c), with the environ
 sets REFTEST_RUNNER and REFTEST_PROVIDER to the scripts runner.py and provider.py beside this file, and starts pytest
 with pytest.py. These three scripts send their file descriptors, arguments and environment to this server, which forks a
 process that replaces the script. The process runs reftest's own script, or pytest, as if the interpreter had just
-started, and its `import torch` finds the module. Everything else is as in any interpreter: the sandbox, the runners and
-the messages.
+started, and its `import torch` finds the module. The sandbox, the runners and the messages are the same as in any
+interpreter.
 
 A test of the start or end of an interpreter, or of what an interpreter can reach, has a line "# own interpreter: WHY"
 at its head, and does not use this server.
@@ -155,7 +155,7 @@ class Server:
             os.close(fd)
 
     def end(self):
-        """Ends all processes and this one, and prints the number of processes and their processor time."""
+        """Ends all forked processes and the server, and prints the number of processes and their processor time."""
         for _, pid in self.processes.values():
             kill(pid)
         end = time.monotonic() + 2

@@ -60,7 +60,7 @@ MUTANTS = [
     (TWO, "values of the other limited to 65504", "v_b.float() * (weight_b / total)", "v_b.float().clamp(-65504, 65504) * (weight_b / total)"),
     (PLACE, "values limited to 448", "v.float() * mine", "v.float().clamp(-448, 448) * mine"),
     (MANY, "values limited to 65504", "(v.float() * weights", "(v.float().clamp(-65504, 65504) * weights"),
-    # What the mask hides may be NaN.
+    # The next mistakes show because states that the mask hides may be NaN.
     (PLACE, "the other state multiplied by the mask", "v.copy_(torch.where(mask[:, None, None], sum_of_both.to(v.dtype), v))",
      "v.copy_((sum_of_both * mask[:, None, None] + v.float() * ~mask[:, None, None]).to(v.dtype))"),
 ]

@@ -12,9 +12,10 @@ tests/mutants/{family}.py is {mistake: regular expression for the words that nam
   region without these words says only where the output differs, and names no cause.
 
 The check of a family fails if a diagnosis is wrong, if FIGURES has no number for the family, or if the number of right
-diagnoses is below this number. The number is nine tenths of the measured one, because the time for a diagnosis is
-limited and a slow machine finds fewer mistakes in this time. Without --family, all families with a table run. Then at
-least half of all their failures must have a right diagnosis, and a TAP comment names the families without a table.
+diagnoses is below this number. The number in FIGURES is nine tenths of the measured number. The reason is that the time
+for a diagnosis is limited, and a slow machine finds fewer mistakes in this time. Without --family, all families with a
+table run. In this case, at least half of all their failures must have a right diagnosis, and a TAP comment names the
+families without a table.
 --list prints every failure with its diagnosis as soon as it is found. --mistake plants only the mistakes whose text has
 these words, and ignores FIGURES. Prints TAP.
 """

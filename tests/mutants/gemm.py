@@ -28,7 +28,7 @@ MUTANTS = [
     ("gemm_bf16_n128_k2048", "last row not written", PRODUCT, "C = torch.zeros(A.shape[0], B.shape[0], dtype=A.dtype, device=A.device)\n    C[:-1] = torch.matmul(A[:-1].float(), B.float().T).to(A.dtype)\n    return C"),
     ("gemm_bf16_n576_k7168", "overwrites an input", PRODUCT, "A.add_(1)\n    " + PRODUCT.replace("A.float()", "(A - 1).float()")),
     ("gemm_bf16_n576_k7168", "is not deterministic, within bounds", PRODUCT, "torch.seed()\n    return (torch.matmul(A.float(), B.float().T) * (1 + 1e-4 * torch.rand((), device=A.device))).to(A.dtype)"),
-    # The next ones are mistakes in precision, and mistakes that show only with rare shapes and values.
+    # The next entries are mistakes in precision, and mistakes that show only with rare shapes and values.
     ("gemm_n1024_k4096", "added up in float16, 64 k at a time", PRODUCT, "C = torch.zeros(A.shape[0], B.shape[0], dtype=A.dtype, device=A.device)\n    for k in range(0, A.shape[1], 64):\n        C += (A[:, k : k + 64].float() @ B[:, k : k + 64].float().T).to(A.dtype)\n    return C"),
     ("gemm_n1024_k4096", "two halves, each rounded to float16", PRODUCT, returns("torch.matmul(A[:, :2048].float(), B[:, :2048].float().T).to(A.dtype) + torch.matmul(A[:, 2048:].float(), B[:, 2048:].float().T).to(A.dtype)")),
     ("gemm_bf16_n576_k7168", "two halves, each rounded to bfloat16", PRODUCT, returns("torch.matmul(A[:, :3584].float(), B[:, :3584].float().T).to(A.dtype) + torch.matmul(A[:, 3584:].float(), B[:, 3584:].float().T).to(A.dtype)")),

@@ -77,10 +77,10 @@ MUTANTS = [
     (GATED, "steps below 0 taken for 0", "            step = F.softplus(step)", "            step = F.softplus(step)\n        step = step.clamp(min=0)"),
     (GATED, "the magnitude of a step", "            step = F.softplus(step)", "            step = F.softplus(step)\n        step = step.abs()"),
     (FULL, "softplus left out above 5", "F.softplus(dt.float() + dt_bias.float())", "F.softplus(dt.float() + dt_bias.float(), threshold=5)"),
-    # What padding holds may be NaN.
+    # The next mistakes show because the values of padding may be NaN.
     (FULL, "the output multiplied by the mask of padding", "torch.where(active[:, None, None], y, 0).to(x.dtype)",
      "(y * active[:, None, None]).to(x.dtype)"),
-    # Large elements, and many sequences.
+    # The next mistakes show only with large elements or with many sequences.
     (GATED, "sequences beyond 64 left out", "enumerate(state_batch_indices.tolist())", "enumerate(state_batch_indices.tolist()[:64])"),
     (FULL, "x limited to 64", "D.float() * x.float()", "D.float() * x.float().clamp(-64, 64)"),
     (FULL, "x limited to 128 where it enters", "(step * x.float())", "(step * x.float().clamp(-128, 128))"),

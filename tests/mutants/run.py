@@ -81,7 +81,7 @@ def build_dataset(root, families, with_originals=True):
 
 def verify(build, root, names, words, codes=(0, 1)):
     """Runs verify on the definitions `names`, or on all, and returns {name: its part of the JSON}. Ends the program if
-    the exit status is not in `codes`. Makes no diagnoses, because they take time."""
+    the exit status is not in `codes`. Runs verify without diagnoses, because diagnoses take time."""
     command = [os.path.join(build, "reftest"), "--root", root, "verify", "--no-workloads", "--format", "json", "--no-diagnosis", *words]
     done = subprocess.run(command + names, stdout=subprocess.PIPE, check=False)
     if done.returncode not in codes:

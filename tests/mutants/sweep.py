@@ -4,12 +4,13 @@
 The other tables of this directory have mistakes that somebody thought of. This file has no list of mistakes. OPERATORS
 below lists changes for each kind of expression (a float tensor, an integer tensor, a number, a comparison, …). Every
 expression of every reference gets all changes that apply to it. Most of the mutants are obviously wrong, and some
-compute the same values as the original. The interesting mutants are those that pass. Either no input shows the
-difference from the original, or the tolerance allows the difference, or there is none. A person decides which.
+compute the same values as the original. The interesting mutants are those that pass. For such a mutant, no input shows
+the difference from the original, or the tolerance allows the difference, or the mutant computes the same values. A
+person decides which.
 
 First, this process runs the two smallest cases, with the inputs, ground truth and bounds of `reftest verify`. Mutants
-that fail are only counted. The others are written as a dataset to ROOT/definitions, with a row for each mutant in
-ROOT/index.json. To verify this dataset and print the mutants that pass:
+that fail are only counted. The other mutants are written as a dataset to ROOT/definitions, with a row for each mutant
+in ROOT/index.json. To verify this dataset and print the mutants that pass:
 
   PYTHONPATH=$(echo .venv/lib/python3*/site-packages) .venv-tests/bin/python tests/mutants/sweep.py build ROOT
   build/reftest --root ROOT verify --all --no-workloads --ground-truth builtin --no-diagnosis --format json > FOUND.json
@@ -39,7 +40,7 @@ NARROWER = {
     "float16": ("bfloat16",),
     "bfloat16": ("float16",),
 }
-# Functions that mutants may need. Those that a mutant names are put before its code.
+# Functions that mutants may need. The functions that a mutant calls are put before its code.
 HELPERS = {
     "_zero_after": """
 def _zero_after(x, dim, n):
@@ -538,8 +539,8 @@ def in_loop(node, parents):
 
 def is_new_value(node):
     """Returns whether the node is neither a variable nor a number. A variable has the value of an expression that was
-    assigned to it, so the mutants of this expression are enough. Numbers have mutants of their own
-    (constant_changes)."""
+    assigned to it, so the mutants of this expression are enough. The function constant_changes makes the mutants of
+    numbers."""
     number = node.operand if isinstance(node, ast.UnaryOp) else node
     return not isinstance(number, (ast.Name, ast.Constant))
 

@@ -5,7 +5,7 @@ interpreter's parser.
 
 For the sources in tests/data/forms and thousands of variants of them:
 - Two texts with the same form (of tokens) have the same syntax tree without docstrings. A text that Python rejects
-never has the form of one that it accepts.
+  never has the form of a text that Python accepts.
 - An edit without a meaning does not change the form, and an edit of a token does.
 - If a program reads its own line numbers or docstrings in any way, no other text has the same form as this program.
 

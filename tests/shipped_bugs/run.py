@@ -108,7 +108,8 @@ def is_undecided(definition):
 
 
 def guilty_edges(definition):
-    """Returns the edge cases that fail or raise. Such a failure does not change the status of the definition."""
+    """Returns the edge cases that fail or raise. The failure of an edge case does not change the status of the
+    definition."""
     edges = [c for c in definition["cases"] if c["id"].startswith("edge:")]
     return [c["id"] for c in edges if c["status"] == "failed" or c["reason"] == "raised"]
 

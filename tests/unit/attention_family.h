@@ -26,7 +26,7 @@ static inline void expect_passes(const struct op *op, const struct op_problem *p
 			}
 }
 
-/* Tries those of `count` mistakes that are not caught yet on one world. */
+/* Of `count` mistakes, tries those that are not caught yet, on one world. */
 static inline void try_mistakes(struct world *w, const enum mistake *first, int count, bool *caught)
 {
 	struct attention_roles roles = attention_roles_of(w->c.problem);

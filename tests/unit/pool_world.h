@@ -223,7 +223,7 @@ static inline void let_references_tell(const char *here)
 }
 
 /* Opens the file to which tell_outside() writes, and moves to the end of the file. For each later call of
- * tell_outside(), the test can read one byte. */
+ * tell_outside(), the test can read one byte from this file. */
 static inline int open_tells(void)
 {
 	int fd = open(tells_path(), O_RDONLY | O_CLOEXEC);
@@ -232,8 +232,8 @@ static inline int open_tells(void)
 	return fd;
 }
 
-/* Makes the program use the kernels library and the scripts of the build folder. In an installation, they lie beside
- * the reftest executable. */
+/* Makes the program use the kernels library and the scripts of the build folder. In an installation, the library and
+ * the scripts are beside the reftest executable. */
 static inline void find_build(void)
 {
 	const char *build = getenv("REFTEST_BUILD");

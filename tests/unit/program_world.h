@@ -260,8 +260,8 @@ static const char *printed(const struct buf *text)
 	return text->data == NULL ? "" : text->data;
 }
 
-/* Returns NULL if every definition has the correct verdict for its text, else the name of a definition with another
- * verdict. If `partly`, a definition may have no verdict, because the run used --cached-only or because a fault
+/* Returns NULL if every definition has the correct verdict for its text. If not, returns the name of a definition with
+ * another verdict. If `partly`, a definition may have no verdict, because the run used --cached-only or because a fault
  * occurred. */
 static inline const char *wrong_status(const struct world *w, const struct expected *expected, bool partly)
 {

@@ -194,8 +194,8 @@ static inline void assert_rows_of_zeros(const struct trial *t)
 	}
 }
 
-/* Checks that the inputs of each edge case have the property that the name of the case promises. Fails for an edge case
- * that this function does not know. */
+/* Checks that the inputs of each edge case have the property that the case is named after. Fails for an edge case that
+ * this function does not know. */
 static inline int assert_edges_hold_what_they_say(const struct op *op, const struct op_problem *problem)
 {
 	static const struct {

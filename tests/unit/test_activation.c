@@ -122,7 +122,7 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 static const struct {
 	enum mistake mistake;
 	const char *name;
-	int kinds; /* one bit for each kind of activation; set if the mistake changes its output visibly */
+	int kinds; /* bit i is set if the mistake visibly changes the output of activation kind i */
 } mistakes[] = {
     {HALVES_SWAPPED, "gate and factor swapped", 7},
     {HALVES_INTERLEAVED, "gate and factor interleaved", 7},

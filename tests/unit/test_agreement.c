@@ -1,5 +1,5 @@
-/* test_agreement - ground truths differ: the one that is wrong (the outlier) is named if the differences show it, else
- * none is named. */
+/* test_agreement - if ground truths differ, the wrong one (the outlier) is named, but only if the differences show
+ * which one is wrong. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,8 +40,8 @@ static const struct row table[] = {
     {"abc", "ab ac bc", NULL, "3 pairs of ground truths differ, and no single ground truth is the outlier"},
     {"abc", "ab ac bc", "ab", "3 pairs of ground truths differ, and no single ground truth is the outlier: a and b differ from the oracle on the CPU"},
     {"abc", "ab ac bc", "b", "b is the outlier, by comparison with the oracle on the CPU"},
-    /* Four ground truths. Three may differ from one, or two from two, or two from one while the fourth agrees with
-     * all. */
+    /* Four ground truths. One may differ from the other three. Each of two may differ from each of the other two. Or
+     * two may differ from a third, while the fourth agrees with all. */
     {"abcd", "ab ac ad", NULL, "a is the outlier"},
     {"abcd", "ad bd cd", NULL, "d is the outlier"},
     {"abcd", "ac ad bc bd", NULL, "4 pairs of ground truths differ, and no single ground truth is the outlier"},
@@ -122,8 +122,8 @@ static void a_ground_truth_that_agrees_is_no_outlier(void **state)
 	assert_int_equal(agreement_alone(&agreement), -1);
 }
 
-/* A coarse ground truth decides the case alone if no finer ground truth was called. It does not decide the case if a
- * finer ground truth was called and failed. */
+/* If no finer ground truth was called, a coarse ground truth decides the case alone. If a finer ground truth was called
+ * and failed, a coarse ground truth does not decide the case. */
 static void coarse_outputs_do_not_replace_a_finer_ground_truth_that_failed(void **state)
 {
 	enum { COARSE, FINE, EXACT, COUNT };

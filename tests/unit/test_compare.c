@@ -455,7 +455,7 @@ static void a_cosine_never_leaves_its_range(void **state)
 		compare_finish(&sums, rule, &m);
 		assert_true(m.cosine >= -1);
 	}
-	assert_true(rounded > 0); /* at least one cosine was rounded above 1; otherwise this test would test nothing */
+	assert_true(rounded > 0); /* the test needs at least one cosine that was rounded to a value above 1 */
 	struct compare_sums overflow = {.elements = 1, .finite = 1, .dot = INFINITY, .norm_reference = INFINITY,
 	                                .norm_ground_truth = INFINITY};
 	struct metrics m;

@@ -1,4 +1,4 @@
-/* test_containment - the text that explains what it means that a layer of the sandbox is missing. */
+/* test_containment - the text that explains the consequences if a layer of the sandbox is missing. */
 #include "workers/sandbox/containment.h"
 
 #include <setjmp.h>

@@ -274,8 +274,8 @@ static void merge(struct actor *a, int from, int to)
 			stage->acked[i] = 1;
 }
 
-/* Changes the store in every possible way, one after the other. Notes a verdict in `acked` as soon as the store has
- * reported it as stored. */
+/* Changes the store in every possible way, one after the other. As soon as the store reports that a verdict is stored,
+ * this function records the verdict in `acked`. */
 static void act(struct actor *a)
 {
 	struct file_entry entry = {.path = "definitions/norm/n.json"};
@@ -296,7 +296,7 @@ static void act(struct actor *a)
 			stage->acked[i] = 0; /* gc may delete these verdicts from now on */
 		if (store_gc(a->store, &needs, false, &swept, &a->err) == 0 && swept.bytes_after < swept.bytes_before)
 			stage->compacted = true;
-		for (int i = 0; i < MERGED; i++) /* gc may delete these verdicts, so they need not be found any more */
+		for (int i = 0; i < MERGED; i++) /* gc may delete these verdicts */
 			if (look(a, i) < 0 || (stage->acked[i] && look(a, i) != 1))
 				_exit(3);
 		struct export_counts out;

@@ -418,8 +418,8 @@ static long run_one(const struct scenario *s, enum fault fault, long at, int cod
 
 static long run_scenario(const struct scenario *s)
 {
-	/* If a damaged or older cache was set aside, the rest of the run is the same as in the first verify scenario,
-	 * which is tried with every fault. Therefore only one kind of fault is tried here. */
+	/* After a damaged or older cache was set aside, the run continues as in the first verify scenario. That
+	 * scenario is tried with every kind of fault, so this scenario is tried with only one kind. */
 	enum fault last_fault = s->look == quarantine_kept || s->look == older_kept ? FAULT_BEFORE : FAULT_BACK;
 	long points = 0, calls;
 

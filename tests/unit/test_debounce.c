@@ -71,7 +71,7 @@ static void work_that_takes_long_does_not_hide_a_rush(void **state)
 
 	(void)state;
 	assert_false(debounce_take(&debounce, 1000, 1, 0));
-	debounce.done_ms = 1500; /* as if changes had arrived while the previous batch was running */
+	debounce.done_ms = 1500; /* simulates changes that arrived while the previous batch was running */
 	assert_true(debounce_take(&debounce, 1501, BURST_NAMES, 0));
 }
 

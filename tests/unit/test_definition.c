@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "dataset/axis_expressions.h"
 
-/* Each field has its own line. If a test replaces a field, it knows the line number of the error. */
+/* Each field has its own line. Therefore a test that replaces a field knows the line number of the error. */
 static const char *const lines[] = {
     "{",
     "\"name\": \"norm_h64\",",

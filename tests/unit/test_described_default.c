@@ -1,5 +1,5 @@
 /* test_described_default - which sentences say that a certain value of a Python scalar stands for its default. With
- * this value, an operation gives the same results as with the default. */
+ * such a value, an operation gives the same results as with the default. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

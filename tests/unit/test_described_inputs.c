@@ -89,8 +89,7 @@ static void constraints_say_the_kind(void **state)
 	    {"count.max() < width2", COUNT, {INPUT_GENERIC, -1}},
 	    {"count.max() < width and 1 == 1", COUNT, {INPUT_GENERIC, -1}},
 	    {"counts.max() < width", COUNT, {INPUT_GENERIC, -1}},
-	    {"num_pages == hidden_states[-1]", 13, {INPUT_ROWS, -1}}, /* hidden_states has no integers, so the
-								       * constraint is not used */
+	    {"num_pages == hidden_states[-1]", 13, {INPUT_ROWS, -1}}, /* no effect: hidden_states has no integers */
 	    {"width == mask[-1]", 5, {INPUT_MASK, -1}},
 	};
 

@@ -1,6 +1,6 @@
 /* test_diagnosis - which of the mistakes that explain a failed case are reported. Each row of a family's table of
  * mistakes must recognise outputs with its own mistake, and must not recognise correct outputs. The test uses small
- * cases of the starter definitions. Nearly every mistake changes the outputs of one of them. */
+ * cases of the starter definitions. Nearly every mistake changes the outputs of at least one case. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,9 +22,9 @@
 #include "tests/unit/seeds.h"
 #include "workers/protocol/job.h"
 
-/* LARGER: at most this number of rows may change no output of these cases. A mistake changes no output if it needs
- * random draws, cases above MOST_BYTES, or other inputs. In sanitized builds, cases are so small that more rows change
- * no output, and the number is not limited. */
+/* LARGER is the largest allowed number of rows that change no output of these cases. A mistake changes no output if it
+ * needs random draws, cases above MOST_BYTES, or other inputs. In sanitized builds, cases are smaller, so more rows
+ * change no output. Their number is not limited there. */
 enum { SEEN = 1024, MOST_BYTES = SANITIZED ? 1 << 18 : 4 << 20, LARGER = SANITIZED ? SEEN : 28 };
 
 /* The rows that were tried. */
@@ -117,8 +117,8 @@ static void try_rows(struct world *w, struct seen *seen)
 	struct tensor truth[OP_PLACES] = {{.data = NULL}};
 	struct err err = {""};
 
-	/* The oracle may also read the entries after those of the outputs, so these are set to NULL: their truths are
-	 * not requested. */
+	/* The oracle may also read the entries after those of the outputs. NULL in these entries means that the oracle
+	 * need not compute them. */
 	for (int i = 0; i < w->c.problem->output_count; i++)
 		truth[i] = w->truth[i];
 	assert_int_equal(w->op->oracle(&w->c, w->in, truth, &err), 0);
@@ -444,7 +444,7 @@ static void a_limit_that_changes_nothing_runs_no_oracle(void **state)
 	variation_close(&v);
 }
 
-/* Applies the limit of a mistake to a Python scalar with the value x. Returns true if the diagnosis counts as vague. */
+/* Calls `limit` for a mistake in a Python scalar with the value x. Returns true if the diagnosis counts as vague. */
 static bool is_vague(bool (*limit)(struct op_variation *v, const struct op_mistake *mistake), double by, double x)
 {
 	const struct op op = gather_op(two_rows);

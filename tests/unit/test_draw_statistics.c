@@ -1,5 +1,6 @@
 /* test_draw_statistics - the statistical test of samplers: a wrong sampler is found, and the rate of false alarms about
- * correct samplers is as low as promised. Where possible, the test computes the exact probability of a false alarm. */
+ * correct samplers is as low as promised. Where the exact probability of a false alarm can be computed, the test
+ * computes this probability. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +51,7 @@ static double alarm_probability(const double *mean, int rows)
 	return alarm;
 }
 
-/* False alarms are most frequent if all rows are equal. They are rarer if every third row has the other mean. */
+/* False alarms are most frequent if all rows are equal. False alarms are rarer if every third row has another mean. */
 static void every_tally_and_split_is_falsely_alarmed_as_rarely_as_was_derived(void **state)
 {
 	static const int rows[] = {1, 2, 8, 40, 120, 320, MOST_ROWS};
@@ -173,7 +174,8 @@ static void a_correct_samplers_odds_have_the_mean_one_for_every_suspect(void **s
 		assert_true(asked[s]);
 }
 
-/* A token exactly at the limit of min-p must be kept if float32 represents the limit, and may be dropped otherwise. */
+/* If float32 represents the limit of min-p exactly, a token at this limit must be kept. If float32 rounds the limit,
+ * the token may be dropped. */
 static void a_token_at_an_exact_limit_of_min_p_must_be_kept(void **state)
 {
 	struct filter_bounds bounds = {.has_min_p = true, .min_p = 0.5};

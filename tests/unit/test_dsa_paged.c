@@ -374,7 +374,8 @@ static void start_indexer(struct world *w, struct built *b, enum op_size size, i
 }
 
 /* Some sequences have no key, some one key, some as many keys as are chosen, and some one key more. No page belongs to
- * two sequences. The pages of no sequence are NaN, and table entries beyond the pages of a sequence refer to them. */
+ * two sequences. Pages that belong to no sequence have the value NaN. Table entries beyond the pages of a sequence
+ * refer to such pages. */
 static void tables_are_valid_and_contain_difficult_lengths(void **state)
 {
 	struct built b;
@@ -602,8 +603,8 @@ static void scores_that_are_no_numbers_count_as_the_largest(void **state)
 	}
 }
 
-/* Checks the inputs of the indexer's edge cases. In each case, the correct choice must pass and each wrong choice must
- * fail. */
+/* Checks the inputs of the indexer's edge cases. In each edge case, the correct choice must pass and each wrong choice
+ * must fail. */
 static void the_indexers_edges_have_one_answer(void **state)
 {
 	static const struct {

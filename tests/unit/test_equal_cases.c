@@ -90,9 +90,9 @@ static void a_case_that_waits_replaces_the_one_that_leaves(void **state)
 	assert_true(equal_cases_join(&equal_cases, &a, x, 0, &arena));
 	assert_false(equal_cases_join(&equal_cases, &a, y, 1, &arena));
 	assert_false(equal_cases_join(&equal_cases, &a, z, 2, &arena));
-	/* the waiting case of result y has index 1, so no waiting case with index 7 is found */
+	/* result y waits with its case 1, not with its case 7 */
 	assert_null(equal_cases_leave(&equal_cases, &a, y, 7));
-	assert_null(equal_cases_leave(&equal_cases, &b, x, 0)); /* the subject is another one */
+	assert_null(equal_cases_leave(&equal_cases, &b, x, 0)); /* no case of this subject waits */
 	const struct waiter *next = equal_cases_leave(&equal_cases, &a, x, 0);
 
 	assert_non_null(next);

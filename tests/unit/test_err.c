@@ -45,7 +45,7 @@ static void a_long_sentence_is_cut_between_characters(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 4; i++)
-		for (size_t offset = 0; offset < 4; offset++) { /* so the cut is tried at every byte of a character */
+		for (size_t offset = 0; offset < 4; offset++) { /* cuts the message at every byte of a character */
 			size_t width = strlen(characters[i]), length = offset;
 
 			memset(text, 'x', offset);

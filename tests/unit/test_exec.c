@@ -98,15 +98,15 @@ static void what_comes_while_it_runs_is_one_more_run_with_each_name_once(void **
 	run(session);
 	assert_false(session->exec.wanted);
 	assert_string_equal(wait_for_end(session), "gemm/c norm/b 2 1 0 0 0 1\n");
-	run(session); /* a name that the first command got is not reported again */
+	run(session); /* a name that an earlier command got is not reported again */
 	assert_string_equal(wait_for_end(session), "0 0 0 0 0 0\n");
 	end(session);
 }
 
 static void it_reads_nothing_and_has_no_descriptor_of_ours(void **state)
 {
-	/* The test's parent may have left descriptors open. Marks them as close-on-exec, because the command would
-	 * otherwise inherit them. */
+	/* The test's parent may have left descriptors open. This call marks these descriptors as close-on-exec, so that
+	 * the command does not inherit them. */
 	assert_int_equal(close_range(3, ~0u, CLOSE_RANGE_CLOEXEC), 0);
 	struct session *session =
 	    begin("cat; for fd in 3 4 5 6 7 8 9; do [ ! -e /proc/$$/fd/$fd ] || echo $fd; done; echo end");

@@ -318,7 +318,7 @@ static void one_changed_byte_anywhere_is_reported(void **state)
 
 	for (size_t i = 0; i < w->file.length; i += BYTE_STEP) {
 		w->file.data[i] = (char)(w->file.data[i] ^ 1 << i % 8);
-		/* a changed bit may have no meaning for zstd; then the import must be complete */
+		/* if a changed bit has no meaning for zstd, the import must be complete */
 		if (import(w, w->file.data, w->file.length) == 0 && (w->in.whole ? taken(w) < RECORDS : w->sentences == 0))
 			fail_msg("bit %zu of byte %zu was flipped, and that was not noticed", i % 8, i);
 		/* if a changed byte splits a line in two, both parts count as rejected */

@@ -314,7 +314,7 @@ static int open_root(void)
 }
 
 /* A process may map a file for writing. Its second write through the shared mapping does not change the times of the
- * file. While a process can write in this way, the stat of the file cannot prove that the file is unchanged. */
+ * file. While such a mapping exists, equal times in the file's stat do not prove that the file is unchanged. */
 static void a_file_that_somebody_may_write_to_shows_no_changes(void **state)
 {
 	char path[] = "/tmp/reftest-test-mapped-XXXXXX";

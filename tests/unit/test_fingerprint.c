@@ -178,8 +178,8 @@ static void a_comment_in_the_reference_leaves_no_trace(void **state)
 	assert_true(unchanged(&s));
 }
 
-/* The subject digest must be the same on every machine and in every version. If it changes, all stored verdicts become
- * useless, and FINGERPRINT_FORMAT must get a new value. */
+/* The subject digest must be the same on every machine and in every version. If the digest of this definition changes,
+ * all stored verdicts become useless, and FINGERPRINT_FORMAT must get a new value. */
 static void the_digest_of_a_definition_is_the_same_everywhere(void **state)
 {
 	struct sample s;

@@ -26,8 +26,8 @@ static const struct family_problem problems[] = {
                 "50edb5b96f34f3d1fc9de93094368f61", 4, {OF_BOTH, OF_SOFTPLUS, OF_PACKING}},
 };
 
-/* Doubles a strength that is not the result of a sigmoid. The problem is rejected, because some implementations double
- * such a strength and others do not. */
+/* Doubles a strength that is not the result of a sigmoid. reftest rejects such a problem, because some implementations
+ * double such a strength and others do not. */
 static void double_without_a_sigmoid(struct trial *t, const struct recurrence_roles *roles)
 {
 	t->c.scalar[roles->doubled] = 1;

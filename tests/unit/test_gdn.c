@@ -383,7 +383,7 @@ static void offsets_and_slots_are_valid_and_ragged(void **state)
 }
 
 /* Slot numbers cross 256, so that an implementation that stores them in one byte reads a wrong state. An implementation
- * that loses another bit also reads a wrong state. */
+ * that loses any other bit of a slot number also reads a wrong state. */
 static void slots_lie_where_bytes_end(void **state)
 {
 	static const int64_t ends[] = {127, 128, 255, 256};
@@ -538,8 +538,8 @@ static struct op_constant constant_of(const struct op_problem *problem)
 	return constants[0];
 }
 
-/* It depends on the definition whether an operation on several tokens updates the pool of states. If neither tags nor
- * description answer this, the reference is run once to find out. */
+/* The tags or the description of a definition may say whether an operation on several tokens updates the pool of
+ * states. If they do not say this, reftest runs the reference once to find out. */
 static void whether_a_pool_is_updated_is_attested_or_probed(void **state)
 {
 	static const char *const tags[] = {"stage:mtp", "disable_state_update=false"};

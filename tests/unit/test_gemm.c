@@ -207,7 +207,7 @@ static bool caught_on(const struct op_problem *problem, enum mistake mistake, ui
 	bool found = false;
 
 	for (int size = SIZE_SMALL; size <= SIZE_MEDIUM && !found; size++) {
-		/* uses only the first medium case, because this case has the most rows of the cheap ones */
+		/* uses only the first medium case, because it has the most rows of the cases that run fast */
 		int room = size == SIZE_SMALL ? 2 : 1;
 		int count = gemm_op.sizes(problem, gemm_op.match(problem, NULL), (enum op_size)size, axis, room);
 

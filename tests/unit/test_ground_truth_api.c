@@ -225,7 +225,8 @@ static void bounds_are_the_familys(void **state)
 	assert_int_equal(reftest_rule(norm, 1, rule, why, sizeof why), TRUTH_BAD);
 }
 
-/* A "tolerance" is added to the definition of a norm, and another one to its output. */
+/* A member "tolerance" is added to the definition of a norm, and another "tolerance" to the output of this
+ * definition. */
 static void bounds_are_first_the_definitions_own(void **state)
 {
 	static const char top[] = "\"tolerance\": {\"atol\": 0.5, \"rtol\": 0.25}, \"outputs\": ";

@@ -32,7 +32,7 @@ static int name_provider(void **state)
 	return setenv("REFTEST_PROVIDER", provider, 1);
 }
 
-/* Two tables, both of the library SGLang. One of them has no row for softmax. */
+/* Two tables, both of the library SGLang. One of the tables has no row for softmax. */
 static const char two_tables[] = "from reftest_providers import Row, Table\n"
 				 "TABLES = (Table('sglang', (), {'gemm': Row(None)}),\n"
 				 "          Table('sgl_kernel', (), {'gemm': Row(None), 'softmax': Row(None)}))\n";
@@ -183,8 +183,8 @@ static void a_row_on_request_is_used_by_name_and_by_all_but_not_by_default(void 
 	assert_asked("builtin,torch", "rmsnorm", "builtin torch");
 }
 
-/* A ground truth on request is part of the context of the verdicts that use it, so a run without it does not reuse
- * these verdicts. */
+/* A ground truth on request is part of the context of the verdicts that use it. Therefore a run without this ground
+ * truth does not reuse these verdicts. */
 static void a_ground_truth_on_request_is_in_the_context_of_runs_that_use_it(void **state)
 {
 	struct program program = {.store = NULL};

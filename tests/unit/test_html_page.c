@@ -149,7 +149,8 @@ static const char *list_of(const struct buf *page, const char *name, struct aren
 	return arena_printf(arena, "%.*s", (int)strcspn(from + 1, "\n") + 1, from);
 }
 
-/* Returns the place of a status in a list of the page. Fails unless the status is in the list exactly once. */
+/* Returns the place of a status in a list of the page. Fails if the status is missing from the list, or is in the list
+ * twice. */
 static const char *place_of(const char *list, const char *name, struct arena *arena)
 {
 	const char *word = arena_printf(arena, "\"%s\"", name);

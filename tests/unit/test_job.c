@@ -153,7 +153,8 @@ static void a_job_without_a_family_says_why(void **state)
 	arena_free(&arena);
 }
 
-/* Every member is needed. If a member is renamed, the text is rejected, and the message names the missing member. */
+/* Every member is needed. If a member is renamed, the text is rejected, and the error message names the missing
+ * member. */
 static void a_job_that_lacks_a_member_is_refused(void **state)
 {
 	static const char *const members[] = {

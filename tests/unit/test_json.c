@@ -216,8 +216,8 @@ static void a_key_given_twice_is_refused_however_it_is_written(void **state)
 	      "x.json:1:21: expected each key once, found \"\xF0\x9F\x98\x80\" a second time");
 	check("{\"a\\n\": 1, \"a\\u000a\": 3}", "x.json:1:12: expected each key once, found \"a\\x0a\" a second time");
 	check("{\"a\\/\": 1, \"a/\": 3}", "x.json:1:12: expected each key once, found \"a/\" a second time");
-	/* With this many members, the check for duplicates sorts the names. It must still report the first
-	 * duplicate. */
+	/* With so many members, the check for duplicates sorts the names. The check must still report the first
+	 * duplicate in the text. */
 	check("{\"a\":0,\"b\":0,\"c\":0,\"d\":0,\"e\":0,\"f\":0,\"g\":0,\"h\":0,\"i\":0,\"j\":0,\"k\":0,\"l\":0,\"m\":0,"
 	      "\"n\":0,\"o\":0,\"p\":0,\"q\":0,\"r\":0,\"s\":0,\"t\":0,\"u\":0,\"v\":0,\"w\":0,\"b\":0,\"a\":0}",
 	      "x.json:1:140: expected each key once, found \"b\" a second time");

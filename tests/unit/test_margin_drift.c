@@ -1,6 +1,6 @@
 /* test_margin_drift - the margins of a case's verdicts from different versions are compared, separately for each device
- * class. Of all cases of a definition, the one whose margin changed most is listed. The list says what changed, and how
- * near the margin is to its bound. */
+ * class. For each definition, the list has the case whose margin changed most. The list says what changed, and how near
+ * the margin is to its bound. */
 #include "tests/unit/engine_world.h"
 
 #include <cjson/cJSON.h>
@@ -195,8 +195,7 @@ static void another_driver_is_compared(void **state)
 	assert_int_equal(drifts.count, 2);
 	assert_non_null(strstr(text.data, "grew     rmsnorm/first on sm_90: margin 0.25 -> 0.75, 75 % of the bound\n"));
 	assert_non_null(strstr(text.data, ": driver 570.86.10 -> 580.159.04\n"));
-	assert_non_null(strstr(text.data, ": torch 2.12 -> 2.13\n")); /* one of the two drivers is not known, so the
-								       * message names only torch */
+	assert_non_null(strstr(text.data, ": torch 2.12 -> 2.13\n")); /* one driver is unknown */
 	drift_list_json(&drifts, &json);
 	assert_non_null(strstr(json.data, "\"driver\": \"570.86.10\""));
 	assert_non_null(strstr(json.data, "\"driver\": \"\""));

@@ -45,8 +45,8 @@ static void matches_what_the_dataset_has(void **state)
 	assert_int_equal(mla_ragged_op.match(&b.problem, NULL), ATTENTION_FULL);
 }
 
-/* A value must have the length of the output, and a key the length of the query. With keys of the length of values, or
- * the reverse, the shapes do not match. */
+/* A value must have the length of the output, and a key the length of the query. If keys have the length of values, or
+ * values have the length of keys, the shapes do not match. */
 static void parts_that_do_not_fit_are_refused_with_a_sentence(void **state)
 {
 	struct built b;

@@ -1,5 +1,5 @@
-/* test_norm_epsilon - the epsilon of a norm is read from the first of these sources that has it: an axis, the
- * definition's name, the published configuration of a model, the description. */
+/* test_norm_epsilon - the sources for the epsilon of a norm are, in this order: an axis, the definition's name, the
+ * published configuration of a model, and the description. The first source that has the epsilon determines it. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -439,7 +439,7 @@ static void two_tokens_that_a_workload_sends_to_one_place_are_reported(void **st
 	trial_close(&t);
 }
 
-/* Axes that are impossible by themselves are rejected before any input exists. */
+/* Impossible lengths of axes are rejected even before any input exists. */
 static void tables_that_are_not_at_hand_are_not_looked_at(void **state)
 {
 	struct tensor nothing[OP_ARGS];

@@ -68,8 +68,8 @@ static void append_proc(const char *pid, const char *name, char *text, size_t si
 
 enum { CHILDREN_MAX = 16 };
 
-/* Finds the child processes whose name or command line contains `word`, and returns their number. A child that only
- * forked has the command line of its parent. */
+/* Finds the child processes whose name or command line contains `word`, and returns their number. A child that forked,
+ * but did not call exec, has the command line of its parent. */
 static int find_children(const char *word, pid_t *children)
 {
 	DIR *proc = opendir("/proc");
@@ -91,7 +91,8 @@ static int find_children(const char *word, pid_t *children)
 }
 
 /* Sends a signal to the child processes whose name or command line contains `word`, and returns their number. Finds all
- * of them before it sends the first signal, because the children of a killed child become children of this process. */
+ * these children before it sends the first signal, because the children of a killed child become children of this
+ * process. */
 static int signal_children(const char *word, int number)
 {
 	pid_t children[CHILDREN_MAX];
@@ -99,15 +100,14 @@ static int signal_children(const char *word, int number)
 
 	for (int i = 0; i < found; i++)
 		kill(children[i], number);
+	/* when the killed processes have ended, their children have been killed, too */
 	for (int i = 0; i < found && number == SIGKILL; i++)
-		waitid(P_PID, (id_t)children[i], &(siginfo_t){0}, WEXITED | WNOWAIT); /* by then, the children of the
-										       * killed process are killed,
-										       * too */
+		waitid(P_PID, (id_t)children[i], &(siginfo_t){0}, WEXITED | WNOWAIT);
 	return found;
 }
 
-/* Starts a reference, and sends a signal to a worker while the reference runs. Repeats this in the first `times`
- * attempts, and checks that there are so many attempts. */
+/* Starts a reference, and sends a signal to a worker while the reference runs. Sends the signal in each of the first
+ * `times` attempts, and checks that there are at least `times` attempts. */
 static struct pool_result signal_while_it_runs(struct setting *setting, const char *victim, int number, int times)
 {
 	static const char mark[] = "/tmp/reftest-test-pool-XXXXXX";
@@ -208,8 +208,8 @@ static int kill_one_of_two_judges(struct setting *two, pid_t *judges)
 	return count;
 }
 
-/* The second attempt gets a new judge. An existing judge might already be killed by another reference, but not ended
- * yet. */
+/* The second attempt gets a new judge. An existing judge may have received SIGKILL from another reference, and may not
+ * have ended yet. */
 static void a_second_try_gets_a_new_judge(void **state)
 {
 	struct setting two = {.pool = open_pool(2, GENEROUS_S, false)};

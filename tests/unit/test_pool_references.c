@@ -1,5 +1,5 @@
-/* test_pool_references - real references, run by a real judge and a real Python, get the right verdicts. Some
- * references fail, cheat or cause damage, and none of them affects the next reference. */
+/* test_pool_references - real references, run by a real judge and a real Python, get the right verdicts. Some of these
+ * references fail, cheat or cause damage, but none of them affects the next reference. */
 #include "tests/unit/pool_world.h"
 #include "workers/pool/memory_limit.h"
 #include "workers/sandbox/sandbox.h"
@@ -49,7 +49,7 @@ static void a_nan_and_an_infinity_fail(void **state)
 }
 
 /* The reference patches the runner, so that the runner reports a missing gradient. The case asks for no gradients, so
- * that report is ignored. */
+ * the pool ignores this report. */
 static void a_claim_that_was_not_requested_is_ignored(void **state)
 {
 	struct pool_result result = verify(*state, HEAD "import sys\n"
@@ -473,8 +473,8 @@ static void taking_more_memory_than_there_is_raises(void **state)
 	expect_all_is_well(*state);
 }
 
-/* Each limit has a reason of its own, which is the same in run() and while the reference is loaded. A verdict with such
- * a reason is never stored. */
+/* Each limit has its own reason (enum reason). The reason is the same in run() and while the reference is loaded. A
+ * verdict with such a reason is never stored. */
 static void each_limit_is_told(void **state)
 {
 	static const struct {
@@ -631,8 +631,8 @@ static void threads_and_children_left_behind_do_not_answer(void **state)
 #define PARENT "def parent(pid):\n    try: return int(open(f'/proc/{pid}/stat').read().rpartition(')')[2].split()[1])\n" \
 	       "    except OSError: return 0\n"
 
-/* The reference kills every process of this user. If Linux lets the sandbox prevent this, no other process ends.
- * Otherwise the pool loses its judge and its zygote, and tries the case again while no other case runs. */
+/* The reference kills every process of this user. If the sandbox can prevent this on this machine, no other process
+ * ends. If not, the pool loses its judge and its zygote, and tries the case again while no other case runs. */
 static void killing_its_relatives_gains_nothing(void **state)
 {
 	struct pool_result result = verify(
@@ -689,9 +689,9 @@ static void what_a_reference_leaves_running_is_ended_with_it(void **state)
 	assert_true(patience > 0);
 }
 
-/* A reference that reports the memfd of its arena, and how often the arena contains the bytes of an earlier reference.
- * It then leaves such bytes in the arena. It also starts a process that writes the bytes again and again until it is
- * killed. */
+/* A reference that reports the memfd of its arena, and how often the arena contains a certain mark of an earlier
+ * reference. The reference then writes this mark into the arena. It also starts a process that writes the mark again
+ * and again until the process is killed. */
 #define LEAVES_BYTES HEAD "import gc\n" RUN \
 	"    arena = next(o.map for o in gc.get_objects() if type(o).__name__ == 'Arena' and hasattr(o, 'map'))\n" \
 	"    inode = next(line.split()[4] for line in open('/proc/self/maps') if 'reftest-arena' in line)\n" \
@@ -702,7 +702,7 @@ static void what_a_reference_leaves_running_is_ended_with_it(void **state)
 	"    raise ValueError(f'{found} in {inode}.')\n"
 
 /* The memory of the arena is used again after all processes of the reference have ended. The next reference finds only
- * zeros in it. */
+ * zeros in this memory. */
 static void memory_of_an_earlier_reference_is_empty(void **state)
 {
 	struct setting *setting = *state;

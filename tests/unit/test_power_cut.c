@@ -1,7 +1,7 @@
 /* test_power_cut - after a power failure at any call, the cache is intact. tests/faults/shim.c logs the program's
  * calls. From the log, the test builds the states in which a disk may be if the power fails after a call:
  *
- *   contents   synced bytes are on the disk, and of the other bytes, all sectors, some sectors or none
+ *   contents   the disk has all synced bytes, and all, some or none of the sectors with other bytes
  *   names      names reach the disk in order, at least up to the last sync of a folder or of a new file
  *
  * In each state, all verdicts that were stored before the run are in the cache. The verdicts of the run are also in the
@@ -236,9 +236,9 @@ static void apply_content(const struct op *op, bool kept, enum way way)
 	}
 }
 
-/* Returns how many operations before the power failure have certainly put their names on the disk. Names reach the disk
- * in order. The sync of a folder puts all earlier names on the disk. The sync of a file puts at least the name of this
- * file and the names before it on the disk. */
+/* Returns the number of operations whose names are certainly on the disk if the power fails before operation `cut`.
+ * Names reach the disk in order. The sync of a folder puts all earlier names on the disk. The sync of a file puts at
+ * least the name of this file and the names before it on the disk. */
 static int names_synced(int cut)
 {
 	int certain = 0;
@@ -410,7 +410,7 @@ static void play(const struct scenario *s)
 	read_log();
 }
 
-/* Returns the number of runs whose verdicts must be in the cache, because bytes of the cache were synced after they
+/* Returns the number of runs whose verdicts must be in the cache, because the cache was synced after these runs
  * ended. */
 static int runs_kept(int cut)
 {

@@ -46,7 +46,7 @@ static void an_alias_has_the_numbers_of_its_model(void **state)
 	/* this number and the aliases are in different rows of the table, because they come from different sources */
 	assert_true(model_number("llama-3.1-8b-instruct", "rms_norm_eps", &value) && value == 1e-5);
 	assert_true(model_number("qwen2.5-coder-32b", "vocab_size", &value) && value == 152064);
-	/* people write the name like this in tags */
+	/* tags often have the name with these capitals */
 	assert_true(model_number("Llama-3.1-8B", "rms_norm_eps", &value) && value == 1e-5);
 	assert_true(model_number("Qwen/Qwen3-30B-A3B", "rms_norm_eps", &value) && value == 1e-6);
 }

@@ -34,7 +34,7 @@ static int in_common(const struct remote_keys *a, const struct remote_keys *b)
 	return count;
 }
 
-/* With each policy, the keys of a run find a verdict if rerun_case would accept it, and otherwise do not. */
+/* With each policy, the keys of a run find exactly those verdicts that rerun_case would accept. */
 static void what_would_count_is_found_and_nothing_else(void **state)
 {
 	static const struct verdict verdicts[] = {
@@ -90,9 +90,10 @@ static void what_would_count_is_found_and_nothing_else(void **state)
 	arena_free(&arena);
 }
 
-/* A machine without a GPU finds a verdict that was computed with a GPU's libraries if it would accept the verdict. If a
- * library was too coarse and builtin decided, only a machine with the same builtin finds the verdict. If the coarse
- * library decided because no finer ground truth was called, no machine without a GPU finds the verdict. */
+/* A machine without a GPU finds each verdict that it would accept, also if a library on a GPU computed the ground truth
+ * of the verdict. If a library was too coarse and builtin decided, only a machine with the same builtin finds the
+ * verdict. If the coarse library decided because no finer ground truth was called, no machine without a GPU finds the
+ * verdict. */
 static void what_libraries_gave_is_found_without_them(void **state)
 {
 	static const struct tried_truth flashinfer[] = {{.name = "flashinfer", .version = "0.7"}};
@@ -143,9 +144,8 @@ static void what_libraries_gave_is_found_without_them(void **state)
 	arena_free(&arena);
 }
 
-/* A verdict lists all ground truths that were tried, also a library that was too coarse or had no kernel. Another
- * machine of the same device class, with the same libraries, finds the verdict if it would accept it, and otherwise
- * does not.
+/* A verdict lists all ground truths that were tried, including a library that was too coarse or had no kernel. Another
+ * machine of the same device class, with the same libraries, finds exactly those verdicts that it would accept.
  */
 static void verdicts_by_several_libraries_are_found_by_machines_that_have_them(void **state)
 {

@@ -1,5 +1,5 @@
-/* test_rerun_reason - the decision whether a case runs again: which stored verdict is accepted, or the reason why none
- * is accepted. */
+/* test_rerun_reason - the decision whether a case runs again. The result is the stored verdict that is accepted, or the
+ * reason why no stored verdict is accepted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -58,7 +58,7 @@ static enum rerun_answer answer(const struct policy *policy, const struct truths
 }
 
 /* A stored verdict is accepted if this run would call the same ground truths, up to the one that decided. If the
- * reference is compared with all ground truths, all of them must be the same. */
+ * reference is compared with all ground truths, all of them must be the same as in the stored verdict. */
 static void a_verdict_counts_while_its_ground_truths_are_there(void **state)
 {
 	struct verdict v = on_cpu;
@@ -248,8 +248,8 @@ static void another_torch_does_not_count_unless_there_is_none_here(void **state)
 	expect(&other_cuda, "builtin", "v1", STORED(&on_gpu), RERUN_RUN, -1, "CUDA 12.8");
 }
 
-/* With --require-containment, a verdict that does not say how its reference was contained is accepted only if no
- * reference ran. */
+/* With --require-containment, a verdict must say how its reference was contained. A verdict without this information is
+ * accepted only if no reference ran. */
 static void required_containment_is_asked_of_references_alone(void **state)
 {
 	struct policy strict = cpu;
@@ -282,8 +282,8 @@ static void required_containment_is_asked_of_references_alone(void **state)
 	arena_free(&arena);
 }
 
-/* A machine without a GPU accepts a verdict from a GPU, whichever library computed the ground truth. This does not hold
- * for a ground truth that the dataset defines: its text must be the same on both machines. */
+/* A machine without a GPU accepts a verdict from a GPU, whichever library computed the ground truth. But the text of a
+ * ground truth that the dataset defines must be the same on both machines. */
 static void a_verdict_by_another_text_of_the_dataset_does_not_count(void **state)
 {
 	struct arena arena = {0};

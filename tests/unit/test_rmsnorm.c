@@ -366,7 +366,7 @@ static void assert_caught(int64_t width, enum dtype dtype, bool fused, double ep
 	make_problem(&p, width, dtype, fused);
 	for (int mistake = NONE + 1; mistake < (fused ? MISTAKES : PLAIN_MISTAKES); mistake += MISTAKE_STEP) {
 		if (mistake == SUM_ROUNDED_FIRST && dtype == DTYPE_FLOAT32)
-			continue; /* a float32 sum cannot be rounded to float32 */
+			continue; /* in float32, rounding the sum to the dtype is no mistake */
 		if (mistake == MEAN_OVER_ONE_LESS && dtype != DTYPE_FLOAT32)
 			continue; /* only short rows show this mistake; the_exact_row_shows_half_a_unit tests them */
 		if (!caught(&p.problem, (enum mistake)mistake, eps, seed))
@@ -558,7 +558,7 @@ static void an_epsilon_that_is_an_argument_is_used_as_given(void **state)
 	w.c.constants[0].value = w.c.scalar[2];
 	emulate(&w, NONE);
 	assert_true(passes(&w));
-	w.c.constants[0].value = 1e-5; /* as if the reference had this epsilon of its own */
+	w.c.constants[0].value = 1e-5; /* simulates a reference that uses this epsilon */
 	emulate(&w, NONE);
 	assert_false(passes(&w));
 	free_world(&w);

@@ -1,6 +1,6 @@
-/* test_run - checks which definitions a run reads, runs and stores. Some files are up to date, some are stale, some
- * change while their reference runs, some fail, and some equal others. Some runs are interrupted, and some cannot store
- * or run anything. */
+/* test_run - checks which definitions a run reads, runs and stores. Some definitions are up to date, some are stale,
+ * some change while their reference runs, some fail, and some equal other definitions. Some runs are interrupted, and
+ * some cannot store or run anything. */
 #include "tests/unit/engine_world.h"
 
 #include "engine/expected_seconds.h"
@@ -339,8 +339,9 @@ static double asked_seconds(const struct task *task)
 	return seconds;
 }
 
-/* The runner starts with the longest task, so each task states how long it will probably take. This is the time that
- * the store has, even if it is that of an earlier text of the definition. Without such a time, it is an estimate. */
+/* The runner starts with the longest task, so each task states how long it will probably take. The task has the time
+ * that the store has, even if this is the time of an earlier text of the definition. Without a stored time, the task
+ * has an estimate. */
 static void a_task_says_how_long_it_took_last(void **state)
 {
 	struct world *w = *state;
@@ -393,7 +394,8 @@ static void what_never_ran_is_estimated(void **state)
 	assert_true(expected_seconds(0, "nobody_knows_it", &job) == expected_seconds(0, NULL, &job));
 }
 
-/* The field case.checks of a subject lists the checks. If its text changes, every case with checks runs again. */
+/* The field case.checks of a subject lists the checks. If the text of this field changes, every case with checks runs
+ * again. */
 static void the_subject_of_a_case_with_checks_names_them(void **state)
 {
 	struct world *w = *state;

@@ -223,7 +223,7 @@ static int64_t draw_token(struct token *tokens, int64_t count, int64_t vocab, do
 	int64_t i = 0;
 
 	if (count == 0)
-		return 0; /* argmax over an empty row returns 0 */
+		return 0; /* no token is left: argmax returns 0 */
 	if (mistake == GREEDY || mistake == RANK_FOR_TOKEN)
 		return mistake == GREEDY ? tokens[0].place : (int64_t)(u * (double)count);
 	if (mistake == LEAST_LIKELY)
@@ -243,7 +243,7 @@ static int64_t draw_token(struct token *tokens, int64_t count, int64_t vocab, do
 }
 
 /* A wrong sampler. It divides each probability by uniform noise, and returns the token with the largest quotient. With
- * exponential noise, it would be correct. */
+ * exponential noise, the sampler would be correct. */
 static int64_t race(const struct token *tokens, int64_t count, uint64_t key, int64_t row)
 {
 	int64_t best = 0;

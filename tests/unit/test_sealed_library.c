@@ -164,8 +164,8 @@ static void what_is_known_is_not_computed(void **state)
 	close(fd);
 	close(writer);
 	unlink(path);
-	/* A changed file passes only because the digest memory has the right digest for it. The digest memory is also
-	 * asked after the file was copied. */
+	/* A changed file passes only because the digest memory has the right digest for it. After the file was copied,
+	 * the digest memory is asked again. */
 	copy_with_change(path, 200000);
 	notes = (struct notes){.is_known = true};
 	fd = sealed_library_copy(path, KERNELS_LIBRARY_DIGEST, &memory, &err);

@@ -108,8 +108,8 @@ static void a_task_may_forbid_it(void **state)
 
 /* ---- in a pool ---- */
 
-/* The source code of a slow reference that returns `value`. The reference keeps no data from one case to the next,
- * unless the code in `more` does. */
+/* The source code of a slow reference that returns `value`. The reference keeps no data from one case to the next; the
+ * code in `more` may keep data. */
 #define SLOW(more, value)                                                                                              \
 	"import torch\n" more "def run(hidden_states, weight):\n    x, w = hidden_states, weight\n"                     \
 	"    for i in range(1500):\n        torch.matmul(torch.ones(64, 64), torch.ones(64, 64))\n"                    \

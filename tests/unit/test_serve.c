@@ -73,7 +73,8 @@ static void responses_are_lines(void **state)
 
 /* ---- tools ---- */
 
-/* Checks the command line of a call, whose words are separated by spaces, or the message if the call is refused. */
+/* Checks the command line of a call, as words that are separated by spaces. If the call is refused, checks the
+ * message. */
 static void expect_words(const char *tool, const char *arguments, const char *expected)
 {
 	const struct json_text text = {"arguments", arguments, strlen(arguments), 1};
@@ -124,7 +125,8 @@ static bool has_option(const struct command *command, const char *option)
 	return false;
 }
 
-/* Each argument of a tool is an option of its command. The tool verify_text has the options of `verify`. */
+/* Each argument of a tool is an option of the command that the tool calls. The tool verify_text has the options of
+ * `verify`. */
 static void arguments_are_options(void **state)
 {
 	struct arena arena = {0};

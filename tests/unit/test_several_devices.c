@@ -31,7 +31,7 @@ struct world {
 	const struct job *lists[TASKS][JOBS];
 	struct task tasks[TASKS];
 	struct arena arena;
-	int seen[TASKS][JOBS]; /* how many results of each job were returned to the caller */
+	int seen[TASKS][JOBS]; /* number of results that were returned to the caller, for each job */
 	int guards_closed;
 };
 

@@ -64,7 +64,7 @@ static void layers_have_other_names_in_some_files(void **state)
 	arena_free(&arena);
 }
 
-/* gate_up_proj is another module than gate, although its name begins with "gate". */
+/* gate_up_proj is not the module gate, although its name begins with "gate". */
 static void a_longer_name_of_another_module_is_no_layer(void **state)
 {
 	struct arena arena = {0};
@@ -78,8 +78,8 @@ static void a_longer_name_of_another_module_is_no_layer(void **state)
 	arena_free(&arena);
 }
 
-/* The configuration of deepseek-v3 has q_lora_rank, so this model has no q_proj. Other models of the architecture do
- * have one, so the report does not call q_proj unknown. */
+/* The configuration of deepseek-v3 has q_lora_rank, so this model has no q_proj. Other models of the architecture have
+ * a q_proj, so the report does not call q_proj unknown. */
 static void modules_of_other_models_and_parts_without_a_family_are_known(void **state)
 {
 	struct arena arena = {0};

@@ -64,7 +64,7 @@ static void whatever_decides_is_signed(void **state)
 	}
 }
 
-/* A record with a replaced part has a wrong signature, and its line has a wrong checksum. */
+/* If a part of a record is replaced, the signature of the record and the checksum of its line are wrong. */
 static void an_edited_containment_is_noticed(void **state)
 {
 	static const char old[] = "\"containment\": \"files,disk\"", new[] = "\"containment\": \"full\"      ";

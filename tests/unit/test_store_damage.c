@@ -77,7 +77,7 @@ static void a_file_is_trusted_without_a_look_only_as_it_was_left(void **state)
 	assert_false(opening_checks_the_pages(p));
 	date_clean(p, -10); /* the file may have changed in the same clock tick as the last commit, so it is checked */
 	assert_true(opening_checks_the_pages(p));
-	date_clean(p, 10); /* a check has the same effect as a commit: the file is trusted afterwards */
+	date_clean(p, 10); /* after a check, the file is trusted, as it is after a commit */
 	assert_false(opening_checks_the_pages(p));
 	struct stat st;
 

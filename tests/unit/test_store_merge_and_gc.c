@@ -186,8 +186,8 @@ static void of_equal_keys_the_newest_stays(void **state)
 	assert_true(merged.taken == 1 && merged.replaced == 1 && merged.kept == 2);
 }
 
-/* A verdict with full containment is not replaced by a verdict with gaps in its containment, even if that one is
- * newer. */
+/* A verdict with full containment is not replaced by a verdict with gaps in its containment, even if the verdict with
+ * gaps is newer. */
 static void the_better_contained_verdict_stays(void **state)
 {
 	static const char *const weaker[] = {NULL, "files,network", "memory"};
@@ -256,8 +256,8 @@ static void margins_on_other_drivers_stay(void **state)
 	put(p, 1, "2.13", 1, day + 2);
 	expect_drivers(p, "570", "550:0.375 ");
 
-	/* If a merged verdict is newer than the stored one, it replaces the stored one. If it is older, only its margin
-	 * is added. */
+	/* If a merged verdict is newer than the stored one, it replaces the stored one. If the merged verdict is older,
+	 * only its margin is added. */
 	on_driver(p, "580", 0.75);
 	merge(p, 1, "2.13", 1, day + 4, &merged);
 	expect_drivers(p, "580", "550:0.375 570:0.5 ");
@@ -269,7 +269,7 @@ static void margins_on_other_drivers_stay(void **state)
 	merge(p, 1, "2.13", 1, day, &merged);
 	expect_drivers(p, "580", "550:0.375 570:0.5 560:4 ");
 
-	/* Older versions of reftest do not store the driver. A verdict from an older version has no known driver, and
+	/* Older versions of reftest do not store the driver. If a verdict without a driver replaces the stored verdict,
 	 * the margins with all drivers stay. */
 	p->driver = NULL;
 	put(p, 1, "2.13", 1, day + 5);
@@ -310,7 +310,7 @@ static void a_clock_that_was_ahead_wins_once_at_most(void **state)
 	assert_true(merged.kept == 1);
 }
 
-/* A merged verdict does not become the newest because it arrives last: its date decides. */
+/* The date of a verdict decides which verdict is the newest. The order in which verdicts are merged does not matter. */
 static void verdicts_of_one_subject_stay_in_the_order_of_their_making(void **state)
 {
 	struct place *p = *state;
@@ -423,7 +423,7 @@ static void what_is_needed_or_young_stays(void **state)
 	assert_true(there(p, 1) && there(p, 2) && !there(p, 3) && there(p, 4) && there(p, 5));
 }
 
-/* A verdict is old compared with the date of the newest verdict, not compared with the clock. */
+/* The age of a verdict is measured from the date of the newest verdict, not from the clock. */
 static void nothing_grows_old_while_nobody_looks(void **state)
 {
 	struct place *p = *state;

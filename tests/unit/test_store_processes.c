@@ -76,7 +76,7 @@ static void write_some(struct place *p, int in_fd, int out_fd)
 	store_close(store);
 }
 
-/* Several processes open the store at the same moment and write to it. All their verdicts must then be there. */
+/* Several processes open the store at the same moment and write to it. The store must then have all their verdicts. */
 static void open_at_once(struct place *p)
 {
 	enum { CHILDREN = 6 };
@@ -114,8 +114,7 @@ static void of_several_processes_that_find_garbage_one_sets_it_aside(void **stat
 	struct place *p = *state;
 	size_t length;
 
-	fill(p, 500, 1500); /* with a store of this size, all processes are still checking it when the last one opens
-			     * it */
+	fill(p, 500, 1500); /* takes so long to check that all processes check it at the same time */
 	char *bytes = slurp(p, &length);
 
 	for (int round = 0; round < 10; round++) {

@@ -175,7 +175,7 @@ static void the_place_of_a_dead_reader_is_free_for_who_opens(void **state)
 	store_close(store);
 }
 
-/* The dead reader is also removed by a process that has had the store open for days, such as `watch`. */
+/* A process that has had the store open for days, such as `watch`, also removes dead readers. */
 static void the_place_of_a_dead_reader_is_free_for_who_had_it_open(void **state)
 {
 	struct place *p = *state;

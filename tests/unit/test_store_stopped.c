@@ -59,7 +59,7 @@ static void a_process_that_is_stopped_blocks_nobody(void **state)
 
 	alarm(LIMIT_S); /* if the processes block each other, this ends the test */
 	for (int i = 0; i < STOPS; i++) {
-		usleep((useconds_t)(i * 37 % 1000)); /* after this time, the process is at a random point of its work */
+		usleep((useconds_t)(i * 37 % 1000)); /* lets the process reach a random point of its work */
 		assert_int_equal(kill(child, SIGTSTP), 0);
 		assert_int_equal(waitpid(child, &status, WUNTRACED), child);
 		assert_true(WIFSTOPPED(status));
@@ -137,7 +137,7 @@ static void assert_reported_and_done(const char *root, void (*stops)(const char 
 	int status;
 	pid_t holder = begin_stopped(root, stops), waits = begin_put(root, &reported);
 
-	alarm(LIMIT_S); /* kills a process that never gets the lock */
+	alarm(LIMIT_S); /* if the process never gets the lock, SIGALRM kills it */
 	assert_non_null(fgets(line, sizeof line, reported));
 	assert_non_null(strstr(line, root));
 	snprintf(wanted, sizeof wanted, "process %d, which is stopped: `kill -CONT %d`", (int)holder, (int)holder);

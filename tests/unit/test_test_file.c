@@ -77,7 +77,8 @@ static void a_class_has_what_the_definition_says(void **state)
 	buf_free(&again);
 }
 
-/* The modes are on one line if it has at most 88 columns. Otherwise each mode has a line of its own. */
+/* The modes are on one line if it has at most 88 columns. If the line would be longer, each mode has a line of its
+ * own. */
 static void a_class_has_the_modes_of_its_operation(void **state)
 {
 	static const char *const modes[] = {"causal", "a_mode_of_a_rather_long_name", "another_mode_of_a_long_name", "one_more"};
@@ -121,8 +122,8 @@ static void a_class_has_the_edge_cases_and_the_probe_of_its_family(void **state)
 	buf_free(&out);
 }
 
-/* If the tolerance rule is the same for all sizes, the class has this one rule. Otherwise it has one rule for each
- * size. An output that the family's own code judges has no tolerance rule. */
+/* If the tolerance rule is the same for all sizes, the class has this one rule. If the rules differ, the class has one
+ * rule for each size. An output that the family's own code judges has no tolerance rule. */
 static void a_class_has_the_rules_of_its_outputs(void **state)
 {
 	static const struct tensor_spec outputs[] = {{.name = "y", .dtype = DTYPE_BFLOAT16},
@@ -352,7 +353,7 @@ static void write_class_with_axis(const char *name, struct buf *out)
 	test_file_write("definitions/rmsnorm", &c, 1, out);
 }
 
-/* Fails if an axis can become this attribute of a class. */
+/* Fails if the name of an axis can become this attribute of a class. */
 static void expect_reserved(const char *attribute, size_t length)
 {
 	char name[64] = "";
@@ -390,7 +391,8 @@ static void no_axis_takes_an_attribute_of_the_base_class(void **state)
 	buf_free(&out);
 }
 
-/* Each support file is in the folder of libraries. Comments at its beginning tell code formatters to skip it. */
+/* Each support file is in the folder of libraries. Comments at the beginning of the file tell code formatters to skip
+ * the file. */
 static void what_all_tests_use_is_shipped_beside_them(void **state)
 {
 	struct buf text = {0};

@@ -91,7 +91,7 @@ static void json_gets_escapes_that_a_reader_undoes(void **state)
 }
 
 /* Fails if `text` has an unsafe character other than a newline. Also fails if a line of `text` begins with a command of
- * a CI system, except if the command is `ours`, which reftest itself prints. */
+ * a CI system. Only the command `ours`, which reftest itself prints, is allowed. */
 static void check_harmless(const char *text, const char *ours)
 {
 	char escape[ESCAPE_MAX];

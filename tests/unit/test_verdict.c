@@ -293,7 +293,7 @@ static const struct difference_map differences[] = {
     {.output = "\"lse\"", .row_length = 1, .column_length = 1, .heat = heat, .rows = 1},
 };
 
-/* Pictures are written and read. Older verdicts, such as `whole`, have none. */
+/* Pictures are written and read. Older verdicts, such as `whole`, have no pictures. */
 static void pictures_of_differences_survive(void **state)
 {
 	struct verdict v = whole;

@@ -1,5 +1,5 @@
 /* test_verdict_line - verdicts as lines of text: a record is the same after writing and reading. A record with a
- * flipped bit, a missing part or a wrong count is rejected, and so is a record that contradicts itself although its
+ * flipped bit, a missing part or a wrong count is rejected. A record that contradicts itself is rejected even if its
  * checksum is right. */
 #include "cache/verdict_line.h"
 

@@ -13,7 +13,8 @@ extern const struct op gqa_paged_op;
 
 enum { PAGES = 6, INDICES = 4 };
 
-/* A case with two sequences. Each has two pages, and each page has four keys. The workload may provide kv_indices. */
+/* A case with two sequences. Each sequence has two pages, and each page has four keys. The workload may provide
+ * kv_indices. */
 struct scene {
 	struct built built;
 	struct input_source sources[MAX_INPUTS];
@@ -65,7 +66,7 @@ static struct digest write_blob(const struct scene *s, const int32_t *indices)
 	return digest_of(all, sizeof all);
 }
 
-/* Fills the inputs. If `indices` is NULL, the family generates all of them; else the file provides kv_indices. */
+/* Fills the inputs. If `indices` is NULL, the family generates all inputs. If not, the file provides kv_indices. */
 static void set_up(struct scene *s, const int32_t *indices)
 {
 	static const int64_t var[] = {2, PAGES, 3, INDICES};
@@ -176,8 +177,9 @@ static void axes_that_make_no_sense_make_the_case_invalid(void **state)
 	tear_down(&s);
 }
 
-/* Fills the inputs twice and checks the results. The first time, the process has read the file before (`known`). The
- * second time, it has not, like a new judge process (`unknown`). */
+/* Fills the inputs twice and checks the results. Before the first fill, this process has already read the file, and the
+ * result must be `known`. The second fill uses an empty table of tensors, like a new judge process, and the result must
+ * be `unknown`. */
 static void expect_fill(struct scene *s, enum reason known, enum reason unknown)
 {
 	for (int again = 0; again < 2; again++) {
@@ -216,8 +218,7 @@ static void tensors_are_those_that_were_hashed_or_none(void **state)
 	expect_fill(&s, REASON_CHANGED, REASON_CHANGED);
 	assert_int_equal(unlink(path), 0);
 	expect_fill(&s, REASON_CHANGED, REASON_MISSING_BLOB);
-	s.sources[4].content = write_blob(&s, others); /* as in another run, whose job has the digest of the new
-						        * content */
+	s.sources[4].content = write_blob(&s, others); /* another run has the new digest in its job */
 	expect_fill(&s, REASON_NONE, REASON_NONE);
 	assert_memory_equal(s.in[4].data, others, sizeof others);
 	tear_down(&s);

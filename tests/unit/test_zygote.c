@@ -211,7 +211,7 @@ static void a_zygote_starts_only_when_no_process_is_left(void **state)
 	}
 	while (getsid(child) != child)
 		usleep(1000);
-	setting.runners.orphans_ms = 1; /* as after the end of the previous zygote */
+	setting.runners.orphans_ms = 1; /* simulates that the previous zygote has ended */
 	assert_int_equal(zygote_want(&setting.runners, (struct runner_demand){1, 0}, &err), 0);
 	assert_int_equal(setting.runners.zygote.pid, 0);
 	gather(&setting, 1);

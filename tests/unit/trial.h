@@ -56,8 +56,8 @@ static inline struct tensor trial_tensor(const struct op_arg *arg, const int64_t
 	return tensor;
 }
 
-/* Returns true if the truth includes the final value of this input. In this case, the test must also store in `out`, at
- * op_own_place, the final value that the reference leaves in the input. */
+/* Returns true if the truth includes the final value of this input. If so, the test must store the final value that the
+ * emulated reference leaves in the input. The place is `out`, at the index op_own_place. */
 static inline bool trial_own(const struct trial *t, int input)
 {
 	return t->op->in_place != NULL && t->op->in_place(&t->c, input).place >= t->problem->output_count;
@@ -213,7 +213,7 @@ static inline bool trial_weak(const struct trial *t)
 	return weak;
 }
 
-/* Asserts that a correct reference passes. If it does not, prints which output fails and where. */
+/* Asserts that a correct reference passes. If a correct reference fails, prints which output fails and where. */
 static inline void trial_assert_passes(const struct trial *t)
 {
 	for (int i = 0; i < OP_PLACES; i++) {
@@ -433,7 +433,7 @@ static inline void assert_each_wrong_there_alone(const struct op *op, const stru
 		assert_wrong_there_alone(op, &problems[wrong[i].problem], play, wrong[i].mistake, wrong[i].edge);
 }
 
-/* Opens a medium case as if a workload provided all its tensors. op.check must accept the case. Then sets element `at`
+/* Opens a medium case as if a workload provided all its tensors. op.check must accept this case. Then sets element `at`
  * of input `input` to `value`; a negative `at` counts from the end. Returns the result of op.check, and its message in
  * `why`. */
 static inline int trial_open_brought(struct trial *t, const struct op *op, const struct op_problem *problem, int input,
@@ -448,7 +448,7 @@ static inline int trial_open_brought(struct trial *t, const struct op *op, const
 }
 
 /* Asserts that op.check rejects this changed case with a message that contains `part`, or accepts it if `part` is NULL.
- * In both cases, the oracle must read nothing out of bounds, which the sanitizers check. */
+ * Also runs the oracle, which must read nothing out of bounds; the sanitizers check this. */
 static inline void assert_brought(const struct op *op, const struct op_problem *problem, int input, int64_t at,
                                   double value, const char *part)
 {

@@ -1,8 +1,8 @@
 #!/bin/sh
 # If the description of a Python scalar says that 0 stands for its default, a case passes 0. A reference that computes
-# with this 0 fails, and a reference that uses the default passes. If the description does not say this, no case passes
-# 0. A workload that passes 0 is verified in the same way. If these words of the description change, the definition is
-# verified again.
+# with the number 0 fails, and a reference that uses the default instead passes. If the description does not say this,
+# no case passes 0. A workload that passes 0 is verified in the same way. If these words of the description change, the
+# definition is verified again.
 . "$(dirname "$0")/../harness.sh"
 name=gqa_ragged_prefill_causal_h10_kv2_d128
 definition_file=definitions/gqa_ragged/$name.json

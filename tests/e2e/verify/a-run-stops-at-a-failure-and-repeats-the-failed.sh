@@ -1,7 +1,7 @@
 #!/bin/sh
-# verify -x stops at the first definition that fails, and the remaining ones stay unknown. --last-failed verifies the
-# definitions that failed or were invalid in their last run; if there are none, it verifies all definitions. -q lists
-# only failures, and -v lists everything.
+# verify -x stops at the first definition that fails, and the remaining definitions stay unknown. --last-failed verifies
+# the definitions that failed or were invalid in their last run; if there are none, it verifies all definitions. -q
+# lists only failures, and -v lists everything.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm rmsnorm_h128
 edit definitions/gemm/tiny_gemm.json 'return torch.matmul' 'return 1.1 * torch.matmul'

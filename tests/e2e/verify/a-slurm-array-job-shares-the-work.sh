@@ -1,8 +1,8 @@
 #!/bin/sh
 # An array job of a real Slurm verifies a dataset in shards on two nodes, with the lines in docs/ci.md. (The test starts
 # and stops slurmctld and two slurmd processes on this machine, with munge, as the current user.) The verdicts of the
-# shards are merged, once through redis and once through exported files. They equal the verdicts of a run without
-# shards.
+# shards are merged, once through redis and once through exported files. The merged verdicts equal the verdicts of a run
+# without shards.
 . "$(dirname "$0")/../harness.sh"
 with_gates
 . "$top/tests/e2e/remotes.sh"
@@ -103,7 +103,7 @@ whole_waits_or_ended() { squeue -h -o %r | grep -qx Dependency || ! kill -0 $lin
 until_true whole_waits_or_ended
 touch "$work/go"
 wait $lines && status=0 || status=$?
-# srun returns when every task has ended. No other case runs, and the wrong definition is found.
+# srun returns when every task has ended. No case runs again, and the wrong definition is found.
 expect_exit 1
 expect_says 'FAILED   rmsnorm/wrong' ' 0 cases run'
 cat "$work"/exports/task-*.txt >"$work/reports"

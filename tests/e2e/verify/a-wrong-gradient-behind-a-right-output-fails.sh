@@ -100,7 +100,7 @@ expect_exit 0
 expect_ran 0
 
 # If a reference cannot be differentiated, the result is an error with the reason. If a reference does not support
-# float64, only its float64 case is omitted.
+# float64, its float64 case is omitted, and its other cases run.
 cp definitions/gla/gla_recurrent_h4_k64_v128.json "$work/gla.json"
 odd() { # odd NAME OLD NEW: writes a definition with this edit of the reference
 	sed "s/\"gla_recurrent_h4_k64_v128\"/\"$1\"/" "$work/gla.json" >"definitions/gla/$1.json"

@@ -25,7 +25,8 @@ P
 approve() { run approve --device "$device" --sizes small "$@"; }
 accept() { verify --accept approved "$@"; }
 
-# Only definitions that are checked can be approved, and not those that passed or whose reference raises an exception.
+# Only a definition with the status "checked" can be approved. A definition that passed, or whose reference raises an
+# exception, cannot be approved.
 approve --format json tiny_norm 'oddity/*' --note 'tried by hand'
 expect_exit 3
 expect "{n: o['outcome'] for n, o in d.items()} == {**dict.fromkeys('kept faster wrong raises schema torn edited'.split(), 'approved'), 'once': 'refused', 'tiny_norm': 'decided'}"
@@ -129,7 +130,7 @@ expect "d['wrong']['approval']['state'] == 'same' and d['wrong']['approval']['no
 run diff --device "$device" --sizes small HEAD wrong
 expect_says 'the reference is the one that was approved on'
 
-# A commit contains the approval in the index, which is the old one until the new one is added.
+# A commit contains the approval in the index. This is the old approval until the new approval is added.
 do_git add definitions/oddity/wrong.json
 accept --staged wrong
 expect_exit 1

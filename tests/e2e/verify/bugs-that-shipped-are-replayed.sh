@@ -2,8 +2,8 @@
 # tests/shipped_bugs/run.py verifies references with bugs from released software. Its tables say for each bug what
 # reftest must report. run.py reports an error if a bug is not caught, or is caught although the entry says that it
 # passes; if a bug gets a verdict although the entry says that there is no ground truth; and if the edge cases miss a
-# bug that they should find. It also reports correct definitions that fail, too few bugs, and entries that
-# docs/history.md lacks or should not have.
+# bug that they should find. run.py also reports correct definitions that fail, too few bugs, and differences between
+# its tables and docs/history.md.
 . "$(dirname "$0")/../harness.sh"
 mkdir -p tests/mutants tests/shipped_bugs docs
 cp "$top/tests/mutants/run.py" tests/mutants/

@@ -77,5 +77,5 @@ for name in pointers places; do expect_status $name checked no_ground_truth; don
 expect "d['impossible']['status'] == 'skipped' and 'shapes' not in str(d['impossible']['notes']) and d['impossible']['matched_by'] is None"
 expect "c['contents', 'small:m=4,n=4']['status'] == 'skipped'"
 expect "'reftest generates break the definition\\'s constraint starts.max() == 7' in c['contents', 'small:m=4,n=4']['message']"
-# If there is a workload, the size that reftest chose does not affect the status.
+# If there is a workload, the case with the size that reftest chose does not affect the status.
 expect "c['contents', 'workload:u']['status'] == 'checked' and d['contents']['status'] == 'checked'"

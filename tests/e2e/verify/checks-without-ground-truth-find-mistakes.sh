@@ -112,7 +112,7 @@ expect "'differs under another seed' in $(check dice seeds) and d['dice']['statu
 expect "'another seed' in $(check small_only seeds) and d['small_only']['status'] == 'checked'"
 expect "$(check small_only not_constant) == \"all elements of output 'y' are 0\""
 # If there are many inputs, gradients show which of them have an effect. If an input has no gradient, or an output seems
-# constant, the reference runs again with other values.
+# constant, the reference runs again with other values of the inputs.
 "$python" -I -S - <<'EOF'
 import json
 
@@ -146,9 +146,9 @@ expect "$(check detached not_constant) == '12 inputs have a second set of values
 expect "$(check pair not_constant) == 'each of 12 inputs influences an output (gradients show this for 11 inputs, a second set of values for 1), and no output is constant'"
 expect "$(check fixed not_constant) == \"output 'best' depends on no input\" and d['fixed']['status'] == 'skipped'"
 
-# The rows may be along any dimension. If the first case shows that rows along an axis are independent, this must hold
-# in the later cases, even if their verdicts are stored. A reference that treats long sequences in another way fails. A
-# reference that always mixes rows does not fail.
+# The rows may be along any dimension. If the first case shows that rows along an axis are independent, the rows must
+# also be independent in the later cases, even if the verdicts of these cases are stored. A reference that treats long
+# sequences in another way fails. A reference that always mixes rows does not fail.
 mkdir definitions/tokens workloads/tokens
 "$python" -I -S - <<'EOF'
 import json

@@ -114,7 +114,7 @@ FINDS = REFERENCE.replace("    return x[rows]", '''    import builtins, os, sys,
         return x, rows
     return x[rows]''')
 write("stash", STASH, FINDS)
-# This reference stores the word itself and must find it. Otherwise the test above would prove nothing.
+# The next reference stores the word itself and must find the word. This shows that the search works.
 write("stash_here", INIT, FINDS.replace("    folders =", "    torch.word = 1\n    folders ="))
 END
 
@@ -183,8 +183,8 @@ finding one_set '_made_init makes the same inputs for another seed, so the case 
 finding other_shapes '_made_init makes inputs of other shapes for another seed'
 
 # If an init raises an exception, dies or hangs, generic inputs are used, and a finding says so. A reference that
-# accepts generic inputs is checked. The reference of these definitions does not, because it needs a scale above 2 and
-# existing rows.
+# accepts generic inputs is checked. The reference of these definitions fails on generic inputs, because it needs a
+# scale above 2 and existing rows.
 fell_back() {
 	WORDS="the inputs are generic, because \`init\` failed: $(place "$1")_made_init made no inputs for this case: $2" expect \
 		"__import__('os').environ['WORDS'] in str(d['$1']['notes'])"
@@ -214,7 +214,7 @@ rm -r truths
 run verify takes_any --device "$device" --sizes small --strict
 expect_says "finding: the inputs are generic, because \`init\` failed" '1 finding, which --strict counts as failures'
 
-# Verdicts also depend on everything on which init depends.
+# If anything changes on which init depends, the case runs again.
 verify right
 expect_cached 1
 edit definitions/made/right.json 'helper(n, width, device).T' 'helper(n, width, device).T  # a comment'

@@ -1,8 +1,8 @@
 #!/bin/sh
-# `verify` reads definitions in the form that FlashInfer's tracer writes. It calls the function whose name ends with
-# _reference, and passes only the arguments that this function has. The dtype of an input may be unknown, and an input
-# need not be a tensor. If a definition has no reference, or requires an input of unknown dtype, it is skipped with the
-# reason. An error in the file is reported with its position.
+# `verify` reads definitions in the form that FlashInfer's tracer writes. reftest calls the function whose name ends
+# with _reference, and passes only the arguments that this function has. The dtype of an input may be unknown, and an
+# input need not be a tensor. If a definition has no reference, or requires an input of unknown dtype, it is skipped
+# with the reason. An error in the file is reported with its position.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'END'
 import json

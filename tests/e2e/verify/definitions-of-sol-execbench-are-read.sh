@@ -52,7 +52,7 @@ with open("workloads/rmsnorm/lines.jsonl", "w") as out:
         out.write(json.dumps(line) + "\n")
 
 # Axes are computed from other axes, in any order, and shapes contain sizes. The row axis of the GEMM is a product of
-# two axes that no tensor has. The other definition has no family.
+# two axes that no tensor has. The second definition has no op family.
 PRODUCT = {"batch": {"type": "var"}, "width": {"type": "expr", "expression": "heads * 8"}, "length": {"type": "var"},
            "rows": {"type": "expr", "expression": "batch * length"}, "heads": {"type": "const", "value": 8}}
 MATRIX = "def run(A, B):\n    return A @ B.T\n"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build. A definition may name files of its dataset that
 # its reference reads. The reference finds exactly these files, read-only, in its working directory. Verdicts depend on
-# the content of the declared files. They are cached, and if a file changes, the cases run again. Files that are not
-# declared do not exist for the reference.
+# the content of the declared files. The verdicts are cached. If a declared file changes, the cases run again. Files
+# that are not declared do not exist for the reference.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 
@@ -50,7 +50,7 @@ rm -rf .reftest/cache
 verify --jobs 2
 expect_exit 0
 
-# If a file changes, the cases of the definitions that declare it run again, and no others.
+# If a file changes, only the cases of the definitions that declare this file run again.
 sleep 0.01
 echo 1e-1 >tables/eps.txt
 expect_why text 'reads.tables/eps.txt'

@@ -29,7 +29,7 @@ run explain --device "$device" tiny_norm
 expect_exit 0
 rm definitions/loop
 
-# If workloads cannot be read, their cases count as not verified.
+# If a workload cannot be read, its cases count as not verified.
 mv workloads/rmsnorm "$work/kept"
 ln -s rmsnorm workloads/rmsnorm
 verify tiny_norm

@@ -20,8 +20,8 @@ cp -r "$work/copy" "$work/new"
 mv "$work/new" "$root"
 await "e['event'] == 'notice' and 'is back' in e['message']"
 await_batch
-# The new root has a new cache. The watcher may check the new files twice. Then the batch for which the test waits may
-# be the second one, which runs no case.
+# The new root has a new cache. The watcher may check the new files in two batches. In this case the test may see only
+# the second batch, which runs no case.
 expect_events "e['passed'] == 2 and sum(x['cases_run'] for x in a if x['event'] == 'verdict') > 0"
 sed -i 's/EPSILON = 1e-6/EPSILON = 1e-4/' "$root/definitions/rmsnorm/tiny_norm.json"
 await "e['event'] == 'verdict' and e['name'] == 'tiny_norm' and e['status'] == 'failed'"

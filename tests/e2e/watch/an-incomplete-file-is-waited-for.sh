@@ -14,7 +14,7 @@ for part in (text[:len(text) // 2], text):
     with open(path, "w") as out:
         out.write(part)' $file "$work/good" "$i"
 	await "e['event'] == 'verdict' and e['status'] == 'passed'"
-	# On a very busy machine, the writer may be delayed between its two writes. Then the incomplete file is
+	# On a very busy machine, the writer may be delayed between its two writes. In this case the incomplete file is
 	# reported, but only after the waiting time.
 	expect_events "all(x['seconds'] >= 0.09 for x in a if x['event'] == 'verdict' and x['status'] != 'passed')"
 	await_batch

@@ -1,9 +1,9 @@
 #!/bin/sh
 # If there are generated pytest files, watch updates them as `generate` would: after each save, after each deletion of a
 # definition, and after each deletion of a generated file. A file that a user edited is left unchanged and reported
-# once. If there are no generated files, watch writes none. If `generate` runs at the same time, watch continues with
-# its result. When watch is idle, it records the state of the generated files. By this record, the next command sees
-# that the files are current, and need not build their test classes again.
+# once. If there are no generated files, watch writes none. If `generate` writes the files at the same time, watch
+# continues with the files that `generate` has written. When watch is idle, it records the state of the generated files.
+# The next command learns from this record that the files are current, so it need not build their test classes again.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 current() { # current: prints the report of `generate` without records

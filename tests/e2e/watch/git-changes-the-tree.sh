@@ -37,7 +37,7 @@ do_git stash pop
 await_batch
 expect_events "e['failed'] == 1 and e['cases_run'] == 0 and e['batch'] == 7"
 
-# pre-commit saves unstaged changes as a patch, reverts them, and applies them again. These are the same steps.
+# pre-commit saves unstaged changes as a patch, reverts them, and applies them again. The test makes the same steps.
 git diff --binary >"$work/patch"
 do_git checkout -- .
 await_batch

@@ -106,8 +106,8 @@ jump 0
 end_watch
 expect_nothing_to_do
 
-# reftest does not trust a result of stat() that it recorded while the clock was wrong. Here the file has the recorded
-# size and time, but different content.
+# reftest does not trust a result of stat() that it recorded while the clock was wrong. In this step the file has the
+# recorded size and time, but different content.
 jump -$year
 verify --changed
 jump 0

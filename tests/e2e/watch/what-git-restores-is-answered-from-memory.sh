@@ -1,9 +1,9 @@
 #!/bin/sh
 # If git restores many definitions at once, the watcher reports the results that it remembers for their contents,
-# without parsing the files. After this report, the watcher checks the files case by case. Then an export contains the
-# verdicts of the current contents, and `explain` compares an edit with these contents, and not with those that git
-# removed. A remembered result is not used if the definition's content is different, or if its workload file has
-# changed.
+# without parsing the files. After this report, the watcher checks the files case by case. After this check, an export
+# contains the verdicts of the current contents. `explain` compares an edit with the current contents, not with the
+# contents that git removed. A remembered result is not used if the definition's content is different, or if its
+# workload file has changed.
 . "$(dirname "$0")/../harness.sh"
 command -v git >/dev/null 2>&1 || skip "there is no git here"
 given tiny_norm
@@ -58,7 +58,7 @@ for try in $(seq 50); do
 done
 exported || fail "the remembered definitions were not checked again: $(tail -n 3 "$work/said")"
 
-# One definition has new content, and another one has a changed workload line. The cases of both run.
+# One definition has new content, and another one has a changed workload line. The cases of both definitions run.
 sed -i 's/EPSILON = 2e-6 . 2/EPSILON = 1e-4/; s/EPSILON = 1e-6/EPSILON = 1e-4/' definitions/rmsnorm/norm_20.json
 await "e['event'] == 'batch' and e['failed'] == 1"
 do_git commit -a -m wrong

@@ -1,7 +1,7 @@
 #!/bin/sh
 # own interpreter: the test runs everything from the start, as a user does.
-# The whole workflow works with local repositories: clone, extract the definitions of four models, verify, generate
-# tests and run them, write a model into the file of the web interface, and measure.
+# The whole workflow works with local repositories: clone a dataset, extract the definitions of four models, verify,
+# generate tests, run the tests, write a model into the file of the web interface, and measure times.
 . "$(dirname "$0")/../harness.sh"
 pytest_is_here
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null REFTEST_PYTHON="$python"
