@@ -60,7 +60,7 @@ static void parts_that_do_not_fit_are_refused_with_a_sentence(void **state)
 	expect_refused(&mla_ragged_op, &b.problem, "input 'k' is [total_kv, num_kv_heads, vo_dim]");
 	prefill(&b, causal_name, 16, 192, 128);
 	b.axes[1].value = 12;
-	expect_refused(&mla_ragged_op, &b.problem, "no multiple");
+	expect_refused(&mla_ragged_op, &b.problem, "is not a multiple of the number of key heads");
 	prefill(&b, causal_name, 16, 192, 128);
 	b.problem.output_count = 0;
 	expect_refused(&mla_ragged_op, &b.problem, "expected an output [queries");
