@@ -31,7 +31,7 @@ for_inputs='kernels/core/op.h kernels/core/ops.c kernels/core/dtype_convert.* ke
 	kernels/core/random_inputs.*'
 # The code that judges all op families, and the code that determines the environment of a reference's process.
 for_checker='kernels/core/compare* kernels/core/device* kernels/core/roles.* kernels/core/simd.h base/metrics.h
-	base/dtype.* dataset/safetensors.* dataset/constraint* dataset/truth_chain.* workers/judge/* workers/protocol/*
+	base/dtype.* dataset/lfs_pointer.* dataset/safetensors.* dataset/constraint* dataset/truth_chain.* workers/judge/* workers/protocol/*
 	workers/pool/environment.* workers/sandbox/* python/runner.py python/gradients.py
 	python/arena.py python/arguments.py python/exercises.py python/failures.py python/isolation.py python/latency.py
 	python/process_state.py python/programs.py python/sandbox.py python/tensors.py'
