@@ -170,7 +170,7 @@ for path in /etc/passwd ../beside tables/../../beside .git/config .reftest/cache
 	sed "s#\"reads\": \[\"tables/eps.txt\"\]#\"reads\": [\"$path\"]#" "$work/text.json" >definitions/rmsnorm/text.json
 	verify text
 	expect_exit 2
-	expect_says 'expected the path of a file below the dataset'
+	expect_says "expected a path relative to the dataset's folder"
 done
 cp "$work/text.json" definitions/rmsnorm/text.json
 
