@@ -472,8 +472,8 @@ static void make_edge_cases(struct maker *m)
 enum { CHECKED_BYTES = 4 << 20 };
 
 /* Returns true if a medium case is cheap enough for the checks, and its rows can be compared with the rows of the small
- * case. Returns false if an input contains integers such as indices, because the rows may then be independent only by
- * chance. */
+ * case. Returns false if an input contains integers. They may be indices, by which a row of another case could depend on
+ * other rows. */
 static bool can_be_held_to_rows(const struct definition *d, const int64_t *axis)
 {
 	int64_t bytes = 0;

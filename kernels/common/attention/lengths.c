@@ -115,9 +115,9 @@ bool attention_near_power(int64_t number)
 }
 
 /* Returns the lengths of sequence b, which must not be sequence 0. Of the sequences after the first `count`, the last
- * one has keys, so a reference that omits the last sequence gives a wrong output. Most sequences whose number is next
- * to a power of two also have keys. All other sequences after the first `count` have one query and no key, because a
- * reference that loops over sequences takes time for each sequence with keys. */
+ * one has keys, so a reference that omits the last sequence gives a wrong output. Most sequences whose index is a
+ * power of two, or differs from one by 1, also have keys. All other sequences after the first `count` have one query and
+ * no key, because a reference that loops over sequences takes time for each sequence with keys. */
 static struct length part_of(const struct list *list, int contents, int64_t batch, int64_t b)
 {
 	struct length part = {1, 0};
