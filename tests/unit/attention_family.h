@@ -7,7 +7,7 @@
 #include "tests/unit/seeds.h"
 
 /* Checks that a correct float32 reference passes at the small and medium sizes, with both sets of input values, for
- * every one of `seeds` seeds. */
+ * every one of `seeds` seeds, and with sanitizers for one seed. */
 static inline void expect_passes(const struct op *op, const struct op_problem *problem, int seeds)
 {
 	struct attention_roles roles = attention_roles_of(problem);
@@ -15,7 +15,7 @@ static inline void expect_passes(const struct op *op, const struct op_problem *p
 
 	for (enum op_size size = SIZE_SMALL; size <= SIZE_MEDIUM; size++)
 		for (int r = 0, rows = rows_of(op, problem, size, axis); r < rows; r++)
-			for (int seed = 0; seed < 2 * seeds; seed++) {
+			for (int seed = 0; seed < 2 * SEEDS_OR_ONE(seeds); seed++) {
 				struct world w;
 
 				make_world_of(&w, op, problem, axis + r * problem->axis_count, (uint64_t)seed / 2,

@@ -178,9 +178,9 @@ static void a_correct_sparse_reference_passes_for_every_seed(void **state)
 	(void)state;
 	attention(&b, little);
 	expect_large_cache(&dsa_paged_op, &b.problem);
-	expect_passes(&dsa_paged_op, &b.problem, 20);
+	expect_passes(&dsa_paged_op, &b.problem, MANY_SEEDS);
 	attention(&b, little_pages);
-	expect_passes(&dsa_paged_op, &b.problem, 20);
+	expect_passes(&dsa_paged_op, &b.problem, MANY_SEEDS);
 	attention(&b, deepseek);
 	expect_passes(&dsa_paged_op, &b.problem, 1);
 }

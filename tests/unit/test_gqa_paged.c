@@ -444,13 +444,13 @@ static void a_correct_reference_passes_for_every_seed(void **state)
 
 	(void)state;
 	decode(&b, little);
-	expect_passes(&gqa_paged_op, &b.problem, 20);
+	expect_passes(&gqa_paged_op, &b.problem, MANY_SEEDS);
 	decode(&b, little_pages);
-	expect_passes(&gqa_paged_op, &b.problem, 20);
+	expect_passes(&gqa_paged_op, &b.problem, MANY_SEEDS);
 	prefill(&b, causal_name, little, NULL);
-	expect_passes(&gqa_paged_op, &b.problem, 20);
+	expect_passes(&gqa_paged_op, &b.problem, MANY_SEEDS);
 	prefill(&b, causal_name, little_pages, "len_indptr");
-	expect_passes(&gqa_paged_op, &b.problem, 20);
+	expect_passes(&gqa_paged_op, &b.problem, MANY_SEEDS);
 	prefill(&b, "gqa_paged_prefill", little_pages, "batch_size");
 	expect_passes(&gqa_paged_op, &b.problem, 5);
 	prefill(&b, causal_name, little_pages, NULL); /* a page has several keys, and without kv_last_page_len all pages
@@ -467,7 +467,7 @@ static void a_correct_reference_passes_in_other_dtypes(void **state)
 	for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
 		decode(&b, little_pages);
 		set_floats(&b, dtypes[i], dtypes[i]);
-		expect_passes(&gqa_paged_op, &b.problem, 20);
+		expect_passes(&gqa_paged_op, &b.problem, MANY_SEEDS);
 		expect_general_mistakes_caught(&gqa_paged_op, &b.problem);
 		prefill(&b, causal_name, little, NULL);
 		expect_dtypes(&gqa_paged_op, &b, dtypes[i], dtypes[i]);

@@ -198,13 +198,13 @@ static void a_correct_reference_passes_for_every_seed(void **state)
 
 	(void)state;
 	decode(&b, little);
-	expect_passes(&mla_paged_op, &b.problem, 20);
+	expect_passes(&mla_paged_op, &b.problem, MANY_SEEDS);
 	decode(&b, little_pages);
-	expect_passes(&mla_paged_op, &b.problem, 20);
+	expect_passes(&mla_paged_op, &b.problem, MANY_SEEDS);
 	prefill(&b, causal_name, little);
-	expect_passes(&mla_paged_op, &b.problem, 20);
+	expect_passes(&mla_paged_op, &b.problem, MANY_SEEDS);
 	prefill(&b, causal_name, little_pages);
-	expect_passes(&mla_paged_op, &b.problem, 20);
+	expect_passes(&mla_paged_op, &b.problem, MANY_SEEDS);
 	decode(&b, deepseek_pages);
 	expect_passes(&mla_paged_op, &b.problem, 2);
 }
