@@ -253,9 +253,6 @@ static int fork_child(struct zygote *runners, int slot, bool reader, struct err 
 	int ours, ends[2], fds[3];
 	char text[64];
 
-	child->group = control_group_add(&runners->groups, &fds[2]);
-	if (child->group == 0 && control_groups_used(&runners->groups))
-		return err_errno(err, "cannot make a control group for a reference");
 	if (make_pipe(runners->epoll, ends, err) != 0)
 		return -1;
 	if (channel_pair(&ours, &fds[0], err) != 0) {
@@ -264,6 +261,13 @@ static int fork_child(struct zygote *runners, int slot, bool reader, struct err 
 		return -1;
 	}
 	fds[1] = ends[1];
+	child->group = control_group_add(&runners->groups, &fds[2]);
+	if (child->group == 0 && control_groups_used(&runners->groups)) {
+		err_errno(err, "cannot make a control group for a reference");
+		for (const int *fd = (const int[]){ours, fds[0], ends[0], ends[1], -1}; *fd >= 0; fd++)
+			close(*fd);
+		return -1;
+	}
 	channel_open(&child->channel, ours);
 	child->pipe = ends[0];
 	child->state = CHILD_FORKING;
