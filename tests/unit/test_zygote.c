@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
 
 #include "workers/sandbox/sandbox.h"
 
@@ -255,6 +256,82 @@ static void a_runner_is_gone_when_all_its_processes_are(void **state)
 	unsetenv("REFTEST_TEST_LEAVES");
 }
 
+/* ---- control groups, for which usual folders stand in ---- */
+
+static int fake_groups = -1; /* the folder in which mkdirat makes groups; -1: none */
+
+static void make_file(int folder, const char *name)
+{
+	close(openat(folder, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+}
+
+/* Takes the place of the C library's function. In `fake_groups`, makes the files of a group in the new folder, as the
+ * kernel does for a folder of cgroup v2. */
+int mkdirat(int folder, const char *path, mode_t mode)
+{
+	int made = (int)syscall(SYS_mkdirat, folder, path, mode);
+
+	if (made == 0 && folder == fake_groups) {
+		int group = openat(folder, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		make_file(group, "pids.max");
+		make_file(group, "cgroup.procs");
+		close(group);
+	}
+	return made;
+}
+
+static void a_runner_moves_to_its_control_group(void **state)
+{
+	char path[] = "/tmp/reftest-test-groups-XXXXXX", command[64], written[8] = "";
+	struct setting setting;
+	int fd;
+
+	(void)state;
+	assert_non_null(mkdtemp(path));
+	open_pool(&setting, "cpu");
+	setting.runners.groups.own = fake_groups = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	gather(&setting, 1);
+	fd = openat(fake_groups, "1/cgroup.procs", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(read(fd, written, sizeof written), 1);
+	assert_string_equal(written, "0"); /* by "0", the kernel means the process that writes */
+	close(fd);
+	setting.runners.groups.own = -1;
+	close_pool(&setting);
+	close(fake_groups);
+	fake_groups = -1;
+	snprintf(command, sizeof command, "rm -r %s", path);
+	assert_int_equal(system(command), 0);
+}
+
+static int count_descriptors(void)
+{
+	int count = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+static void without_its_control_group_no_runner_starts(void **state)
+{
+	struct setting setting;
+	struct err err = {""};
+	int before;
+
+	(void)state;
+	open_pool(&setting, "cpu");
+	gather(&setting, 1);
+	setting.runners.groups.own = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* no folder can be made there */
+	before = count_descriptors();
+	assert_int_equal(zygote_want(&setting.runners, (struct runner_demand){2, 0}, &err), -1);
+	assert_non_null(strstr(err.text, "cannot make a control group for a reference"));
+	assert_int_equal(count_descriptors(), before);
+	close(setting.runners.groups.own);
+	setting.runners.groups.own = -1;
+	close_pool(&setting);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -264,6 +341,8 @@ int main(void)
 	    cmocka_unit_test(the_spare_that_waited_longest_is_used),
 	    cmocka_unit_test(a_zygote_starts_only_when_no_process_is_left),
 	    cmocka_unit_test(a_runner_is_gone_when_all_its_processes_are),
+	    cmocka_unit_test(a_runner_moves_to_its_control_group),
+	    cmocka_unit_test(without_its_control_group_no_runner_starts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
