@@ -107,8 +107,8 @@ static void print_hindered(const struct generate_options *o, const struct vacuou
 
 	if (found->vacuous_count > 0 && !o->replace_vacuous)
 		show_print(stdout,
-			   "note: no test in %d hand-written file%s can fail because of a definition; `reftest generate --audit` says "
-			   "why, and `reftest generate --replace-vacuous` replaces %s\n",
+			   "note: no test in %d hand-written file%s checks a definition; `reftest generate --audit` says why, and "
+			   "`reftest generate --replace-vacuous` replaces %s\n",
 			   found->vacuous_count, found->vacuous_count == 1 ? "" : "s", found->vacuous_count == 1 ? "it" : "them");
 	if (found->uncollected > 0)
 		show_print(stdout,

@@ -184,7 +184,7 @@ static void add_output(struct list *list, const struct op_variation *right, int 
 	for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
 		add(list, (struct op_mistake){.after = after_round, .role = name, .by = narrow[i].dtype}, "output '%s' was rounded to %s", name, narrow[i].name);
 	add(list, (struct op_mistake){.after = after_kept, .role = name}, "output '%s' was the result of an earlier call with these shapes", name);
-	add(list, (struct op_mistake){.after = after_log, .role = name}, "output '%s' was its natural logarithm", name);
+	add(list, (struct op_mistake){.after = after_log, .role = name}, "the natural logarithm of output '%s' was returned", name);
 	add(list, (struct op_mistake){.after = after_transpose, .role = name}, "the last two axes of output '%s' were transposed", name);
 	for (int i = 0; i < problem->input_count; i++) {
 		add(list, (struct op_mistake){.after = after_input, .role = name, .other = problem->inputs[i].name},

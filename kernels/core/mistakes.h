@@ -109,8 +109,8 @@ bool after_halves(struct op_variation *v, const struct op_mistake *mistake);
 bool after_neighbours(struct op_variation *v, const struct op_mistake *mistake); /* elements 2 i and 2 i + 1 are exchanged */
 bool after_transpose(struct op_variation *v, const struct op_mistake *mistake);
 bool after_tile(struct op_variation *v, const struct op_mistake *mistake);
-/* Axis 0 of `role` has one row for each slot, and `other` has the slot of each sequence. Rows of slots that no sequence
- * uses become 0. */
+/* The mistake's `role` names an output with one row for each slot (axis 0), and its `other` names an input that has the
+ * slot of each sequence. Rows of slots that no sequence uses become 0. */
 bool after_clear_others(struct op_variation *v, const struct op_mistake *mistake);
 /* Writes the new row of each sequence to a wrong row: if `by` is 0, the row whose index is the number of the sequence;
  * if `by` is 1, the row after the sequence's slot. All other rows have the values of the input "state". `role` and

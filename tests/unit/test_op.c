@@ -109,8 +109,8 @@ static void words_of_a_definition_name_its_family(void **state)
 	    {"gemm_softmax", NULL, 0, MATCHED_BY_SHAPES},        /* the name has words of two families */
 	    {"gemm_n8", "RMSNorm.", 0, MATCHED_BY_SHAPES},       /* name and description have words of different
 								  * families */
-	    {"rmsnorm_n8", NULL, 0, MATCHED_BY_SHAPES},          /* the name is that of another family, which does not
-								  * match the shapes */
+	    {"rmsnorm_n8", NULL, 0, MATCHED_BY_SHAPES},          /* the name is that of another family, whose shapes
+								  * differ */
 	};
 
 	(void)state;

@@ -83,6 +83,11 @@ expect_exit 0
 verify_grouped shares_much --memory 300M
 expect "d['shares_much']['cases'][0]['reason'] == 'memory_limit'"
 
+# Without the group, reftest itself adds up the private memory of all processes, if each reference has its own /proc.
+run verify takes_much_together --memory 300M --alone --force --format json --device "$device" --sizes small
+expect_exit 1
+expect "d['takes_much_together']['cases'][0]['reason'] == 'memory_limit'"
+
 status=0
 grouped "$reftest" doctor >"$work/out" 2>"$work/err" || status=$?
 expect_says 'a control group limits the memory of each reference as a whole'

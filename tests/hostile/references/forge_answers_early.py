@@ -1,4 +1,4 @@
-# Sends the answers of three calls to the pool before the first call returns, and returns zeros.
+# Before its first call returns, sends the pool answers for three calls. Each call returns zeros.
 # expect: not passed
 import os
 
