@@ -227,6 +227,9 @@ static void set_axes(const struct op_problem *problem, int64_t tokens, int64_t r
 	op_set_axis(problem, q->axis[0], tokens, axis);
 }
 
+/* The second small case has BLOCK_TOKENS tokens, a multiple of the usual block sizes of kernels: 16, 32, 64 and 128. */
+enum { BLOCK_TOKENS = 128 };
+
 /* The first medium case has MOST_TOKENS tokens, and its cache has MOST_ROWS rows. MOST_ROWS is beyond the range of
  * int16, as in Qwen3. */
 enum { MOST_TOKENS = 321, MOST_ROWS = 40960 };
@@ -254,7 +257,7 @@ static int64_t elements_of_token(const struct op_problem *problem, const int64_t
  * that no case is much larger than the others. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
-	static const int64_t tokens[SIZE_COUNT][2] = {{1, 16}, {MOST_TOKENS, GRID_TOKENS}, {65536, 0}},
+	static const int64_t tokens[SIZE_COUNT][2] = {{1, BLOCK_TOKENS}, {MOST_TOKENS, GRID_TOKENS}, {65536, 0}},
 			     rows[SIZE_COUNT][2] = {{64, 64}, {MOST_ROWS, 64}, {131072, 0}};
 	static const int which[SIZE_COUNT][2] = {{SOME_HEADS, MANY_HEADS}, {FEW_HEADS, LEAST_HEADS}, {FEW_HEADS, 0}};
 	int count = 0;

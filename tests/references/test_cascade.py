@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 975bef6fff14c1a99f6d3c819cb17ae0
+# reftest-body: d6ffe813af3efd28bd948e23f50789ee
 """Tests of definitions/cascade. conftest.py says how they run."""
 
 import conftest
@@ -29,7 +29,7 @@ class TestMergeStateH32D128(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", seq_len=1),
-        conftest.size("small", seq_len=16),
+        conftest.size("small", seq_len=128),
         conftest.size("medium", seq_len=321),
         conftest.size("large", seq_len=8192),
     )
@@ -89,7 +89,7 @@ class TestMergeStateInPlaceH32D128(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", seq_len=1),
-        conftest.size("small", seq_len=16),
+        conftest.size("small", seq_len=128),
         conftest.size("medium", seq_len=321),
         conftest.size("large", seq_len=8192),
     )
@@ -146,7 +146,7 @@ class TestMergeStatesH8D128(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", seq_len=1, num_states=2),
-        conftest.size("small", seq_len=16, num_states=33),
+        conftest.size("small", seq_len=128, num_states=33),
         conftest.size("medium", seq_len=321, num_states=9),
         conftest.size("large", seq_len=8192, num_states=8),
     )

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 12347ddab54535d54d040f3fbffbac23
+# reftest-body: f768a8464a3c2f66556d3e5bce0eab8e
 """Tests of definitions/rope. conftest.py says how they run."""
 
 import conftest
@@ -43,7 +43,7 @@ class TestLlama31RopePosIdsH32Kv8D128(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", nnz=1),
-        conftest.size("small", nnz=16),
+        conftest.size("small", nnz=128),
         conftest.size("medium", nnz=321),
         conftest.size("large", nnz=65536),
     )
@@ -119,7 +119,7 @@ class TestRopePosIdsH32Kv8D128(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", nnz=1),
-        conftest.size("small", nnz=16),
+        conftest.size("small", nnz=128),
         conftest.size("medium", nnz=321),
         conftest.size("large", nnz=65536),
     )
@@ -184,7 +184,7 @@ class TestRopePosIdsInterleavedGivenD64(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", nnz=1, num_q_heads=37, num_k_heads=9),
-        conftest.size("small", nnz=16, num_q_heads=67, num_k_heads=34),
+        conftest.size("small", nnz=128, num_q_heads=67, num_k_heads=34),
         conftest.size("medium", nnz=321, num_q_heads=5, num_k_heads=2),
         conftest.size("medium", nnz=4097, num_q_heads=1, num_k_heads=1),
         conftest.size("large", nnz=65536, num_q_heads=5, num_k_heads=2),
@@ -268,7 +268,7 @@ class TestRopeWithCosSinCacheInterleavedD64(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", num_tokens=1, max_seq_len=64),
-        conftest.size("small", num_tokens=16, max_seq_len=64),
+        conftest.size("small", num_tokens=128, max_seq_len=64),
         conftest.size("medium", num_tokens=321, max_seq_len=40960),
         conftest.size("large", num_tokens=65536, max_seq_len=131072),
     )
@@ -332,7 +332,7 @@ class TestRopeWithCosSinCacheNeoxStyleD128Rd128(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", num_tokens=1, max_seq_len=64),
-        conftest.size("small", num_tokens=16, max_seq_len=64),
+        conftest.size("small", num_tokens=128, max_seq_len=64),
         conftest.size("medium", num_tokens=321, max_seq_len=40960),
         conftest.size("large", num_tokens=65536, max_seq_len=131072),
     )
@@ -402,7 +402,7 @@ class TestRopeWithCosSinCacheNeoxStyleD128Rd64(conftest.DefinitionTests):
         ),
         conftest.size(
             "small",
-            num_tokens=16,
+            num_tokens=128,
             num_qo_heads=67,
             num_kv_heads=34,
             max_seq_len=64,
