@@ -24,13 +24,15 @@ def summed(dtype):
 def draw_some(which):
     """Returns the code of a sampler that draws only tokens for which the expression `which` is true. The expression may
     use rank, place and n (the number of kept tokens)."""
-    return (f"n = int((weights > 0).sum())\n        rank = torch.arange(len(weights), device=row.device)\n"
-            "        place = torch.argsort(torch.argsort(torch.where(weights > 0, tokens, len(row))))\n"
-            f"        drawn = torch.multinomial(torch.where({which}, weights, 0.0), 1)")
+    place = "        place = torch.argsort(torch.argsort(torch.where(weights > 0, tokens, len(row))))\n" if "place" in which else ""
+    return ("n = int((weights > 0).sum())\n        rank = torch.arange(len(weights), device=row.device)\n"
+            f"{place}        drawn = torch.multinomial(torch.where({which}, weights, 0.0), 1)")
 
 
 def draw_some_of_all(which):
-    return ("    rank = kept.argsort(dim=-1, descending=True).argsort(dim=-1)\n    place = (kept > 0).cumsum(dim=-1) - 1\n"
+    rank = ("    order = kept.argsort(dim=-1, descending=True)\n"
+            "    rank = torch.empty_like(order).scatter_(1, order, torch.arange(kept.shape[1], device=kept.device).expand_as(order))\n")
+    return ((rank if "rank" in which else "") + "    place = (kept > 0).cumsum(dim=-1) - 1\n"
             "    n = (kept > 0).sum(dim=-1, keepdim=True)\n"
             f"    return torch.multinomial(torch.where({which}, kept, 0.0), 1)")
 
