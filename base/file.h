@@ -1,6 +1,6 @@
 /* file - reads and replaces whole files.
  *
- * No function blocks when it opens a file: it rejects pipes, devices and directories, even behind a symbolic link. A
+ * Opening a file never blocks: all functions reject pipes, devices and directories, even behind a symbolic link. A
  * function with a parameter `root` opens no file outside of that directory. */
 #ifndef REFTEST_BASE_FILE_H
 #define REFTEST_BASE_FILE_H

@@ -39,8 +39,8 @@ int json_check(const struct json_text *text, struct err *err);
 
 /* Reports an error at a position inside a text that json_parse accepted. `path` names the value: keys and array indices
  * joined by '/', as in "inputs/q/shape/1". Inside a key, '~1' stands for '/' and '~0' for '~' (RFC 6901). The path ""
- * is the whole text. If there is no such value, the position is that of the nearest enclosing value. Always returns
- * -1. */
+ * is the whole text. If there is no such value, the message names the position of the nearest enclosing value. Always
+ * returns -1. */
 int json_error(const struct json_text *text, const char *path, struct err *err, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

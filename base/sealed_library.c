@@ -121,8 +121,8 @@ static bool same_file(const struct stat *a, const struct stat *b)
 	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
 }
 
-/* Copies the library at `path`, which is open as `from`, and checks the copy's digest. Does not compute the digest if
- * `memory` knows that the file has this digest, for the stat before the copy and for the stat after the copy. */
+/* Copies the library at `path`, which is open as `from`, and checks the copy's digest. Skips the check if `memory`
+ * knows that the file has this digest, and if the file has not changed during the copy. */
 static int copy_checked(int from, const char *path, const char *digest, const struct digest_memory *memory,
 			struct err *err)
 {
