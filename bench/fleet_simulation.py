@@ -92,8 +92,8 @@ class Fleet:
         self.ask(worker)
 
     def die(self, worker):
-        """Puts the cases of a worker that died back into the queue. If no other cases are left, the worker that
-        replaces the dead worker gets these cases, and idle workers stay idle."""
+        """Puts the cases of a worker that died back into the queue. Workers that are already idle do not take these
+        cases."""
         worker.dead = True
         self.deaths += 1
         for cases in [*worker.waiting, *worker.running.values(), *worker.answers.values()]:

@@ -108,8 +108,8 @@ struct fields fields_copy(const struct fields *fields, struct arena *arena)
 	return copy;
 }
 
-/* Orders fields by tag. No caller should add two fields with the same tag. If a caller does, the digests of the two
- * fields decide, so that the result never depends on the order of the calls. */
+/* Orders fields by tag. No caller should add two fields with the same tag. If a caller does, the two fields are sorted
+ * by their digests, so the result never depends on the order of the calls. */
 static int field_order(const void *a, const void *b)
 {
 	const struct field *one = a, *two = b;

@@ -110,7 +110,7 @@ static void lock_folder(const struct env *env, int fd, const char *folder, int h
  *
  * When a process dies, the kernel closes its descriptors in ascending order. The returned descriptor has a high number,
  * so LMDB's own lock is released before the lock on the folder. If LMDB's lock were released last, the next process
- * could find a half-initialised lock.mdb and take it for one in use. */
+ * could find a half-initialised lock.mdb and use it as if it were complete. */
 static int wait_for_turn(const struct env *env, bool read_only)
 {
 	char folder[FILE_PATH];

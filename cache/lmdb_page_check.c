@@ -217,8 +217,8 @@ static size_t node_size(const struct check *c, const unsigned char *bytes, size_
 	return (NODE + key + data + 1) & ~(size_t)1;
 }
 
-/* Checks the header of a tree page. Also checks that the nodes lie inside the page and fill the space that the header
- * states. */
+/* Checks the header of a tree page. Also checks that the nodes lie inside the page and fill exactly the space that the
+ * header reserves for nodes. */
 static bool page_is_whole(const struct check *c, const unsigned char *bytes, uint64_t page, bool leaf)
 {
 	size_t lower = get16(bytes + 12), upper = get16(bytes + 14), filled = 0;

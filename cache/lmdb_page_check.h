@@ -11,7 +11,7 @@
  *
  * LMDB itself could make a copy in a child process instead (mdb_env_copy2 with MDB_CP_COMPACT). But mdb_env_copy2
  * accepts files on which a later read or write crashes, because it neither looks inside leaf pages nor reads the free
- * list. It also takes as long as this check. */
+ * list. mdb_env_copy2 also takes as long as this check. */
 #ifndef REFTEST_CACHE_LMDB_PAGE_CHECK_H
 #define REFTEST_CACHE_LMDB_PAGE_CHECK_H
 

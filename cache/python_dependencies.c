@@ -93,8 +93,8 @@ static const char *const attributes_outside[] = {
     "untyped_storage",
 };
 
-/* Attributes of an open file. A text that may open files may use these attributes. They mean nothing else: no other
- * object that the text can reach has them. */
+/* Attributes of an open file. A text that may open files may use these attributes. No other object that the text can
+ * reach has these attributes. */
 static const char *const attributes_of_files[] = {"close", "read", "readline", "readlines"};
 
 /* What a call of open may contain besides the path: these literals, and keyword arguments with these names. */

@@ -152,8 +152,8 @@ struct range {
 	char bytes[KEY_MAX]; /* of `before` */
 };
 
-/* Returns the range of the keys that start with `prefix`. The range ends before `prefix` with its last byte increased
- * by one. */
+/* Returns the range of the keys that start with `prefix`. `before` becomes `prefix` with its last byte increased by
+ * one. */
 static void range_of(const char *prefix, struct range *out)
 {
 	size_t length = strlen(prefix), end = length;
