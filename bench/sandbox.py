@@ -66,8 +66,8 @@ def norm_ms():
 
 
 def working(inside):
-    """Returns three things: a function for `child` that calls `inside`, then computes, and writes its result to a pipe;
-    the read end of the pipe; and its write end."""
+    """Returns a function for `child`, and the read end and the write end of a pipe. The function calls `inside`,
+    computes, and writes its result to the pipe."""
     here, there = os.pipe()
 
     def work(given):

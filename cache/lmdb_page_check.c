@@ -31,8 +31,8 @@ enum {
 	DEPTH_MAX = 32,  /* the value of LMDB's CURSOR_STACK */
 	KEY_MAX = 511,
 	TABLES_MAX = 64,
-	/* the most pages that the file may lack at its end, because they were allocated and freed again without being
-	 * written */
+	/* the most pages that may be missing at the end of the file: pages that were allocated and freed again before
+	 * they were written */
 	SLACK = 1 << 20,
 };
 

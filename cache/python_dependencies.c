@@ -71,7 +71,8 @@ static const char *const imports_plain[] = {
     "typing_extensions",
 };
 
-/* Modules that read the clock or the name of the machine. The second list has functions of the module os that do so. */
+/* Modules that read the clock or the name of the machine. The second list has functions of the module os that read them
+ * too. */
 static const char *const modules_unsteady[] = {"datetime", "platform", "socket", "time", "timeit", "uuid"};
 static const char *const functions_unsteady[] = {"getloadavg", "stat", "times", "uname"};
 
@@ -225,8 +226,8 @@ static bool cut_braces(struct lexer *l, char quote)
 			code_end = l->at;
 			break;
 		}
-		/* This is not the quote of the f-string, so a nested string begins here. The nested string ends at the
-		 * next `c`. */
+		/* This quote is not the quote of the f-string, so a nested string begins here. The nested string ends
+		 * at the next `c`. */
 		if (is_quote(c)) {
 			for (l->at++; peek(l, 0) != c; l->at++)
 				if (peek(l, 0) == '\0' || peek(l, 0) == quote || peek(l, 0) == '\\' || peek(l, 0) == '\n')

@@ -40,7 +40,7 @@ struct item {
 	const unsigned char *key; /* key of the verdict, PAIR bytes */
 	const char *text;
 	size_t length;
-	size_t first, count; /* range of the cases that name the verdict */
+	size_t first, count; /* the cases of the verdict: index of the first one, and their number */
 	uint32_t place;	     /* position of the verdict's first case in `latest`; UINT32_MAX: no case */
 };
 

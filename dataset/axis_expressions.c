@@ -74,7 +74,7 @@ int axis_expressions_circular(const struct definition *d)
 
 			if (axis[i] >= 0 || constraint_length(d, expression_of(d, i), axis, &value, NULL) == CONSTRAINT_UNKNOWN)
 				continue;
-			axis[i] = value; /* also after an error, because other lengths may give a value */
+			axis[i] = value; /* SAMPLE after an error: other lengths may be valid */
 			progress = true;
 		}
 	}

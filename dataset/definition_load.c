@@ -433,7 +433,7 @@ static int read_tolerance(struct reader *r, const struct json_step *up, const cJ
 	return 0;
 }
 
-/* Reads the member "param". This is the name of the function's argument for the tensor, which is an input, or an output
+/* Reads the member "param", the name of the function's argument for the tensor. The tensor is an input, or an output
  * that the function gets as an argument. */
 static int read_param(struct reader *r, const struct json_step *tensor, const cJSON *json, struct tensor_spec *out)
 {

@@ -93,8 +93,8 @@ struct test_case {
 	struct job *job;             /* NULL if `decided` is set */
 	struct fields fields;        /* the fields from which `subject` is computed */
 	struct digest subject;
-	/* The digest of the subject and the dataset's own ground truths. Of the cases of one run with equal digests,
-	 * only one runs. */
+	/* The digest of the subject and the dataset's own ground truths. If several cases of a run have the same
+	 * digest, only one of them runs. */
 	struct digest execution;
 	const struct verdict *decided; /* the verdict (skipped or invalid) of a case that need not run; it is never
 					* stored */

@@ -232,8 +232,8 @@ bool result_from_summary(struct result *result)
 	return true;
 }
 
-/* Stores only the summaries of passed definitions without blobs in run.summary_lru. Such a result depends only on two
- * files, the definition and the workload file, and only its status is reported. */
+/* run.summary_lru gets only the summaries of passed definitions without blobs. Such a result depends only on two files,
+ * the definition and the workload file, and only its status is reported. */
 bool result_from_lru(struct result *result)
 {
 	struct run *run = result->run;
