@@ -1,10 +1,10 @@
-/* json - strict JSON for untrusted text, with the position of each value for errors.
+/* json - parses untrusted text as strict JSON, and finds the positions of values for error messages.
  *
  * cJSON builds the tree. Before cJSON parses a text, a scanner in this module checks the text. The text must follow RFC
- * 8259, must be UTF-8, and must end after the value. It must contain no NUL and no duplicate keys. Its depth and size
- * are limited. The scanner is needed because cJSON accepts some texts that break these rules, and does not store the
- * positions of values. A message has the form "FILE:LINE:COLUMN: expected this, found that". Columns count characters
- * from 1. */
+ * 8259, must be UTF-8, and must end after the value. It must contain no NUL and no duplicate keys. The depth and the
+ * size of the text are limited. The scanner is needed because cJSON accepts some texts that break these rules, and does
+ * not store the positions of values. A message has the form "FILE:LINE:COLUMN: expected this, found that". Columns
+ * count characters from 1. */
 #ifndef REFTEST_BASE_JSON_H
 #define REFTEST_BASE_JSON_H
 

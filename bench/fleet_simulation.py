@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """fleet_simulation.py - a discrete-event simulation of a fleet: how long do N definitions take on W GPUs, and what is
-the bottleneck? How long a case takes is drawn from the times of a measured run. bench/fleet.py measures the costs of
-Ray, of the coordinator and of the cache.
+the bottleneck? The duration of each case is drawn from the times of a measured run. bench/fleet.py measures the costs
+of Ray, of the coordinator and of the cache.
 
     bench/fleet_simulation.py RUN.json [OPTION…]      RUN.json: output of `reftest verify --format json`
 
@@ -18,7 +18,7 @@ import random
 
 
 def measured(path):
-    """Returns the seconds that the cases of each definition took, for the definitions that ran."""
+    """Returns, for each definition that ran, the seconds that its cases took."""
     with open(path, encoding="utf-8") as file:
         run = json.load(file)
     found = [[case["seconds"] for case in d["cases"] if case["device"]] for d in run["definitions"]]

@@ -44,7 +44,7 @@ static void read_all(const char *path, struct buf *out)
 /* A definition and the op family that makes its inputs. */
 struct subject {
 	struct op_problem problem;
-	const struct op *op; /* NULL if no op family has the definition */
+	const struct op *op; /* NULL if no op family supports the definition */
 	int variant;
 	const struct input_source *sources; /* all random */
 };

@@ -62,7 +62,7 @@ static const char *const table_names[TABLE_COUNT] = {
     [TABLE_FACTS] = "facts",
 };
 
-static const char store_key[] = "reftest"; /* key of the store's format in LMDB's main table */
+static const char store_key[] = "reftest"; /* key in LMDB's main table; its value is the store's format */
 
 /* --- Sentences --------------------------------------------------------------------------------------------------- */
 

@@ -595,7 +595,7 @@ static void look_attribute(struct look *look, const struct word *word)
 		found_word(look, ACCESS_OUTSIDE, word, ".");
 }
 
-/* Returns whether the word is a plain string with one of these contents: in single or double quotes, without a prefix
+/* Returns whether the word is a string with one of the contents `texts`, in single or double quotes, without a prefix
  * and without escapes. */
 static bool is_literal(const struct word *word, const char *const *texts, size_t count)
 {

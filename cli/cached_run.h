@@ -17,7 +17,7 @@ struct cached_run {
 };
 
 /* Plans the cases of the selected definitions, looks up their verdicts, and calls `show`. Returns the exit status of
- * `show`. On error, returns another exit status with a message. */
+ * `show`. On error, returns the exit status for the error, with a message. */
 int cached_run(struct program *program, const struct cached_run *what, struct err *err);
 
 /* Returns `code`, or EXIT_USAGE if the run had problems. */

@@ -31,7 +31,7 @@ struct value {
 	double number;
 	int input, dim;
 	int64_t offset; /* the offset in elements, if the contents are known */
-	int axis;	/* negative, or the index of the axis if the whole expression is an axis name */
+	int axis;	/* index of the axis if the whole expression is the name of an axis; otherwise negative */
 };
 
 /* The inputs and the messages of one evaluation. */

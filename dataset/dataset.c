@@ -530,7 +530,7 @@ static const struct dataset_file *find_workload(const struct dataset *dataset, c
 
 /* Pairs definitions with workload files. The lists of definitions and of workload files have the same order, so one
  * merge pairs them. A name that contains ".json" is an exception: the 'l' of ".jsonl" changes its place in the order.
- * Each definition that the merge leaves without a workload file is therefore looked up separately. */
+ * If the merge finds no workload file for a definition, the file is therefore looked up separately. */
 static void pair_files(struct dataset *out, struct arena *arena)
 {
 	const struct dataset_file **pairs = arena_array(arena, (size_t)out->definition_count, sizeof *pairs);

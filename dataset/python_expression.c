@@ -35,7 +35,7 @@ static bool at_comprehension(const struct python_parser *p)
 	return is(p, "for") || is(p, "async");
 }
 
-/* Reads `for … in … if …` if it follows an element and thus makes it a comprehension. */
+/* If `for … in … if …` follows an element, reads it; the element then belongs to a comprehension. */
 static void comprehension(struct python_parser *p)
 {
 	bool mentioned = p->mentioned, bind = p->binds_wanted;

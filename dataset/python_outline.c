@@ -424,8 +424,8 @@ static bool at_soft_keyword(const struct python_parser *p)
 }
 
 /* Skips a line that begins with `match`, `case` or `type`, and its block. The parser does not know the grammar of
- * `match`, `case` and `type` statements. If one of these words begins a line only as a name, the parser skips this line
- * too, which does no harm because such lines are rare. */
+ * `match`, `case` and `type` statements. The parser also skips a line in which one of these words is only a name. This
+ * does no harm, because such lines are rare. */
 static void soft_statement(struct python_parser *p)
 {
 	bool colon = false;

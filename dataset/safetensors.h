@@ -2,7 +2,7 @@
  *
  * Format (huggingface/safetensors README): 8 bytes little-endian header length N, N bytes of JSON {"name": {"dtype":
  * "BF16", "shape": [..], "data_offsets": [begin, end]}, "__metadata__": {…}}, then the data; offsets count from the end
- * of the header. The header is checked against the file's size: every offset, the size of every tensor, and every
+ * of the header. Every offset and the size of every tensor are checked against the file's size, and tensors must not
  * overlap. As the format requires, the tensors must be contiguous and end with the file.
  *
  * Other processes may write to the file or truncate it at any time. The file is therefore not mapped. Each byte is read
