@@ -56,7 +56,7 @@ struct word {
 	size_t columns;
 };
 
-/* Finds the next word of a line. Before the first call, `word` must be {0}. Returns false after the last word. */
+/* Before the first call, `word` must be {0}. Returns false after the last word. */
 static bool next_word(const char *line, size_t length, struct word *word)
 {
 	size_t whole_until = 0, wide;

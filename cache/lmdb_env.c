@@ -196,8 +196,7 @@ static int open_lmdb(struct env *env, bool write)
 	return 0;
 }
 
-/* Checks the format of the store. Returns 0 for ENV_FORMAT, MDB_NOTFOUND for an empty store, and MDB_INCOMPATIBLE for
- * another format. */
+/* Returns 0 for ENV_FORMAT, MDB_NOTFOUND for an empty store, and MDB_INCOMPATIBLE for another format. */
 static int check_format(MDB_txn *txn)
 {
 	MDB_val key = {sizeof store_key, (void *)store_key}, value;

@@ -756,8 +756,7 @@ const struct dataset_file *dataset_approval(const struct dataset *dataset, const
 	return find_file_of(definition, "approved", ".json", dataset->approvals, dataset->approval_count);
 }
 
-/* Converts a time to nanoseconds. The arithmetic is unsigned, so a time after the year 2262 wraps around; two different
- * times still differ. */
+/* The arithmetic is unsigned, so a time after the year 2262 wraps around; two different times still differ. */
 static int64_t nanoseconds(const struct timespec *time)
 {
 	return (int64_t)((uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_nsec);

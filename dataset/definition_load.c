@@ -98,7 +98,6 @@ int reader_check_printable(struct reader *r, const struct json_step *at, const c
 	return 0;
 }
 
-/* Checks that a name can be part of a path. */
 static int check_path_part(struct reader *r, const struct json_step *at, const char *what, const char *name)
 {
 	if (strchr(name, '/') != NULL)

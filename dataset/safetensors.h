@@ -56,7 +56,7 @@ const struct safetensor *safetensors_find(const struct safetensors *file, const 
 /* Returns, for example, "BF16"; NULL if the format has no name for this type. */
 const char *safetensors_dtype(enum dtype dtype);
 /* Finds the tensor `key`, which must have the dtype `dtype` and the shape `shape`. If there is no such tensor, returns
- * NULL with a message about the input `input` of a workload. `path` is the file's path. */
+ * NULL with a message about the input `input` of a workload. */
 const struct safetensor *safetensors_expect(const struct safetensors *file, const char *path, const char *key,
 					    const char *input, enum dtype dtype, int rank, const int64_t *shape,
 					    struct err *err);

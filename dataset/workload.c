@@ -24,7 +24,7 @@ struct reader {
 	struct arena *arena; /* allocates the result */
 	int64_t *axis;
 	struct input_source *inputs;
-	bool trace; /* the line is a trace */
+	bool trace;
 	/* The places of the workload, its axes and its inputs in the line; `workload` is NULL if the workload is the
 	 * whole line. */
 	const struct json_step *workload;

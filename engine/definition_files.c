@@ -143,7 +143,6 @@ static bool wants_summaries(const struct run_options *options)
 	       options->cases.shard.count == 0;
 }
 
-/* Fills in the result from the summary. */
 static void take_summary(struct result *result, const struct summary *summary)
 {
 	result->counts = *summary;
