@@ -294,7 +294,7 @@ void definition_fields(const struct definition *definition, struct arena *arena,
 
 /* --- On disk ----------------------------------------------------------------------------------------------------- */
 
-/* fields  = count . TAB . { tag . TAB . content . TAB } …
+/* fields  = count, TAB, and for each field: tag, TAB, content, TAB
  * content = "=" and the hashed text; or the digest, 32 hexadecimal digits; or the digest, "=" and the readable value
  *
  * If the hashed text begins with "const ", the readable value is the rest of the text. For example, the readable value

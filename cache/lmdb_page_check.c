@@ -1,9 +1,9 @@
 /* lmdb_page_check - checks the pages of an LMDB file (data format 1, which every LMDB 0.9 writes on 64-bit
  * little-endian machines).
  *
- *   file = meta page 0 . meta page 1 . pages; the meta page with the higher transaction number is valid
- *   page = number u64 . pad u16 . flags u16 . (lower u16 . upper u16 | overflow pages u32) . offsets u16… . nodes
- *   node = size low u16 . size high u16 . flags u16 . key size u16 . key . data (in a leaf page)
+ *   file = meta page 0, meta page 1, pages; the meta page with the higher transaction number is valid
+ *   page = number u64, pad u16, flags u16, (lower u16, upper u16 | overflow pages u32), offsets u16…, nodes
+ *   node = size low u16, size high u16, flags u16, key size u16, key, data (in a leaf page)
  *          in a branch page, the first three fields hold the page number of a child instead
  *
  * A meta page is the root of two trees: the free list (transaction -> count u64, pages u64…) and the main tree. A leaf

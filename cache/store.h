@@ -3,8 +3,8 @@
  *
  * Layout: <root>/.reftest/cache/data.mdb and lock.mdb (LMDB, see cache/lmdb_env.h). Four tables of records
  * (cache/checksummed_record.h):
- *   verdicts   subject . witness (32 bytes)           -> when it was stored, the verdict, as verdict_parse reads it
- *   latest     digests of definition . case (32 bytes) -> subject, witness, both names, fields (for explain and status)
+ *   verdicts   subject and witness (32 bytes)         -> when it was stored, the verdict, as verdict_parse reads it
+ *   latest     digests of definition, case (32 bytes) -> subject, witness, both names, fields (for explain and status)
  *   files      path relative to the root              -> struct file_seen, summary, blob paths (no-change runs)
  *   facts      free text                              -> free text (torch's version behind an interpreter, …)
  * Subject and witness are the two digests of a fingerprint (cache/fingerprint.h).
