@@ -96,8 +96,8 @@ static bool is_in_a_tensor(const struct definition *d, int axis)
 	return false;
 }
 
-/* Chooses values for the axes that occur in no tensor. Returns whether the expressions then give the row's values of
- * the other axes. */
+/* Chooses values for the axes that occur in no tensor. Returns whether the other axes in the row then equal the values
+ * of their expressions. */
 static bool fit_unused(const struct definition *d, int64_t *axis)
 {
 	struct err why;

@@ -207,7 +207,7 @@ static void block(struct python_parser *p)
 }
 
 /* Reads the block of a def or class. Loops and functions around the def or class do not make `break` and `return` valid
- * in the block, and names that the block binds are not names of the module. */
+ * in the block. Names that the block binds are not names of the module. */
 static void own_block(struct python_parser *p, bool is_function)
 {
 	bool in_function = p->in_function, in_loop = p->in_loop, in_namespace = p->in_namespace;
