@@ -52,7 +52,7 @@ void buf_vprintf(struct buf *buf, const char *format, va_list args)
 	va_list again;
 
 	va_copy(again, args);
-	/* A short text fits in the free space, so the first attempt often suffices. */
+	/* A short text fits in the free space, so the first call of vsnprintf often suffices. */
 	size_t room = buf->room - buf->length;
 	int length = vsnprintf(room > 0 ? buf->data + buf->length : NULL, room, format, args);
 
@@ -200,8 +200,8 @@ static bool reads_back(const char *text, double value)
 }
 
 /* Writes a finite number with the fewest digits (6 to 17) that read back as the same number. Tries 15 digits first,
- * because a double keeps every decimal number of at most 15 digits. If the text with 15 digits reads back as the same
- * number, the text without its zeros at the end has the fewest digits. For a subnormal number, starts with 6 digits,
+ * because a double keeps every decimal number of at most 15 digits. If the number with 15 digits reads back unchanged,
+ * the zeros at its end are removed, and the rest has the fewest digits. For a subnormal number, starts with 6 digits,
  * because a subnormal double may not keep 15 digits. */
 static void shortest_number(char *text, size_t room, double value)
 {
@@ -210,7 +210,7 @@ static void shortest_number(char *text, size_t room, double value)
 	snprintf(text, room, "%.*g", digits, value);
 	if (digits == DBL_DIG && reads_back(text, value)) {
 		digits = significant_digits(text);
-		if (fabs(value) >= 1e6) /* with too few digits for the integer part, %g writes an exponent */
+		if (fabs(value) >= 1e6) /* %g writes an exponent if the integer part has more digits than asked for */
 			snprintf(text, room, "%.*g", digits > SHORTEST_DIGITS ? digits : SHORTEST_DIGITS, value);
 		return;
 	}

@@ -1,6 +1,6 @@
 /* file - reads and replaces whole files.
  *
- * No function blocks when it opens a file: it rejects pipes, devices and directories, even behind a symbolic link. A
+ * Opening a file never blocks: all functions reject pipes, devices and directories, even behind a symbolic link. A
  * function with a parameter `root` opens no file outside of that directory. */
 #ifndef REFTEST_BASE_FILE_H
 #define REFTEST_BASE_FILE_H
@@ -18,7 +18,7 @@ enum file_answer { FILE_ERROR = -1, FILE_ABSENT = 0, FILE_OK = 1 };
 
 /* Reads the regular file `path` and replaces the contents of `out`. `path` is relative to the directory descriptor
  * `dir` (AT_FDCWD for the working directory). If the file has more than `limit` bytes, returns FILE_ERROR, and the
- * message states the file's size and the limit. If `st` is not NULL, calls fstat before the first read and stores the
+ * message gives the file's size and the limit. If `st` is not NULL, calls fstat before the first read and stores the
  * result in `st`. If `path` is not a regular file, returns FILE_ERROR. If there is no file `path`, returns FILE_ABSENT
  * without a message. */
 enum file_answer file_read(int dir, const char *path, size_t limit, struct buf *out, struct stat *st, struct err *err);

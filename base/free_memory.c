@@ -37,7 +37,7 @@ static bool read_text(const char *root, const char *path, struct buf *out)
 }
 
 /* Finds the first line that starts with `key`, and returns the number that follows `key` in this line. If `key` is "",
- * returns the number at the start of the text. Returns -1 if no number is there, but a text such as "max". */
+ * returns the number at the start of the text. Returns -1 if a text such as "max" is there instead of a number. */
 static int64_t number_behind(const struct buf *text, const char *key)
 {
 	size_t length = strlen(key);

@@ -1,10 +1,10 @@
-/* json - strict JSON for untrusted text, with the position of each value for errors.
+/* json - parses untrusted text as strict JSON, and finds the positions of values for error messages.
  *
  * cJSON builds the tree. Before cJSON parses a text, a scanner in this module checks the text. The text must follow RFC
- * 8259, must be UTF-8, and must end after the value. It must contain no NUL and no duplicate keys. Its depth and size
- * are limited. The scanner is needed because cJSON accepts some texts that break these rules, and does not store the
- * positions of values. A message has the form "FILE:LINE:COLUMN: expected this, found that". Columns count characters
- * from 1. */
+ * 8259, must be UTF-8, and must end after the value. It must contain no NUL and no duplicate keys. The depth and the
+ * size of the text are limited. The scanner is needed because cJSON accepts some texts that break these rules, and does
+ * not store the positions of values. A message has the form "FILE:LINE:COLUMN: expected this, found that". Columns
+ * count characters from 1. */
 #ifndef REFTEST_BASE_JSON_H
 #define REFTEST_BASE_JSON_H
 
@@ -39,8 +39,8 @@ int json_check(const struct json_text *text, struct err *err);
 
 /* Reports an error at a position inside a text that json_parse accepted. `path` names the value: keys and array indices
  * joined by '/', as in "inputs/q/shape/1". Inside a key, '~1' stands for '/' and '~0' for '~' (RFC 6901). The path ""
- * is the whole text. If there is no such value, the position is that of the nearest enclosing value. Always returns
- * -1. */
+ * is the whole text. If there is no such value, the message names the position of the nearest enclosing value. Always
+ * returns -1. */
 int json_error(const struct json_text *text, const char *path, struct err *err, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

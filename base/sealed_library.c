@@ -121,8 +121,8 @@ static bool same_file(const struct stat *a, const struct stat *b)
 	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
 }
 
-/* Copies the library at `path`, which is open as `from`, and checks the copy's digest. Does not compute the digest if
- * `memory` knows that the file has this digest, for the stat before the copy and for the stat after the copy. */
+/* Copies the library at `path`, which is open as `from`, and checks the copy's digest. Skips the check if `memory`
+ * knows that the file has this digest, and if the file has not changed during the copy. */
 static int copy_checked(int from, const char *path, const char *digest, const struct digest_memory *memory,
 			struct err *err)
 {
@@ -169,9 +169,9 @@ static void name_place(int fd, char place[PLACE])
 	snprintf(place, PLACE, "/proc/self/fd/%d", fd);
 }
 
-/* Returns a descriptor of the sealed copy `fd` whose name (/proc/self/fd/N) dlopen has not loaded yet, or -1. The
- * descriptor may be `fd` itself. If dlopen had loaded a library under this name before, it would return that library
- * again. A name can occur twice, because the kernel reuses the number of a closed descriptor. */
+/* Returns a descriptor of the sealed copy `fd`, or -1. dlopen has not yet loaded a library under this descriptor's name
+ * (/proc/self/fd/N). The descriptor may be `fd` itself. If dlopen had loaded a library under this name before, it would
+ * return that library again. A name can occur twice, because the kernel reuses the number of a closed descriptor. */
 static int with_free_name(int fd)
 {
 	char place[PLACE];

@@ -6,7 +6,7 @@
  * written to, but the file of a library can.) A reference could thus replace the code that judges the reference. The
  * copy is therefore sealed against writing before it is loaded.
  *
- * The copy has only the part of the file that a loader maps. Debug information follows that part. Copying it too would
+ * The copy has only the part of the file that a loader maps. To copy the debug information behind that part too would
  * take several times as long. */
 #ifndef REFTEST_BASE_SEALED_LIBRARY_H
 #define REFTEST_BASE_SEALED_LIBRARY_H

@@ -38,7 +38,7 @@ struct toml_value {
 const struct toml_value *toml_parse(const char *name, const char *text, size_t length, struct arena *arena,
 				    struct err *err);
 
-/* Returns the words for a kind of value in a message: "a number". */
+/* Returns the name of a kind of value for messages: "a number". */
 const char *toml_kind_name(enum toml_kind kind);
 
 #endif

@@ -38,7 +38,7 @@ static size_t blanks_at(const char *text, size_t length)
 	return count;
 }
 
-/* Returns how many columns the text takes up to the first two adjacent blanks. */
+/* Returns the width in columns of the text before its first two adjacent blanks. */
 static size_t column_width(const char *text, size_t length)
 {
 	size_t columns = 0, wide;
@@ -56,7 +56,7 @@ struct word {
 	size_t columns;
 };
 
-/* Finds the next word of a line. Before the first call, `word` must be {0}. Returns false after the last word. */
+/* Before the first call, `word` must be {0}. Returns false after the last word. */
 static bool next_word(const char *line, size_t length, struct word *word)
 {
 	size_t whole_until = 0, wide;
@@ -94,9 +94,9 @@ static size_t continuation_indent(const char *line, size_t length, size_t indent
 }
 
 /* Returns the number of bytes before the line break. If the whole line fits, returns `length`. Otherwise the line
- * breaks at the last blank before `width`. A row of a table breaks before the last of its columns that begin before
+ * breaks at the last blank before `width`. A row of a table breaks before a column: the last one that begins before
  * `width`, if this column fits into one line. If there is no blank before `width`, the line breaks at the first blank
- * after `width`. Blanks between backticks and before `indent` do not count. */
+ * after `width`. Blanks between backticks do not count, nor do blanks before `indent`. */
 static size_t fitting(const char *line, size_t length, size_t skip, size_t width, size_t indent)
 {
 	size_t columns = skip, blank = 0, column = 0, whole_until = 0, wide;

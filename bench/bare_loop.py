@@ -8,8 +8,8 @@ loop get the same dataset: the definitions of these problems, each with the work
 bytes. reftest also runs the small sizes, with every check. The loop is one process that imports torch once. The program
 prints one line for each problem, then the times of reftest and of the loop, and their ratio. OPTIONs are passed to
 `reftest verify`. The program also makes a table from reftest's trace. The table has a row for each purpose for which
-references ran. A row shows how long the judges waited for these runs, and how long the judges then worked. If a judge
-waits for a free runner, this time counts in the row of the usual runs.
+references ran. A row shows how long the judges waited for these runs, and how long the judges then worked. The row of
+the usual runs also counts the time in which judges wait for a free runner.
 
 With --roots, reftest verifies each dataset ROOT without a cache (small and medium sizes, no workloads). For each number
 of jobs there are two such runs: one with runners that serve several definitions, and one with --isolation own. The loop

@@ -12,8 +12,8 @@ versions have `flashinfer-bench validate`, which checks more.
 The program works on a copy of ROOT (by default, of the starter dataset). --copies N adds copies of definitions under
 other names until there are N definitions. --plant plants one fault in each of several files of the copy. The program
 prints a table of the files that at least one of the two refuses. Below the table it prints the median time, the
-processor time and the largest resident memory of each. The two run in turn. The memory is at least about 17 MB,
-because a new process begins as a copy of this program."""
+processor time and the largest resident memory of each. reftest and flashinfer-bench run in turn. The memory is at least
+about 17 MB, because a new process begins as a copy of this program."""
 
 import argparse
 import importlib.metadata

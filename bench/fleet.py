@@ -277,7 +277,7 @@ def overhead(rounds):
         local, local_steady = timed(LocalFleet(work_command(root), 1), root, requests)
         fleet = RayFleet(work_command(root), 1, 0, 1)
         while not workers_alive():
-            time.sleep(0.05)  # the time counts from the start of `reftest work`, as for `verify`
+            time.sleep(0.05)  # the times of `verify` also begin at the start of the program
         behind, behind_steady = timed(fleet, root, requests)
         print(
             f"{cases} cases: verify {alone:.2f} s, local fleet {local:.2f} s, behind Ray {behind:.2f} s; from the first to the "

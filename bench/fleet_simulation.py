@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """fleet_simulation.py - a discrete-event simulation of a fleet: how long do N definitions take on W GPUs, and what is
-the bottleneck? How long a case takes is drawn from the times of a measured run. bench/fleet.py measures the costs of
-Ray, of the coordinator and of the cache.
+the bottleneck? The duration of each case is drawn from the times of a measured run. bench/fleet.py measures the costs
+of Ray, of the coordinator and of the cache.
 
     bench/fleet_simulation.py RUN.json [OPTION…]      RUN.json: output of `reftest verify --format json`
 
@@ -18,7 +18,7 @@ import random
 
 
 def measured(path):
-    """Returns the seconds that the cases of each definition took, for the definitions that ran."""
+    """Returns, for each definition that ran, the seconds that its cases took."""
     with open(path, encoding="utf-8") as file:
         run = json.load(file)
     found = [[case["seconds"] for case in d["cases"] if case["device"]] for d in run["definitions"]]
@@ -92,8 +92,8 @@ class Fleet:
         self.ask(worker)
 
     def die(self, worker):
-        """Puts the cases of a worker that died back into the queue. If no other cases are left, the worker that
-        replaces the dead worker gets these cases, and idle workers stay idle."""
+        """Puts the cases of a worker that died back into the queue. Workers that are already idle do not take these
+        cases."""
         worker.dead = True
         self.deaths += 1
         for cases in [*worker.waiting, *worker.running.values(), *worker.answers.values()]:

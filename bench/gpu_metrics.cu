@@ -1,7 +1,7 @@
 /* gpu_metrics - measures how fast the comparison reads two tensors, and relates this speed to that of a memory copy on
  * the same GPU.
  *
- *   gpu_metrics [DEVICE]     the GPU's number, 0 unless given
+ *   gpu_metrics [DEVICE]     number of the GPU, 0 by default
  *
  * "us" is the time of one comparison on the device, as the median of several runs. A run measures a series of
  * back-to-back launches with CUDA events. The launches read different sets of tensors, which together are many times

@@ -44,7 +44,7 @@ static void read_all(const char *path, struct buf *out)
 /* A definition and the op family that makes its inputs. */
 struct subject {
 	struct op_problem problem;
-	const struct op *op; /* NULL if no op family has the definition */
+	const struct op *op; /* NULL if no op family supports the definition */
 	int variant;
 	const struct input_source *sources; /* all random */
 };
@@ -106,7 +106,7 @@ static void print_tensor(const struct tensor *tensor, struct buf *out)
 	buf_text(out, "]");
 }
 
-/* Prints the inputs of a case. Tensors of floats are left out. */
+/* Tensors of floats are left out. */
 static void print_case(struct device *device, const struct subject *s, const cJSON *axes, struct arena *arena)
 {
 	struct job job = {.id = "case", .problem = s->problem, .op = s->op->name, .axis = axes_of(s, axes, arena),

@@ -5,8 +5,8 @@ ROOT [VERIFY OPTIONS…]. Runs `reftest verify --force` on the dataset with a ru
 Prints two lists of cases. The first list has the cases with small tensors that need the most additional memory; this
 is what Python, torch and its libraries need. The second list has the cases with large tensors that need the most
 memory in proportion to their tensors. Each line has three figures. The first is the address space that the reference
-added while it was loaded and while it ran. The memory limit never counts more than this. The second is the size of
-the case's tensors, and the third is the ratio of the first two. The function memory_limit_of in
+added while it was loaded and while it ran. The memory limit never counts more than this address space. The second is
+the size of the case's tensors, and the third is the ratio of the first two. The function memory_limit_of in
 workers/pool/memory_limit.c is based on these figures."""
 
 import os

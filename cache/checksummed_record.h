@@ -1,7 +1,7 @@
 /* checksummed_record - the on-disk form of a row. A header with a checksum comes first. Little-endian numbers and byte
  * strings with their lengths follow.
  *
- *   record = magic "rftr" . format u16 . kind u16 . length u32 . checksum u64 . body (length bytes)
+ *   record = magic "rftr", format u16, kind u16, length u32, checksum u64, body (length bytes)
  *
  * The checksum is the XXH3-64 of the body. Its seed is a hash of the row's key: the XXH3-64 of the key, seeded with
  * format and kind. A record that was copied to another key or table therefore has a wrong checksum. Every reader checks

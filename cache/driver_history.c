@@ -15,8 +15,8 @@ struct list {
 	bool changed;
 };
 
-/* Adds a margin to the list. Does not add the margin if its driver is the driver of `kept`, or if the list has a newer
- * margin for its driver. */
+/* Adds a margin to the list. Does not add a margin of the driver of `kept`, or of a driver for which the list has a
+ * newer margin. */
 static void add(struct list *list, const struct verdict *kept, struct driver_margin margin)
 {
 	if (isnan(margin.margin) || (kept->driver != NULL && strcmp(margin.driver, kept->driver) == 0))

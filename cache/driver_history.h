@@ -1,6 +1,6 @@
 /* driver_history - keeps the margins of verdicts that differ only by the version of the GPU's driver. The driver is not
- * a part of a verdict's key, so such verdicts replace each other in the store. The verdict that stays lists the margin
- * of the replaced verdict (struct driver_margin in dataset/verdict.h) for `reftest drift`. */
+ * a part of a verdict's key, so such verdicts replace each other in the store. The verdict that is kept records the
+ * margin of the replaced verdict (struct driver_margin in dataset/verdict.h) for `reftest drift`. */
 #ifndef REFTEST_CACHE_DRIVER_HISTORY_H
 #define REFTEST_CACHE_DRIVER_HISTORY_H
 

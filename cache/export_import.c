@@ -369,7 +369,7 @@ static int64_t number_of(const char *text, size_t length)
 }
 
 /* Returns the format number in the head line, or -1 if the line is not a head. Sets `count` to the number of records
- * that the head line states. */
+ * that the head line gives. */
 static int64_t read_head(const char *text, size_t length, int64_t *count)
 {
 	if (length < sizeof head - 1 || memcmp(text, head, sizeof head - 1) != 0)

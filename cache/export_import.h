@@ -3,9 +3,9 @@
  *
  * An exported file is compressed with zstd. Unpacked, it is text:
  *
- *   "reftest verdicts" . TAB . format . TAB . an upper bound on the number of lines with verdicts . LF
- *   one line for each verdict                                           (cache/verdict_line.h)
- *   "end" . TAB . the number of lines with verdicts . LF
+ *   "reftest verdicts", TAB, format, TAB, an upper bound on the number of verdicts, LF
+ *   one line for each verdict (cache/verdict_line.h)
+ *   "end", TAB, the number of verdicts, LF
  *
  * Exported files may be joined with `cat`. Each line has its own checksum. If a file is damaged or truncated, every
  * complete line before the damage is imported, and often also lines after the damage. The sizes of the file, of a line,

@@ -108,8 +108,8 @@ struct fields fields_copy(const struct fields *fields, struct arena *arena)
 	return copy;
 }
 
-/* Orders fields by tag. No caller should add two fields with the same tag. If a caller does, the digests of the two
- * fields decide, so that the result never depends on the order of the calls. */
+/* Orders fields by tag. No caller should add two fields with the same tag. If a caller does, the two fields are sorted
+ * by their digests, so the result never depends on the order of the calls. */
 static int field_order(const void *a, const void *b)
 {
 	const struct field *one = a, *two = b;
@@ -294,7 +294,7 @@ void definition_fields(const struct definition *definition, struct arena *arena,
 
 /* --- On disk ----------------------------------------------------------------------------------------------------- */
 
-/* fields  = count . TAB . { tag . TAB . content . TAB } …
+/* fields  = count, TAB, and for each field: tag, TAB, content, TAB
  * content = "=" and the hashed text; or the digest, 32 hexadecimal digits; or the digest, "=" and the readable value
  *
  * If the hashed text begins with "const ", the readable value is the rest of the text. For example, the readable value

@@ -48,8 +48,8 @@ void field_printf(struct fields *fields, struct arena *arena, const char *tag, c
 /* Returns a copy of the list. A later addition to one of the two lists does not change the other list. */
 struct fields fields_copy(const struct fields *fields, struct arena *arena);
 
-/* Returns the digest of a list of fields. The fields are hashed in the bytewise order of their tags. The order in which
- * the fields were added does not matter. */
+/* The fields are hashed in the bytewise order of their tags. The order in which the fields were added does not
+ * matter. */
 struct digest fields_digest(const struct fields *fields);
 
 /* Adds the fields of a definition: one for the op type, one for each axis, input and output, one for the sorted

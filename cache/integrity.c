@@ -1,5 +1,5 @@
-/* integrity - reads and writes the file `clean`. The only record of `clean` describes data.mdb: inode u64 . size u64 .
- * mtime u64 . ctime u64.
+/* integrity - reads and writes the file `clean`. The only record of `clean` describes data.mdb: inode u64, size u64,
+ * mtime u64, ctime u64.
  *
  * Two changes within one tick of the filesystem's clock give the same timestamps. `clean` is therefore trusted only if
  * data.mdb had not changed for CLEAN_STILL_MS milliseconds when `clean` was written. If a process ends right after a

@@ -62,7 +62,7 @@ static const char *const table_names[TABLE_COUNT] = {
     [TABLE_FACTS] = "facts",
 };
 
-static const char store_key[] = "reftest"; /* key of the store's format in LMDB's main table */
+static const char store_key[] = "reftest"; /* key in LMDB's main table; its value is the store's format */
 
 /* --- Sentences --------------------------------------------------------------------------------------------------- */
 
@@ -110,7 +110,7 @@ static void lock_folder(const struct env *env, int fd, const char *folder, int h
  *
  * When a process dies, the kernel closes its descriptors in ascending order. The returned descriptor has a high number,
  * so LMDB's own lock is released before the lock on the folder. If LMDB's lock were released last, the next process
- * could find a half-initialised lock.mdb and take it for one in use. */
+ * could find a half-initialised lock.mdb and use it as if it were complete. */
 static int wait_for_turn(const struct env *env, bool read_only)
 {
 	char folder[FILE_PATH];
@@ -196,8 +196,7 @@ static int open_lmdb(struct env *env, bool write)
 	return 0;
 }
 
-/* Checks the format of the store. Returns 0 for ENV_FORMAT, MDB_NOTFOUND for an empty store, and MDB_INCOMPATIBLE for
- * another format. */
+/* Returns 0 for ENV_FORMAT, MDB_NOTFOUND for an empty store, and MDB_INCOMPATIBLE for another format. */
 static int check_format(MDB_txn *txn)
 {
 	MDB_val key = {sizeof store_key, (void *)store_key}, value;

@@ -1,9 +1,9 @@
 /* lmdb_page_check - checks the pages of an LMDB file (data format 1, which every LMDB 0.9 writes on 64-bit
  * little-endian machines).
  *
- *   file = meta page 0 . meta page 1 . pages; the meta page with the higher transaction number is valid
- *   page = number u64 . pad u16 . flags u16 . (lower u16 . upper u16 | overflow pages u32) . offsets u16… . nodes
- *   node = size low u16 . size high u16 . flags u16 . key size u16 . key . data (in a leaf page)
+ *   file = meta page 0, meta page 1, pages; the meta page with the higher transaction number is valid
+ *   page = number u64, pad u16, flags u16, (lower u16, upper u16 | overflow pages u32), offsets u16…, nodes
+ *   node = size low u16, size high u16, flags u16, key size u16, key, data (in a leaf page)
  *          in a branch page, the first three fields hold the page number of a child instead
  *
  * A meta page is the root of two trees: the free list (transaction -> count u64, pages u64…) and the main tree. A leaf
@@ -31,8 +31,8 @@ enum {
 	DEPTH_MAX = 32,  /* the value of LMDB's CURSOR_STACK */
 	KEY_MAX = 511,
 	TABLES_MAX = 64,
-	/* the most pages that the file may lack at its end, because they were allocated and freed again without being
-	 * written */
+	/* the most pages that may be missing at the end of the file: pages that were allocated and freed again before
+	 * they were written */
 	SLACK = 1 << 20,
 };
 
@@ -217,8 +217,8 @@ static size_t node_size(const struct check *c, const unsigned char *bytes, size_
 	return (NODE + key + data + 1) & ~(size_t)1;
 }
 
-/* Checks the header of a tree page. Also checks that the nodes lie inside the page and fill the space that the header
- * states. */
+/* Checks the header of a tree page. Also checks that the nodes lie inside the page and fill exactly the space that the
+ * header reserves for nodes. */
 static bool page_is_whole(const struct check *c, const unsigned char *bytes, uint64_t page, bool leaf)
 {
 	size_t lower = get16(bytes + 12), upper = get16(bytes + 14), filled = 0;

@@ -71,7 +71,8 @@ static const char *const imports_plain[] = {
     "typing_extensions",
 };
 
-/* Modules that read the clock or the name of the machine. The second list has functions of the module os that do so. */
+/* Modules that read the clock or the name of the machine. The second list has functions of the module os that read them
+ * too. */
 static const char *const modules_unsteady[] = {"datetime", "platform", "socket", "time", "timeit", "uuid"};
 static const char *const functions_unsteady[] = {"getloadavg", "stat", "times", "uname"};
 
@@ -93,8 +94,8 @@ static const char *const attributes_outside[] = {
     "untyped_storage",
 };
 
-/* Attributes of an open file. A text that may open files may use these attributes. They mean nothing else: no other
- * object that the text can reach has them. */
+/* Attributes of an open file. A text that may open files may use these attributes. No other object that the text can
+ * reach has these attributes. */
 static const char *const attributes_of_files[] = {"close", "read", "readline", "readlines"};
 
 /* What a call of open may contain besides the path: these literals, and keyword arguments with these names. */
@@ -225,8 +226,8 @@ static bool cut_braces(struct lexer *l, char quote)
 			code_end = l->at;
 			break;
 		}
-		/* This is not the quote of the f-string, so a nested string begins here. The nested string ends at the
-		 * next `c`. */
+		/* This quote is not the quote of the f-string, so a nested string begins here. The nested string ends
+		 * at the next `c`. */
 		if (is_quote(c)) {
 			for (l->at++; peek(l, 0) != c; l->at++)
 				if (peek(l, 0) == '\0' || peek(l, 0) == quote || peek(l, 0) == '\\' || peek(l, 0) == '\n')
@@ -594,7 +595,7 @@ static void look_attribute(struct look *look, const struct word *word)
 		found_word(look, ACCESS_OUTSIDE, word, ".");
 }
 
-/* Returns whether the word is a plain string with one of these contents: in single or double quotes, without a prefix
+/* Returns whether the word is a string with one of the contents `texts`, in single or double quotes, without a prefix
  * and without escapes. */
 static bool is_literal(const struct word *word, const char *const *texts, size_t count)
 {

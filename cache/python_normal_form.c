@@ -62,7 +62,7 @@ struct scan {
 	bool after_async;   /* the only token of the line is `async` */
 	bool after_colon;   /* the last token of the line is ':' */
 
-	bool block_next; /* an indented next line opens the block of a def or class */
+	bool block_next; /* if the next line is indented, it opens the block of a def or class */
 	bool doc_place;  /* a docstring may come next: a line that consists only of strings */
 };
 

@@ -1,9 +1,9 @@
 /* store - reads and writes the tables of verdicts, of the last state of each case, and of facts. (The table of files
  * is in cache/store_files.c.)
  *
- *   verdicts   row = transaction u64 . place in the transaction u32 . text (verdict_write's JSON)
+ *   verdicts   row = transaction u64, place in the transaction u32, text (verdict_write's JSON)
  *              the newest verdict has the highest transaction and, in this transaction, the highest place
- *   latest     row = subject . witness . definition bytes . case bytes . fields
+ *   latest     row = subject, witness, definition bytes, case bytes, fields
  *   facts      row = text
  *
  * The verdicts on one subject are adjacent in the table, because the subject is the start of their key. LMDB's values

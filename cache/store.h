@@ -3,8 +3,8 @@
  *
  * Layout: <root>/.reftest/cache/data.mdb and lock.mdb (LMDB, see cache/lmdb_env.h). Four tables of records
  * (cache/checksummed_record.h):
- *   verdicts   subject . witness (32 bytes)           -> when it was stored, the verdict, as verdict_parse reads it
- *   latest     digests of definition . case (32 bytes) -> subject, witness, both names, fields (for explain and status)
+ *   verdicts   subject and witness (32 bytes)         -> when it was stored, the verdict, as verdict_parse reads it
+ *   latest     digests of definition, case (32 bytes) -> subject, witness, both names, fields (for explain and status)
  *   files      path relative to the root              -> struct file_seen, summary, blob paths (no-change runs)
  *   facts      free text                              -> free text (torch's version behind an interpreter, …)
  * Subject and witness are the two digests of a fingerprint (cache/fingerprint.h).
@@ -95,10 +95,10 @@ int store_each_verdict(struct store *store, store_verdict_visit *visit, void *co
                        struct err *err);
 
 /* Stores records in one transaction; the caller has checked them. If a verdict with the same subject and witness is
- * stored already, only one of the two is kept. If only one of them comes from a fully contained reference, it is kept.
- * Otherwise, the newer verdict is kept, or the stored verdict if both have the same time. A time in the future counts
- * as the present. If the last state of a case is stored already, that state stays. Adds the counts to `merged`. Returns
- * 0, or -1 with a message if none of the records was stored. */
+ * stored already, only one of the two is kept. If only one verdict comes from a fully contained reference, that verdict
+ * is kept. Otherwise, the newer verdict is kept, or the stored verdict if both have the same time. A time in the future
+ * counts as the present. If the last state of a case is stored already, that state stays. Adds the counts to `merged`.
+ * Returns 0, or -1 with a message if none of the records was stored. */
 struct store_merged {
 	/* kept: number of records that were not stored, because the stored verdict was kept */
 	int64_t taken, replaced, kept;

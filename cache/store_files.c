@@ -1,9 +1,9 @@
 /* store_files - reads and writes the rows of the table of files.
  *
- *   row = inode u64 . size u64 . mtime u64 . ctime u64 . read u64 . content digest . summary u32
- *         . [ context digest . inputs digest . status u32 . reason u32 . weak u32 . cases . passed . failed . errors
- *             . skipped . invalid u32 each . elements u64 . [ checked u32 ] ]
- *         . blobs u32 . { path bytes }… . [ object bytes ]
+ *   row = inode u64, size u64, mtime u64, ctime u64, read u64, content digest, summary u32,
+ *         [ context digest, inputs digest, status u32, reason u32, weak u32, cases u32, passed u32, failed u32,
+ *           errors u32, skipped u32, invalid u32, elements u64, [ checked u32 ] ]
+ *         blobs u32, { path bytes }…, [ object bytes ]
  *
  * `summary` is a value of enum summary_form. Rows of older versions do not have the last field, the git object id.
  *
@@ -152,8 +152,8 @@ struct range {
 	char bytes[KEY_MAX]; /* of `before` */
 };
 
-/* Returns the range of the keys that start with `prefix`. The range ends before `prefix` with its last byte increased
- * by one. */
+/* Returns the range of the keys that start with `prefix`. `before` becomes `prefix` with its last byte increased by
+ * one. */
 static void range_of(const char *prefix, struct range *out)
 {
 	size_t length = strlen(prefix), end = length;

@@ -40,7 +40,7 @@ struct item {
 	const unsigned char *key; /* key of the verdict, PAIR bytes */
 	const char *text;
 	size_t length;
-	size_t first, count; /* range of the cases that name the verdict */
+	size_t first, count; /* the cases of the verdict: index of the first one, and their number */
 	uint32_t place;	     /* position of the verdict's first case in `latest`; UINT32_MAX: no case */
 };
 
@@ -214,7 +214,7 @@ struct named {
 	struct pair key;
 	const struct case_name *name;
 	const struct verdict_line *record;
-	uint32_t place; /* position of the case: the cases of all records are counted in the order of `sorted` */
+	uint32_t place; /* number of the case, if the cases of all records are counted in the order of `sorted` */
 };
 
 struct in {
@@ -305,7 +305,7 @@ static int look(MDB_cursor *cursor, const struct in *in, const struct verdict_li
 }
 
 /* Returns whether the stored verdict with the same witness is kept. If only one of the two verdicts comes from a fully
- * contained reference, it is kept. Otherwise, the newer verdict is kept. */
+ * contained reference, that verdict is kept. Otherwise, the newer verdict is kept. */
 static bool stored_stays(const struct in *in, const struct stored_on_subject *stored, const struct verdict_line *record)
 {
 	if (!stored->same)

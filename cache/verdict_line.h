@@ -1,11 +1,11 @@
 /* verdict_line - writes and reads a verdict as one line of text. Exported files (cache/export_import.h) and remote
  * caches contain such lines.
  *
- *   line      = checksum . TAB . signature . TAB . subject . TAB . names . fields . verdict . LF
+ *   line      = checksum, TAB, signature, TAB, subject, TAB, names, fields, verdict, LF
  *   checksum  = XXH3-64 of everything between its TAB and the LF, 16 hexadecimal digits
  *   signature = "-", or "hmac-sha256:" or "ed25519:" and hexadecimal digits
  *   subject   = "-" if the line has fields, from which the subject is computed; otherwise 32 hexadecimal digits
- *   names     = count . TAB . { definition . TAB . case . TAB } …
+ *   names     = count, TAB, and for each case: its definition, TAB, its id, TAB
  *   fields    = fields_write's text (cache/fingerprint.h); "0" and a TAB if the fields are unknown
  *   verdict   = verdict_write's JSON
  *

@@ -11,8 +11,8 @@ enum { TREE_DEPTH = 8, TREE_FOLDERS = 20000 };
 
 /* Lists the files below `folder` whose names end in `suffix` (NULL: .json or .jsonl), sorted by path. Paths begin with
  * `folder`, which is relative to the descriptor `root`. Hidden names are omitted; symbolic links are followed. A
- * missing folder has no files. Adds a finding for each name with unsafe characters and for each folder that cannot be
- * listed. Adds one more finding if there are more than TREE_FOLDERS folders. */
+ * missing folder counts as empty. Adds a finding for each name with unsafe characters and for each folder that cannot
+ * be listed. Adds one more finding if there are more than TREE_FOLDERS folders. */
 struct string_list tree_files(int root, const char *folder, const char *suffix, struct findings *findings);
 
 /* Divides a path at its slashes. For example, "solutions/a/b.json" has three parts. Copies the parts into `arena`.

@@ -8,7 +8,7 @@
 #include "engine/run.h"
 
 struct cached_run {
-	struct run_options options; /* cached_run sets cached_only, dry_run and each */
+	struct run_options options; /* cached_run sets the members cached_only, dry_run and each */
 	const struct words *names, *op_types; /* select definitions; NULL: all definitions */
 	/* Prints the finished run, and returns the exit status. If the run has problems (run.problem_count), they are
 	 * already printed. */
@@ -17,7 +17,7 @@ struct cached_run {
 };
 
 /* Plans the cases of the selected definitions, looks up their verdicts, and calls `show`. Returns the exit status of
- * `show`. On error, returns another exit status with a message. */
+ * `show`. On error, returns the exit status for the error, with a message. */
 int cached_run(struct program *program, const struct cached_run *what, struct err *err);
 
 /* Returns `code`, or EXIT_USAGE if the run had problems. */

@@ -144,7 +144,7 @@ static int add_operand(struct targets *targets, const char *path, struct err *er
 	return add_folder(targets, path, err);
 }
 
-/* Finds what to check: the operands, or, without operands, the dataset that other commands would also use. */
+/* Finds what to check: the operands or, if there are none, the dataset that other commands would use. */
 static int find_targets(struct program *program, const struct words *names, struct targets *targets, struct err *err)
 {
 	targets->list = arena_array(targets->arena, (size_t)names->count + 1, sizeof *targets->list);

@@ -101,8 +101,8 @@ static bool is_selected(const struct run *run, const char *path)
 	return false;
 }
 
-/* Returns whether the definition on the disk has the schema and the code of the commit. If other members differ, sets
- * `*what` to a list of these members; otherwise sets it to NULL. */
+/* Returns whether the definition on the disk has the same schema and code as in the commit. If other members differ,
+ * sets `*what` to a list of these members; otherwise sets it to NULL. */
 static bool same_code(const struct run *run, const struct dataset_file *file, const struct base_reference *base,
 		      const char **what, struct arena *arena)
 {

@@ -93,7 +93,7 @@ static const char *first_line(struct doctor *d, const char *path)
 	return line;
 }
 
-/* Counts the folders that contain `files`. Each op_type has one folder, and the files are sorted by op_type. */
+/* Each op_type has one folder, and the files are sorted by op_type. */
 static int count_folders(const struct dataset_file *files, int count)
 {
 	int folders = 0;

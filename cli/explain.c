@@ -92,8 +92,8 @@ static bool is_value_then(const struct fields *then, const char *version)
 	return value == version || (value != NULL && version != NULL && strcmp(value, version) == 0);
 }
 
-/* Finds how many ground truths were tried for the stored verdict: the number `asked` for which verdict_now has the
- * stored value of witness.ground_truth_version. Returns 1 if there is no such number. */
+/* Finds how many ground truths were tried for the stored verdict. Returns the number `asked` for which verdict_now
+ * gives the stored value of witness.ground_truth_version, or 1 if there is no such number. */
 static int asked_if_unchanged(const struct truths *truths, const struct fields *then, struct arena *arena)
 {
 	for (int i = 1; i <= truths->count; i++) {
@@ -180,7 +180,7 @@ static const struct verdict *common_isolation(const struct result *result)
 	return first;
 }
 
-/* `isolated` is true if the lines about the definition have already stated how its cases were isolated. */
+/* `isolated` is true if the lines about the definition already say how its cases were isolated. */
 static void explain_case(const struct result *result, const struct case_result *c, bool isolated, struct arena *arena)
 {
 	const struct verdict *v = c->verdict;

@@ -132,7 +132,8 @@ static int verify_all(struct checking *c, int *status)
 
 /* ---- conflicts --------------------------------------------------------------------------------------------------- */
 
-/* Returns the reference of a conflict's existing definition, in the form of a base reference of the new definition. */
+/* Makes a base reference from the existing definition of a conflict, so that the new reference is compared with the
+ * existing one. */
 static struct base_reference base_of(struct checking *c, const struct extract_conflict *conflict)
 {
 	struct base_reference base = {.path = conflict->file->below};

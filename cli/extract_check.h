@@ -12,10 +12,10 @@ struct extract_check {
 	bool show; /* if true, prints the results that are not `passed` */
 };
 
-/* Runs the small cases of each new definition. Removes the definitions that do not pass from the files to write. For
- * each conflict, records whether both references behave alike. Sets `status` to the exit status of the verdicts. If the
- * program has a root, the verdicts are stored in the cache of this root. Returns 0. After an error (with a message in
- * `err`) or an interrupt, returns an exit status, and the caller must then write nothing. */
+/* Runs the small cases of each new definition. A definition that does not pass is removed, so that its file is not
+ * written. For each conflict, records whether both references behave alike. Sets `status` to the exit status of the
+ * verdicts. If the program has a root, the verdicts are stored in the cache of this root. Returns 0. After an error
+ * (with a message in `err`) or an interrupt, returns an exit status, and the caller must then write nothing. */
 int extract_check(struct program *program, const struct extract_check *check, struct extract_result *result, int *status,
 		  struct arena *arena, struct err *err);
 

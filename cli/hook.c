@@ -146,8 +146,8 @@ static int find_place(struct program *program, struct place *place, struct err *
 }
 
 /* Fails if core.hooksPath names a folder that all repositories of a user share, because a hook in this folder would run
- * in all of them. A relative path names a folder of this repository alone. A path in this repository's own
- * configuration is also accepted. */
+ * in all of them. A relative path is accepted, because it names a folder of this repository alone. A path in this
+ * repository's own configuration is also accepted. */
 static int refuse_shared(const struct place *place, struct err *err)
 {
 	static const char *const words[] = {"config", "--show-scope", "--type=path", "--get", "core.hooksPath", NULL};

@@ -435,7 +435,7 @@ static void cancel_call(struct server *server, struct call *call)
 		process_kill(&call->process);
 	} else if (server->verifier.pid != 0) {
 		kill(server->verifier.pid, SIGTERM);
-		/* If the signal comes too late for this request, the verifier must not get another one. */
+		/* If the signal comes too late for this request, the verifier must not get another request. */
 		close_fd(&server->requests);
 	}
 }

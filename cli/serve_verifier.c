@@ -38,7 +38,7 @@ struct verifier {
 	struct program program;
 	const struct shared_options *options;
 	struct pool *pool;
-	/* The open pool is for this machine and these libraries (texts from describe_machine and
+	/* The machine and the libraries for which the pool was opened (texts from describe_machine and
 	 * describe_libraries). */
 	struct buf machine, libraries;
 	struct arena arena; /* of one request */
@@ -81,10 +81,10 @@ static bool pool_serves(const struct verifier *v, const struct buf *machine, con
 	       (libraries->length == 0 || strcmp(v->libraries.data, libraries->data) == 0);
 }
 
-/* Opens the pool. Does nothing if a pool is open that fits the machine and the libraries of this run. The machine and
- * the libraries may change between two requests, for example because reftest.toml names another device or because torch
- * was replaced. The old pool would then verify with another device or torch than the run reports. Returns -1 with a
- * message if no pool can be opened. */
+/* Opens the pool. Does nothing if the open pool fits the machine and the libraries of this run. The machine and the
+ * libraries may change between two requests, for example because reftest.toml names another device or because torch was
+ * replaced. The old pool would then verify with another device or torch than the run reports. Returns -1 with a message
+ * if no pool can be opened. */
 static int need_pool(struct verifier *v, const struct run_options *options, const struct machine_policy *machine)
 {
 	struct buf here = {0}, libraries = {0};

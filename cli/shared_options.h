@@ -1,8 +1,8 @@
 /* shared_options - the options that several commands have: their rows, their values, and what they mean for a run. An
  * option that only one command has is defined in the file of this command. The options of a command are in a struct
- * shared_options, or in a struct whose first member is a struct shared_options. The row of an option that only one
- * command has names its member with AT(member), a macro of the command's file. If a command only changes the help text
- * of a shared option, its row uses SHARED(member). */
+ * shared_options, or in a struct whose first member is a struct shared_options. If only one command has an option, the
+ * row of this option uses AT(member), a macro of the command's file. If a command only changes the help text of a
+ * shared option, its row uses SHARED(member). */
 #ifndef REFTEST_CLI_SHARED_OPTIONS_H
 #define REFTEST_CLI_SHARED_OPTIONS_H
 

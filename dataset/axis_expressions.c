@@ -74,7 +74,7 @@ int axis_expressions_circular(const struct definition *d)
 
 			if (axis[i] >= 0 || constraint_length(d, expression_of(d, i), axis, &value, NULL) == CONSTRAINT_UNKNOWN)
 				continue;
-			axis[i] = value; /* also after an error, because other lengths may give a value */
+			axis[i] = value; /* SAMPLE after an error: other lengths may be valid */
 			progress = true;
 		}
 	}
@@ -96,7 +96,8 @@ static bool is_in_a_tensor(const struct definition *d, int axis)
 	return false;
 }
 
-/* Chooses values for the axes that occur in no tensor. The expressions must then give the values that the row has. */
+/* Chooses values for the axes that occur in no tensor. Returns whether the other axes in the row then equal the values
+ * of their expressions. */
 static bool fit_unused(const struct definition *d, int64_t *axis)
 {
 	struct err why;

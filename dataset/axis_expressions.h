@@ -15,7 +15,7 @@ int axis_expressions_circular(const struct definition *definition);
 
 /* Changes a row of axis values that an op family chose, so that the row satisfies the expressions. If possible, changes
  * only the axes that occur in no tensor. Otherwise, computes each axis that has an expression from the values of the
- * other axes. Returns false if neither gives a valid row. */
+ * other axes. Returns false if neither way gives a valid row. */
 bool axis_expressions_fit(const struct definition *definition, int64_t *row);
 
 #endif

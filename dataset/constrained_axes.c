@@ -263,8 +263,8 @@ static bool search_all(struct search *s, int64_t *row)
 	for (int changing = 1; changing <= s->count; changing++)
 		if (search_with(s, changing, row))
 			return true;
-	/* the other order helps with constraints such as `size == m * 128`: m, which constraints name more often, gets
-	 * its value first, and the value of `size` follows from it */
+	/* the reverse order helps with constraints such as `size == m * 128`: m, which constraints name more often,
+	 * gets its value first, and the value of `size` follows from it */
 	reverse_order(s);
 	return search_with(s, s->count, row);
 }

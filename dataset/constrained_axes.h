@@ -7,7 +7,7 @@
 
 /* Changes the values of var axes in `row` until the row satisfies all expressions and all constraints on axes. `row`
  * has one value for each axis. Axes keep their values if possible, or else get values near the old ones. All tensors
- * together take at most 64 MiB, or at most as many bytes as in the given row if these are more. A row that already
+ * together take at most 64 MiB. If they take more with the given row, they take at most that much. A row that already
  * satisfies all constraints does not change. If the search finds no row, the function returns false and leaves the row
  * unchanged. Constraints on the contents of inputs are ignored. */
 bool constrained_axes_fit(const struct definition *definition, int64_t *row);

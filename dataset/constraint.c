@@ -383,7 +383,7 @@ static struct value atom(struct parser *p)
 }
 
 /* Parses a unary operator. Each recursion of the parser goes through this function or the function for `not`, so these
- * two count the nesting depth. */
+ * two functions count the nesting depth. */
 static struct value unary(struct parser *p)
 {
 	const char *at = p->tokens.token.at;

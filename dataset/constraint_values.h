@@ -31,7 +31,7 @@ struct value {
 	double number;
 	int input, dim;
 	int64_t offset; /* the offset in elements, if the contents are known */
-	int axis;	/* negative, or the index of the axis if the whole expression is an axis name */
+	int axis;	/* index of the axis if the whole expression is the name of an axis; otherwise negative */
 };
 
 /* The inputs and the messages of one evaluation. */
@@ -80,7 +80,7 @@ int64_t value_elements(const struct known *k, struct value v);
  * value is a Python scalar), it can also read floats. */
 bool value_readable(enum dtype dtype, bool scalar);
 
-/* The next four functions return a number of a view. value_element returns the first element, value_item the only
+/* The next four functions compute a number from a view. value_element returns the first element, value_item the only
  * element, value_count the number of elements, and value_reduce the sum ('s'), the maximum ('a') or the minimum
  * ('i'). */
 struct value value_element(struct known *k, struct value view);

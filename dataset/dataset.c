@@ -530,7 +530,7 @@ static const struct dataset_file *find_workload(const struct dataset *dataset, c
 
 /* Pairs definitions with workload files. The lists of definitions and of workload files have the same order, so one
  * merge pairs them. A name that contains ".json" is an exception: the 'l' of ".jsonl" changes its place in the order.
- * Each definition that the merge leaves without a workload file is therefore looked up separately. */
+ * If the merge finds no workload file for a definition, the file is therefore looked up separately. */
 static void pair_files(struct dataset *out, struct arena *arena)
 {
 	const struct dataset_file **pairs = arena_array(arena, (size_t)out->definition_count, sizeof *pairs);
@@ -756,8 +756,7 @@ const struct dataset_file *dataset_approval(const struct dataset *dataset, const
 	return find_file_of(definition, "approved", ".json", dataset->approvals, dataset->approval_count);
 }
 
-/* Converts a time to nanoseconds. The arithmetic is unsigned, so a time after the year 2262 wraps around; two different
- * times still differ. */
+/* The arithmetic is unsigned, so a time after the year 2262 wraps around; two different times still differ. */
 static int64_t nanoseconds(const struct timespec *time)
 {
 	return (int64_t)((uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_nsec);

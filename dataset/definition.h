@@ -85,7 +85,7 @@ struct definition {
 	 * If one of these arguments has a `param`, the list contains both its name and its `param`. */
 	const char *const *left_out;
 	int left_out_count;
-	const char *unverifiable; /* why no case can run, after the position in the file; NULL: cases can run */
+	const char *unverifiable; /* the position in the file and the reason why no case can run; NULL: cases can run */
 	/* In the order of the file. If run() returns a tuple, the elements of the tuple are the outputs in this
 	 * order. */
 	const struct tensor_spec *outputs;

@@ -98,7 +98,6 @@ int reader_check_printable(struct reader *r, const struct json_step *at, const c
 	return 0;
 }
 
-/* Checks that a name can be part of a path. */
 static int check_path_part(struct reader *r, const struct json_step *at, const char *what, const char *name)
 {
 	if (strchr(name, '/') != NULL)
@@ -245,8 +244,8 @@ static int unknown_axis(struct reader *r, const struct json_step *at, const char
 	                     err_show(name).text);
 }
 
-/* Call this for a text in a shape that is not the name of an axis. Returns true for a size or an expression, and false
- * if the text may be a misspelt name. */
+/* Returns whether a text in a shape is a size or an expression. If not, the text may be a misspelt name of an axis.
+ * Call this function only if the text is not the name of an axis. */
 static bool is_expression(const char *text)
 {
 	return strpbrk(text, "+-*/%()") != NULL || (*text != '\0' && text[strspn(text, "0123456789 ")] == '\0');
@@ -323,8 +322,8 @@ static int note_unknown_dtype(struct reader *r, const struct json_step *at)
 	return 0;
 }
 
-/* PAIRS: torch's name of float4_e2m1. The last dimension of a shape with this dtype counts bytes, and each byte
- * contains two values. The shapes of a tensor_spec count values. */
+/* PAIRS is the name that torch uses for float4_e2m1. The last dimension of a shape with this dtype counts bytes, and
+ * each byte contains two values. The shapes of a tensor_spec count values. */
 #define PAIRS "float4_e2m1fn_x2"
 
 static int read_pairs(struct reader *r, const struct json_step *tensor, struct tensor_spec *out)
@@ -433,7 +432,7 @@ static int read_tolerance(struct reader *r, const struct json_step *up, const cJ
 	return 0;
 }
 
-/* Reads the member "param". This is the name of the function's argument for the tensor, which is an input, or an output
+/* Reads the member "param", the name of the function's argument for the tensor. The tensor is an input, or an output
  * that the function gets as an argument. */
 static int read_param(struct reader *r, const struct json_step *tensor, const cJSON *json, struct tensor_spec *out)
 {
@@ -491,7 +490,7 @@ static int read_tensor(struct reader *r, const struct json_step *up, const cJSON
 	return 0;
 }
 
-/* Checks an input that no case passes. Its fields must be as valid as the fields of other inputs. */
+/* Checks an input that no case passes. Its fields must follow the same rules as the fields of other inputs. */
 static int read_left_out(struct reader *r, const struct json_step *up, const cJSON *json, const char **names)
 {
 	const struct json_step at = {.up = up, .key = json->string};

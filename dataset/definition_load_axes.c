@@ -171,8 +171,8 @@ static int compute_with(const struct reader *r, int64_t length, int64_t step, in
 	return axis_expressions_compute(r->out, axis, at, why);
 }
 
-/* Tries some lengths of the var axes. Adds a note if an expression, such as `8 // (n - n)`, has a value for none of
- * these lengths. This need not be an error, because workloads may have other lengths. */
+/* Tries some lengths of the var axes. Adds a note if an expression has no value for any of these lengths, for example
+ * `8 // (n - n)`. This need not be an error, because workloads may have other lengths. */
 static void note_uncomputable(struct reader *r, const struct json_step *axes)
 {
 	static const int64_t lengths[] = {1, 2, 3, 4, 5, 8, 12, 16, 64, 100, 128, 1000, 1024, 4096, 1 << 20};

@@ -30,7 +30,6 @@ void reader_note(struct reader *r, const struct json_step *at, const char *sente
  * of each note. */
 void reader_note_unknown(struct reader *r, const struct json_step *at, const cJSON *object,
 			 const char *const *known, int count);
-/* Checks that a name is printable text. */
 int reader_check_printable(struct reader *r, const struct json_step *at, const char *what, const char *name);
 /* Copies a string member. If an optional member is absent or null, writes "". */
 int reader_text(struct reader *r, const cJSON *object, const char *key, bool required, const char **out);

@@ -1,4 +1,4 @@
-/* definition_load_left_out - decides which inputs of a definition no case passes to the reference. */
+/* definition_load_left_out - decides which inputs of a definition are never passed to the reference. */
 #include "dataset/definition_load_internal.h"
 
 #include <string.h>

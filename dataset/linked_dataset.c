@@ -158,8 +158,8 @@ static int sort_links(struct maker *maker)
 	return 0;
 }
 
-/* If the file has no op_type, the last component of the path `folder` is the op_type. If the file states no name,
- * `name` becomes the name of the definition. */
+/* If the file has no op_type, the last component of the path `folder` is the op_type. If the file has no name, `name`
+ * becomes the name of the definition. */
 static int add_definition(struct maker *maker, const char *path, const char *folder, const char *name,
 			  const char *workloads, const char *truth)
 {

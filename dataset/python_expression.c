@@ -15,7 +15,6 @@ static void starred(struct python_parser *p)
 	python_expression(p);
 }
 
-/* Reads the targets of `for`: a list of operands. */
 void python_for_targets(struct python_parser *p)
 {
 	bind_nothing(p);
@@ -35,7 +34,7 @@ static bool at_comprehension(const struct python_parser *p)
 	return is(p, "for") || is(p, "async");
 }
 
-/* Reads `for … in … if …` if it follows an element and thus makes it a comprehension. */
+/* If `for … in … if …` follows an element, reads it; the element then belongs to a comprehension. */
 static void comprehension(struct python_parser *p)
 {
 	bool mentioned = p->mentioned, bind = p->binds_wanted;
@@ -277,7 +276,6 @@ void python_expression(struct python_parser *p)
 	p->depth--;
 }
 
-/* Reads `yield`, or a list of expressions without brackets around it. */
 void python_expressions(struct python_parser *p)
 {
 	bool target = true;
@@ -346,7 +344,6 @@ static void parameter(struct python_parser *p, struct parameter_list *list, enum
 		add_parameter(p, list, &name, kind, has_default);
 }
 
-/* Reads parameters up to `end`. Records them in `function`, which is NULL for a lambda. */
 void python_parameters(struct python_parser *p, const char *end, struct python_function *function)
 {
 	struct parameter_list list = {.kind = PARAMETER_ANY};

@@ -206,7 +206,8 @@ static void block(struct python_parser *p)
 		next(p);
 }
 
-/* Reads the block of a def or class, which has separate names, loops and `return` statements. */
+/* Reads the block of a def or class. Loops and functions around the def or class do not make `break` and `return` valid
+ * in the block. Names that the block binds are not names of the module. */
 static void own_block(struct python_parser *p, bool is_function)
 {
 	bool in_function = p->in_function, in_loop = p->in_loop, in_namespace = p->in_namespace;
@@ -423,8 +424,8 @@ static bool at_soft_keyword(const struct python_parser *p)
 }
 
 /* Skips a line that begins with `match`, `case` or `type`, and its block. The parser does not know the grammar of
- * `match`, `case` and `type` statements. If one of these words begins a line only as a name, the parser skips this line
- * too, which does no harm because such lines are rare. */
+ * `match`, `case` and `type` statements. The parser also skips a line in which one of these words is only a name. This
+ * does no harm, because such lines are rare. */
 static void soft_statement(struct python_parser *p)
 {
 	bool colon = false;

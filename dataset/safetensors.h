@@ -2,7 +2,7 @@
  *
  * Format (huggingface/safetensors README): 8 bytes little-endian header length N, N bytes of JSON {"name": {"dtype":
  * "BF16", "shape": [..], "data_offsets": [begin, end]}, "__metadata__": {…}}, then the data; offsets count from the end
- * of the header. The header is checked against the file's size: every offset, the size of every tensor, and every
+ * of the header. Every offset and the size of every tensor are checked against the file's size, and tensors must not
  * overlap. As the format requires, the tensors must be contiguous and end with the file.
  *
  * Other processes may write to the file or truncate it at any time. The file is therefore not mapped. Each byte is read
@@ -56,7 +56,7 @@ const struct safetensor *safetensors_find(const struct safetensors *file, const 
 /* Returns, for example, "BF16"; NULL if the format has no name for this type. */
 const char *safetensors_dtype(enum dtype dtype);
 /* Finds the tensor `key`, which must have the dtype `dtype` and the shape `shape`. If there is no such tensor, returns
- * NULL with a message about the input `input` of a workload. `path` is the file's path. */
+ * NULL with a message about the input `input` of a workload. */
 const struct safetensor *safetensors_expect(const struct safetensors *file, const char *path, const char *key,
 					    const char *input, enum dtype dtype, int rank, const int64_t *shape,
 					    struct err *err);

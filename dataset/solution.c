@@ -189,7 +189,7 @@ static int read_spec(struct reader *r, const cJSON *json)
 
 static const struct json_step at_sources = {.key = "sources"};
 
-/* Checks a source in Python. `entry` is the name of the function that the source must define, or NULL. */
+/* `entry` is the name of the function that the source must define, or NULL. */
 static int check_python(struct reader *r, const struct json_step *source, const char *content, const char *entry)
 {
 	const struct json_step at = {.up = source, .key = "content"};

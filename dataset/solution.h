@@ -16,7 +16,7 @@ enum {
 enum solution_outputs {
 	SOLUTION_UNSAID,  /* the file does not say how; by default, a solution gets its outputs as arguments */
 	SOLUTION_RETURNS, /* a solution returns its outputs */
-	SOLUTION_WRITES	  /* a solution writes its outputs to tensors that it gets after the inputs */
+	SOLUTION_WRITES	  /* a solution writes its outputs to tensors that it gets as arguments after the inputs */
 };
 
 struct solution_source {

@@ -35,7 +35,7 @@ struct chain_tensor {
 	int rank, axis[CHAIN_RANK]; /* indexes into chain_scope.axes */
 };
 
-/* `tensor` is an index into the inputs, then (from input_count on) the outputs, and then chain.tensors. */
+/* `tensor` is an index: the inputs come first, then (from input_count on) the outputs, and then chain.tensors. */
 struct chain_arg {
 	const char *name; /* the name by which the op family knows the tensor */
 	int tensor;

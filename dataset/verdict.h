@@ -25,7 +25,7 @@ enum status {
 	STATUS_ERROR = 2,
 	STATUS_FAILED = 3,
 	STATUS_INVALID = 4,
-	/* no ground truth could decide the case, but every check that needs no ground truth holds */
+	/* no ground truth could decide the case, but all checks that need no ground truth passed */
 	STATUS_CHECKED = 5,
 	STATUS_COUNT
 };

@@ -24,7 +24,7 @@ struct reader {
 	struct arena *arena; /* allocates the result */
 	int64_t *axis;
 	struct input_source *inputs;
-	bool trace; /* the line is a trace */
+	bool trace;
 	/* The places of the workload, its axes and its inputs in the line; `workload` is NULL if the workload is the
 	 * whole line. */
 	const struct json_step *workload;
@@ -404,7 +404,7 @@ static int check_null(struct reader *r, const cJSON *json, const char *key)
 
 static const struct json_step at_evaluation = {.key = "evaluation"};
 
-/* Checks that an object of measurements is present exactly if the status of the evaluation requires it. */
+/* Checks that an object of measurements is present if the status of the evaluation requires it, and absent if not. */
 static int check_measured(struct reader *r, const cJSON *evaluation, const char *key, bool needed, const char *status)
 {
 	const struct json_step at = {.up = &at_evaluation, .key = key};

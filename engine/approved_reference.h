@@ -27,8 +27,8 @@ struct approved_reference {
 	struct own_truth truth;          /* the approved reference, if `code` is APPROVED_OTHER_CODE */
 };
 
-/* Reads the approval of a definition from the bytes of the file `path`. `why` is the reason if the file cannot be read,
- * otherwise NULL. Everything is allocated in `arena`. */
+/* Reads the approval of a definition from the bytes of the file `path`. If the file cannot be read, `why` is the
+ * reason; otherwise `why` is NULL. Everything is allocated in `arena`. */
 struct approved_reference approved_reference_read(const char *path, const struct definition *definition,
 						  const struct buf *bytes, const char *why, struct arena *arena);
 

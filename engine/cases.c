@@ -162,9 +162,9 @@ static struct test_case *add_case(struct maker *m, const char *id)
 	return c;
 }
 
-/* Adds the texts of the constraints on tensor values to the job. Only the judge can check these constraints. Inputs
- * from the definition's code must satisfy all constraints of the definition, because the values of axes in these
- * constraints may follow from these inputs. */
+/* Adds the texts of the constraints on tensor values to the job. Only the judge can check these constraints. If the
+ * definition's code makes inputs, adds all constraints of the definition, because these inputs may determine the axes
+ * in the constraints. */
 static void data_constraints(struct maker *m, struct job *job)
 {
 	const struct definition *d = m->definition;
@@ -359,8 +359,8 @@ static void make_absent_cases(struct maker *m, const char *id, const int64_t *ax
 	}
 }
 
-/* Looks at each Python scalar whose description says that a certain number stands for its default, and adds a case with
- * this number. Like a case that lacks an optional input, this case is a copy of the last small case. */
+/* If the description of a Python scalar says that a number stands for the default, adds a case with this number. Like a
+ * case that lacks an optional input, this case is a copy of the last small case. */
 static void make_described_default_cases(struct maker *m, const char *id, const int64_t *axis)
 {
 	const struct op_case c = {.problem = &m->problem, .variant = m->variant, .axis = axis, .seed = m->options->seed};
@@ -381,8 +381,8 @@ static void make_described_default_cases(struct maker *m, const char *id, const 
 }
 
 /* Returns the sources of the inputs of a case that reftest adds. If no family supports the definition, the definition's
- * own code makes the inputs. If a workload line uses this code, the code makes the same inputs as for the first such
- * line; otherwise the code makes all inputs. */
+ * own code makes the inputs. If a workload line uses this code, the code makes only the inputs that it makes for the
+ * first such line; otherwise the code makes all inputs. */
 static struct input_source *sources_of_size(const struct maker *m)
 {
 	const struct definition *d = m->definition;
@@ -472,8 +472,8 @@ static void make_edge_cases(struct maker *m)
 enum { CHECKED_BYTES = 4 << 20 };
 
 /* Returns true if a medium case is cheap enough for the checks, and its rows can be compared with the rows of the small
- * case. Returns false if an input contains integers. They may be indices, by which a row of another case could depend on
- * other rows. */
+ * case. Returns false if an input contains integers: they may be indices, with which a row of the output depends on
+ * other rows of the inputs. */
 static bool can_be_held_to_rows(const struct definition *d, const int64_t *axis)
 {
 	int64_t bytes = 0;
@@ -563,7 +563,7 @@ static void use_candidate(struct maker *m, const struct op_candidate *candidate)
 		m->out.constant_count = op->constants(&m->problem, m->variant, m->out.constants);
 }
 
-/* Returns a sentence. It says that the reference disagrees with the ground truth of every candidate. */
+/* Returns a message: the reference disagrees with the ground truth of every candidate. */
 static const char *computes_something_else(struct maker *m, const struct op_candidate *list, int count, const char *why)
 {
 	const char *names = "";

@@ -93,8 +93,8 @@ struct test_case {
 	struct job *job;             /* NULL if `decided` is set */
 	struct fields fields;        /* the fields from which `subject` is computed */
 	struct digest subject;
-	/* The digest of the subject and the dataset's own ground truths. Of the cases of one run with equal digests,
-	 * only one runs. */
+	/* The digest of the subject and the dataset's own ground truths. If several cases of a run have the same
+	 * digest, only one of them runs. */
 	struct digest execution;
 	const struct verdict *decided; /* the verdict (skipped or invalid) of a case that need not run; it is never
 					* stored */
@@ -108,10 +108,10 @@ struct cases {
 	const char *how_matched;   /* a sentence that says why `op` is the family; NULL if the op_type names it */
 	int candidate_count;       /* the number of families that may support this definition (kernels/core/family_candidates.h) */
 	const char *no_truth;      /* the reason why no family supports the definition, if `op` is NULL */
-	/* The reason why there are no cases except those of the workloads, if no sizes fit the constraints; otherwise
+	/* If no sizes fit the constraints, the reason why there are no cases except those of the workloads; otherwise
 	 * NULL. */
 	const char *no_sizes;
-	/* The reason why the inputs are generic, if the definition's `init` failed; NULL if it did not fail. */
+	/* If the definition's `init` failed, the reason why the inputs are generic; otherwise NULL. */
 	const char *init_failed;
 	/* The reason why gradients cannot be verified, if options.backward is set; otherwise NULL. */
 	const char *no_gradients;

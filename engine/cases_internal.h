@@ -46,8 +46,8 @@ bool maker_gives_axis(const struct maker *m, const struct input_source *inputs, 
  * definition's tolerances apply to its outputs, but not to gradients. */
 const struct rule *make_rules(const struct maker *m, const struct op_case *c);
 
-/* Adds the defaults that the descriptions of Python scalars state. These defaults are part of the subject, because a
- * description may say that a number stands for the default. Nothing else in a description changes a result. */
+/* Adds the default values that the descriptions of Python scalars give. These defaults are part of the subject, because
+ * a description may say that a number stands for the default. Nothing else in a description changes a result. */
 void described_default_fields(struct maker *m, struct fields *fields);
 /* Sets the fields of a case's subject: everything that its verdict depends on, except the ground truth, the device and
  * the versions. Also sets the digest of these fields. The job of the case must be set. */

@@ -35,8 +35,8 @@ struct own_truth {
 	const char *outside;          /* why verdicts by this ground truth are not stored; NULL: they are stored */
 };
 
-/* Reads the truth of a definition from the bytes of the file `path`. `why` is the reason if the file cannot be read,
- * otherwise NULL. Everything is allocated in `arena`. */
+/* Reads the truth of a definition from the bytes of the file `path`. If the file cannot be read, `why` is the reason;
+ * otherwise `why` is NULL. Everything is allocated in `arena`. */
 struct own_truth dataset_truth_read(const char *path, const struct definition *definition, const struct buf *bytes,
 				    const char *why, struct arena *arena);
 

@@ -143,7 +143,6 @@ static bool wants_summaries(const struct run_options *options)
 	       options->cases.shard.count == 0;
 }
 
-/* Fills in the result from the summary. */
 static void take_summary(struct result *result, const struct summary *summary)
 {
 	result->counts = *summary;
@@ -232,8 +231,8 @@ bool result_from_summary(struct result *result)
 	return true;
 }
 
-/* Stores only the summaries of passed definitions without blobs in run.summary_lru. Such a result depends only on two
- * files, the definition and the workload file, and only its status is reported. */
+/* run.summary_lru gets only the summaries of passed definitions without blobs. Such a result depends only on two files,
+ * the definition and the workload file, and only its status is reported. */
 bool result_from_lru(struct result *result)
 {
 	struct run *run = result->run;
