@@ -40,8 +40,8 @@ enum lack {
 	LACK_VERSION,
 	LACK_TORCH,
 	LACK_NONE, /* the verdict meets every condition; with --force, it still does not count */
-	/* Checked last, because the conditions are checked in numeric order, and counters on disk already use the other
-	 * numbers. */
+	/* Has the largest number, because counters on disk already use the smaller numbers. It is therefore checked
+	 * last. */
 	LACK_CONTAINMENT,
 	LACK_COUNT
 };

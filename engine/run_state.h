@@ -181,7 +181,7 @@ struct later {
 
 enum {
 	TICK_MS = 100,	  /* see on_tick */
-	RUNNING_MOST = 16 /* the most lanes (a judge and its runner) whose cases are shown while they run */
+	RUNNING_MOST = 16 /* the progress shows the cases of at most this many lanes */
 };
 
 struct run {
@@ -220,7 +220,7 @@ struct run {
 						       * path; NULL without ask_rows */
 	uint64_t up_to_date_elements;
 	int64_t cases_run, cases_cached;
-	int64_t cases_shared; /* how many of the cases in cases_cached have the verdict of an equal case of this run */
+	int64_t cases_shared; /* the part of cases_cached whose verdict comes from an equal case of this run */
 	/* For each reason why a stored verdict does not count: the number of cases with this reason. */
 	int64_t misses[LACK_COUNT];
 	int64_t cases_planned; /* the number of cases that had to run or, with --dry-run, would have to run */
@@ -228,7 +228,7 @@ struct run {
 	double seconds_of_cases; /* the sum of the seconds of the cases that ran */
 	const char *containment; /* what the references of this run could reach, in the form of verdict.containment;
 				  * NULL: no reference ran */
-	/* `containment` as sentences; "" if the references could reach nothing else; NULL: no reference ran. */
+	/* `containment` as sentences; "" if it lists nothing that references could reach; NULL: no reference ran. */
 	const char *gaps;
 	const char *not_stored;  /* the reason why verdicts could not be stored; NULL if there is none */
 	bool interrupted;

@@ -25,8 +25,8 @@ const char *storable_reference(const struct definition *definition, bool with_in
  * agrees with a ground truth is only `checked`, because its next outputs may differ. */
 const char *storable_unsteady(const struct definition *definition, bool with_init, struct arena *arena);
 
-/* Returns the message for a reference that accessed something besides its inputs and torch while it ran: the verdicts
- * are not stored. `reached` describes what the reference accessed, for example "it opens /etc/hostname". */
+/* Returns the message that no verdict is stored, because the reference accessed something besides its inputs and torch
+ * while it ran. `reached` describes what the reference accessed, for example "it opens /etc/hostname". */
 const char *storable_reached(const char *reached, struct arena *arena);
 
 /* Call this after the cases of a definition have run. `unchanged` is the value of result_unchanged. If `unchanged` is

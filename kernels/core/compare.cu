@@ -37,7 +37,7 @@
 
 /* --- the fast path ------------------------------------------------------------------------------------------------ */
 
-/* Counts the elements that an output of zeros would pass (r = 0): those with |g| <= zero_limit. */
+/* Counts the elements that would pass with r = 0: those with |g| <= zero_limit. */
 template <enum dtype D> struct zero_count {
 	uint32_t hits;
 

@@ -302,7 +302,7 @@ static int64_t *page_numbers(const struct op_case *c, const struct attention_rol
 
 /* --- sparse rows -------------------------------------------------------------------------------------------------- */
 
-/* The key rows in one query's list in sparse attention. Entry j of the list is row (start + j stride) % reachable,
+/* The key rows in one query's list in sparse attention. Entry j of the list is row (start + j * stride) % reachable,
  * counting only the `reachable` rows that queries may list. */
 struct rows_seen {
 	int64_t reachable, start, stride, most, width; /* most: the largest number of different rows that a list can have */

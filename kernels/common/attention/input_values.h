@@ -154,9 +154,9 @@ int attention_fill(const struct op_case *c, int input, struct tensor *out, struc
 
 /* Returns the scale of a case. In the first set of input values, this is the scale that models use, which is also the
  * default. In the second set, it is 0.65 times that scale; 0.65 differs from the factors of common mistakes (1 / sqrt
- * 2, ln 2, 1 / sqrt 3). In the second set of the small cases, the scale is one that models with normalised queries and
- * keys have: 1 in the first small case, because a reference may take 1 for "no scale is given", and 1.25 in the second
- * small case. `sizes` is the family's op.sizes. */
+ * 2, ln 2, 1 / sqrt 3). In the second set of the small cases, the scale is one of models with normalised queries and
+ * keys: 1 in the first small case, and 1.25 in the second. A scale of 1 is a test, because a reference may take 1 for
+ * "no scale is given". `sizes` is the family's op.sizes. */
 typedef int attention_sizes_of(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room);
 double attention_scale(const struct op_case *c, attention_sizes_of *sizes);
 double attention_scalar(const struct op_case *c, int input);

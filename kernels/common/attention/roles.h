@@ -39,7 +39,7 @@ struct attention_roles {
 	int kv_indptr;     /* offsets of each sequence's entries in kv_indices; without pages, offsets of key rows */
 	int kv_indices;    /* page numbers; -1: the keys of a sequence are in consecutive rows */
 	int last_page_len; /* number of keys in each sequence's last page; -1: every page is full */
-	int sparse;        /* [queries, most keys] row numbers of keys, -1: no row; cases with this input have no
+	int sparse;        /* [queries, keys per query] row numbers of keys, -1: no row; cases with this input have no
 			    * sequences */
 	int output, lse;
 };
