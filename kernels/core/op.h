@@ -228,10 +228,10 @@ struct op {
 	int (*sizes)(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room);
 
 	/* `edges` lists the cases of --edge (at most OP_EDGES) and ends with an entry whose name is NULL. edge_axes
-	 * writes the axis values of one edge case, as one row in the layout that `sizes` writes. It returns false if
-	 * the problem has no such case. The functions scalar, fill, oracle and judge read the edge from op_case.edge.
-	 * The inputs of an edge case are always computed on the host, and copied if the device is a GPU. Both `edges`
-	 * and `edge_axes` are NULL if the family has no edge cases. */
+	 * writes the axis values of one edge case, as one row in the layout that `sizes` writes. edge_axes returns
+	 * false if the problem has no such case. The functions scalar, fill, oracle and judge read the edge from
+	 * op_case.edge. The inputs of an edge case are always computed on the host, and copied if the device is a GPU.
+	 * Both `edges` and `edge_axes` are NULL if the family has no edge cases. */
 	const struct op_edge *edges;
 	bool (*edge_axes)(const struct op_problem *problem, int variant, int edge, int64_t *axis);
 

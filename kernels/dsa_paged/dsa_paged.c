@@ -308,10 +308,10 @@ static int64_t pages_in_use(const struct indexer_extent *e)
 	return nobodys > 0 ? e->pages - nobodys : e->pages;
 }
 
-/* Returns the value of the page table's entries after the last page of a sequence. In the first set of values, in edge
- * cases, and if a workload provides the lengths of the sequences, this is the page `nobodys`, which no sequence uses.
- * Otherwise, in the second set, it is -1. The value is never above the last page, because some correct references first
- * gather all pages of the table and then mask the keys. */
+/* Returns the value of the page table's entries after the last page of a sequence. This is the page `nobodys`, which no
+ * sequence uses, in three kinds of cases: in the first set of values, in edge cases, and if a workload provides the
+ * lengths of the sequences. In all other cases, it is -1. The value is never above the last page, because some correct
+ * references first gather all pages of the table and then mask the keys. */
 static int64_t beyond(const struct op_case *c, const struct indexer_roles *roles, int64_t nobodys)
 {
 	if (c->contents == CONTENTS_FIRST || c->edge != 0 || (c->given >> roles->lengths & 1) != 0)
