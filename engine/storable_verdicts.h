@@ -34,8 +34,8 @@ const char *storable_reached(const char *reached, struct arena *arena);
 void storable_after_run(struct result *result, bool unchanged);
 
 /* Returns whether other cases with the same subject may share the verdict. Returns false if the judge rejected a tensor
- * file that was removed or changed after it was hashed, because the other cases may name another file with the same
- * content. */
+ * file because it was removed or changed after it was hashed. The other cases may use another file with the same
+ * content, which is unchanged. */
 bool storable_for_subject(const struct verdict *verdict);
 
 #endif

@@ -31,8 +31,8 @@ struct up_to_date {
 	int row_count;
 };
 
-/* Both functions return false if no watcher runs at `root`, or if it verifies with other options. The results are
- * allocated in `arena`. */
+/* Both functions return false if no watcher runs at `root`, or if the watcher and the run have different options. The
+ * results are allocated in `arena`. */
 struct up_to_date_calls {
 	/* Asks the watcher for the definitions that are verified. `context` is the digest of everything that verdicts
 	 * depend on, except files. `context` must be equal to the watcher's own digest. */

@@ -69,8 +69,8 @@ struct op_problem {
 	int output_count;
 };
 
-/* A constant for which the schema of definitions has no member, such as the epsilon of a norm, with the source that
- * states its value. */
+/* A constant that the schema of definitions cannot express, such as the epsilon of a norm, and the source of its
+ * value. */
 struct op_constant {
 	char name[24];
 	double value;      /* NaN if no source states the value; a probe case must then recover the value */
@@ -127,9 +127,9 @@ struct op_edge {
 /* The values that an input must have after the reference has run: those of the oracle's out[place], within the bounds
  * that op.rule returns for `place`. */
 struct op_in_place {
-	/* OP_KEPT if the reference must not write to the input. The index of an output if the operation may write this
-	 * output over the input. op_own_place(problem, input) if the input has a truth of its own, which the oracle
-	 * writes at this index. */
+	/* There are three kinds of values: OP_KEPT if the reference must not write to the input; the index of an output
+	 * if the operation may write this output over the input; op_own_place(problem, input) if the input has a truth
+	 * of its own, which the oracle writes at this index. */
 	int place;
 	bool may_keep; /* true if the input also passes when the reference has left it unchanged */
 };

@@ -348,8 +348,9 @@ static struct rows_seen rows_seen_by(const struct attention_extent *e, enum op_c
 }
 
 /* Returns the number of rows that a query with number 8 or more sees; the other entries of its list are -1. For queries
- * 8 to 22, these numbers are near powers of two. Of the later queries, only the last one and those next to a power of
- * two see rows, because a reference that loops over queries takes time for each query that sees a row. */
+ * 8 to 22, these numbers are near powers of two. Of the later queries, only the last query and queries next to a power
+ * of two see rows. The others see none, because a reference that loops over queries takes time for each query that sees
+ * a row. */
 static int64_t few_rows(const struct rows_seen *r)
 {
 	if (r->query < 8 + 15)

@@ -44,8 +44,8 @@
  *
  * A gate below -10 multiplies the state by less than 2^-14. The error of a reference that limits its gates to -10
  * therefore exceeds the bound only if the state is huge. If gates can be below -10, some heads have a huge state
- * (recurrence_has_huge). In tokens 9 and 73 of the batch, the v of these heads is RECURRENCE_HUGE times as large, and
- * in tokens 10 and 74, the gates of every key are below -10: g is between -13.5 and -10.5, or recurrence_erasing_gate
+ * (recurrence_has_huge). In tokens 9 and 73 of the batch, the v of these heads is multiplied by RECURRENCE_HUGE. In
+ * tokens 10 and 74, the gates of every key are below -10: g is between -13.5 and -10.5, or recurrence_erasing_gate
  * before softplus. If every sequence has a single token, the initial states of sequences 10 and 74 are huge instead. A
  * gate below -10 reduces a huge value to the size of other values or less, so the bounds also hold for later tokens.
  * The output of token 9 is huge, too, but its bound is relative.
