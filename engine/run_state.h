@@ -53,8 +53,8 @@ struct run_options {
 	/* The value of --accept; NULL: the setting of the dataset if there is one, otherwise nothing. */
 	const char *accept;
 	unsigned from_settings; /* set by run_defaults: bit 1 << enum setting_id for each setting that took effect */
-	/* Set by run_defaults: bit 1 << kind is set if a checked definition of this kind does not change the exit
-	 * status. */
+	/* Computed from `accept` by run_defaults. Bit 1 << kind (enum checked_kind) is set if a `checked` definition of
+	 * this kind does not change the exit status. */
 	unsigned accept_bits;
 	bool ignore_approvals; /* do not compare with approved references */
 	bool share;         /* use $REFTEST_REMOTE if it is set */
@@ -134,8 +134,8 @@ struct result {
 	struct workload_file lines; /* the lines of the workload file */
 	struct summary counts; /* always set */
 	bool from_summary;
-	/* The result comes from a summary in the watcher's memory (engine/summary_lru.h); the `latest` records in the
-	 * store are then for other file contents. */
+	/* The result comes from a summary in the watcher's memory (engine/summary_lru.h). The `latest` records in the
+	 * store then describe other contents of the files. */
 	bool from_lru;
 	bool changed;         /* a file changed while the cases ran, so no verdict was stored */
 	/* `changed` is true, but the file has its old content again, so no watch event will follow. */

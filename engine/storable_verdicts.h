@@ -1,7 +1,7 @@
 /* storable_verdicts - decides whether the verdicts of a definition may be stored.
  *
- * A verdict may be stored only if it depends on nothing except its subject and its witness (cache/fingerprint.h). Each
- * condition has its function:
+ * A verdict may be stored only if its subject and its witness (cache/fingerprint.h) contain everything that it depends
+ * on. Each condition has its function:
  *
  *   - the text of the reference uses nothing except the text itself, its inputs and torch: storable_reference, before
  *     the run
