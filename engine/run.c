@@ -70,8 +70,8 @@ static void emit_result(struct result *result)
 
 static void plan_result(struct result *result);
 
-/* Begins the next attempt. If the reference disagrees with the current family, this attempt uses the next family. If
- * `init` failed, this attempt uses generic inputs. */
+/* Begins the next attempt. If the reference disagrees with the current op family, this attempt uses the next op family.
+ * If `init` failed, this attempt uses generic inputs. */
 static void plan_next_attempt(struct result *result)
 {
 	for (int i = 0; i < result->planned; i++)
@@ -390,8 +390,8 @@ static void commit_finished_cases(struct run *run)
 	}
 }
 
-/* Returns the number of cases to plan now. If only the shapes suggest the family, returns 1 at first, because the first
- * case usually shows whether the reference computes something else. Otherwise returns the number of all cases. */
+/* Returns the number of cases to plan now. If only the shapes suggest the op family, returns 1 at first, because the
+ * first case usually shows whether the reference computes something else. Otherwise returns the number of all cases. */
 static int count_to_plan(const struct result *result)
 {
 	bool one = result->planned == 0 && result->case_count > 0 && result->made->op != NULL &&

@@ -62,7 +62,7 @@ struct run_options {
 	bool needs_device;  /* run_open fails with EXIT_UNVERIFIED if --device names a device that cannot be used */
 	/* Keep the list of cases in every result; if false, a result that passed may have only counts. */
 	bool details;
-	bool forget;	    /* in a dry run: the cases of a result without a verdict may be freed after on_result */
+	bool forget;	    /* in a dry run: drop the cases of a result that is not `known`, after on_result */
 	bool thorough;      /* look up every case instead of using stored summaries */
 	/* Create a result for every definition; if false, a definition whose stored summary is "passed" is only
 	 * counted. */
@@ -128,8 +128,8 @@ struct result {
 	struct case_result *cases; /* NULL if the result comes from a summary */
 	int case_count, done; /* `done` is the number of cases with a verdict */
 	int planned;          /* the number of cases that were looked up and, if they must run, submitted */
-	int attempt;          /* the number of families that were tried and rejected (result_needs_next_attempt) */
-	bool unsure;          /* a family was rejected because of a verdict that is not in the store */
+	int attempt;          /* the number of op families that were tried and rejected (result_needs_next_attempt) */
+	bool unsure;          /* an op family was rejected because of a verdict that is not in the store */
 	const struct cases *made; /* the cases of this attempt; NULL if `definition` is NULL */
 	struct workload_file lines; /* the lines of the workload file */
 	struct summary counts; /* always set */
@@ -140,7 +140,7 @@ struct result {
 	bool changed;         /* a file changed while the cases ran, so no verdict was stored */
 	/* `changed` is true, but the file has its old content again, so no watch event will follow. */
 	bool put_back;
-	/* Why no verdict of the definition is stored: the reference may depend on more than its inputs; NULL: verdicts
+	/* Why no verdict of the definition is stored (the reference may depend on more than its inputs); NULL: verdicts
 	 * are stored. */
 	const char *outside;
 	/* Why no verdict of the definition can be better than `checked`; NULL: there is no reason. */

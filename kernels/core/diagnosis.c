@@ -381,9 +381,9 @@ static void prepare(struct prepared *p, const struct op *op, const struct diagno
 	p->known = variation_run(&p->right, &(struct op_mistake){.says = ""}, NULL);
 }
 
-/* Widens bounds below one step of the dtype to one step, because some families have bounds of zero. A bound of zero
- * would refute the mistake of the reference if the reference also rounds differently. The bounds are widened only if
- * the reference misses the truth even with the wider bounds. */
+/* Widens bounds below one step of the dtype to one step, because some families have bounds of zero. With a bound of
+ * zero, a mistake would be refuted if the reference has the mistake but rounds differently. The bounds are widened only
+ * if the reference misses the truth even with the wider bounds. */
 static void widen(struct prepared *p)
 {
 	const struct op_problem *problem = p->set.c->problem;

@@ -1,9 +1,9 @@
 /* mistakes - the functions that the tables op.mistakes use to change a case, its inputs or its outputs.
  *
- * A parameter `role` is the name of a role in op.roles, or the name of an input or output of the definition. Tensors
- * are copied before they are changed. A changed float tensor becomes float64, so that the change is not rounded. Float
- * outputs remain float64 until all changes are made. A function returns false if the case has no tensor of the role, or
- * if the change is not possible for the tensor. */
+ * A parameter `role`, op_mistake.role and op_mistake.other each have the name of a role in op.roles, or the name of an
+ * input or output of the definition. Tensors are copied before they are changed. A changed float tensor becomes
+ * float64, so that the change is not rounded. Float outputs remain float64 until all changes are made. A function
+ * returns false if the case has no tensor of the role, or if the change is not possible for the tensor. */
 #ifndef REFTEST_KERNELS_CORE_MISTAKES_H
 #define REFTEST_KERNELS_CORE_MISTAKES_H
 

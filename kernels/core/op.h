@@ -191,8 +191,8 @@ struct op_mistake {
 	int in_oracle;            /* the value of op_case.mistake when the oracle runs; op_case.mistake_by is then
 				   * `by` */
 	/* The mistakes that are narrower than this one. Each number is the member `in_oracle` of an earlier row of the
-	 * table; 0 ends the list. Outputs with a narrower mistake agree with this mistake, too, for example because
-	 * this mistake leaves the order of ties open. If a narrower mistake explains a case, this one is not
+	 * table; 0 ends the list. Outputs that a narrower mistake gives also agree with this mistake, for example
+	 * because this mistake leaves the order of ties open. If a narrower mistake explains a case, this one is not
 	 * reported. */
 	int narrower[OP_NARROWER];
 	/* If true, the mistake is tried only where op.check would accept the changed inputs from a workload. This is

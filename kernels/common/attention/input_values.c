@@ -118,8 +118,9 @@ static bool deal_entries(struct draft *d, int64_t total)
 	return distribute(total, d->batch, d->weight, d->entries);
 }
 
-/* Distributes queries and entries over the sequences in proportion to random weights. This distribution is possible for
- * all axes. It is used where no other distribution is possible, for example if there are more queries than keys. */
+/* Distributes queries and entries (pages or, without pages, keys) over the sequences in proportion to random weights.
+ * This distribution is possible for all axes. It is used where no other distribution is possible, for example if there
+ * are more queries than keys. */
 static void deal_anyhow(struct draft *d, int64_t queries, int64_t entries, bool decode)
 {
 	for (int64_t b = 0; b < d->batch; b++) {
@@ -464,7 +465,7 @@ static int mark_pages(const struct op_case *c, const struct attention_roles *rol
 	return numbers == NULL ? -1 : 0;
 }
 
-/* Marks each key of a case without pages as used or as lone. */
+/* For a case without pages, marks each key as used or as lone (input_values.h). */
 static void mark_keys(const struct op_case *c, const struct attention_roles *roles, uint8_t *used)
 {
 	struct attention_plan plan = attention_plan_of(c, roles);
@@ -588,9 +589,9 @@ static bool is_wide(enum dtype dtype)
 	return dtype == DTYPE_BFLOAT16 || dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT64;
 }
 
-/* Lone keys and their values are multiplied by a power of 2 with one of these exponents. LOUD is for dtypes with a
- * greater range than float16. LOUD_HALF and LOUD_HALF_KEY are for float16, in which the sum of a value of 2^14 and
- * ordinary values is still finite. */
+/* Lone keys (input_values.h) and their values are multiplied by a power of 2 with one of these exponents. LOUD is for
+ * dtypes with a greater range than float16. LOUD_HALF and LOUD_HALF_KEY are for float16, in which the sum of a value of
+ * 2^14 and ordinary values is still finite. */
 enum { LOUD = 18, LOUD_HALF = 14, LOUD_HALF_KEY = 10 };
 
 static int loud_exponent(enum dtype dtype, int half)
@@ -603,8 +604,9 @@ static int least(int a, int b)
 	return a < b ? a : b;
 }
 
-/* Returns the exponent of the factor of lone keys or of their values. The exponent fits these conversions: a reference
- * may convert keys and values to the queries' dtype, and must convert values to the output's dtype. */
+/* Lone keys (input_values.h) and their values are multiplied by a power of 2. Returns its exponent for this input. The
+ * exponent fits these conversions: a reference may convert keys and values to the queries' dtype, and must convert
+ * values to the output's dtype. */
 static int loud_of(const struct op_case *c, const struct attention_roles *roles, int input)
 {
 	bool value = input == roles->value, first = input == roles->key[0], second = input == roles->key[1];
@@ -859,7 +861,8 @@ static int64_t page_elements(const struct op_arg *cache, const int64_t *row)
 	return page;
 }
 
-/* Enlarges the caches to the first number of pages in `pools` for which the caches do not have too many elements. */
+/* Enlarges the caches to a number of pages in `pools`: the first one for which the caches do not have too many
+ * elements. */
 static void enlarge_pool(const struct op_problem *problem, const struct attention_roles *roles, int64_t *row)
 {
 	const struct op_arg *cache = &problem->inputs[roles->key[0]];

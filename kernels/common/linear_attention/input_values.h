@@ -176,7 +176,7 @@ struct recurrence_fill {
 	int erasing;      /* a value of enum recurrence_erasing */
 	bool single;      /* whether every sequence has one token; the state of sequence n is then state n */
 	bool for_gradients; /* whether the case is of gradients: no row of q is short and no value is huge */
-	bool beta_to_two;   /* whether beta reaches 2; only a beta that is used unchanged does */
+	bool beta_to_two;   /* whether beta can be as large as 2; only possible if it is used unchanged */
 	int short_query;  /* if q is normalised, a short row of q is multiplied by 2^short_query */
 };
 
@@ -391,7 +391,7 @@ HOST_DEVICE static inline float recurrence_key(const struct recurrence_fill *f, 
 	                              f->l2norm ? recurrence_longer(f->second, f->for_gradients, turn) : 0, value);
 }
 
-/* Returns a gate before softplus. `turn` is 5 token + head + 3 key. */
+/* Returns a gate before softplus. `turn` is 5 * token + head + 3 * key. */
 HOST_DEVICE static inline float recurrence_softplus_gate(bool second, bool erases, int64_t head, int64_t turn,
                                                          float value)
 {
@@ -402,7 +402,7 @@ HOST_DEVICE static inline float recurrence_softplus_gate(bool second, bool erase
 	return recurrence_raw_gate(second, turn, value);
 }
 
-/* Returns a beta that is used unchanged. `turn` is 5 token + head, and `key_turn` is token + head of k. If beta is not
+/* Returns a beta that is used unchanged. `turn` is 5 * token + head, and `key_turn` is token + head of k. If beta is not
  * doubled, some values are above 1, but only if 1 - beta |k|^2 stays above -1. */
 HOST_DEVICE static inline float recurrence_beta(const struct recurrence_fill *f, int64_t turn, int64_t key_turn,
                                                 float value)
