@@ -402,8 +402,8 @@ HOST_DEVICE static inline float recurrence_softplus_gate(bool second, bool erase
 	return recurrence_raw_gate(second, turn, value);
 }
 
-/* Returns a beta that is used unchanged. `turn` is 5 * token + head, and `key_turn` is token + head of k. If beta is not
- * doubled, some values are above 1, but only if 1 - beta |k|^2 stays above -1. */
+/* Returns a beta that is used unchanged. `turn` is 5 * token + head, and `key_turn` is token + head of k. If beta is
+ * not doubled, some values are above 1, but only if 1 - beta |k|^2 stays above -1. */
 HOST_DEVICE static inline float recurrence_beta(const struct recurrence_fill *f, int64_t turn, int64_t key_turn,
                                                 float value)
 {
