@@ -100,8 +100,8 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Returns true if typical() can use element i: found / truth, or found - truth if `difference` is true, must be
- * finite. */
+/* Returns true if typical() can use element i: the quotient found / truth (if `difference` is true, the difference
+ * found - truth) must be finite. */
 static bool is_telling(const struct tensor *found, const struct tensor *truth, int64_t i, bool difference)
 {
 	double a = dtype_load(found->data, found->dtype, i), b = dtype_load(truth->data, truth->dtype, i);

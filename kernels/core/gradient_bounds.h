@@ -11,7 +11,8 @@
  * In addition, one gradient case checks slopes. This case runs in float64, whatever the declared dtypes are. A slope is
  * the change of the loss when one input takes a step: (loss(x + step) - loss(x - step)) / 2. A slope needs two more
  * forward runs, which call the forward function of the definition itself, because the gradients must be the derivative
- * of that function. The truth of a slope is the sum of step times the true d_x:
+ * of that function. The true slope is the sum of step times the true d_x over all elements. The case has these further
+ * inputs and outputs:
  *
  *   inputs    step:q, step:k, …                            2^-16 of the input's elements, of either sign
  *   outputs   slope_q, slope_k, …                     one number each
