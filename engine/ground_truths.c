@@ -248,8 +248,8 @@ int ground_truths_choose(struct program *program, const char *text, const char *
 	return check_room(out, err) != 0 ? -1 : check_names(out, err);
 }
 
-/* Returns whether --ground-truth auto or --ground-truth all uses the library for this family. Libraries that the user
- * names are used in any case. */
+/* Returns whether --ground-truth auto or --ground-truth all uses the library for this op family. Libraries that the
+ * user names are used in any case. */
 static bool asks(const struct truth_choice *choice, const struct provider_fact *fact, const char *family)
 {
 	for (int i = 0; i < fact->family_count; i++) {
@@ -297,7 +297,7 @@ bool ground_truths_use_libraries(const struct truth_choice *choice)
 	return false;
 }
 
-/* The word that stands for the family in the row of python/libraries/fi_api.py, which calls the function that a
+/* The key of the only row in python/libraries/fi_api.py. The row is for every family: it calls the function that the
  * definition names. */
 static const char any_family[] = "*";
 
@@ -314,8 +314,8 @@ static void add_fi_api(const struct provider_fact *fact, const char *fi_api, str
 				 .refused = fi_api != NULL ? NULL : "the definition has no tag \"fi_api:\" that names a function"});
 }
 
-/* Appends the ground truths of "auto" and "all". "auto" uses the definition's chain and then the dataset's own truth,
- * but only if there is no family. */
+/* Appends the ground truths of "auto" and "all". If the definition has no op family, "auto" uses first the definition's
+ * chain (engine/dataset_truth.h) and then the dataset's own truth. */
 static void add_available(const struct truth_choice *choice, const struct op_entry *op, const struct own_truth *own,
 			  int own_count, const char *fi_api, struct truths *out, struct truth *items,
 			  struct arena *arena)
@@ -355,7 +355,8 @@ static void add_solutions(const struct truth_choice *choice, const char *name, c
 								  : "the definition has no solution of this name or author"});
 }
 
-/* Appends the ground truth that --ground-truth names. Without a family, neither libraries nor builtin are available. */
+/* Appends the ground truth that --ground-truth names. Without an op family, neither libraries nor builtin are
+ * available. */
 static void add_named(const struct truth_choice *choice, const char *name, const struct op_entry *op,
 		      const struct own_truth *own, int own_count, const char *fi_api, struct truths *out,
 		      struct truth *items, struct arena *arena)

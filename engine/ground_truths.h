@@ -19,10 +19,10 @@ struct provider_fact {
 	const char *name, *version; /* `version` is NULL if this machine cannot use the library */
 	const char *why;	    /* the reason why the library cannot be used, if `version` is NULL */
 	const struct provider_family {
-		/* Why the library does not support the family; NULL if it does support the family. */
+		/* Why the library does not support the op family; NULL if it does. */
 		const char *family, *why;
-		bool never;		  /* the library has no kernel for this family */
-		bool on_request;	  /* `--ground-truth auto` does not use the library for this family
+		bool never;		  /* the library has no kernel for this op family */
+		bool on_request;	  /* `--ground-truth auto` does not use the library for this op family
 					   * (Row.on_request in python/libraries/common.py) */
 	} * families;
 	int family_count;
@@ -52,7 +52,7 @@ struct truth_choice {
 int ground_truths_choose(struct program *program, const char *text, const char *python, const char *device_class,
 			 struct arena *arena, struct truth_choice *out, struct err *err);
 
-/* Lists all libraries, and the families that they support on this machine, for `doctor`. The value of --ground-truth
+/* Lists all libraries, and the op families that they support on this machine, for `doctor`. The value of --ground-truth
  * has no effect on the list. Returns -1 and sets `err` if the libraries cannot be queried. */
 int ground_truths_facts(struct program *program, const char *python, const char *device_class, struct arena *arena,
 			const struct provider_fact **out, int *count, struct err *err);
@@ -60,13 +60,13 @@ int ground_truths_facts(struct program *program, const char *python, const char 
 /* Returns whether the choice may use solutions of the dataset. */
 bool ground_truths_use_solutions(const struct truth_choice *choice);
 
-/* Returns the ground truths of a definition in the order in which they are used. `op` is the family of the definition,
- * or NULL. `fi_api` is the call of the FlashInfer function that the definition names, such as
- * "flashinfer.norm.rmsnorm(x=input)"; or NULL. "auto" calls this function if there is no family. `own` are the
+/* Returns the ground truths of a definition in the order in which they are used. `op` is the op family of the
+ * definition, or NULL. `fi_api` is the call of the FlashInfer function that the definition names, such as
+ * "flashinfer.norm.rmsnorm(x=input)"; or NULL. "auto" calls this function if there is no op family. `own` are the
  * dataset's own ground truths. The first two elements are the definition's truth and its chain
- * (engine/dataset_truth.h). "auto" uses these two only if there is no family. "all" uses these two if they exist, and
- * --ground-truth can name each of them. The other elements are the definition's solutions (engine/solution_truth.h),
- * which are used only if --ground-truth names them. */
+ * (engine/dataset_truth.h). "auto" uses these two only if there is no op family. "all" uses these two if they exist,
+ * and --ground-truth can name each of them. The other elements are the definition's solutions
+ * (engine/solution_truth.h), which are used only if --ground-truth names them. */
 struct truths ground_truths_for(const struct truth_choice *choice, const struct op_entry *op, const struct own_truth *own,
 				int own_count, const char *fi_api, struct arena *arena);
 

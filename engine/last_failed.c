@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The key under which the store keeps a text with one path on each line, sorted. */
+/* The key under which the store keeps the sorted paths of the failed definitions, one path on each line. */
 static const char key[] = "last failed";
 
 struct paths {

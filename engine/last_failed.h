@@ -1,5 +1,6 @@
 /* last_failed - remembers which definitions failed when they last ran, for `verify --last-failed`. The store keeps
- * their names, because verdicts are not enough: no verdict is stored for an invalid definition or a transient error. */
+ * their names. Stored verdicts are not enough, because an invalid definition or a transient error has no stored
+ * verdict. */
 #ifndef REFTEST_ENGINE_LAST_FAILED_H
 #define REFTEST_ENGINE_LAST_FAILED_H
 

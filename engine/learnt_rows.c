@@ -28,8 +28,8 @@ static const struct case_result *first_about(const struct result *result, const 
 	return NULL;
 }
 
-/* Finds the first axis along which the rows of case `number` depend on each other, although the rows of the first case
- * that examined the axis are independent. Returns a sentence about this axis, or NULL if there is no such axis. */
+/* Finds the first axis along which the rows are dependent in case `number`, but independent in the first case that
+ * examined the axis. Returns a sentence about this axis, or NULL if there is no such axis. */
 static const char *what_broke(const struct result *result, int number, const struct check *rows, struct arena *arena)
 {
 	for (int k = 0; k < rows->axis_count; k++) {

@@ -6,8 +6,8 @@
  * A checkout is in the folder that --repos names, or in a folder that is listed in repos_config.json in the root
  * (`reftest clone`). A checkout is preferred to an installed library only with --repos. "why" is the reason why the
  * checkout cannot be used. For example, a checkout with local changes cannot be used, because its commit does not
- * identify its code. The provider puts the commit into the version of the ground truth, so the commit is part of the
- * witness of each verdict. */
+ * identify its code. The provider puts the commit into the version of the ground truth. Each verdict's witness
+ * (cache/fingerprint.h) thus contains the commit. */
 #ifndef REFTEST_ENGINE_LIBRARY_CHECKOUTS_H
 #define REFTEST_ENGINE_LIBRARY_CHECKOUTS_H
 

@@ -44,8 +44,8 @@ static void add(struct collector *all, const struct margin_drift *drift)
 	all->items[all->count++] = *drift;
 }
 
-/* Returns whether two margins have the same device class and ground truth. Margins with different device classes or
- * ground truths may differ for another reason than a version. */
+/* Returns whether two margins have the same device class and ground truth. Only such margins are compared, because a
+ * different device class or ground truth also changes the margin. */
 static bool same_kind(const struct margin_point *a, const struct margin_point *b)
 {
 	return strcmp(a->device_class, b->device_class) == 0 && strcmp(a->ground_truth, b->ground_truth) == 0;

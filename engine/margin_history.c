@@ -51,7 +51,7 @@ static void add_point(struct points *points, struct margin_point point)
 	points->items[points->count++] = point;
 }
 
-/* Adds the margin of a verdict, and the margins on other drivers that the verdict lists. */
+/* Adds the margin of a verdict, and the margins that the verdict lists for other versions of the driver. */
 static void add_verdict(struct points *points, const struct verdict *v)
 {
 	struct margin_point point = point_of(v);

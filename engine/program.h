@@ -34,7 +34,7 @@ struct program {
 	struct kernels kernels; /* opened by program_kernels */
 	struct store *store;    /* NULL before program_store; also NULL after it if the cache could not be opened */
 	struct secrets secrets; /* the secrets that main took out of the environment */
-	char *torch_key, *torch_fact; /* without a cache: what accepted_machines.c remembers about torch; NULL: nothing */
+	char *torch_key, *torch_fact; /* accepted_machines.c keeps its fact about torch here if there is no cache */
 	int signals;            /* a signalfd for SIGINT, SIGTERM and SIGHUP; -1 before program_signals */
 	bool colour;            /* text on stdout has colours */
 	bool progress;          /* stderr is a terminal on which lines can be drawn and erased */
@@ -43,7 +43,8 @@ struct program {
 /* Each of the following functions opens a resource unless it is already open. These functions return 0, or -1 and set
  * `err`. */
 int program_root(struct program *program, struct err *err);
-/* Reads the settings of the root, which must be known. Prints the note about the settings on stderr. */
+/* Reads the settings of the root, which must be known. If the settings have a note (settings->note), prints it on
+ * stderr. */
 int program_settings(struct program *program, struct err *err);
 /* Sets program->root to an absolute path, for commands that must not depend on the working directory. */
 int program_root_by_path(struct program *program, struct err *err);

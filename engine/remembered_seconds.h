@@ -5,7 +5,8 @@
 
 #include "engine/run_state.h"
 
-/* Returns the seconds of the latest verdict of this case in the store, or 0 if the store has none. */
+/* Returns how many seconds the latest stored verdict of this case took, or 0 if the store has no verdict of this
+ * case. */
 double remembered_seconds(struct result *result, const struct case_result *c);
 
 /* Returns how many seconds the cases that are submitted but not finished will take on `lanes` lanes, or -1 if this is

@@ -36,8 +36,8 @@ struct remote_keys {
 struct remote_keys remote_keys_of(const struct digest *subject, const struct digest *witness, const struct verdict *v);
 
 /* Returns the keys to query for a verdict that counts:
- * - for this machine's own device class: the keys of verdicts by several ground truths, and the keys of verdicts by the
- *   first ground truth in `truths` (if `truths` is empty, the keys of verdicts without a ground truth);
+ * - for this machine's own device class, the keys of verdicts by several ground truths, and the keys of verdicts by the
+ *   first ground truth in `truths` (if `truths` is empty: of verdicts without a ground truth);
  * - for each other device class that the run accepts, the keys of all verdicts from that class that may count. */
 struct remote_keys remote_keys_wanted(const struct policy *policy, const struct digest *subject,
 				      const struct truths *truths);

@@ -40,8 +40,8 @@ enum lack {
 	LACK_VERSION,
 	LACK_TORCH,
 	LACK_NONE, /* the verdict meets every condition; with --force, it still does not count */
-	/* Checked last, because the conditions are checked in numeric order, and counters on disk already use the other
-	 * numbers. */
+	/* Has the largest number, because counters on disk already use the smaller numbers. It is therefore checked
+	 * last. */
 	LACK_CONTAINMENT,
 	LACK_COUNT
 };
@@ -55,8 +55,8 @@ struct decision {
 };
 
 /* Decides one case. `stored` contains every verdict stored for the case's subject, the newest last. `truths` contains
- * the ground truths that would be used now, in order; it may be empty. A verdict counts if it was decided by the same
- * ground truths, in the same versions, as a run would use now. */
+ * the ground truths that would be used now, in order; it may be empty. A verdict counts if the ground truths that
+ * decided it, and their versions, are those that a run would use now. */
 struct decision rerun_case(const struct policy *policy, const struct truths *truths,
                           const struct verdict *const *stored, int count, struct arena *arena);
 

@@ -70,8 +70,8 @@ static void emit_result(struct result *result)
 
 static void plan_result(struct result *result);
 
-/* Begins the next attempt. If the reference disagrees with the current family, this attempt uses the next family. If
- * `init` failed, this attempt uses generic inputs. */
+/* Begins the next attempt. If the reference disagrees with the current op family, this attempt uses the next op family.
+ * If `init` failed, this attempt uses generic inputs. */
 static void plan_next_attempt(struct result *result)
 {
 	for (int i = 0; i < result->planned; i++)
@@ -390,8 +390,8 @@ static void commit_finished_cases(struct run *run)
 	}
 }
 
-/* Returns the number of cases to plan now. If only the shapes suggest the family, returns 1 at first, because the first
- * case usually shows whether the reference computes something else. Otherwise returns the number of all cases. */
+/* Returns the number of cases to plan now. If only the shapes suggest the op family, returns 1 at first, because the
+ * first case usually shows whether the reference computes something else. Otherwise returns the number of all cases. */
 static int count_to_plan(const struct result *result)
 {
 	bool one = result->planned == 0 && result->case_count > 0 && result->made->op != NULL &&
@@ -486,8 +486,8 @@ static void visit_one(struct run *run, const struct dataset_file *file, int cand
 		emit_result(result);
 		return;
 	}
-	/* The definition must be parsed. Every file that was not read so far must be read and hashed now, because the
-	 * bytes that are parsed must be the bytes that are hashed. */
+	/* No stored summary can be used, so the definition is parsed. Every file that was not read so far is now read
+	 * and hashed, because the bytes that are parsed must be the bytes that are hashed. */
 	if (!checked || result_check_files(result, bytes, true, &err) < 0 ||
 	    result_make_cases(result, bytes, &err) < 0) {
 		result->other_shard = !shard_reports(&run->options->cases.shard, result_name(result, &result->arena));
@@ -565,9 +565,9 @@ static void count_run(const struct run *run)
 		run->records.calls->count(run->records.self, &stats);
 }
 
-/* A verdict is stored with the torch version that the zygote reports (the process from which runners are forked). If
- * this version differs from the version that the run expected, the run has accepted stored verdicts of a torch version
- * that is not installed. The run then stores no summaries. */
+/* A verdict is stored with the torch version that the zygote reports. (Runners are forked from the zygote.) If this
+ * version differs from the version that the run expected, the run has accepted stored verdicts of a torch version that
+ * is not installed. The run then stores no summaries. */
 static bool has_other_torch(const struct run *run)
 {
 	const char *expected = run->machine.policy.torch;

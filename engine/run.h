@@ -3,9 +3,9 @@
  *
  * `verify`, `status` and `explain` use the same code, but `status` and `explain` run no case. Results are in the order
  * of the definitions' paths. If the files of a definition, the device, the versions and the options are unchanged, the
- * definition's stored summary is its result. Otherwise the definition is parsed, and a stored verdict is looked up for
- * each case. A case runs if no stored verdict counts for it (engine/rerun_reason.h). If a file of a definition changes
- * while its cases run, their verdicts are not stored.
+ * run reports the definition's stored summary. Otherwise the definition is parsed, and a stored verdict is looked up
+ * for each case. A case runs if no stored verdict counts for it (engine/rerun_reason.h). If a file of a definition
+ * changes while its cases run, their verdicts are not stored.
  *
  * run.c contains the loop over the definitions. run_to_end is the loop of `verify`; `watch` calls the same steps
  * (run_begin, run_visit, run_end) from its own loop. engine/definition_files.h processes the files of a definition,

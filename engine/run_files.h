@@ -41,7 +41,7 @@ struct run_files_calls {
 	 * reads the blob, it sets `seen` and sets `*read` to true. */
 	struct blob (*blob)(void *self, enum blob_use use, const char *path, const struct file_seen *earlier, bool to_run,
 			    struct arena *arena, struct file_seen *seen, bool *read);
-	/* Returns whether the blob still has the hashed content, and had it at every moment since it was hashed. */
+	/* Returns whether the blob has kept its content the whole time since it was hashed. */
 	bool (*blob_unchanged)(void *self, const struct blob *blob, const struct file_seen *earlier);
 };
 

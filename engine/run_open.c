@@ -15,8 +15,8 @@
 #include "engine/watcher_answers.h"
 #include "workers/pool/environment.h"
 
-/* Returns a digest of everything besides files that verdicts depend on: kernels, options, device, versions. A stored
- * summary is used only if it was computed with the same digest. */
+/* Returns a digest of everything that verdicts depend on, except the dataset's files: kernels, options, device,
+ * versions. A stored summary is used only if it was computed with the same digest. */
 static struct digest context_digest(const struct run *run, struct arena *arena)
 {
 	const struct case_options *cases = &run->options->cases;

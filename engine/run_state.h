@@ -53,8 +53,8 @@ struct run_options {
 	/* The value of --accept; NULL: the setting of the dataset if there is one, otherwise nothing. */
 	const char *accept;
 	unsigned from_settings; /* set by run_defaults: bit 1 << enum setting_id for each setting that took effect */
-	/* Set by run_defaults: bit 1 << kind is set if a checked definition of this kind does not change the exit
-	 * status. */
+	/* Computed from `accept` by run_defaults. Bit 1 << kind (enum checked_kind) is set if a `checked` definition of
+	 * this kind does not change the exit status. */
 	unsigned accept_bits;
 	bool ignore_approvals; /* do not compare with approved references */
 	bool share;         /* use $REFTEST_REMOTE if it is set */
@@ -62,7 +62,7 @@ struct run_options {
 	bool needs_device;  /* run_open fails with EXIT_UNVERIFIED if --device names a device that cannot be used */
 	/* Keep the list of cases in every result; if false, a result that passed may have only counts. */
 	bool details;
-	bool forget;	    /* in a dry run: the cases of a result without a verdict may be freed after on_result */
+	bool forget;	    /* in a dry run: drop the cases of a result that is not `known`, after on_result */
 	bool thorough;      /* look up every case instead of using stored summaries */
 	/* Create a result for every definition; if false, a definition whose stored summary is "passed" is only
 	 * counted. */
@@ -128,19 +128,19 @@ struct result {
 	struct case_result *cases; /* NULL if the result comes from a summary */
 	int case_count, done; /* `done` is the number of cases with a verdict */
 	int planned;          /* the number of cases that were looked up and, if they must run, submitted */
-	int attempt;          /* the number of families that were tried and rejected (result_needs_next_attempt) */
-	bool unsure;          /* a family was rejected because of a verdict that is not in the store */
+	int attempt;          /* the number of op families that were tried and rejected (result_needs_next_attempt) */
+	bool unsure;          /* an op family was rejected because of a verdict that is not in the store */
 	const struct cases *made; /* the cases of this attempt; NULL if `definition` is NULL */
 	struct workload_file lines; /* the lines of the workload file */
 	struct summary counts; /* always set */
 	bool from_summary;
-	/* The result comes from a summary in the watcher's memory (engine/summary_lru.h); the `latest` records in the
-	 * store are then for other file contents. */
+	/* The result comes from a summary in the watcher's memory (engine/summary_lru.h). The `latest` records in the
+	 * store then describe other contents of the files. */
 	bool from_lru;
 	bool changed;         /* a file changed while the cases ran, so no verdict was stored */
 	/* `changed` is true, but the file has its old content again, so no watch event will follow. */
 	bool put_back;
-	/* Why no verdict of the definition is stored: the reference may depend on more than its inputs; NULL: verdicts
+	/* Why no verdict of the definition is stored (the reference may depend on more than its inputs); NULL: verdicts
 	 * are stored. */
 	const char *outside;
 	/* Why no verdict of the definition can be better than `checked`; NULL: there is no reason. */
@@ -181,7 +181,7 @@ struct later {
 
 enum {
 	TICK_MS = 100,	  /* see on_tick */
-	RUNNING_MOST = 16 /* the most lanes (a judge and its runner) whose cases are shown while they run */
+	RUNNING_MOST = 16 /* the progress shows the cases of at most this many lanes */
 };
 
 struct run {
@@ -220,7 +220,7 @@ struct run {
 						       * path; NULL without ask_rows */
 	uint64_t up_to_date_elements;
 	int64_t cases_run, cases_cached;
-	int64_t cases_shared; /* how many of the cases in cases_cached have the verdict of an equal case of this run */
+	int64_t cases_shared; /* the part of cases_cached whose verdict comes from an equal case of this run */
 	/* For each reason why a stored verdict does not count: the number of cases with this reason. */
 	int64_t misses[LACK_COUNT];
 	int64_t cases_planned; /* the number of cases that had to run or, with --dry-run, would have to run */
@@ -228,7 +228,7 @@ struct run {
 	double seconds_of_cases; /* the sum of the seconds of the cases that ran */
 	const char *containment; /* what the references of this run could reach, in the form of verdict.containment;
 				  * NULL: no reference ran */
-	/* `containment` as sentences; "" if the references could reach nothing else; NULL: no reference ran. */
+	/* `containment` as sentences; "" if it lists nothing that references could reach; NULL: no reference ran. */
 	const char *gaps;
 	const char *not_stored;  /* the reason why verdicts could not be stored; NULL if there is none */
 	bool interrupted;

@@ -1,8 +1,8 @@
 /* secrets - takes the secrets of this program out of its environment.
  *
  * If a process can be debugged, every process of the same user can read its /proc/PID/environ. A process with
- * CAP_SYS_PTRACE (root) can read the /proc/PID/environ of every process. This file shows the memory into which the
- * kernel copied the environment when the program started. Therefore, before main starts any process, it copies each
+ * CAP_SYS_PTRACE (root) can read the /proc/PID/environ of every process. /proc/PID/environ shows the memory into which
+ * the kernel copied the environment when the program started. Therefore, before main starts any process, it copies each
  * secret, overwrites the secret in that memory, and removes the variable. No process that reftest starts gets a secret
  * in its environment. */
 #ifndef REFTEST_ENGINE_SECRETS_H

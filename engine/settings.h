@@ -21,8 +21,8 @@
  * the user can do instead. Every result reports the settings that took effect (run_options.from_settings). The file is
  * read from the working tree, even for --staged.
  *
- * This version also reads reftest.json, an older form with the keys require_containment and ground_truth, and then
- * prints a note. The next version will not read reftest.json any more. */
+ * This version of reftest also reads reftest.json, an older form with the keys require_containment and ground_truth,
+ * and then prints a note. The next version will not read reftest.json any more. */
 #ifndef REFTEST_ENGINE_SETTINGS_H
 #define REFTEST_ENGINE_SETTINGS_H
 
@@ -46,7 +46,7 @@ enum setting_id {
 	SETTING_COUNT
 };
 
-/* One key that the file has. */
+/* One key of the settings file, and its value. */
 struct setting {
 	const char *key;  /* "sizes", "hook.strict"; NULL: the file does not have this key */
 	const char *text; /* the value in the syntax of the option: "small,medium" */

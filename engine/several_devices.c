@@ -276,8 +276,8 @@ static struct given **given_with(struct device *device, const struct pool_result
 	return NULL;
 }
 
-/* Gives a case for which the device `not_here` lacked memory to the other device with the fewest tasks. Returns false
- * if there is no other device. */
+/* Moves a case away from the device `not_here`, which lacked memory for it. Of the other devices, the device with the
+ * fewest tasks gets the case. Returns false if there is no other device. */
 static bool try_elsewhere(struct several *s, const struct device *not_here, const struct given *given, int index)
 {
 	struct task one = given->work->task;

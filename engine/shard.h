@@ -4,7 +4,7 @@
  * definitions. Equal cases of different definitions are therefore in the same shard and run once. A definition without
  * cases has no subject digest. A case without a subject (an invalid workload line, a missing tensor file) has none
  * either. In both cases, the definition's name selects the shard, so exactly one shard reports the definition or the
- * case. The name also selects the shard if the op_type of a definition does not decide its family (keep_own_shard in
+ * case. The name also selects the shard if the op_type of a definition does not decide its op family (keep_own_shard in
  * engine/definition_files.c). */
 #ifndef REFTEST_ENGINE_SHARD_H
 #define REFTEST_ENGINE_SHARD_H

@@ -13,7 +13,7 @@
 #include "dataset/definition.h"
 #include "engine/dataset_truth.h"
 
-enum { SOLUTIONS_MAX = 64 /* the most solutions of a definition that are read */ };
+enum { SOLUTIONS_MAX = 64 /* reftest reads at most this many solutions of a definition */ };
 
 /* Returns the paths of the definition's solutions, sorted and relative to the root of the dataset. `root` is a
  * descriptor of the root. Files beyond the first SOLUTIONS_MAX are left out. */
@@ -21,9 +21,9 @@ const char **solution_paths(int root, const char *op_type, const char *name, str
 
 bool is_solution_path(const char *path);
 
-/* Reads the solution in the file `path` as a ground truth of the definition. A solution with the same code as the
- * reference cannot be a ground truth, but its program is set. `why` is the reason if the file cannot be read, otherwise
- * NULL. `device_class` is the device class of the run. Everything is allocated in `arena`. */
+/* Reads the solution in the file `path` as a ground truth of the definition. If the solution has the same code as the
+ * reference, sets its program, and also sets why it cannot be a ground truth. `why` is the reason if the file cannot be
+ * read, otherwise NULL. `device_class` is the device class of the run. Everything is allocated in `arena`. */
 struct own_truth solution_truth_read(const char *path, const struct definition *definition, const struct buf *bytes,
 				     const char *why, const char *device_class, struct arena *arena);
 

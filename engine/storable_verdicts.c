@@ -4,7 +4,8 @@
 
 #include "cache/python_dependencies.h"
 
-/* Returns why the text `name` of the definition makes verdicts unfit to be stored, or NULL. */
+/* Returns why verdicts must not be stored because of the text `name` of the definition, or NULL if they may be
+ * stored. */
 static const char *storable_text(const struct definition *definition, const char *name, const char *text, size_t length,
 				 struct arena *arena)
 {

@@ -31,11 +31,11 @@ struct up_to_date {
 	int row_count;
 };
 
-/* Both functions return false if no watcher runs at `root`, or if it verifies with other options. The results are
- * allocated in `arena`. */
+/* Both functions return false if no watcher runs at `root`, or if the watcher and the run have different options. The
+ * results are allocated in `arena`. */
 struct up_to_date_calls {
-	/* Asks the watcher for the definitions that are verified. `context` is the digest of everything besides files
-	 * that verdicts depend on. `context` must be equal to the watcher's own digest. */
+	/* Asks the watcher for the definitions that are verified. `context` is the digest of everything that verdicts
+	 * depend on, except files. `context` must be equal to the watcher's own digest. */
 	bool (*verified)(const char *root, const struct digest *context, bool rows, struct arena *arena,
 			 struct up_to_date *out);
 	/* Asks the watcher for the paths of the definitions with these names ("rmsnorm_h4096",

@@ -1,9 +1,9 @@
 /* extract - makes the definitions of a model, and writes them into a dataset.
  *
  * Each rule of the model's architecture that has a template gives one definition for each combination of degrees and
- * page size. If a definition of the dataset has the same meaning (extract/definition_meaning.h), no new definition is
- * written, and the existing definition gets the model's tag, whatever its name. If a definition of the dataset has the
- * same name but another meaning, the new definition gets the name NAME_v2. Between extract_plan and extract_write, the
+ * page size. If a definition of the dataset has the same meaning (extract/definition_meaning.h) under any name, no new
+ * definition is written, and the existing definition gets the model's tag. If a definition of the dataset has the same
+ * name but another meaning, the new definition gets the name NAME_v2. Between extract_plan and extract_write, the
  * caller may remove new definitions. extract_write writes all files or none. */
 #ifndef REFTEST_EXTRACT_EXTRACT_H
 #define REFTEST_EXTRACT_EXTRACT_H

@@ -9,8 +9,8 @@
 #include "fleet/answer.h"
 #include "fleet/lines.h"
 
-/* The records of all lines that one read returned are stored in one transaction, or in several if there are more than
- * RECORDS_MOST records. */
+/* All records from one read of the input are stored in one transaction, or in several if there are more than
+ * RECORDS_MOST. */
 enum { RECORDS_MOST = 4096 };
 
 struct merging {

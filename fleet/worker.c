@@ -276,7 +276,7 @@ static int work(struct worker *worker, struct err *err)
 		if (readable && lines_fill(&worker->lines, STDIN_FILENO) < 0)
 			return err_errno(err, "standard input cannot be read"), EXIT_INTERNAL;
 		if (dispatch(worker, err) < 0)
-			return EXIT_INTERNAL; /* then the sender gives the unanswered requests to another worker */
+			return EXIT_INTERNAL; /* the sender passes unanswered requests to another worker */
 	}
 }
 

@@ -13,8 +13,8 @@ enum {
 	MODE_AT = 24,
 	FLAG_EXTENDED = 0x4000,
 	FLAG_STAGE = 0x3000,
-	FLAG_INTENT = 0x2000, /* a bit of the second 16 flags */
-	FLAG_SKIPPED = 0x4000, /* a bit of the second 16 flags */
+	FLAG_INTENT = 0x2000, /* a bit of the second 16 bits of flags */
+	FLAG_SKIPPED = 0x4000, /* a bit of the second 16 bits of flags */
 	MODE_KIND = 0170000,
 	MODE_FILE = 0100000,
 	MODE_LINK = 0120000,

@@ -93,7 +93,7 @@ static int spawn(struct git *git, const struct repository *repository, const cha
 		argv[count++] = arena_string(&arena, words[i]);
 	sigemptyset(&none);
 	sigemptyset(&pipe_signal);
-	sigaddset(&pipe_signal, SIGPIPE); /* reset SIGPIPE, because git would inherit that reftest ignores the signal */
+	sigaddset(&pipe_signal, SIGPIPE); /* git gets the default action of SIGPIPE, which reftest itself ignores */
 	posix_spawn_file_actions_init(&actions);
 	posix_spawnattr_init(&attributes);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);

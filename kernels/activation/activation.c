@@ -19,10 +19,10 @@
  * The elements of the second half are usually at most 2. Therefore atol is 2e-6. With gelu, these elements exceed 2
  * only in two kinds of rows. In rows whose |gate| is at most 1, 1 + erf is at least 0.3, and its relative error is at
  * most 2e-7. In rows whose |gate| is 128 or more, nothing cancels. silu has no cancellation, and its error is smaller.
- * In rows with factors up to 2^40 the relative error of silu is below 3e-6, because exponents are at most 32. In rows
- * with still larger factors gates are at most -128, and the result is 0 or below 1e-15. If a gate is subnormal in
- * float16 (input_values.h), its activation is nearly always subnormal, too. Rounding then changes the activation by at
- * most atol. */
+ * In rows with factors up to 2^40, gates are at least -32. The exponent -x of e^-x is thus at most 32, and the relative
+ * error of silu is below 3e-6. In rows with still larger factors, gates are at most -128, and the result is 0 or below
+ * 1e-15. If a gate is subnormal in float16 (input_values.h), its activation is nearly always subnormal, too. Rounding
+ * then changes the activation by at most atol. */
 #include "kernels/activation/input_values.h"
 
 #include <math.h>
@@ -163,7 +163,7 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-/* Some default case has more than 300 rows. If the input has more than 9000 columns, fewer rows are enough. */
+/* Some default case has more than 300 rows, or fewer rows if the input has more than 9000 columns. */
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *x = &problem->inputs[0];

@@ -35,8 +35,8 @@
 
 enum { PARALLEL_FROM = 1 << 20 }; /* if a case has fewer elements, one thread is faster than several */
 
-/* Returns true if the axes of `arg` are the first `count` axes of `like`, except axis `without` of `like` (-1: none is
- * excepted). */
+/* Returns true if `arg` has the first `count` axes of `like`, except axis number `without` of `like` (-1: no
+ * exception). */
 static bool has_axes(const struct op_arg *arg, const struct op_arg *like, int without, int count)
 {
 	int at = 0;

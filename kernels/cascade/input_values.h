@@ -4,14 +4,14 @@
  * head, one state is "chosen": the first state, the last state or one between them. The log-sum-exps s (in base 2)
  * depend on (token + head) % 16:
  *
- *   0, 7    all states: 10 noise.
+ *   0, 7    all states: 10 * noise.
  *   1, 2    the chosen state is 50 above the others; the output is its v.
  *   3, 4    the chosen state is empty: -infinity, weight 0.
  *   5       all states: 3 + noise / 16, so that all weights are nearly equal.
- *   6       all states: 200 + 4 noise; powers of two overflow unless the maximum is subtracted first.
- *   8       the chosen state is -40960, the others are 512 j below it, j from 1 to 8; powers of two underflow, even if
- *           a reference subtracts max(-10000, the largest s).
- *   9       all states: 24 noise; some weights are below the precision of float32.
+ *   6       all states: 200 + 4 * noise; powers of two overflow unless the maximum is subtracted first.
+ *   8       the chosen state is -40960, the others are 512 * j below it for j from 1 to 8; powers of two underflow,
+ *           even if a reference subtracts max(-10000, the largest s).
+ *   9       all states: 24 * noise; some weights are below the precision of float32.
  *   10      all states except the chosen one are empty. v is uniform on [-2^18, 2^18) ([-2^15, 2^15) if v is float16):
  *           the output is the chosen state's v, which is large.
  *   11      all states: 4, so that all weights are equal.
@@ -88,8 +88,8 @@ struct cascade_fill {
 	int is_s;
 	int64_t states, heads, width;
 	int loud;     /* v is multiplied by 2^loud if only one state is not empty (row 10 of the table) */
-	int64_t turn; /* the row for token 0, head 0 in the table of log-sum-exps at the head of this file */
-	int state; /* the number of the state in a tensor that holds one state; -1: the tensor holds all states */
+	int64_t turn; /* the row of the table at the head of this file that applies to token 0, head 0 */
+	int state; /* the number of the state that the tensor holds; -1: the tensor holds all states */
 	int masked; /* are elements NaN where the mask is false? */
 	int second; /* is this the second set of values? */
 	uint64_t mask_key;

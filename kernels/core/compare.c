@@ -140,7 +140,7 @@ static void add_each(struct compare_sums *sums, const struct pair *pair, int64_t
 	}
 }
 
-/* Adds the elements of a block that belong in the list of worst elements to that list. */
+/* Adds to the list of worst elements those elements of a block that belong there. */
 static void search_worst(struct compare_sums *sums, struct rule rule, int64_t first, int64_t count,
                          const double *r, const double *g)
 {
@@ -161,7 +161,7 @@ enum block_kind { BLOCK_ODD, BLOCK_PLAIN, BLOCK_WORSE };
 /* Adds a block to the sums. If one of the block's values is NaN or larger than `limit` in magnitude, adds nothing and
  * returns BLOCK_ODD. Otherwise, returns BLOCK_WORSE if an element may belong to the list of worst elements
  * (worst_threshold), else BLOCK_PLAIN. If `equal` is true, both sides have the same values, and no difference is
- * computed; it must be a compile-time constant. */
+ * computed. `equal` must be a compile-time constant. */
 static inline __attribute__((always_inline)) enum block_kind
 add_block(struct compare_sums *sums, struct rule rule, double limit, double threshold, int64_t count,
           const double *reference, const double *ground_truth, bool equal)

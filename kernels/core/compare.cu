@@ -37,7 +37,7 @@
 
 /* --- the fast path ------------------------------------------------------------------------------------------------ */
 
-/* Counts the elements that an output of zeros would pass (r = 0): those with |g| <= zero_limit. */
+/* Counts the elements that would pass with r = 0: those with |g| <= zero_limit. */
 template <enum dtype D> struct zero_count {
 	uint32_t hits;
 
@@ -468,8 +468,8 @@ static __device__ bool tell_all(const struct task &task, uint32_t number, struct
 
 /* --- the last block ----------------------------------------------------------------------------------------------- */
 
-/* In the last block, warp s adds up sum s of all pieces. SUMS_AHEAD is the number of these sums that each lane loads
- * ahead. */
+/* Every piece has several sums. In the last block, warp s adds up sum number s of all pieces. SUMS_AHEAD is the number
+ * of pieces' sums that each lane loads ahead. */
 enum { SUMS_AHEAD = 25 }; /* enough for three pieces in each of 264 blocks */
 
 static __device__ __forceinline__ double sum_of(const struct task &task, uint32_t piece)
@@ -479,7 +479,7 @@ static __device__ __forceinline__ double sum_of(const struct task &task, uint32_
 	return warp < SUMS && piece < pieces ? task.sums[(int64_t)warp * pieces + piece] : 0;
 }
 
-/* In the last block, warp s loads sum s of the first pieces. The loads are issued early and are complete when
+/* In the last block, warp s loads sum number s of the first pieces. The loads are issued early and are complete when
  * publish_sums adds up these sums. */
 static __device__ __forceinline__ void load_sums(const struct task &task, double (&mine)[SUMS_AHEAD])
 {

@@ -39,20 +39,22 @@ struct op_coverage {
 	struct coverage_value values[COVERAGE_VALUES]; /* ends with an entry whose name is NULL */
 };
 
-/* Returns 1 if the case has the tensor or scalar of `role`, and 0 if the definition lacks it or the case omits it. */
+/* Returns 1 if the case has the tensor or scalar that row->role names, and 0 if the definition lacks it or the case
+ * omits it. */
 double coverage_has(const struct coverage_view *view, const struct op_coverage *row);
-/* Returns 1 if the operation is in the mode `other`, or if the Python scalar `role` turns it on; else 0. `role` may be
- * NULL. */
+/* Returns 1 if the operation is in the mode that row->other names, or if the Python scalar that row->role names turns
+ * this mode on; else 0. `role` may be NULL. */
 double coverage_switch(const struct coverage_view *view, const struct op_coverage *row);
-/* `role` lists modes, as in "silu|gelu". Returns 1 if the operation is in the first of these modes, 2 if it is in the
- * second, …, and 0 if it is in none. */
+/* row->role lists modes, as in "silu|gelu". Returns 1 if the operation is in the first of these modes, 2 if it is in
+ * the second, …, and 0 if it is in none. */
 double coverage_mode(const struct coverage_view *view, const struct op_coverage *row);
-/* Return the dtype (a value of enum dtype) of the tensor `role`, its number of dimensions, and the length of its axis
- * `axis`. */
+/* These functions measure the tensor that row->role names: its dtype (a value of enum dtype), its number of dimensions,
+ * and the length of its axis row->axis. */
 double coverage_dtype(const struct coverage_view *view, const struct op_coverage *row);
 double coverage_rank(const struct coverage_view *view, const struct op_coverage *row);
 double coverage_length(const struct coverage_view *view, const struct op_coverage *row);
-/* Returns the length of axis `axis` of `role`, divided by the length of axis `other_axis` of `other`. */
+/* Returns the length of axis row->axis of the tensor that row->role names, divided by the length of axis
+ * row->other_axis of the tensor that row->other names. */
 double coverage_ratio(const struct coverage_view *view, const struct op_coverage *row);
 
 /* Returns the index into row->values of the value that the case covers, or -1 if it covers none. */

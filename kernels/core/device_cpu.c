@@ -115,7 +115,7 @@ static int set(struct device *device, void *to, unsigned char byte, int64_t byte
 	return 0;
 }
 
-/* Compares STEP bytes at a time with memcmp. Searches only the step that differs byte by byte. */
+/* Compares STEP bytes at a time with memcmp. If a step differs, searches this step byte by byte. */
 static int64_t first_difference(struct device *device, const void *a, const void *b, int64_t bytes, struct err *err)
 {
 	const unsigned char *x = a, *y = b;

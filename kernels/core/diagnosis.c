@@ -100,8 +100,8 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Returns true if typical() can use element i: found / truth, or found - truth if `difference` is true, must be
- * finite. */
+/* Returns true if typical() can use element i: the quotient found / truth (if `difference` is true, the difference
+ * found - truth) must be finite. */
 static bool is_telling(const struct tensor *found, const struct tensor *truth, int64_t i, bool difference)
 {
 	double a = dtype_load(found->data, found->dtype, i), b = dtype_load(truth->data, truth->dtype, i);
@@ -381,9 +381,9 @@ static void prepare(struct prepared *p, const struct op *op, const struct diagno
 	p->known = variation_run(&p->right, &(struct op_mistake){.says = ""}, NULL);
 }
 
-/* Widens bounds below one step of the dtype to one step, because some families have bounds of zero. A bound of zero
- * would refute the mistake of the reference if the reference also rounds differently. The bounds are widened only if
- * the reference misses the truth even with the wider bounds. */
+/* Widens bounds below one step of the dtype to one step, because some families have bounds of zero. With a bound of
+ * zero, a mistake would be refuted if the reference has the mistake but rounds differently. The bounds are widened only
+ * if the reference misses the truth even with the wider bounds. */
 static void widen(struct prepared *p)
 {
 	const struct op_problem *problem = p->set.c->problem;

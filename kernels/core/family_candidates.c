@@ -145,8 +145,8 @@ static bool is_listed(const struct op_candidate *list, int count, const struct o
 	return false;
 }
 
-/* Offers the problem to one family. Does so under each op_type that the family lists, because an op_type may select a
- * variant. Adds each variant that matches to `out`, and returns the new number of candidates. */
+/* Offers the problem to one family. Tries each op_type that the family lists, because an op_type may select a variant.
+ * Adds each variant that matches to `out`, and returns the new number of candidates. */
 static int offer(const struct op_problem *problem, const struct op_entry *entry, struct op_candidate *out, int count)
 {
 	struct op_problem offered = *problem;

@@ -612,7 +612,7 @@ static struct device *open_cpu(int index, struct err *err)
 	return device_open_cpu(err);
 }
 
-/* Adds to `outputs`, after the outputs, the places for the truth of inputs. */
+/* Appends to `outputs` the places for the truth of the inputs that the operation writes to. */
 static int left_at(const struct request *request, const struct truth_place *left, struct tensor *outputs,
 		   struct err *err)
 {

@@ -40,8 +40,8 @@ enum {
 	TRUTH_BAD = -1, /* the case cannot be parsed, the size of a tensor does not match, memory ran out, or the device
 			 * failed */
 	TRUTH_OK = 0,
-	/* No family can compute the truth of the case, or nothing states a constant that the family needs. From
-	 * reftest_judge: the elementwise rule (reftest_rule) applies to the output. */
+	/* No family can compute the truth of the case, or the value of a constant that the family needs is unknown.
+	 * From reftest_judge: the elementwise rule (reftest_rule) applies to the output. */
 	TRUTH_NONE = 1,
 	/* From reftest_judge: the output is wrong, and `why` says why. From reftest_probe: no value of the constants
 	 * gives these outputs. */
@@ -77,12 +77,11 @@ int reftest_fill(const char *text, int input, struct truth_place to, char *why, 
 int reftest_scalar(const char *text, int input, double *value, char *why, size_t room);
 
 /* Writes the value of a constant of the case, such as "eps". Returns TRUTH_NONE if the family has no constant of that
- * name, or if nothing states its value. */
+ * name, or if its value is unknown. */
 int reftest_constant(const char *text, const char *name, double *value, char *why, size_t room);
 
-/* Computes the constants that nothing states from the outputs of a reference for a case with "probe". All tensors are
- * on the host. Writes the constants to `why`, for example {"eps": 1e-06}. Returns TRUTH_NONE if the family has no probe
- * case. */
+/* Computes the unknown constants from the outputs of a reference for a case with "probe". All tensors are on the host.
+ * Writes the constants to `why`, for example {"eps": 1e-06}. Returns TRUTH_NONE if the family has no probe case. */
 int reftest_probe(const char *text, const struct truth_place *in, const struct truth_place *out, char *why, size_t room);
 
 /* Computes the outputs from the inputs, on the host or (only in libreftest_kernels_cuda.so) on GPU `index`. For a GPU,

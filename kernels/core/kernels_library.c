@@ -61,9 +61,9 @@ static const void *find(const char *path, const char *symbol, void **handle, str
 	return api;
 }
 
-/* Loads the CPU library. Idle OpenMP threads of a judge must sleep, because the reference needs the cores. libgomp
- * reads the variable for this, OMP_WAIT_POLICY, only when it is loaded, which happens here. Afterwards, the user's
- * value is restored for the processes that this program starts. */
+/* Loads the CPU library. Idle OpenMP threads of a judge must sleep, because the reference needs the cores. The variable
+ * OMP_WAIT_POLICY makes them sleep. libgomp reads this variable only when it is loaded, which happens here. Afterwards,
+ * the user's value is restored for the processes that this program starts. */
 static void *load_with_sleeping_threads(const char *path, const struct digest_memory *memory, struct err *err)
 {
 	static const char setting[] = "OMP_WAIT_POLICY";

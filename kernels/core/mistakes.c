@@ -181,7 +181,7 @@ bool before_add(struct op_variation *v, const struct op_mistake *mistake) { retu
 bool before_set(struct op_variation *v, const struct op_mistake *mistake) { return change_input(v, mistake, replaced); }
 bool before_clamp(struct op_variation *v, const struct op_mistake *mistake) { return change_input(v, mistake, limited); }
 
-/* Returns the value of the input `role` if it is a Python scalar, else NaN. */
+/* Returns the value of the input with the role `role` if the input is a Python scalar, else NaN. */
 static double scalar_of(const struct op_variation *v, const char *role)
 {
 	int at = variation_input(v, role);

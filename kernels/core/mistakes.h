@@ -1,9 +1,9 @@
 /* mistakes - the functions that the tables op.mistakes use to change a case, its inputs or its outputs.
  *
- * A parameter `role` is the name of a role in op.roles, or the name of an input or output of the definition. Tensors
- * are copied before they are changed. A changed float tensor becomes float64, so that the change is not rounded. Float
- * outputs remain float64 until all changes are made. A function returns false if the case has no tensor of the role, or
- * if the change is not possible for the tensor. */
+ * A parameter `role`, op_mistake.role and op_mistake.other each have the name of a role in op.roles, or the name of an
+ * input or output of the definition. Tensors are copied before they are changed. A changed float tensor becomes
+ * float64, so that the change is not rounded. Float outputs remain float64 until all changes are made. A function
+ * returns false if the case has no tensor of the role, or if the change is not possible for the tensor. */
 #ifndef REFTEST_KERNELS_CORE_MISTAKES_H
 #define REFTEST_KERNELS_CORE_MISTAKES_H
 
@@ -41,27 +41,36 @@ int variation_output(const struct op_variation *v, const char *role);
 /* Returns input `at` as a private copy, or NULL if it has no data. */
 struct tensor *variation_change(struct op_variation *v, int at);
 
-/* These functions change the case before the oracle runs. `role` is an input, and each comment says what becomes of
- * this input. */
-bool before_scale(struct op_variation *v, const struct op_mistake *mistake); /* elements, or a scalar, times `by` */
-bool before_add(struct op_variation *v, const struct op_mistake *mistake);   /* `by` is added */
-bool before_set(struct op_variation *v, const struct op_mistake *mistake);   /* all elements, or a scalar, are `by` */
-bool before_clamp(struct op_variation *v, const struct op_mistake *mistake); /* limited to -by … by */
-bool before_most(struct op_variation *v, const struct op_mistake *mistake);  /* limited to at most `by` */
-bool before_least(struct op_variation *v, const struct op_mistake *mistake); /* limited to at least `by` */
-bool before_round(struct op_variation *v, const struct op_mistake *mistake); /* the elements are rounded to the dtype
-									      * `by` */
-bool before_wrap(struct op_variation *v, const struct op_mistake *mistake);  /* the elements are taken modulo `by`, as
-									      * if they had too few bits */
-bool before_not(struct op_variation *v, const struct op_mistake *mistake);   /* 0 becomes 1, and every other value
-									      * becomes 0 */
+/* These functions change the case before the oracle runs. op_mistake.role names an input, and each comment says what
+ * the function does to this input. */
+
+/* Multiplies the elements, or the Python scalar, by op_mistake.by. */
+bool before_scale(struct op_variation *v, const struct op_mistake *mistake);
+/* Adds op_mistake.by to the elements, or to the Python scalar. */
+bool before_add(struct op_variation *v, const struct op_mistake *mistake);
+/* Sets all elements, or the Python scalar, to op_mistake.by. */
+bool before_set(struct op_variation *v, const struct op_mistake *mistake);
+/* Limits the elements to the range from -op_mistake.by to op_mistake.by. */
+bool before_clamp(struct op_variation *v, const struct op_mistake *mistake);
+/* Limits the elements to at most op_mistake.by. */
+bool before_most(struct op_variation *v, const struct op_mistake *mistake);
+/* Limits the elements to at least op_mistake.by. */
+bool before_least(struct op_variation *v, const struct op_mistake *mistake);
+/* Rounds the elements to the dtype op_mistake.by. */
+bool before_round(struct op_variation *v, const struct op_mistake *mistake);
+/* Takes the elements modulo op_mistake.by, as if they had too few bits. */
+bool before_wrap(struct op_variation *v, const struct op_mistake *mistake);
+/* Replaces 0 by 1, and every other value by 0. */
+bool before_not(struct op_variation *v, const struct op_mistake *mistake);
 bool before_exp(struct op_variation *v, const struct op_mistake *mistake);
 bool before_log(struct op_variation *v, const struct op_mistake *mistake);
-bool before_copy(struct op_variation *v, const struct op_mistake *mistake);  /* a copy of `other` */
-bool before_swap(struct op_variation *v, const struct op_mistake *mistake);  /* exchanged with `other` */
-/* Change the elements along axis `by` (a negative axis counts from the last). flip reverses the axis. next, previous,
- * first and last replace each element by the next, previous, first or last element along the axis. halves exchanges the
- * two halves of the axis. */
+/* Replaces the input by a copy of the input that op_mistake.other names. */
+bool before_copy(struct op_variation *v, const struct op_mistake *mistake);
+/* Exchanges the input with the input that op_mistake.other names. */
+bool before_swap(struct op_variation *v, const struct op_mistake *mistake);
+/* These functions change the elements along axis op_mistake.by (a negative axis counts from the last). flip reverses
+ * the axis. next, previous, first and last replace each element by the next, previous, first or last element along the
+ * axis. halves exchanges the two halves of the axis. */
 bool before_flip(struct op_variation *v, const struct op_mistake *mistake);
 bool before_next(struct op_variation *v, const struct op_mistake *mistake);
 bool before_previous(struct op_variation *v, const struct op_mistake *mistake);
@@ -70,25 +79,26 @@ bool before_last(struct op_variation *v, const struct op_mistake *mistake);
 bool before_halves(struct op_variation *v, const struct op_mistake *mistake);
 bool before_transpose(struct op_variation *v, const struct op_mistake *mistake); /* the last two axes are transposed, if
 										  * they have equal lengths */
-bool before_constant(struct op_variation *v, const struct op_mistake *mistake); /* the constant `role` becomes `by` */
-bool before_kept(struct op_variation *v, const struct op_mistake *mistake);     /* the values of the first set of input
-										 * values */
-/* Elements whose magnitude is below `by` become 0. */
+/* Sets the constant that op_mistake.role names to op_mistake.by. */
+bool before_constant(struct op_variation *v, const struct op_mistake *mistake);
+/* Replaces the input by its values in the first set of input values. */
+bool before_kept(struct op_variation *v, const struct op_mistake *mistake);
+/* Sets elements to 0 if their magnitude is below op_mistake.by. */
 bool before_flush(struct op_variation *v, const struct op_mistake *mistake);
-/* The scalar `role` becomes 1 / sqrt(length of the last axis of `other`). If the scalar was 0 or 1, the change is
- * vague, because many references take these values for an omitted scale. */
+/* Sets the scalar to 1 / sqrt(n), where n is the length of the last axis of the input that op_mistake.other names. If
+ * the scalar was 0 or 1, the change is vague, because many references take these values for an omitted scale. */
 bool before_root_scale(struct op_variation *v, const struct op_mistake *mistake);
 bool variation_scale(struct op_variation *v, const char *role, double scale); /* the scalar becomes `scale` */
-bool before_variant(struct op_variation *v, const struct op_mistake *mistake); /* toggles the flags `by` of the
-										* variant */
-bool before_iota(struct op_variation *v, const struct op_mistake *mistake);    /* the elements are 0, 1, 2, … */
-/* For use together with after_tile. Query head h should read the head of its group in `other`, but reads head h modulo
- * the number of heads of `other`. The heads are axis 1 of `role` and of the outputs, and the second-to-last axis of
- * `other`. */
+/* Toggles the flags op_mistake.by of the variant. */
+bool before_variant(struct op_variation *v, const struct op_mistake *mistake);
+bool before_iota(struct op_variation *v, const struct op_mistake *mistake); /* the elements are 0, 1, 2, … */
+/* For use together with after_tile. Query head h should read the head of its group in the input that op_mistake.other
+ * names, but reads head h modulo the number of heads of this input. The heads are axis 1 of the input that
+ * op_mistake.role names and of the outputs, and the second-to-last axis of the other input. */
 bool before_tile(struct op_variation *v, const struct op_mistake *mistake);
 
-/* These functions change outputs after the oracle has run. `role` is an output; in the functions from after_scale to
- * after_log, a `role` of NULL means all outputs. */
+/* These functions change outputs after the oracle has run. op_mistake.role names an output; for the functions from
+ * after_scale to after_log, NULL stands for all outputs. */
 bool after_scale(struct op_variation *v, const struct op_mistake *mistake);
 bool after_add(struct op_variation *v, const struct op_mistake *mistake);
 bool after_set(struct op_variation *v, const struct op_mistake *mistake);
@@ -96,10 +106,12 @@ bool after_clamp(struct op_variation *v, const struct op_mistake *mistake);
 bool after_most(struct op_variation *v, const struct op_mistake *mistake);
 bool after_round(struct op_variation *v, const struct op_mistake *mistake);
 bool after_log(struct op_variation *v, const struct op_mistake *mistake);
-bool after_input(struct op_variation *v, const struct op_mistake *mistake);     /* a copy of input `other` */
-bool after_add_input(struct op_variation *v, const struct op_mistake *mistake); /* input `other` is added */
-bool after_kept(struct op_variation *v, const struct op_mistake *mistake);      /* the output for the first set of input
-										 * values */
+/* Replaces the output by a copy of the input that op_mistake.other names. */
+bool after_input(struct op_variation *v, const struct op_mistake *mistake);
+/* Adds the input that op_mistake.other names to the output. */
+bool after_add_input(struct op_variation *v, const struct op_mistake *mistake);
+/* Replaces the output by the output for the first set of input values. */
+bool after_kept(struct op_variation *v, const struct op_mistake *mistake);
 bool after_swap(struct op_variation *v, const struct op_mistake *mistake);
 bool after_flip(struct op_variation *v, const struct op_mistake *mistake);
 bool after_next(struct op_variation *v, const struct op_mistake *mistake);
@@ -109,13 +121,13 @@ bool after_halves(struct op_variation *v, const struct op_mistake *mistake);
 bool after_neighbours(struct op_variation *v, const struct op_mistake *mistake); /* elements 2 i and 2 i + 1 are exchanged */
 bool after_transpose(struct op_variation *v, const struct op_mistake *mistake);
 bool after_tile(struct op_variation *v, const struct op_mistake *mistake);
-/* The mistake's `role` names an output with one row for each slot (axis 0), and its `other` names an input that has the
+/* op_mistake.role names an output with one row for each slot (axis 0), and op_mistake.other names an input that has the
  * slot of each sequence. Rows of slots that no sequence uses become 0. */
 bool after_clear_others(struct op_variation *v, const struct op_mistake *mistake);
-/* Writes the new row of each sequence to a wrong row: if `by` is 0, the row whose index is the number of the sequence;
- * if `by` is 1, the row after the sequence's slot. All other rows have the values of the input "state". `role` and
- * `other` are as in after_clear_others. */
+/* Writes the new row of each sequence to a wrong row: if op_mistake.by is 0, the row whose index is the number of the
+ * sequence; if it is 1, the row after the sequence's slot. All other rows have the values of the input "state".
+ * op_mistake.role and op_mistake.other are as in after_clear_others. */
 bool after_places(struct op_variation *v, const struct op_mistake *mistake);
-bool after_infinity(struct op_variation *v, const struct op_mistake *mistake); /* infinite elements become `by` */
+bool after_infinity(struct op_variation *v, const struct op_mistake *mistake); /* sets infinite elements to `by` */
 
 #endif

@@ -69,8 +69,8 @@ struct op_problem {
 	int output_count;
 };
 
-/* A constant for which the schema of definitions has no member, such as the epsilon of a norm, with the source that
- * states its value. */
+/* A constant that the schema of definitions cannot express, such as the epsilon of a norm, and the source of its
+ * value. */
 struct op_constant {
 	char name[24];
 	double value;      /* NaN if no source states the value; a probe case must then recover the value */
@@ -127,9 +127,9 @@ struct op_edge {
 /* The values that an input must have after the reference has run: those of the oracle's out[place], within the bounds
  * that op.rule returns for `place`. */
 struct op_in_place {
-	/* OP_KEPT if the reference must not write to the input. The index of an output if the operation may write this
-	 * output over the input. op_own_place(problem, input) if the input has a truth of its own, which the oracle
-	 * writes at this index. */
+	/* There are three kinds of values: OP_KEPT if the reference must not write to the input; the index of an output
+	 * if the operation may write this output over the input; op_own_place(problem, input) if the input has a truth
+	 * of its own, which the oracle writes at this index. */
 	int place;
 	bool may_keep; /* true if the input also passes when the reference has left it unchanged */
 };
@@ -191,8 +191,8 @@ struct op_mistake {
 	int in_oracle;            /* the value of op_case.mistake when the oracle runs; op_case.mistake_by is then
 				   * `by` */
 	/* The mistakes that are narrower than this one. Each number is the member `in_oracle` of an earlier row of the
-	 * table; 0 ends the list. Outputs with a narrower mistake agree with this mistake, too, for example because
-	 * this mistake leaves the order of ties open. If a narrower mistake explains a case, this one is not
+	 * table; 0 ends the list. Outputs that a narrower mistake gives also agree with this mistake, for example
+	 * because this mistake leaves the order of ties open. If a narrower mistake explains a case, this one is not
 	 * reported. */
 	int narrower[OP_NARROWER];
 	/* If true, the mistake is tried only where op.check would accept the changed inputs from a workload. This is
@@ -228,10 +228,10 @@ struct op {
 	int (*sizes)(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room);
 
 	/* `edges` lists the cases of --edge (at most OP_EDGES) and ends with an entry whose name is NULL. edge_axes
-	 * writes the axis values of one edge case, as one row in the layout that `sizes` writes. It returns false if
-	 * the problem has no such case. The functions scalar, fill, oracle and judge read the edge from op_case.edge.
-	 * The inputs of an edge case are always computed on the host, and copied if the device is a GPU. Both `edges`
-	 * and `edge_axes` are NULL if the family has no edge cases. */
+	 * writes the axis values of one edge case, as one row in the layout that `sizes` writes. edge_axes returns
+	 * false if the problem has no such case. The functions scalar, fill, oracle and judge read the edge from
+	 * op_case.edge. The inputs of an edge case are always computed on the host, and copied if the device is a GPU.
+	 * Both `edges` and `edge_axes` are NULL if the family has no edge cases. */
 	const struct op_edge *edges;
 	bool (*edge_axes)(const struct op_problem *problem, int variant, int edge, int64_t *axis);
 

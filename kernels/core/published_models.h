@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Writes a number of a model's configuration. `field` is its name, such as "rms_norm_eps". `model` is the model's name,
- * as in `model:` tags, or one of its aliases. Case is ignored, and so is the part of the name up to the last '/'.
- * Returns false if the table does not contain the number. */
+/* Writes a number of a model's configuration. `field` is the name of the number, such as "rms_norm_eps". `model` is the
+ * model's name, as in `model:` tags, or one of its aliases. Case is ignored, and so is the part of the name up to the
+ * last '/'. Returns false if the table does not contain the number. */
 bool model_number(const char *model, const char *field, double *out);
 
 /* The epsilon of RMS norms has different names in the configurations of different models. Returns name number `number`,

@@ -99,9 +99,9 @@ void philox_shuffle(uint64_t key, int64_t count, int64_t *order);
 /* Writes the random words of `blocks` consecutive blocks, from number `block` on. Host only. */
 void philox_run(uint64_t key, int64_t block, int64_t blocks, uint32_t *words);
 
-/* input_fill fills a tensor of floats on the host, as rows of `columns` elements. It calls `make` for runs of elements
- * that are in one row, with the position of the first element and the random bits of all elements, and `make` writes
- * their values. A loop over such a run needs no division, so compilers can vectorise it. */
+/* input_fill fills a tensor of floats on the host, as rows of `columns` elements. It calls `make` for each run of
+ * elements in one row, and passes the position of the first element and the random bits of all elements. `make` writes
+ * the values of the elements. A loop over such a run needs no division, so compilers can vectorise it. */
 struct tensor;
 typedef void input_run(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
                        float *values);

@@ -54,9 +54,9 @@ int rows_axis(const struct op_problem *problem, const struct op_arg *arg);
  * `others`. Every var axis that `arg` lacks becomes 1. */
 void rows_set(const struct op_problem *problem, const struct op_arg *arg, int64_t rows, int64_t others, int64_t *axis);
 
-/* Distributes `rows` rows to the axes of `arg` before its last axis, so that the product of their lengths is `rows`.
- * Each var axis gets at most 4, and rows_axis gets the remaining factor. The last axis of `arg`, and the axis `fixed`
- * (-1: none), keep their lengths. */
+/* Sets the lengths of the axes of `arg` before its last axis, so that their product is `rows`. Each var axis gets at
+ * most 4, and rows_axis gets the remaining factor. The last axis of `arg`, and the axis `fixed` (-1: none), keep their
+ * lengths. */
 void rows_divide(const struct op_problem *problem, const struct op_arg *arg, int fixed, int64_t rows, int64_t *axis);
 
 #ifdef __cplusplus

@@ -2,15 +2,15 @@
  * only selected keys, and the indexer that selects these keys.
  *
  *   attention  q_nope [queries, heads, c], q_pe [queries, heads, r], ckv_cache [pages, page size, c], kpe_cache [pages,
- *              page size, r], sparse_indices [queries, most keys], sm_scale -> output [queries, heads, c], lse
+ *              page size, r], sparse_indices [queries, keys per query], sm_scale -> output [queries, heads, c], lse
  *              [queries, heads]. An entry of sparse_indices is the number of a key (page * page size + slot), or -1 for
  *              no key. Entries of -1 may be anywhere in a row. kernels/common/attention/attention.h has the formulas.
  *              kernels/common/attention/input_values.{h,c} describe the input values and the tolerances.
  *
  *   indexer    q [sequences, heads, dim], cache [pages, page size, 1, dim + 4] bytes, weights [sequences, heads],
- *              seq_lens [sequences], block_table [sequences, most pages] -> indices [sequences, chosen]. indexer.h has
- *              the formulas, and the conditions that a correct output must meet. input_values.h describes the input
- *              values. */
+ *              seq_lens [sequences], block_table [sequences, pages per sequence] -> indices [sequences, chosen].
+ *              indexer.h has the formulas, and the conditions that a correct output must meet. input_values.h describes
+ *              the input values. */
 #include "kernels/core/coverage.h"
 #include "kernels/core/op.h"
 
@@ -308,10 +308,10 @@ static int64_t pages_in_use(const struct indexer_extent *e)
 	return nobodys > 0 ? e->pages - nobodys : e->pages;
 }
 
-/* Returns the value of the page table's entries after the last page of a sequence. In the first set of values, in edge
- * cases, and if a workload provides the lengths of the sequences, this is the page `nobodys`, which no sequence uses.
- * Otherwise, in the second set, it is -1. The value is never above the last page, because some correct references first
- * gather all pages of the table and then mask the keys. */
+/* Returns the value of the page table's entries after the last page of a sequence. This is the page `nobodys`, which no
+ * sequence uses, in three kinds of cases: in the first set of values, in edge cases, and if a workload provides the
+ * lengths of the sequences. In all other cases, it is -1. The value is never above the last page, because some correct
+ * references first gather all pages of the table and then mask the keys. */
 static int64_t beyond(const struct op_case *c, const struct indexer_roles *roles, int64_t nobodys)
 {
 	if (c->contents == CONTENTS_FIRST || c->edge != 0 || (c->given >> roles->lengths & 1) != 0)

@@ -3,10 +3,10 @@
  *
  *   score   One warp computes the score of one key. Every lane holds some elements of the key and loops over the heads.
  *           The sum over heads has a fixed order.
- *   choose  One block selects the keys of one sequence. Scores are converted to integers that have the same order. Four
- *           passes over the keys find the least selected score, 8 bits of the integers at a time. Then the block writes
- *           the keys with higher scores, in the order of the sequence. After these, the block writes the first keys of
- *           the sequence that have exactly the least selected score, until enough keys are selected.
+ *   choose  One block selects the keys of one sequence. Scores are converted to integers that compare as the scores do.
+ *           Four passes over the keys find the least selected score, 8 bits of the integers at a time. Then the block
+ *           writes the keys with higher scores, in the order of the sequence. After these, the block writes the first
+ *           keys of the sequence that have exactly the least selected score, until enough keys are selected.
  *
  * Counts and positions are integers, so every run gives the same result. NaN counts as the largest score. */
 #include "kernels/common/attention/attention_cuda.h"
@@ -95,7 +95,7 @@ static __global__ void __launch_bounds__(THREADS) score(const struct indexer x)
 	}
 }
 
-/* Returns an integer that has the same order as the score. */
+/* Maps scores to integers that compare as the scores do. */
 static __device__ __forceinline__ uint32_t order_of(float score)
 {
 	uint32_t bits = float_bits(score);

@@ -3,8 +3,8 @@
 #include "base/err.h"
 #include "kernels/core/shape_match.h"
 
-/* Decides which of two tensors has the keys: the second tensor if its name starts with k and the name of the first
- * tensor starts with v, else the first tensor. */
+/* Decides which of two tensors has the keys. This is the second tensor if its name starts with k and the first tensor's
+ * name starts with v. Otherwise, it is the first tensor. */
 static void order_keys(const struct op_problem *problem, struct attention_roles *roles)
 {
 	int key = roles->key[0];

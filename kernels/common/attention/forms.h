@@ -3,7 +3,7 @@
  * differs:
  *
  *   ragged  q [queries, heads, d], k [keys, kv heads, d], v [keys, kv heads, value d] -> output [queries, heads, value
- *           d]; the keys of a sequence follow those of the sequence before, without a cache (prefill)
+ *           d]; there is no cache: the keys of all sequences are stored one after the other (prefill)
  *   whole   q [queries, heads, d], k_cache and v_cache [pages, page size, kv heads, d] -> output [queries, heads, d]
  *   latent  q_nope [queries, heads, c], q_pe [queries, heads, r], ckv_cache [pages, page size, c], kpe_cache [pages,
  *           page size, r] -> output [queries, heads, c]; q_nope is already multiplied by the keys' up-projection; a

@@ -118,8 +118,9 @@ static bool deal_entries(struct draft *d, int64_t total)
 	return distribute(total, d->batch, d->weight, d->entries);
 }
 
-/* Distributes queries and entries over the sequences in proportion to random weights. This distribution is possible for
- * all axes. It is used where no other distribution is possible, for example if there are more queries than keys. */
+/* Distributes queries and entries (pages or, without pages, keys) over the sequences in proportion to random weights.
+ * This distribution is possible for all axes. It is used where no other distribution is possible, for example if there
+ * are more queries than keys. */
 static void deal_anyhow(struct draft *d, int64_t queries, int64_t entries, bool decode)
 {
 	for (int64_t b = 0; b < d->batch; b++) {
@@ -302,7 +303,7 @@ static int64_t *page_numbers(const struct op_case *c, const struct attention_rol
 
 /* --- sparse rows -------------------------------------------------------------------------------------------------- */
 
-/* The key rows in one query's list in sparse attention. Entry j of the list is row (start + j stride) % reachable,
+/* The key rows in one query's list in sparse attention. Entry j of the list is row (start + j * stride) % reachable,
  * counting only the `reachable` rows that queries may list. */
 struct rows_seen {
 	int64_t reachable, start, stride, most, width; /* most: the largest number of different rows that a list can have */
@@ -348,8 +349,9 @@ static struct rows_seen rows_seen_by(const struct attention_extent *e, enum op_c
 }
 
 /* Returns the number of rows that a query with number 8 or more sees; the other entries of its list are -1. For queries
- * 8 to 22, these numbers are near powers of two. Of the later queries, only the last one and those next to a power of
- * two see rows, because a reference that loops over queries takes time for each query that sees a row. */
+ * 8 to 22, these numbers are near powers of two. Of the later queries, only the last query and queries next to a power
+ * of two see rows. The others see none, because a reference that loops over queries takes time for each query that sees
+ * a row. */
 static int64_t few_rows(const struct rows_seen *r)
 {
 	if (r->query < 8 + 15)
@@ -463,7 +465,7 @@ static int mark_pages(const struct op_case *c, const struct attention_roles *rol
 	return numbers == NULL ? -1 : 0;
 }
 
-/* Marks each key of a case without pages as used or as lone. */
+/* For a case without pages, marks each key as used or as lone (input_values.h). */
 static void mark_keys(const struct op_case *c, const struct attention_roles *roles, uint8_t *used)
 {
 	struct attention_plan plan = attention_plan_of(c, roles);
@@ -587,9 +589,9 @@ static bool is_wide(enum dtype dtype)
 	return dtype == DTYPE_BFLOAT16 || dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT64;
 }
 
-/* Lone keys and their values are multiplied by a power of 2 with one of these exponents. LOUD is for dtypes with a
- * greater range than float16. LOUD_HALF and LOUD_HALF_KEY are for float16, in which the sum of a value of 2^14 and
- * ordinary values is still finite. */
+/* Lone keys (input_values.h) and their values are multiplied by a power of 2 with one of these exponents. LOUD is for
+ * dtypes with a greater range than float16. LOUD_HALF and LOUD_HALF_KEY are for float16, in which the sum of a value of
+ * 2^14 and ordinary values is still finite. */
 enum { LOUD = 18, LOUD_HALF = 14, LOUD_HALF_KEY = 10 };
 
 static int loud_exponent(enum dtype dtype, int half)
@@ -602,8 +604,9 @@ static int least(int a, int b)
 	return a < b ? a : b;
 }
 
-/* Returns the exponent of the factor of lone keys or of their values. The exponent fits these conversions: a reference
- * may convert keys and values to the queries' dtype, and must convert values to the output's dtype. */
+/* Lone keys (input_values.h) and their values are multiplied by a power of 2. Returns its exponent for this input. The
+ * exponent fits these conversions: a reference may convert keys and values to the queries' dtype, and must convert
+ * values to the output's dtype. */
 static int loud_of(const struct op_case *c, const struct attention_roles *roles, int input)
 {
 	bool value = input == roles->value, first = input == roles->key[0], second = input == roles->key[1];
@@ -858,7 +861,8 @@ static int64_t page_elements(const struct op_arg *cache, const int64_t *row)
 	return page;
 }
 
-/* Enlarges the caches to the first number of pages in `pools` for which the caches do not have too many elements. */
+/* Enlarges the caches to a number of pages in `pools`: the first one for which the caches do not have too many
+ * elements. */
 static void enlarge_pool(const struct op_problem *problem, const struct attention_roles *roles, int64_t *row)
 {
 	const struct op_arg *cache = &problem->inputs[roles->key[0]];

@@ -45,8 +45,8 @@
  * queries; if (query + head) % 16 is 13, the query is 32 times as large. The softmax of large queries overflows if the
  * maximum is not subtracted. Some large queries see only one key. For about half of these queries, the logit of this
  * key is far below 0. If (query + head) % 16 is 9, the query is zero: the output is the mean of the values, and lse is
- * log2 of the number of keys. Key and value rows that no query uses are NaN. They include the rows of a last page after
- * its last key.
+ * log2 of the number of keys. Key and value rows that no query uses are NaN. These include the rows of a sequence's
+ * last page that follow its last key.
  *
  * Deep queries. In the second set, if (query + head) % 16 is 1, all elements of the query except the first are 0. The
  * first element of every key is a multiple of 1/128 from 1/2 to 1. The first element of the query is so far below 0
@@ -58,8 +58,8 @@
  * Lone keys. If a sequence has only one key, this key is "lone", and the output is its value. In sparse attention, row
  * 7 is the lone key of query 1. The values of lone keys are uniform on [-2^18, 2^18), and most of them overflow
  * float16; in a tensor of float16, they are uniform on [-2^14, 2^14). Other values are not so large, because the
- * rounding errors of their sums would exceed the bound of the output. Of the lone key itself, only element 1 is so
- * large (in float16 up to 2^10), so a dot product has only one large term, and no large terms cancel. For the same
+ * rounding errors of their sums would exceed the bound of the output. In the lone key itself, only element 1 is so
+ * large (up to 2^10 in float16). A dot product then has only one large term, and no large terms cancel. For the same
  * reason, if keys have two parts, only one part has a large element 1: the first part in the first set of values, the
  * second part in the second set. If the first part is also the value, element 1 of the output is large.
  *
@@ -154,9 +154,9 @@ int attention_fill(const struct op_case *c, int input, struct tensor *out, struc
 
 /* Returns the scale of a case. In the first set of input values, this is the scale that models use, which is also the
  * default. In the second set, it is 0.65 times that scale; 0.65 differs from the factors of common mistakes (1 / sqrt
- * 2, ln 2, 1 / sqrt 3). In the second set of the small cases, the scale is one that models with normalised queries and
- * keys have: 1 in the first small case, because a reference may take 1 for "no scale is given", and 1.25 in the second
- * small case. `sizes` is the family's op.sizes. */
+ * 2, ln 2, 1 / sqrt 3). In the second set of the small cases, the scale is one of models with normalised queries and
+ * keys: 1 in the first small case, and 1.25 in the second. A scale of 1 is a test, because a reference may take 1 for
+ * "no scale is given". `sizes` is the family's op.sizes. */
 typedef int attention_sizes_of(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room);
 double attention_scale(const struct op_case *c, attention_sizes_of *sizes);
 double attention_scalar(const struct op_case *c, int input);

@@ -86,7 +86,7 @@ static const struct list lists[LISTS] = {
     [LIST_CHUNK_FULL] = {false, false, 1, {{{256, 17}}, {{257, 16}}}, {2048, 20}},
 };
 
-/* For lists of many sequences: the lengths of the sequences after the first `count` that may have keys. */
+/* For lists of many sequences: those sequences after the first `count` that may have keys get these lengths in turn. */
 enum { LATER = 4 };
 static const struct length later[CONTENTS_COUNT][LATER] = {{{1, 1}, {1, 0}, {2, 2}, {1, 2}},
                                                           {{1, 0}, {2, 2}, {1, 1}, {1, 2}}};
@@ -115,9 +115,9 @@ bool attention_near_power(int64_t number)
 }
 
 /* Returns the lengths of sequence b, which must not be sequence 0. Of the sequences after the first `count`, the last
- * one has keys, so a reference that omits the last sequence gives a wrong output. Most sequences whose index is a
- * power of two, or differs from one by 1, also have keys. All other sequences after the first `count` have one query and
- * no key, because a reference that loops over sequences takes time for each sequence with keys. */
+ * one has keys, so a reference that omits the last sequence gives a wrong output. Most sequences whose index is a power
+ * of two, or one more or one less than a power of two, also have keys. All other sequences after the first `count` have
+ * one query and no key, because a reference that loops over sequences takes time for each sequence with keys. */
 static struct length part_of(const struct list *list, int contents, int64_t batch, int64_t b)
 {
 	struct length part = {1, 0};
@@ -136,7 +136,7 @@ static int64_t pages_of(int64_t keys, int64_t page_size)
 	return (keys + page_size - 1) / page_size;
 }
 
-/* Writes the sums of queries and of entries over all sequences except sequence 0. */
+/* Writes the sums of queries and of entries (pages or, without pages, keys) over all sequences except sequence 0. */
 static void sum_up(const struct list *list, int contents, int64_t batch, int64_t page_size, int64_t *queries,
                    int64_t *entries)
 {

@@ -7,13 +7,13 @@
  *
  *   SINGLE  One sequence. The last page of the sequence holds one key in the first set, and is full in the second set.
  *   BLOCKS  Numbers of keys around every block size. One sequence has more than 2048 keys (latent heads: 4096). Some
- *           sequences have no keys, no queries, neither, one key, or as many keys as queries. In prefill, the numbers
- *           of queries are also around block sizes, up to 128. With latent heads, these numbers are at most 64, because
- *           each pair of a query and a key then costs ten times as much. There are 301 sequences (fewer if a query has
- *           many or large heads). Of the sequences after the first 12, the last one and those next to a power of two
- *           have at most two queries and two keys. The others have one query and no key, which keeps the case fast. In
- *           the second set, the first and the last sequence are exchanged: the longest sequence is the last, and the
- *           first one has fewer keys than most.
+ *           sequences have no keys, no queries, neither keys nor queries, one key, or as many keys as queries. In
+ *           prefill, the numbers of queries are also around block sizes, up to 128. With latent heads, these numbers
+ *           are at most 64, because each pair of a query and a key then costs ten times as much. There are 301
+ *           sequences (fewer if a query has many or large heads). Of the sequences after the first 12, the last one and
+ *           those next to a power of two have at most two queries and two keys. The others have one query and no key,
+ *           which keeps the case fast. In the second set, the first and the last sequence are exchanged: the longest
+ *           sequence is the last, and the first one has fewer keys than most.
  *   CHUNK   Prefill of long sequences, because references process chunks of 256, 512, 1024 or 2048 queries. In causal
  *           cases, sequence 0 has 1025 queries in the first set and 512 in the second, and one more key than queries.
  *           Sequence 0 has more than 1024 queries in the first set only, because its queries take most of the case's

@@ -23,8 +23,8 @@
 extern "C" {
 #endif
 
-/* ATTENTION_PAGE is the maximum page size. It limits the number of keys to what fits in 64 bits, because tensors have
- * at most 2^48 bytes. */
+/* ATTENTION_PAGE is the maximum page size. With this limit, the number of keys fits in 64 bits, because tensors have at
+ * most 2^48 bytes. */
 enum { ATTENTION_PARTS = 2, ATTENTION_PAGE = 65536 };
 
 /* The variants that op.match of every attention family can return. dsa_paged has a third variant. */
@@ -39,7 +39,7 @@ struct attention_roles {
 	int kv_indptr;     /* offsets of each sequence's entries in kv_indices; without pages, offsets of key rows */
 	int kv_indices;    /* page numbers; -1: the keys of a sequence are in consecutive rows */
 	int last_page_len; /* number of keys in each sequence's last page; -1: every page is full */
-	int sparse;        /* [queries, most keys] row numbers of keys, -1: no row; cases with this input have no
+	int sparse;        /* [queries, keys per query] row numbers of keys, -1: no row; cases with this input have no
 			    * sequences */
 	int output, lse;
 };

@@ -11,8 +11,8 @@
 bool attention_scale_of_both_parts(struct op_variation *v, const struct op_mistake *mistake);
 /* The mistake: the scale is 1 / sqrt(op_mistake.by), or 1 / sqrt(head dim) if op_mistake.by is 0. */
 bool attention_scale_of_dim(struct op_variation *v, const struct op_mistake *mistake);
-/* A scale of 1 counts as a scale that is not given, and is replaced by 1 / sqrt(by), or by 1 / sqrt(head dim) if `by`
- * is 0. */
+/* The mistake: a scale of 1 counts as not given, and is replaced by 1 / sqrt(op_mistake.by), or by 1 / sqrt(head dim)
+ * if op_mistake.by is 0. */
 bool attention_scale_of_one(struct op_variation *v, const struct op_mistake *mistake);
 /* The mistake: every query is replaced with the first query, in both parts. */
 bool attention_first_query(struct op_variation *v, const struct op_mistake *mistake);

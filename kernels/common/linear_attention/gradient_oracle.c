@@ -46,7 +46,7 @@ static double raw(const struct reverse *r, int input, int64_t index)
 	return dtype_load(r->w.in[input].data, r->w.in[input].dtype, index);
 }
 
-/* --- through one token -------------------------------------------------------------------------------------------- */
+/* --- gradients through one token ---------------------------------------------------------------------------------- */
 
 /* Propagates the gradient through one token, for row i of the state. `before` and `after` are this row before and after
  * the token. On entry, `d` is the gradient of `after`; on return, it is the gradient of `before`. */
@@ -86,7 +86,7 @@ WIDE static void reverse_token(const struct recurrence_work *w, const double *be
 		reverse_row(w, i, before + i * w->e.k_dim, after + i * w->e.k_dim, d + i * w->e.k_dim, x);
 }
 
-/* --- through the preprocessing of the inputs ---------------------------------------------------------------------- */
+/* --- gradients through the preprocessing of the inputs ------------------------------------------------------------ */
 
 /* Adds the gradient of a row of q or k. The gradient of y = x / |x| is dx = (dy - y (y . dy)) / |x|. */
 static void give_row(const struct reverse *r, int input, int64_t row, const double *y, const double *dy)
@@ -177,7 +177,7 @@ static void give_back(const struct reverse *r, int64_t n, int64_t t, int64_t h, 
 		give_gate(r, n, place, h, h, all);
 }
 
-/* --- through a sequence ------------------------------------------------------------------------------------------- */
+/* --- gradients through a sequence --------------------------------------------------------------------------------- */
 
 /* Reads the [V][K] state of one head of sequence n from a tensor of states. Writes zeros if there is no such tensor. */
 static void read_state(const struct reverse *r, const struct tensor *states, int64_t n, int64_t h, double *out)
@@ -200,8 +200,8 @@ static void give_state(const struct reverse *r, int64_t n, int64_t h, const doub
 		recurrence_turn(&r->w, d, to + (n * r->w.e.v_heads + h) * size, true);
 }
 
-/* Recomputes states. On entry, states[0] is the state before token t. Writes the states after token t and the tokens
- * after it to states[1], states[2], … */
+/* Recomputes states. On entry, states[0] is the state before token t. Writes the states after token t, token t + 1 and
+ * so on to states[1], states[2], … */
 static void go_forward(const struct reverse *r, int64_t t, int64_t count, int64_t h, struct turned *x, double *states)
 {
 	int64_t size = r->w.e.v_dim * r->w.e.k_dim;

@@ -2,48 +2,50 @@
  * GPU compute the same values. This header also declares the sizes, bounds and edge cases of these families.
  *
  * The values are scaled such that a mistake in any part of the recurrence changes the result by far more than its
- * bound. Some values differ between the two sets of input values (op_case.contents); "a | b" means a in the first set
- * and b in the second:
+ * bound. Some values differ between the two sets of input values (op_case.contents):
  *
- *   k          If the reference normalises k, the norm of a row is 1, 2 or 4 | 1, 32 or 1024 in turn. If a reference
- *              adds 1e-4 to the sum of squares, the states change by more than the bound. If a reference adds 1e-5, the
- *              change is within the bound; with a norm of 1/2, it would not be. If the reference does not normalise k,
- *              the norm depends on (token + head) % 4. If this remainder is 3, the norm is near 1/2; if 0 or 1, near 1;
- *              if 2, near 2, but with the delta rule near 5/4 (near 1 if beta is doubled), because 1 - beta |k|^2 must
- *              contract.
+ *   k          If the reference normalises k, the norm of a row is 1, 2 or 4 (second set: 1, 32 or 1024), depending on
+ *              (token + head) % 3. If a reference adds 1e-4 to the sum of squares, the states change by more than the
+ *              bound. If a reference adds 1e-5, the states stay within the bound; this is why no norm is 1/2. If the
+ *              reference does not normalise k, the norm depends on (token + head) % 4. If this remainder is 3, the norm
+ *              is near 1/2. If the remainder is 0 or 1, the norm is near 1. If the remainder is 2, the norm is near 2;
+ *              with the delta rule, it is near 5/4, or near 1 if beta is doubled, so that 1 - beta |k|^2 is between -1
+ *              and 1.
  *   q          uniform on [-1, 1). If token + head is odd, q has the direction of k and therefore reads the value that
  *              the token wrote. Otherwise, q reads values that earlier tokens wrote. If the reference normalises q,
- *              rows of q are multiplied by 1, 2, 4 | 1, 32, 1024 in turn, except that the row is short if (token +
- *              head) % 8 is 3 (recurrence_short_query). Squares of long rows overflow float16.
- *   v          uniform on [-1, 1) | [-64, 64), but huge in tokens 9 and 73 of some heads (see below)
- *   state      uniform on [-1/2, 1/2) | [-32, 32). A reference that clamps v, a state or an output to a smaller range
- *              gives wrong results
- *   g, g_gamma as a logarithm: for (head + key) % 4 = 0, 1, 2, 3, the least gate is -1/16, -2, -1/256, -1/2 | -2,
- *              -1/256, -1/2, -1/16. The result of a long sequence then depends on early tokens, late tokens and the
- *              initial state. g_gamma is between the least gate and half of it | between four and eight times the least
- *              gate. If (5 token + head + 3 key) % 16 is 3, g is 0, and nothing is forgotten. If (5 token + head + 3
- *              key) % 16 is 11, g is 6 | 16 times the least gate. Sums over 64 tokens then fall below -88, where
- *              exp(-sum) overflows float32.
- *   g, A_log, dt_bias with softplus: g is recurrence_raw_gate; dt_bias is uniform on [-2, 2), where softplus bends |
- *              [-7, -2), as in models. In heads 1, 5, … | 3, 7, … dt_bias is within 1/4 of 0 | -4.5. If (5 token + head
- *              + 3 key) % 16 is 15, the gate of these heads with its bias is near 5.25, where softplus(x) is above x by
- *              0.005. These heads forget so slowly that a reference that uses x instead of softplus(x) fails. For head
- *              % 4 = 0, 1, 2, 3, A_log is near -3, -1, 1/2, -5 | 5/2, -7, 0, -2
+ *              rows of q are multiplied by 1, 2 and 4 in turn (second set: 1, 32 and 1024). As an exception, the row is
+ *              short if (token + head) % 8 is 3 (recurrence_short_query). Squares of long rows overflow float16.
+ *   v          uniform on [-1, 1) (second set: [-64, 64)), but huge in tokens 9 and 73 of some heads (see below)
+ *   state      uniform on [-1/2, 1/2) (second set: [-32, 32)). A reference that clamps v, a state or an output to a
+ *              smaller range gives wrong results
+ *   g, g_gamma as a logarithm: for (head + key) % 4 = 0, 1, 2, 3, the least gate is -1/16, -2, -1/256, -1/2 (second
+ *              set: -2, -1/256, -1/2, -1/16). The result of a long sequence then depends on early tokens, late tokens
+ *              and the initial state. g_gamma is between the least gate and half of it (second set: between four and
+ *              eight times the least gate). If (5 * token + head + 3 * key) % 16 is 3, g is 0, and nothing is
+ *              forgotten. If (5 * token + head + 3 * key) % 16 is 11, g is 6 times (second set: 16 times) the least
+ *              gate. Sums over 64 tokens then fall below -88, where exp(-sum) overflows float32.
+ *   g, A_log, dt_bias with softplus: g is recurrence_raw_gate; dt_bias is uniform on [-2, 2), where softplus bends
+ *              (second set: [-7, -2), as in models). In heads 1, 5, … (second set: heads 3, 7, …), dt_bias is within
+ *              1/4 of 0 (second set: of -4.5). If (5 * token + head + 3 * key) % 16 is 15, the gate of these heads with
+ *              its bias is near 5.25, where softplus(x) is above x by 0.005. These heads forget so slowly that a
+ *              reference that uses x instead of softplus(x) fails. For head % 4 = 0, 1, 2, 3, A_log is near -3, -1,
+ *              1/2, -5 (second set: 5/2, -7, 0, -2)
  *   g, A_log, dt_bias with a lower bound: for (head + key) % 4 = 0, 1, 2, 3, g is recurrence_raw_gate minus 6, 0, 9, 3;
- *              dt_bias is uniform on [-2, 2) | [-8, 8); A_log is within 1/2 of 0 | of 5/2 and -2 in turn. This covers
- *              both ends of a sigmoid, and its middle.
- *   beta       uniform on [0, 1), but 0 or 1 for some values of (5 token + head) % 16. For other values, beta is in [1,
- *              2) if the key is normalised or short, and in [1, 3/2) if the norm of the key is near 1, such that 1 -
+ *              dt_bias is uniform on [-2, 2) (second set: [-8, 8)); A_log is within 1/2 of 0 (second set: of 5/2 and -2
+ *              in turn). This covers both ends of a sigmoid, and its middle.
+ *   beta       uniform on [0, 1), but 0 or 1 for some values of (5 * token + head) % 16. For other values, beta is in
+ *              [1, 2) if the key is normalised or short, and in [1, 3/2) if the norm of the key is near 1, so that 1 -
  *              beta |k|^2 is between -1 and 1. If the operation doubles beta, no beta is above 1. If beta goes through
- *              a sigmoid: uniform on [-4, 4), but 0, -16 or 16 | 0, -32 or 32 for some values of (5 token + head) % 16.
- *              In the second set of the smallest cases, these logits are uniform on [0, 1), so a reference that infers
- *              from the values of beta whether they are logits fails. Of every 64 tokens of the batch, token 37 writes
- *              nothing, but still reads and forgets: its beta is 0 in every head (-32 if beta goes through a sigmoid).
+ *              a sigmoid, its logits are uniform on [-4, 4), but for some values of (5 * token + head) % 16 they are 0,
+ *              -16 or 16 (second set: 0, -32 or 32). In the second set of the smallest cases, these logits are uniform
+ *              on [0, 1), so a reference that infers from the values of beta whether they are logits fails. Of every 64
+ *              tokens of the batch, token 37 writes nothing, but still reads and forgets: its beta is 0 in every head
+ *              (-32 if beta goes through a sigmoid).
  *
  * A gate below -10 multiplies the state by less than 2^-14. The error of a reference that limits its gates to -10
  * therefore exceeds the bound only if the state is huge. If gates can be below -10, some heads have a huge state
- * (recurrence_has_huge). In tokens 9 and 73 of the batch, the v of these heads is RECURRENCE_HUGE times as large, and
- * in tokens 10 and 74, the gates of every key are below -10: g is between -13.5 and -10.5, or recurrence_erasing_gate
+ * (recurrence_has_huge). In tokens 9 and 73 of the batch, the v of these heads is multiplied by RECURRENCE_HUGE. In
+ * tokens 10 and 74, the gates of every key are below -10: g is between -13.5 and -10.5, or recurrence_erasing_gate
  * before softplus. If every sequence has a single token, the initial states of sequences 10 and 74 are huge instead. A
  * gate below -10 reduces a huge value to the size of other values or less, so the bounds also hold for later tokens.
  * The output of token 9 is huge, too, but its bound is relative.
@@ -96,7 +98,8 @@ double recurrence_scalar(const struct op_case *c, int input);
  * default for one sequence, 1 for two or three sequences, and above 1 for more. A scale of 1 shows whether a reference
  * takes 1 for a scale that is left out. */
 double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t sequences);
-/* Returns true if the logits of beta are in [0, 1), the range of beta itself. They are in cases with few tokens. */
+/* Returns true if the logits of beta are in [0, 1), the range of beta itself. This is so only in cases with few
+ * tokens. */
 bool recurrence_is_doubtful(const struct op_case *c, int64_t tokens);
 int recurrence_fill(const struct op_case *c, int input, struct tensor *out, struct err *err);
 /* Like recurrence_fill, but for a case of gradients. No row of q is short, because the gradient of the norm of a short
@@ -173,7 +176,7 @@ struct recurrence_fill {
 	int erasing;      /* a value of enum recurrence_erasing */
 	bool single;      /* whether every sequence has one token; the state of sequence n is then state n */
 	bool for_gradients; /* whether the case is of gradients: no row of q is short and no value is huge */
-	bool beta_to_two;   /* whether beta reaches 2; only a beta that is used unchanged does */
+	bool beta_to_two;   /* whether beta can be as large as 2; only possible if it is used unchanged */
 	int short_query;  /* if q is normalised, a short row of q is multiplied by 2^short_query */
 };
 
@@ -206,8 +209,8 @@ HOST_DEVICE static inline bool recurrence_erases_huge(int64_t token)
 	return recurrence_writes_huge(token - 1);
 }
 
-/* Returns true if a value head has huge values. Its gates must be able to erase them. Most heads that have huge values
- * in one set of input values have no huge values in the other set. */
+/* Returns true if a value head has huge values. A head has huge values only if its gates can erase them. Most heads
+ * that have huge values in one set of input values have no huge values in the other set. */
 HOST_DEVICE static inline bool recurrence_has_huge(int erasing, bool second, int64_t head)
 {
 	switch (erasing) {
@@ -247,8 +250,8 @@ HOST_DEVICE static inline bool recurrence_is_short_query(int64_t turn)
 	return turn % 8 == 3;
 }
 
-/* Returns the level of a kind of gates: most gates of the kind are at least -2^level, and a few are several times as
- * low. In the first set of values, the gates of a head and key have the kind head + key. */
+/* Returns the level of a kind of gates: most gates of the kind are from -2^level to 0, and a few are several times as
+ * far below 0. In the first set of values, the gates of a head and key have the kind head + key. */
 HOST_DEVICE static inline int recurrence_level(int64_t kind)
 {
 	return kind % 4 == 0 ? -4 : kind % 4 == 1 ? 1 : kind % 4 == 2 ? -8 : -1;
@@ -388,7 +391,7 @@ HOST_DEVICE static inline float recurrence_key(const struct recurrence_fill *f, 
 	                              f->l2norm ? recurrence_longer(f->second, f->for_gradients, turn) : 0, value);
 }
 
-/* Returns a gate before softplus. `turn` is 5 token + head + 3 key. */
+/* Returns a gate before softplus. `turn` is 5 * token + head + 3 * key. */
 HOST_DEVICE static inline float recurrence_softplus_gate(bool second, bool erases, int64_t head, int64_t turn,
                                                          float value)
 {
@@ -399,8 +402,8 @@ HOST_DEVICE static inline float recurrence_softplus_gate(bool second, bool erase
 	return recurrence_raw_gate(second, turn, value);
 }
 
-/* Returns a beta that is used unchanged. `turn` is 5 token + head, and `key_turn` is token + head of k. If beta is not
- * doubled, some values are above 1, but only if 1 - beta |k|^2 stays above -1. */
+/* Returns a beta that is used unchanged. `turn` is 5 * token + head, and `key_turn` is token + head of k. If beta is
+ * not doubled, some values are above 1, but only if 1 - beta |k|^2 stays above -1. */
 HOST_DEVICE static inline float recurrence_beta(const struct recurrence_fill *f, int64_t turn, int64_t key_turn,
                                                 float value)
 {

@@ -13,7 +13,7 @@ static bool scale_of(struct op_variation *v, const char *role, double given, dou
 		return false;
 	if (v->c.scalar[at] == given) {
 		v->c.scalar[at] = by;
-		v->c.absent &= ~(UINT64_C(1) << at); /* an absent scale, which also has the value 0, is given now */
+		v->c.absent &= ~(UINT64_C(1) << at); /* if the scale was absent (value 0), it is now given */
 	}
 	return true;
 }

@@ -19,7 +19,7 @@ void recurrence_size_keys(int64_t k_dim, int *eighths, int *exponent)
 	*eighths = (int)lround(wanted * ldexp(8, -*exponent));
 }
 
-/* The first sequences have one token plus these numbers of tokens. All later sequences have one token. */
+/* The lengths of the first sequences in tokens, minus 1. All later sequences have one token. */
 enum { LISTED = 4 };
 static const int64_t few[CONTENTS_COUNT][LISTED] = {{31, 0, 15, 16}, {16, 15, 0, 31}},
 		     many[CONTENTS_COUNT][LISTED] = {{1024, 0, 63, 15}, {64, 0, 15, 1025}};

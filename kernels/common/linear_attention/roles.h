@@ -75,7 +75,8 @@ extern const struct op_mode recurrence_mode_names[];
 	     .values = {{"[K, V]", 0, 0, "has states [K, V]"}, {"[V, K]", 1, 1, "has states [V, K]"}}},                   \
 	    LINEAR_ATTENTION_COVERAGE,                                                                                    \
 	    COVERAGE_DTYPES("q")
-/* The row of op.coverage about the kind of gate. `bounded` is coverage_value.says of the value "bounded", or NULL. */
+/* The row of op.coverage about the kind of gate. `bounded` is the text in coverage_value.says for the value "bounded",
+ * or NULL. */
 #define RECURRENCE_COVERAGE_GATE(bounded)                                                                                 \
 	{"gate", recurrence_gate_kind,                                                                                    \
 	 .values = {{"logarithm", RECURRENCE_GATE_LOG, RECURRENCE_GATE_LOG, "has the logarithm of the decay as its gate"}, \

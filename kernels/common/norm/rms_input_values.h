@@ -42,8 +42,8 @@
  * negative, with a magnitude in [1/4, 16). If the offset is 1, weights are noise times 2^3 … 2^-5: they are as small
  * and as large as trained weights, and some are below -1. Their mean is near 0 in the first set of input values. In the
  * second set, seven of eight weights are positive, and the mean is above 1/2. With either offset, one weight in 32 of
- * the second set is 2^7 times as large, unless a tensor is float16, because an output would overflow. All scaling and
- * all sums are exact. */
+ * the second set is multiplied by 2^7. If a tensor is float16, no weight is multiplied, because an output would
+ * overflow. All scaling and all sums are exact. */
 #ifndef REFTEST_KERNELS_COMMON_NORM_RMS_INPUT_VALUES_H
 #define REFTEST_KERNELS_COMMON_NORM_RMS_INPUT_VALUES_H
 
