@@ -42,8 +42,8 @@ static const int64_t *last_small(const struct test_class *c)
 	return axis;
 }
 
-/* Adds the cases that repeat the last small size without an optional input, or with the number that stands for the
- * default of a Python scalar. */
+/* Adds more cases of the last small size. Each omits one optional input, or passes for one Python scalar the number
+ * that stands for its default. */
 static void add_repeats(struct test_class *c, const struct op *op, int variant, const struct op_problem *problem,
 			struct arena *arena)
 {

@@ -243,8 +243,8 @@ static void write_size_words(const struct definition *d, const struct test_size 
 	}
 }
 
-/* Writes `head`, a call of the function `function` of conftest, and `tail`, indented by `indent`. Writes all this on
- * one line if it fits. */
+/* Writes `head`, then a call of conftest's function `function`, then `tail`. The first line is indented by `indent`.
+ * Writes all this on one line if it fits. */
 static void write_size(const struct definition *d, int indent, const char *head, const char *function,
 		       const struct test_size *size, const char *tail, struct buf *out)
 {

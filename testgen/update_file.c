@@ -448,7 +448,8 @@ static int settle(struct file_update *r, const char *file, const struct buf *tex
 		return 1;
 	/* Each new file is synced before it is renamed. Otherwise a power failure could leave a truncated file, which
 	 * would look like an edited file and would never be replaced. To sync a thousand files takes a fraction of a
-	 * second. To write all files first and sync once would save little, because the disk flushes for each file. */
+	 * second. Writing all files first and syncing once would save little, because the disk flushes its cache for
+	 * each file anyway. */
 	return file_replace(path_of(r, file), text->data, text->length, err) < 0 ? -1 : 1;
 }
 
@@ -474,8 +475,8 @@ static bool is_about(const struct buf *text, const struct group *group, int memb
 	       memmem(text->data, text->length, name, strlen(name)) != NULL;
 }
 
-/* Counts the definitions of a hand-written file. A definition counts as hand-written if the file may test it and a test
- * in the file can fail. Otherwise the definition counts as a definition without a test. */
+/* Counts the definitions of a hand-written file. A definition counts as one with a hand-written test if the file may
+ * test it and a test in the file can fail. Otherwise the definition counts as a definition without a test. */
 static void count_hand_written(const struct file_update *r, const struct group *group, const struct buf *text,
 			       int counts[NOTE_COUNTS])
 {
@@ -542,8 +543,8 @@ static int print_file(struct file_update *r, const struct buf *text)
 	return 0;
 }
 
-/* Returns whether `now` is the stat() result of the file that was read or written. If it is not, a user has edited the
- * file in the meantime, and a record of the file would hide this edit. */
+/* Returns whether `now` is the stat() result of the file that was read or written. If `now` differs, a user has edited
+ * the file in the meantime, and a record of the file would hide this edit. */
 static bool is_known_stat(const struct file_stat *read, const struct file_stat *now, bool wrote, size_t length)
 {
 	return wrote ? now->size == length : memcmp(read, now, sizeof *now) == 0;

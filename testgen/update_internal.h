@@ -36,7 +36,7 @@ struct file_update {
 	const struct dataset *dataset;
 	const struct update_options *options;
 	struct arena *arena;
-	struct update_result *out; /* the counts so far; the lists below are copied to it at the end */
+	struct update_result *out; /* the counts so far; at the end, the lists below are copied to this result */
 	struct string_list messages, problems, changed;
 	struct test_list test_list;
 	struct stamps stamps;  /* the records of the last update */

@@ -31,7 +31,8 @@ WITHOUT_RESULT = {"fused_add_rmsnorm", "gemma_fused_add_rmsnorm", "merge_state_i
                   "is_config_namespace_published", "set_server_args"}
 # {function that returns an object: the object's class in the same module}
 OWNS = {"get_context": "RuntimeContext", "get_parallel": "ParallelContext"}
-UNREACHED = {"flashinfer.jit.core:JitSpec.build_and_load"}  # on_import wraps it, and only the library calls it
+# Functions that no row calls. on_import wraps them, and only the library calls them.
+UNREACHED = {"flashinfer.jit.core:JitSpec.build_and_load"}
 
 
 HANDED = []  # the arguments of each call of a stand-in
@@ -522,8 +523,8 @@ def chosen_misread(torch, common, tables):
     rows = dict((table.name, row) for table, row in rows_for(tables, given))
 
     def chosen(request, inputs):
-        """Makes the chosen experts an input, and returns the name of their ids. Each token is routed to experts 0 and
-        2^15 - 1, then to expert 0, with weight 1/2."""
+        """Removes the constants, and returns the name of the input with the expert ids, new ids, and weights of 1/2.
+        The ids of each token are 0 and 2^15 - 1, and then only 0."""
         request["constants"] = {}
         name = request["roles"]["ids"]
         count = inputs[name].shape[1]

@@ -90,7 +90,7 @@ def message_of(bytes_, wires):
     return found
 
 
-FILE = {1: 2, 2: 2, 4: 0, 5: 2, 7: 2}  # path, digest, is_executable, contents, node_properties
+FILE = {1: 2, 2: 2, 4: 0, 5: 2, 7: 2}  # wire types of path, digest, is_executable, contents, node_properties
 DIGEST = {1: 2, 2: 0}  # hash, size_bytes
 ACTION_RESULT = {2: 2, 3: 2, 4: 0, 5: 2, 6: 2, 7: 2, 8: 2, 9: 2, 10: 2, 11: 2, 12: 2}
 

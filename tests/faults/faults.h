@@ -46,7 +46,7 @@ enum logged {
 	LOGGED_FOLDER,	  /* path */
 	LOGGED_RENAME,	  /* path, other */
 	LOGGED_EXCHANGE,  /* path, other */
-	LOGGED_LINK,	  /* path, and as `other` the new path */
+	LOGGED_LINK,	  /* path, other (the new path) */
 	LOGGED_UNLINK,	  /* path */
 	LOGGED_RMDIR,	  /* path */
 	LOGGED_END,	  /* a process has ended; the test, and not the shim, writes this record */

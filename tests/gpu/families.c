@@ -89,7 +89,7 @@ struct draw {
 /* The tensors of one side, CPU or GPU, for a shape. */
 struct side {
 	struct device *device;
-	struct tensor in[OP_ARGS], out[OP_PLACES]; /* `out` from op_own_place on: the final values of inputs */
+	struct tensor in[OP_ARGS], out[OP_PLACES]; /* from op_own_place on, `out` has the final values of inputs */
 };
 
 static double now(void)

@@ -87,7 +87,7 @@ NO_NUMBER = {
 
 
 def is_used(definition, name):
-    """Returns whether the argument has more elements than the definition declares."""
+    """Returns whether the reference uses the argument: its name occurs outside the signature, too."""
     return len(re.findall(rf"\b{name}\b", definition["reference"])) > 1
 
 

@@ -25,7 +25,7 @@ expect "d['takes_half_a_gib']['status'] == 'error' and d['takes_half_a_gib']['ca
 expect "'it may use 256 MiB; --memory SIZE changes this limit' in d['takes_half_a_gib']['cases'][0]['message']"
 expect "not any(case['kept'] for case in d['takes_half_a_gib']['cases'])"
 
-# The command that repeats a case, which is printed below a failure, contains the option.
+# The command that reftest prints below a failure, to repeat the case, contains the option --memory.
 run verify takes_half_a_gib --force --memory 256M --alone --device "$device" --sizes small
 expect_says '--memory 268435456'
 

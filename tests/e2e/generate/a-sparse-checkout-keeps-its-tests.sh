@@ -105,7 +105,7 @@ expect_says 'test_rmsnorm.py is left unchanged: the definitions tested there'
 unchanged
 
 # When a definition is deleted, its class is removed; when the last definition of a file is deleted, the file is
-# removed. Other definitions that are not checked out make no difference.
+# removed. This also happens while definitions of other op_types are not checked out.
 only '!/definitions/gemm/'
 rm definitions/rmsnorm/tiny_third.json
 run generate
@@ -231,8 +231,8 @@ unchanged
 do_git update-index --no-skip-worktree definitions/gemm/tiny_gemm.json
 do_git reset -q --hard
 
-# Verdicts of an excluded definition are still needed. A hand-written test of an excluded definition is not mistaken for
-# a test of another definition. An excluded definition that the branch edited counts as changed, not as deleted.
+# `cache gc` keeps the verdicts of an excluded definition. A hand-written test of an excluded definition is not mistaken
+# for a test of another definition. An excluded definition that the branch edited counts as changed, not as deleted.
 only '!/definitions/gemm/'
 run cache gc --days 0 --dry-run
 expect_exit 0
