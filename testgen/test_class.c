@@ -32,7 +32,7 @@ static void add_sizes(struct test_class *c, const struct op *op, int variant, co
 	c->sizes = sizes;
 }
 
-/* Returns the axis values of the last small size, which some cases repeat, or NULL. */
+/* Returns the axis values of the last small size, or NULL if there is none. Some cases repeat this size. */
 static const int64_t *last_small(const struct test_class *c)
 {
 	const int64_t *axis = NULL;

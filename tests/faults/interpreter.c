@@ -1,6 +1,6 @@
 /* interpreter - replaces Python and torch in tests that need a thousand runs of the real program. It answers reftest's
  * requests within a millisecond. It does not run a reference. A word in the reference's text selects the outputs that
- * it returns:
+ * this program returns:
  *
  *   PRODUCT   C = A B^T in float32, each sum in double: the output of a correct gemm
  *   SEVENS    every element of the output is 7

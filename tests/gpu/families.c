@@ -16,7 +16,8 @@
  * - Every input is generated on the CPU and on the GPU, and both must have the same bits. The shapes use the first and
  *   the second set of input values in turn.
  * - The outputs of the oracle and of the GPU are compared by the family's tolerance rule. If there is no rule and the
- *   bits differ, op.judge compares them. The GPU computes the outputs twice, and both results must have the same bits.
+ *   bits differ, op.judge compares the outputs. The GPU computes the outputs twice, and both results must have the same
+ *   bits.
  * - The final value of an input that the operation writes to (op.in_place) counts as an output.
  * - Once for each family, a byte of each input and an element of each output are changed. The comparison must find all
  *   these changes.

@@ -33,7 +33,7 @@ HONEST = WORK / "root/definitions/rmsnorm"
 MS_BIND, MS_REC = 4096, 16384
 TMP_SIZE, SHM_SIZE = "3g", "256m"
 MEMORY_MAX = 2 << 30  # bytes of memory that a process may have, whatever reftest allows
-GPU_MEMORY_MAX = 16 << 30  # the same limit on a GPU: its driver reserves more
+GPU_MEMORY_MAX = 16 << 30  # the limit for a run on a GPU, whose driver reserves more
 CASE = "small:batch_size=256"  # each reference runs in this case: three calls with two sets of values
 MEMORY = "1G"  # the memory limit of a reference
 TIMEOUT, SHORT_TIMEOUT = 60, 2  # seconds for a case
@@ -148,8 +148,8 @@ class Neighbours:
         self.sharer = None if options["device"] == "cpu" else self.share_gpu_memory(options)
 
     def share_gpu_memory(self, options):
-        """Starts a process that shares memory of the GPU. Checks that a process with the right handle can open this
-        memory, because otherwise the failed attempt of a reference would prove nothing."""
+        """Starts a process that shares memory of the GPU. Then checks that a process with the right handle can open
+        this memory. Without this check, the failed attempt of a reference would prove nothing."""
         program, device = [options["python"], "-IS", str(HERE / "gpu_memory.py")], options["device"]
         one = subprocess.Popen([*program, "share", device], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         handle = one.stdout.readline().strip()

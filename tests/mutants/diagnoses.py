@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""diagnoses.py - checks that the diagnoses of planted mistakes name them: python3 tests/mutants/diagnoses.py BUILD
-[--family NAME]... [--mistake WORDS]... [--list]
+"""diagnoses.py - checks that the diagnosis of each planted mistake names the mistake: python3
+tests/mutants/diagnoses.py BUILD [--family NAME]... [--mistake WORDS]... [--list]
 
 Plants the mistakes of tests/mutants/{family}.py as run.py does, and verifies them on the CPU at the small size. Only
 failures by wrong numbers count. Wrong shapes and dtypes, errors and overwritten inputs do not count. DIAGNOSES in

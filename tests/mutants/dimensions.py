@@ -12,7 +12,7 @@ rule of models/architectures.json states its length. The kinds:
 
 No reference runs, because a definition that contradicts itself fails before its reference runs. Prints TAP: the
 mistakes that were not found, and for each kind the number found and planted. The last test verifies the definitions
-without a mistake. None of them may fail.
+without a mistake. None of these definitions may fail.
 """
 import collections
 import glob

@@ -24,7 +24,7 @@
 
 /* LARGER is the largest allowed number of rows that change no output of these cases. A mistake changes no output if it
  * needs random draws, cases above MOST_BYTES, or other inputs. In sanitized builds, cases are smaller, so more rows
- * change no output. Their number is not limited there. */
+ * change no output. The number of these rows is not limited in sanitized builds. */
 enum { SEEN = 1024, MOST_BYTES = SANITIZED ? 1 << 18 : 4 << 20, LARGER = SANITIZED ? SEEN : 28 };
 
 /* The rows that were tried. */

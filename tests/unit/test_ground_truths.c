@@ -90,8 +90,8 @@ static void assert_asked(const char *choice, const char *family, const char *exp
 	assert_asked_with(&missing, choice, family, expected);
 }
 
-/* The dataset's own truth is used for each definition without a family. For a definition with a family, it is used only
- * on request. */
+/* The dataset's own truth is used for each definition without a family. For a definition with a family, this truth is
+ * used only on request. */
 static void the_datasets_own_truth_is_used_without_a_family_and_on_request(void **state)
 {
 	const struct truth own = {.name = "truth", .version = "1", .program = true};
@@ -109,8 +109,8 @@ static void the_datasets_own_truth_is_used_without_a_family_and_on_request(void 
 						 * this */
 }
 
-/* Solutions are used only if --ground-truth names them. It can name all solutions, or those of a certain name or
- * author. */
+/* Solutions are used only if --ground-truth names them. The option can name all solutions, or those of a certain name
+ * or author. */
 static void solutions_are_used_if_they_are_named(void **state)
 {
 	const struct own_truth own[] = {

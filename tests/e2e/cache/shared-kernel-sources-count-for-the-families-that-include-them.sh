@@ -61,8 +61,8 @@ softmax " ''
 edit_of kernels/sampling/draw_statistics.c 'sampling ' 'sampling '
 edit_of kernels/moe/moe.cu 'moe ' ''
 
-# The rules also hold for a header that only shared sources include, with a digit in its name and unusual spacing in the
-# #include.
+# The rules also hold for a header that only shared sources include. The header has a digit in its name, and the
+# #include has unusual spacing.
 printf '\n' >kernels/core/fp8.h
 printf '\n' >kernels/core/fp8_tables.c
 digests unused

@@ -1,7 +1,7 @@
 #!/bin/sh
 # own interpreter: the test checks what a reference can reach.
-# --memory limits the memory of a reference. Its default leaves room for a reference that uses much more memory than its
-# tensors.
+# --memory limits the memory of a reference. The default limit leaves room for a reference that uses much more memory
+# than its tensors.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "the limits of memory are those of the CPU"
 

@@ -88,7 +88,7 @@ for words in '--audit' 'tiny_norm' '--op-type gemm'; do
 	expect_exit 2
 done
 
-# A file without a test that can fail is also replaced if it has the name of an op_type's generated file.
+# A file in which no test can fail is also replaced if its name is that of an op_type's generated file.
 rm -rf tests/references
 mkdir -p $tests
 printf 'def test_all():\n    assert True\n' >$tests/test_gemm.py

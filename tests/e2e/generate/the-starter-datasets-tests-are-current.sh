@@ -13,8 +13,8 @@ expect_says ' 0 without, 0 stale' ' 0 out of date, 0 removed'
 expectations=$((expectations + 1))
 "$ruff" format --isolated --no-cache --check tests/references >"$work/out" 2>"$work/err" || fail "ruff format would change something"
 "$ruff" check --isolated --no-cache tests/references >"$work/out" 2>"$work/err" || fail "ruff check finds something"
-# No generated test passes because it returns early or is skipped. To ensure this, each class must have only the tests
-# of conftest.py. None of these tests may return a value, and each must call a check.
+# No generated test may pass only because it returns early or is skipped. To ensure this, each class must have only the
+# tests of conftest.py. None of these tests may return a value, and each must call a check.
 expectations=$((expectations + 1))
 "$python" -I -S -c '
 import ast, glob

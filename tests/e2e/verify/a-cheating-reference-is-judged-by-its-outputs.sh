@@ -6,7 +6,7 @@
 . "$(dirname "$0")/../harness.sh"
 
 # Definitions are verified in the order of their names. Therefore copies of the correct definition run before, between
-# and after the others.
+# and after the cheating ones.
 for name in a_honest_norm m_honest_norm z_honest_norm; do
 	define $name <<'END'
 import torch

@@ -63,7 +63,7 @@ run verify --no-workloads --sizes small --device "$device" --changed --edge --st
 expect_exit 1
 expect_says "edge:all_empty  finding: nonfinite" "6 findings, which --strict counts as failures" \
 	"expected by convention: where every state is empty (-infinity), v is 0"
-# If an edge case is selected by its id, it decides the verdict.
+# An edge case that is selected by its id decides the verdict.
 verify --case edge:no_rows tiny_rmsnorm --force
 expect_exit 1
 expect_ran 1

@@ -67,8 +67,8 @@ expect "'sensitive: ' in $(check turns numerics)"
 expect "'AssertionError' in $(check narrow numerics)"
 expect "$(check right rows).startswith(\"along 'n', permuting the rows permutes the outputs\")"
 expect "'The check seeds fails: ' in d['dice']['cases'][0]['message']"
-# If the text of a definition says that it draws random samples, this is part of its subject digest. Without this text,
-# `draws` has the same subject digest as the definition `dice`.
+# If the text of a definition says that its operation draws random samples, the subject digest includes this fact.
+# Without this text, `draws` has the same subject digest as the definition `dice`.
 edit definitions/novel/draws.json 'Adds random samples.' 'Adds something.'
 verify draws
 expect_ran 0
@@ -96,7 +96,7 @@ expect_status nan failed nonfinite
 expect_status dice failed nondeterministic
 expect_status writes failed mutated_input
 expect_status right checked no_ground_truth
-# A large case has no additional runs for the checks, except one with another seed. Its outputs are examined.
+# In a large case, the checks examine the outputs, but run the reference again only once, with another seed.
 "$python" -I -S - <<'EOF'
 import json
 

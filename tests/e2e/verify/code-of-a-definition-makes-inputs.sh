@@ -234,8 +234,8 @@ expect_status right skipped no_ground_truth # the reference takes no generic inp
 fell_back right 'it did not answer within 3 s'
 expect_status longer failed shape
 
-# Generated tests run the reference, but not the code that makes inputs. The tests do not use other inputs instead. They
-# are skipped, and give the reason.
+# Generated tests run the reference, but not the code that makes inputs. The tests do not use other inputs instead. The
+# tests are skipped, and give the reason.
 mkdir "$work/away"
 mv definitions/made/*.json "$work/away"
 mv "$work/away/one_set.json" definitions/made

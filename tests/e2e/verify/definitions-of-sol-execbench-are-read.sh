@@ -94,7 +94,7 @@ verify product
 expect_ran 3 # and one equal case
 run explain plain --device "$device"
 expect_says 'hf_id = example/model'
-# A definition with the folder's op_type in its file is the same definition.
+# A definition does not change if the op_type of its folder is added to its file.
 edit definitions/rmsnorm/plain.json '"name"' '"op_type": "rmsnorm", "name"'
 verify plain
 expect_cached "len(d['plain']['cases'])"
