@@ -418,8 +418,8 @@ def erased_gpu_memory():
 
 
 def rehearsal():
-    """Checks that a later reference finds no trace of a rehearsal, which happens in the zygote and in waiting
-    runners."""
+    """rehearse() runs in the zygote and in waiting runners. Checks that it leaves no trace that a later reference
+    finds."""
     import runner
     torch.set_num_threads(1)
     tell(runner.import_torch("cpu") is None, "the runner's modules load in this process")

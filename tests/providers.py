@@ -39,8 +39,8 @@ HANDED = []  # the arguments of each call of a stand-in
 
 
 class Reached(Exception):
-    """Raised by a stand-in whose signature allows the arguments of the call, because the stand-in has no real result
-    for the caller."""
+    """A stand-in raises this exception if its signature allows the arguments of the call, because it has no real result
+    to return."""
 
 
 def load(name, path):
@@ -265,7 +265,7 @@ def plants(record):
 
 
 def misrecorded(record):
-    """Yields recorded names with the wrong families, and recorded names that no library has."""
+    """Yields names that a table or test needs but the record lacks, and recorded names whose "asked_by" is wrong."""
     recorder = load("record_signatures", os.path.join(TOP, "tools", "record_signatures.py"))
     recorded_names = {name for entry in record.values() for name in entry["signatures"]}
     wanted = recorder.asked()

@@ -101,7 +101,8 @@ apache_begins() {
 	fail "Apache did not start: $(cat "$work/apache/out" "$work/apache/error" 2>/dev/null)"
 }
 
-# `server_begins FILE [ARGUMENT…]`: starts a Python server, which writes its port to $work/port, and sets $port.
+# `server_begins FILE [ARGUMENT…]`: starts a Python server, which writes its port to $work/port. Sets $port to this
+# port.
 server_begins() {
 	rm -f "$work/port"
 	"$python" -I -S "$@" "$work/port" &

@@ -242,8 +242,7 @@ static bool is_possible(const struct contest *contest, const struct draw *d)
 	       bytes < contest->cpu->calls->memory_free(contest->cpu);
 }
 
-/* Draws the axes of shape `number`, and builds their case. Returns false if there are no valid axes among the drawn
- * ones. */
+/* Draws the axes of shape `number`, and builds their case. Returns false if none of the drawn axes are valid. */
 static bool make_draw(const struct contest *contest, const struct subject *s, int number, struct draw *d)
 {
 	d->subject = s;
@@ -276,8 +275,8 @@ static struct tensor allocate(struct device *device, const struct op_arg *arg, c
 	return tensor;
 }
 
-/* Returns the output, or the input with a final value (op.in_place), to which place `place` of `out` belongs. Returns
- * NULL if the place is unused. */
+/* Returns the argument whose values are in `out[place]`: an output, or an input that the operation writes to
+ * (op.in_place). Returns NULL if the place is unused. */
 static const struct op_arg *arg_at(const struct draw *d, int place)
 {
 	const struct op_problem *problem = &d->job.problem;

@@ -444,7 +444,7 @@ static void a_limit_that_changes_nothing_runs_no_oracle(void **state)
 	variation_close(&v);
 }
 
-/* Calls `limit` for a mistake in a Python scalar with the value x. Returns true if the diagnosis counts as vague. */
+/* Calls `limit` for a mistake in a Python scalar whose value is x. Returns true if the diagnosis counts as vague. */
 static bool is_vague(bool (*limit)(struct op_variation *v, const struct op_mistake *mistake), double by, double x)
 {
 	const struct op op = gather_op(two_rows);

@@ -1,8 +1,8 @@
 #!/bin/sh
 # own interpreter: the test checks what a reference can reach.
 # Some references cheat: they write to every file descriptor, patch torch, kill other processes, change their inputs,
-# overwrite shared memory or claim to have passed. Their verdicts still depend only on their outputs, and a correct
-# definition that the same processes verify in the same run is not affected.
+# overwrite shared memory or claim to have passed. The verdicts of these references still depend only on the outputs.
+# They do not affect a correct definition that the same processes verify in the same run.
 . "$(dirname "$0")/../harness.sh"
 
 # Definitions are verified in the order of their names. Therefore copies of the correct definition run before, between
