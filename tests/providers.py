@@ -517,8 +517,8 @@ def last_call(row, call):
 
 
 def chosen_misread(torch, common, tables):
-    """Yields tables that misinterpret experts that an input chooses, including experts of another device and experts
-    with factors."""
+    """Yields tables that misinterpret the experts that an input lists. Some of these experts are on another device, and
+    some have factors."""
     (given,) = starters(torch, common, {"moe"}, "routed")
     rows = dict((table.name, row) for table, row in rows_for(tables, given))
 

@@ -124,8 +124,8 @@ os.rename(sys.argv[1] + ".new", sys.argv[1])
 signal.pause()'
 }
 
-# `free_port`: prints a port that is free at the moment. Because another program may take the port, a server that ends
-# at once is started again with another port.
+# `free_port`: prints a port that is free at the moment. Another program may take this port. Therefore a server that
+# ends immediately is started again with another port.
 free_port() {
 	"$python" -I -S -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }

@@ -1,6 +1,6 @@
 /* faults - the memory that a test shares with shim.c, the library that is loaded in front of the C library. The memory
- * is a file that the test and the shim map. The test writes the process, the fault, and the number of the call at which
- * the fault happens; only calls that change files are numbered. The shim writes what happened. */
+ * is a file that the test and the shim map. The test writes the process id, the fault, and the number of the call at
+ * which the fault happens; only calls that change files are numbered. The shim writes what happened. */
 #ifndef REFTEST_TESTS_FAULTS_H
 #define REFTEST_TESTS_FAULTS_H
 

@@ -6,10 +6,10 @@ Plants the mistakes of tests/mutants/{family}.py as run.py does, and verifies th
 failures because of wrong numbers count. Wrong shapes and dtypes, errors and overwritten inputs do not count. DIAGNOSES
 in tests/mutants/{family}.py is {mistake: regular expression for the words that name the mistake}. A failure is
 
-  right if each line "behaves as if ..." has these words, or, without such lines, if each failed case has a region
+  right if each line "behaves as if ..." has these words. Without such lines, each failed case must have a region
           ("output ... is 0 only where ...", "... differs only where ...") with these words;
-  wrong if a line "behaves as if ..." lacks these words, or if the mistake is not in the table; silent otherwise. A
-  region without these words says only where the output differs, and names no cause.
+  wrong if a line "behaves as if ..." lacks these words, or if the mistake is not in the table;
+  silent otherwise. A region without these words says only where the output differs, and names no cause.
 
 The check of a family fails if a diagnosis is wrong, if FIGURES has no number for the family, or if the number of right
 diagnoses is below this number. The number in FIGURES is nine tenths of the measured number. The reason is that the time

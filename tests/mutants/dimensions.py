@@ -52,7 +52,7 @@ def known_axes():
 
 
 def other_numbers(definition, name, value):
-    """Returns lengths that people write by mistake, and that are not the right length divided by a degree of
+    """Returns wrong lengths that people write by mistake. None of them is the right length divided by a degree of
     parallelism. For a matrix product, five quarters of the right length may be the length of another projection, so
     other factors are used."""
     if definition["op_type"] == "gemm":

@@ -237,8 +237,8 @@ static inline void edges_have_one_answer(void **state)
 
 /* --- inputs from a workload --------------------------------------------------------------------------------------- */
 
-/* Checks that an absent state has the same effect as a state of zeros, and scale 0 the same as the scale 1 /
- * sqrt(K). */
+/* Checks that an absent state has the same effect as a state of zeros, and that scale 0 has the same effect as the
+ * scale 1 / sqrt(K). */
 static inline void assert_absent_state_is_zeros(const struct op *op, const struct op_problem *problem)
 {
 	struct recurrence_roles roles = recurrence_roles_of(problem);

@@ -183,8 +183,8 @@ static void a_row_on_request_is_used_by_name_and_by_all_but_not_by_default(void 
 	assert_asked("builtin,torch", "rmsnorm", "builtin torch");
 }
 
-/* A ground truth on request is part of the context of the verdicts that use it. Therefore a run without this ground
- * truth does not reuse these verdicts. */
+/* If a ground truth is used only on request, it is part of the context of the verdicts that use it. Therefore a run
+ * without this ground truth does not reuse these verdicts. */
 static void a_ground_truth_on_request_is_in_the_context_of_runs_that_use_it(void **state)
 {
 	struct program program = {.store = NULL};

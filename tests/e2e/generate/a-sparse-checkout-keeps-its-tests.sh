@@ -1,8 +1,8 @@
 #!/bin/sh
 # If git tracks a definition and a sparse checkout excludes it, the definition does not count as deleted. Generated
 # files keep the test class of an excluded definition. A generated file that git tracks but has not checked out is not
-# written. Each file that is not written is reported with a command that checks it out, and this command works. Deleted
-# definitions are handled as usual.
+# written. Each file that is not written is reported with a command that checks it out, and this command works. The
+# classes of deleted definitions are removed as usual.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null
 git config --file "$GIT_CONFIG_GLOBAL" user.name test

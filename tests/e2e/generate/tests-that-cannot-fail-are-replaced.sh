@@ -23,7 +23,7 @@ def test_two():
     assert 1 + 1 == 2
 PYTHON
 
-# git does not have the file, so it is kept.
+# The file is kept, because git does not have it.
 run generate --replace-vacuous
 expect_exit 1
 expect_says 'tests/references/test_tiny_norm.py:4: test_shape compares nothing' 'left unchanged, because git has no commit with this content'

@@ -17,8 +17,8 @@ def run(hidden_states, weight):
     normed = rows * torch.rsqrt(rows.square().mean(dim=-1, keepdim=True) + 1e-6)
     return (normed * weight.float()).to(hidden_states.dtype)
 END
-	# Each copy has another source text and therefore another subject digest, because equal copies would share one
-	# run.
+	# The copies have different source texts and therefore different subject digests, because equal copies would
+	# share one run.
 	edit definitions/rmsnorm/$name.json 'return (' "number = '$name'\\n    return ("
 done
 

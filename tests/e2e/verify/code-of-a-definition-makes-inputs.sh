@@ -137,8 +137,8 @@ made() {
 }
 finding() { WORDS=$2 expect "any(__import__('os').environ['WORDS'] in text for text in d['$1']['cases'][0].get('findings', []))"; }
 
-# Correct references get only the status "checked", because valid inputs are not a ground truth. A reference that breaks
-# a check fails.
+# Correct references get only the status "checked", because valid inputs are not a ground truth. If a check fails for a
+# reference, the definition fails.
 for name in right flag grouped others other_name pair in_order one_set other_shapes stash reads_clock; do expect_status "$name" checked no_ground_truth; done
 expect "[case['id'] for case in d['right']['cases']] == ['small:n=4']"
 expect "'findings' not in d['right']['cases'][0] or not d['right']['cases'][0]['findings']"
