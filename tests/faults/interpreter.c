@@ -204,8 +204,8 @@ static void fork_child(struct channel *channel, struct children *children, int s
 	send_text(TEMPLATE_FD, answer);
 }
 
-/* Reports the end of children. The child stays a zombie until the pool has received this report and asks for the child
- * to be reaped. */
+/* Reports the children that have ended. An ended child stays a zombie until the pool has received this report and asks
+ * for the child to be reaped. */
 static void tell_ends(struct children *children)
 {
 	char text[64];

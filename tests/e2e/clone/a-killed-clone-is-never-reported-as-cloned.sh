@@ -9,8 +9,8 @@ git config --file "$GIT_CONFIG_GLOBAL" user.email test@localhost
 git config --file "$GIT_CONFIG_GLOBAL" init.defaultBranch main
 do_git() { git "$@" >"$work/git" 2>&1 || fail "git $*: $(cat "$work/git")"; }
 mirror=$work/mirror
-# `commit NAME VERSION`: commits 120 files to NAME. Each version replaces two thirds of the files, adds some and removes
-# others.
+# `commit NAME VERSION`: commits 120 files to the repository NAME. Each version replaces two thirds of the files, adds
+# some and removes others.
 commit() {
 	"$python" -I -S -c '
 import os, random, sys

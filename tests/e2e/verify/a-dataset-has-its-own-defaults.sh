@@ -80,7 +80,7 @@ run verify --alone
 expect_exit 1
 expect_says '1 passed, 1 failed; 0 cases run'
 
-# With a setting in the file, definitions whose status is "checked" are accepted. The report then says so.
+# With a setting in the file, definitions whose status is "checked" are accepted. The report then names this setting.
 rm -r definitions tests .reftest
 mkdir -p definitions/unheard_of
 cat >definitions/unheard_of/odd.json <<'J'
