@@ -2,7 +2,7 @@
 # own interpreter: the test checks what a reference can reach.
 # Some references cheat: they write to every file descriptor, patch torch, kill other processes, change their inputs,
 # overwrite shared memory or claim to have passed. The verdicts of these references still depend only on the outputs.
-# They do not affect a correct definition that the same processes verify in the same run.
+# Such a reference does not affect a correct definition that the same processes verify in the same run.
 . "$(dirname "$0")/../harness.sh"
 
 # Definitions are verified in the order of their names. Therefore copies of the correct definition run before, between
