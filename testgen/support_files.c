@@ -75,8 +75,8 @@ static void conftest_text(struct buf *out)
 	}
 }
 
-/* The tables of libraries are not formatted like generated files. Therefore each gets comments that make the formatters
- * and linters of the dataset's repository ignore it. */
+/* The tables of libraries (python/libraries/) are not formatted like generated files. Therefore each table gets
+ * comments that make the formatters and linters of the dataset's repository ignore it. */
 void shipped_text(int index, struct buf *out)
 {
 	if (index == 0) {

@@ -16,7 +16,7 @@ const char *shipped_name(int index);
 /* Appends the text of file number `index`, without the header of generated files. */
 void shipped_text(int index, struct buf *out);
 
-/* Returns a digest of these files and of the code in testgen/. */
+/* Returns a digest of the embedded files and of the code in testgen/. */
 const char *shipped_digest(void);
 
 #endif

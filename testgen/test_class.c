@@ -32,7 +32,7 @@ static void add_sizes(struct test_class *c, const struct op *op, int variant, co
 	c->sizes = sizes;
 }
 
-/* Returns the axis values of the last small size, which some cases repeat, or NULL. */
+/* Returns the axis values of the last small size, or NULL if there is none. Some cases repeat this size. */
 static const int64_t *last_small(const struct test_class *c)
 {
 	const int64_t *axis = NULL;
@@ -42,8 +42,8 @@ static const int64_t *last_small(const struct test_class *c)
 	return axis;
 }
 
-/* Adds the cases that repeat the last small size without an optional input, or with the number that stands for the
- * default of a Python scalar. */
+/* Adds more cases of the last small size. Each omits one optional input, or passes for one Python scalar the number
+ * that stands for its default. */
 static void add_repeats(struct test_class *c, const struct op *op, int variant, const struct op_problem *problem,
 			struct arena *arena)
 {

@@ -7,8 +7,8 @@
 #include "dataset/python_tokens.h"
 #include "testgen/python_text.h"
 
-/* A line that begins with this mark is above each class and after the last class. The text of a definition cannot
- * contain such a line, because it is escaped. */
+/* Above each class and after the last class, there is a line that begins with this mark. The text of a definition
+ * cannot contain such a line, because it is escaped. */
 #define MARK "# definition: "
 static const char mark[] = MARK;
 
@@ -195,7 +195,7 @@ static void write_roles(const struct test_class *c, struct buf *out)
 }
 
 /* Writes the entry of LEAVES for an input. The entry says what values the input has after the call: the values of an
- * output, or other values. */
+ * output, other values that the call writes, or possibly the old values. */
 static void write_left_values(const struct test_left *left, struct buf *out)
 {
 	if (left->output == NULL) {
@@ -243,8 +243,8 @@ static void write_size_words(const struct definition *d, const struct test_size 
 	}
 }
 
-/* Writes `head`, a call of the function `function` of conftest, and `tail`, indented by `indent`. Writes all this on
- * one line if it fits. */
+/* Writes `head`, then a call of conftest's function `function`, then `tail`. The first line is indented by `indent`.
+ * Writes all this on one line if it fits. */
 static void write_size(const struct definition *d, int indent, const char *head, const char *function,
 		       const struct test_size *size, const char *tail, struct buf *out)
 {
@@ -320,7 +320,7 @@ static void write_repeats(const struct test_class *c, struct buf *out)
 	buf_text(out, c->number_count > 0 ? "    )\n" : "");
 }
 
-/* Writes the values of a Python scalar: one value per size, or a single value if all sizes have the same. */
+/* Writes the values of a Python scalar: one value per size, or a single value if it is the same for all sizes. */
 static void write_scalars_of(const struct test_class *c, int input, struct buf *out)
 {
 	const struct tensor_spec *spec = &c->definition->inputs[input];
@@ -465,8 +465,8 @@ static void write_class(const struct test_class *c, struct buf *out)
 
 /* ---- the file --------------------------------------------------------------------------------------------------- */
 
-/* Collects the class names without the prefix "Test" in `names`, each terminated by NUL. Sets `at` to their
- * positions. */
+/* Appends the name of each class, without the prefix "Test" and with a NUL at its end, to `names`, and sets `at` to the
+ * positions of the names. */
 static void class_names(const struct test_class *classes, int count, struct buf *names, size_t *at)
 {
 	for (int i = 0; i < count; i++) {
@@ -476,8 +476,9 @@ static void class_names(const struct test_class *classes, int count, struct buf 
 	}
 }
 
-/* Counts earlier classes with the same name. Two definitions, such as "a_b" and "a__b", can give the same class name.
- * Then a number is added to the name of the later class, so that no other class can have this name. */
+/* Counts the classes before class `index` that have the same name. Two definitions, such as "a_b" and "a__b", can give
+ * the same class name. Then a number is added to the name of the later class, so that no other class can have this
+ * name. */
 static int namesakes_before(const struct buf *names, const size_t *at, int index)
 {
 	int same = 0;

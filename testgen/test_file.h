@@ -1,7 +1,8 @@
 /* test_file - writes the text of a generated pytest file with one class per definition. The same arguments always give
  * the same bytes. The tests of a class are methods of DefinitionTests in python/testing/conftest_checks.py, which also
- * has their checks. To add a test, change conftest_checks.py and docs/generated-tests.md, and then run `make
- * references`. docs/architecture.md ("A kind of generated test") lists the tests of reftest that must change, too.
+ * contains the checks that these methods call. To add a test, change conftest_checks.py and docs/generated-tests.md,
+ * and then run `make references`. docs/architecture.md ("A kind of generated test") lists the tests of reftest that
+ * must change, too.
  *
  * If the new test needs new data about its class, add
  * - a member of struct test_class below, which test_class.c fills
@@ -58,7 +59,7 @@ struct test_class {
 	int mode_count;
 	const struct test_size *sizes;
 	int size_count;
-	const char *const *omitted; /* the optional inputs that `reftest verify` omits in one case each */
+	const char *const *omitted; /* optional inputs; for each of them, one case omits it */
 	int omitted_count;
 	const struct test_number *numbers; /* Python scalars; for each of them, one case passes its `number` */
 	int number_count;
@@ -67,7 +68,7 @@ struct test_class {
 	const int64_t *probe;	       /* axis values of the case that reveals the unknown constants, or NULL */
 	const struct tolerance *rules; /* the tolerance rule of each output, one row per size; NULL without an op
 				        * family */
-	const bool *judged;	       /* for each output, whether the op family judges it; NULL if it judges none */
+	const bool *judged;	       /* for each output, whether the op family judges it; NULL without a family */
 	const double *scalars;	       /* the values of Python scalars, one row of input_count values per size */
 	bool samples;		  /* the operation draws random samples from torch's generators */
 	const struct test_constant *constants;
@@ -87,7 +88,7 @@ void test_file_write(const char *about, const struct test_class *classes, int co
 bool test_file_class(const char *body, size_t length, const char *name, const char **text, size_t *text_length);
 
 /* Returns whether the body of a test file has a class that the body `other` lacks. Also returns true if the classes are
- * in different orders, or if test_file_write did not write one of the bodies. */
+ * in different orders, or if one of the bodies was not written by test_file_write. */
 bool test_file_drops(const char *body, size_t length, const char *other, size_t other_length);
 
 #endif

@@ -299,7 +299,8 @@ static int holds_one(const char *bytes, size_t length)
 	return end != NULL ? memmem(bytes + body, (size_t)(end - bytes) - body, ".json. ", 7) != NULL : -1;
 }
 
-/* Finds the layout from some generated file, because a clone has generated files but no records of them. */
+/* Finds the layout in the docstring of a generated file, because a clone has generated files but no record of their
+ * layout. */
 static bool generated_elsewhere(const char *root, enum layout *layout)
 {
 	struct arena arena = {0};

@@ -28,8 +28,8 @@ struct update_options {
 	const char
 	    *print; /* a file such as "test_gemm.py" whose new text is only printed; NULL: update the files */
 	/* Hand-written files in which no test can fail ("tests/references/test_x.py", from vacuous_tests.vacuous). A
-	 * definition whose only test file is among them counts as a definition without a test. Used only with `check`,
-	 * because `verify` and `watch` do not look for such files. */
+	 * definition whose only test file is in this list counts as a definition without a test. Used only with
+	 * `check`, because `verify` and `watch` do not look for such files. */
 	const char *const *vacuous;
 	int vacuous_count;
 	/* With `check`: files that count as removed, because `generate --replace-vacuous` will remove them. The paths
@@ -57,8 +57,7 @@ struct update_result {
 	bool printed;
 	const char **messages; /* messages about files that were written, removed or left unchanged, and about unreadable files */
 	int message_count;
-	const char **problems; /* the messages about problems; messages that only report a written or removed file are
-				* not among them */
+	const char **problems; /* those of `messages` that report a problem, and not only a written or removed file */
 	int problem_count;
 	const char **changed; /* files that were written or removed (with `check`: that would be written or removed),
 			       * relative to the root */
@@ -70,8 +69,8 @@ struct update_result {
 int update_tests(struct program *program, const struct dataset *dataset, const struct update_options *options,
 		 struct arena *arena, struct update_result *out, struct err *err);
 
-/* Returns whether the dataset has generated files, and sets `layout`. The files may come from this machine or from a
- * clone. `verify` and `watch` update generated files only if the dataset has some. */
+/* Returns whether the dataset has generated files, and sets `layout`. The files may have been generated on this machine
+ * or cloned with the dataset. `verify` and `watch` update generated files only if the dataset has some. */
 bool generated_before(const char *root, enum layout *layout);
 
 #endif

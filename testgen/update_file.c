@@ -196,8 +196,8 @@ static const struct definition *load(struct file_update *r, const struct dataset
 	return definition;
 }
 
-/* Builds the classes of a group. If a definition cannot be read, keeps its class from `old`, the current file (empty if
- * reftest did not write it). */
+/* Builds the classes of a group. If a definition cannot be read, keeps its class from `old`, the text of the current
+ * file (empty if reftest did not write the file). */
 static int make_classes(struct file_update *r, const struct group *group, const struct buf *old,
 			struct test_class *classes, int counts[NOTE_COUNTS], struct arena *arena)
 {
@@ -391,8 +391,8 @@ static bool is_outdated(const char *text, size_t length)
 	return memmem(text, length, line, sizeof line - 1) != NULL;
 }
 
-/* Returns whether an older version of reftest generated the class, which then contains its tests. Such a class uses
- * modules that a file from this version does not import. */
+/* Returns whether an older version of reftest generated the class. Such a class contains its tests, and uses modules
+ * that a file from this version does not import. */
 static bool is_older_class(const char *text, size_t length)
 {
 	static const char base[] = "(conftest.DefinitionTests):\n";
@@ -414,7 +414,7 @@ static void report_left(struct file_update *r, const char *file, const struct bu
 
 /* Writes `text` to the file if the file may be replaced. If `lost` is not NULL, the new text would delete tests, so the
  * function reports the message `lost` and leaves the file unchanged. Returns 1 if the file now has the new text (with
- * `check`: would have it), and 0 if the file was left unchanged. Returns -1 and sets `err` on error. */
+ * `check`: would have the new text), and 0 if the file was left unchanged. Returns -1 and sets `err` on error. */
 static int settle(struct file_update *r, const char *file, const struct buf *text, enum file_answer there,
 		  const struct buf *old, enum owner owner, const char *lost, struct err *err)
 {
@@ -448,7 +448,8 @@ static int settle(struct file_update *r, const char *file, const struct buf *tex
 		return 1;
 	/* Each new file is synced before it is renamed. Otherwise a power failure could leave a truncated file, which
 	 * would look like an edited file and would never be replaced. To sync a thousand files takes a fraction of a
-	 * second. To write all files first and sync once would save little, because the disk flushes for each file. */
+	 * second. Writing all files first and syncing once would save little, because the disk flushes its cache for
+	 * each file anyway. */
 	return file_replace(path_of(r, file), text->data, text->length, err) < 0 ? -1 : 1;
 }
 
@@ -474,8 +475,8 @@ static bool is_about(const struct buf *text, const struct group *group, int memb
 	       memmem(text->data, text->length, name, strlen(name)) != NULL;
 }
 
-/* Counts the definitions of a hand-written file. A definition counts as hand-written if the file may test it and a test
- * in the file can fail. Otherwise the definition counts as a definition without a test. */
+/* Counts the definitions of a hand-written file. A definition counts as one with a hand-written test if the file may
+ * test it and a test in the file can fail. Otherwise the definition counts as a definition without a test. */
 static void count_hand_written(const struct file_update *r, const struct group *group, const struct buf *text,
 			       int counts[NOTE_COUNTS])
 {
@@ -490,8 +491,8 @@ static void count_hand_written(const struct file_update *r, const struct group *
 	}
 }
 
-/* Counts the definitions of a file that is left unchanged. If reftest wrote the file, they count as stale. If the file
- * cannot be read, they count as definitions without a test. */
+/* Counts the definitions of a file that is left unchanged. If reftest wrote the file, the definitions count as stale.
+ * If the file cannot be read, the definitions count as definitions without a test. */
 static void count_left(const struct file_update *r, const struct group *group, bool readable, enum owner owner,
 		       const struct buf *text, int counts[NOTE_COUNTS])
 {
@@ -542,8 +543,8 @@ static int print_file(struct file_update *r, const struct buf *text)
 	return 0;
 }
 
-/* Returns whether `now` is the stat() result of the file that was read or written. If it is not, a user has edited the
- * file in the meantime, and a record of the file would hide this edit. */
+/* Returns whether `now` is the stat() result of the file that was read or written. If `now` differs, a user has edited
+ * the file in the meantime, and a record of the file would hide this edit. */
 static bool is_known_stat(const struct file_stat *read, const struct file_stat *now, bool wrote, size_t length)
 {
 	return wrote ? now->size == length : memcmp(read, now, sizeof *now) == 0;
@@ -567,8 +568,8 @@ static void add_tolerances(const struct file_update *r, const struct buf *old, s
 	buf_free(&asked);
 }
 
-/* Writes the text of a file with these classes to `out`. If there are no classes, the text is empty. `old` is the
- * current file, empty if reftest did not write it. */
+/* Writes the text of a file with these classes to `out`. If there are no classes, the text is empty. `old` is the text
+ * of the current file (empty if reftest did not write the file). */
 static void write_text(const struct file_update *r, const struct group *group, const struct test_class *classes,
 		       int count, const struct buf *old, struct buf *text)
 {

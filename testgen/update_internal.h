@@ -36,7 +36,7 @@ struct file_update {
 	const struct dataset *dataset;
 	const struct update_options *options;
 	struct arena *arena;
-	struct update_result *out; /* the counts so far; the lists below are copied to it at the end */
+	struct update_result *out; /* the counts so far; at the end, the lists below are copied to this result */
 	struct string_list messages, problems, changed;
 	struct test_list test_list;
 	struct stamps stamps;  /* the records of the last update */
@@ -47,7 +47,7 @@ struct file_update {
 	struct mentioned_files untouched; /* test files that were not removed, because their definitions are not checked out */
 };
 
-/* Reports a message that is a problem (struct update_result). */
+/* Adds a message to `messages` and to `problems` (struct update_result). */
 void update_file_report(struct file_update *r, const char *sentence);
 
 /* Returns whether the record of the group's file is still valid. If the record is valid, the file is counted and needs
@@ -65,8 +65,8 @@ int update_file_of(struct file_update *r, const struct group *group, struct err 
  * out. Returns -1 and sets `err` on error. */
 int update_file_may_write(struct file_update *r, const char *file, struct err *err);
 
-/* Returns 1 if a file without definitions may be removed. Returns 0, and records the file, if git has a definition with
- * the file's name that is not checked out. Returns -1 and sets `err` on error. */
+/* Returns 1 if a file without definitions may be removed. Returns 0, and records the file, if a definition with the
+ * file's name is in git but not checked out. Returns -1 and sets `err` on error. */
 int update_file_may_remove(struct file_update *r, const char *file, struct err *err);
 
 /* Reports the files that update_file_may_write and update_file_may_remove recorded. */

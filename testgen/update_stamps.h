@@ -38,7 +38,7 @@ void stamps_read(struct stamps *out, int root_fd, struct arena *arena);
 /* Returns the record of a file, or NULL if the file has none. */
 const struct note *stamps_find(const struct stamps *stamps, const char *file);
 
-/* Sorts the records, and replaces the stored records by them. Returns 0, or -1 and sets `err`. */
+/* Sorts the records, and writes them in place of the stored records. Returns 0, or -1 and sets `err`. */
 int stamps_write(struct stamps *stamps, const char *root, enum layout layout, struct arena *arena, struct err *err);
 
 /* Reads the recorded layout. Returns false if no layout is recorded. */

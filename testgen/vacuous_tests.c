@@ -217,7 +217,7 @@ static int write_questions(const struct buf *lines, struct err *err)
 }
 
 /* Runs the script. If the script fails, sets `err`. Even then, `answers` contains the answers that the script printed
- * before. */
+ * before it failed. */
 static int ask(const struct questions *q, const char *python, const char *root, struct buf *answers,
 	       struct err *err)
 {

@@ -27,8 +27,8 @@ struct vacuous_tests {
 	bool no_python; /* the audit failed because no Python interpreter was found */
 };
 
-/* Audits all hand-written test files. Returns 0, or -1 and sets `err` if the folder cannot be read or the files
- * cannot be audited. `python` is the parameter `given` of machine_python. The result is allocated in `arena`. */
+/* Audits all hand-written test files. Returns 0, or -1 and sets `err` if the folder cannot be read or the files cannot
+ * be audited. `python` is passed to machine_python as its parameter `given`. The result is allocated in `arena`. */
 int vacuous_tests_find(const struct dataset *dataset, const char *root, const char *python, struct arena *arena,
 		     struct vacuous_tests *out, struct err *err);
 

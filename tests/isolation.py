@@ -181,7 +181,7 @@ def stateless():
 
 
 def attributes():
-    """Checks the list of allowed attributes. From the modules that a reference can reach, no allowed attribute leads to
+    """Checks the list of allowed attributes. No allowed attribute of a module that a reference can reach leads to
     another module, to a class that makes tensors, or to a value that could be changed."""
     known = {torch.nn: "nn", torch.nn.functional: "functional", torch.functional: "functional", torch.linalg: "linalg",
              torch.special: "special", torch.cpu: "cpu"}
@@ -370,7 +370,8 @@ def print_overwritten():
 
 
 class FakeGpu:
-    """Replaces torch.cuda and the driver: one segment of memory, in the process, with blocks in three states."""
+    """Stands in for torch.cuda and the driver: it has one segment of memory, in this process, with blocks in three
+    states."""
 
     STATES = ("active_allocated", "inactive", "active_awaiting_free", "active_allocated", "inactive")
 
@@ -418,8 +419,8 @@ def erased_gpu_memory():
 
 
 def rehearsal():
-    """Checks that a later reference finds no trace of a rehearsal, which happens in the zygote and in waiting
-    runners."""
+    """rehearse() runs in the zygote and in waiting runners. Checks that it leaves no trace that a later reference
+    finds."""
     import runner
     torch.set_num_threads(1)
     tell(runner.import_torch("cpu") is None, "the runner's modules load in this process")

@@ -1,11 +1,11 @@
-"""isolation_orders - verifies the starter definitions in random orders with runners that are kept. Compares all
-verdicts with those of a run in which each definition has its own runner.
+"""isolation_orders - verifies the starter definitions in random orders, with runners that several definitions share.
+Compares all verdicts with those of a run in which each definition has its own runner.
 
     python3 tests/isolation_orders.py BUILD [--device cpu] [--orders 100] [--parallel 1] [--op-type TYPE…] [--seed N]
 
 reftest verifies definitions in the order of their paths, so the script makes a copy of the dataset with new names for
 each order. The compared parts of a verdict are the status, the reason and every figure of every output. Ends with 1 if
-a verdict differs, or if no runner was kept."""
+a verdict differs, or if no two definitions shared a runner."""
 
 import argparse
 import concurrent.futures

@@ -1,6 +1,6 @@
 #!/bin/sh
 # layers - checks which module may include which (docs/architecture.md, "Modules"). Prints a line for each #include that
-# breaks a rule. Then plants a violation of each kind in a copy of the sources, and checks that each is found.
+# breaks a rule. Then plants a violation of each kind in a copy of the sources, and checks that each violation is found.
 #
 # - A module may include itself and the modules that the table below lists for it. A folder inside a module, such as
 # watcher/fs, is a separate module if the table lists it. A new module needs a row in the table.

@@ -31,15 +31,16 @@ WITHOUT_RESULT = {"fused_add_rmsnorm", "gemma_fused_add_rmsnorm", "merge_state_i
                   "is_config_namespace_published", "set_server_args"}
 # {function that returns an object: the object's class in the same module}
 OWNS = {"get_context": "RuntimeContext", "get_parallel": "ParallelContext"}
-UNREACHED = {"flashinfer.jit.core:JitSpec.build_and_load"}  # on_import wraps it, and only the library calls it
+# Functions that no row calls. on_import wraps them, and only the library calls them.
+UNREACHED = {"flashinfer.jit.core:JitSpec.build_and_load"}
 
 
 HANDED = []  # the arguments of each call of a stand-in
 
 
 class Reached(Exception):
-    """Raised by a stand-in whose signature allows the arguments of the call, because the stand-in has no real result
-    for the caller."""
+    """A stand-in raises this exception if its signature allows the arguments of the call, because it has no real result
+    to return."""
 
 
 def load(name, path):
@@ -264,7 +265,7 @@ def plants(record):
 
 
 def misrecorded(record):
-    """Yields recorded names with the wrong families, and recorded names that no library has."""
+    """Yields names that a table or test needs but the record lacks, and recorded names whose "asked_by" is wrong."""
     recorder = load("record_signatures", os.path.join(TOP, "tools", "record_signatures.py"))
     recorded_names = {name for entry in record.values() for name in entry["signatures"]}
     wanted = recorder.asked()
@@ -516,14 +517,14 @@ def last_call(row, call):
 
 
 def chosen_misread(torch, common, tables):
-    """Yields tables that misinterpret experts that an input chooses, including experts of another device and experts
-    with factors."""
+    """Yields tables that misinterpret the experts that an input lists. Some of these experts are on another device, and
+    some have factors."""
     (given,) = starters(torch, common, {"moe"}, "routed")
     rows = dict((table.name, row) for table, row in rows_for(tables, given))
 
     def chosen(request, inputs):
-        """Makes the chosen experts an input, and returns the name of their ids. Each token is routed to experts 0 and
-        2^15 - 1, then to expert 0, with weight 1/2."""
+        """Removes the constants, and returns the name of the input with the expert ids, new ids, and weights of 1/2.
+        The ids of each token are 0 and 2^15 - 1, and then only 0."""
         request["constants"] = {}
         name = request["roles"]["ids"]
         count = inputs[name].shape[1]

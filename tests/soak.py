@@ -217,7 +217,7 @@ def copy_of(tree, to):
 
 
 def compare(build, tree, work, state, options):
-    """Returns the expected results, and the definitions whose results differ from them, by the kind of result."""
+    """Returns the expected results, and {kind of result: definitions whose results differ from the expected ones}."""
     binary = os.path.join(build, "reftest")
     cold_root = copy_of(tree, os.path.join(work, "cold"))
     cold = by_name(run_json([binary, "--root", cold_root, "verify", "--format", "json", *options]))

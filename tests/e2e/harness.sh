@@ -155,8 +155,8 @@ json.dump({
 		mv definitions/rmsnorm/.defined "definitions/rmsnorm/$1.json"
 }
 
-# `edit FILE OLD NEW`: replaces the only occurrence of the text OLD. Replaces the file in one step, because on a busy
-# machine a long time may pass between truncation and writing, in which a watcher would report an empty file.
+# `edit FILE OLD NEW`: replaces the only occurrence of the text OLD. Replaces the file in one step. If it truncated the
+# file and then wrote to it, a watcher could report an empty file in between.
 edit() {
 	"$python" -I -S -c '
 import os, sys

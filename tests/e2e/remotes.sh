@@ -101,7 +101,8 @@ apache_begins() {
 	fail "Apache did not start: $(cat "$work/apache/out" "$work/apache/error" 2>/dev/null)"
 }
 
-# `server_begins FILE [ARGUMENT…]`: starts a Python server, which writes its port to $work/port, and sets $port.
+# `server_begins FILE [ARGUMENT…]`: starts a Python server, which writes its port to $work/port. Sets $port to this
+# port.
 server_begins() {
 	rm -f "$work/port"
 	"$python" -I -S "$@" "$work/port" &
@@ -123,8 +124,8 @@ os.rename(sys.argv[1] + ".new", sys.argv[1])
 signal.pause()'
 }
 
-# `free_port`: prints a port that is free at the moment. Because another program may take the port, a server that ends
-# at once is started again with another port.
+# `free_port`: prints a port that is free at the moment. Another program may take this port. Therefore a server that
+# ends immediately is started again with another port.
 free_port() {
 	"$python" -I -S -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }

@@ -8,8 +8,8 @@ The server checks requests at least as strictly as bazel-remote does by default 
 Keys are 64 lower-case hex digits. A request body needs a Content-Length and must not be encoded. The name of a value
 below /cas must be the SHA-256 of the value. A value below /ac must be an ActionResult (of the Remote Execution API)
 that names output files, each with a relative path, hash and size. When a client puts or gets an ActionResult, each of
-its files must be in /cas with the stated size. As with bazel-remote, the ActionResult that a GET returns differs from
-the one in the PUT, because the server adds the sender of the PUT (execution_metadata.worker).
+its files must be in /cas with the stated size. A GET does not return the ActionResult of the PUT unchanged: like
+bazel-remote, the server adds the sender of the PUT (execution_metadata.worker).
 
 The first part of a path selects another behaviour:
   /plain      accepts anything
@@ -90,7 +90,7 @@ def message_of(bytes_, wires):
     return found
 
 
-FILE = {1: 2, 2: 2, 4: 0, 5: 2, 7: 2}  # path, digest, is_executable, contents, node_properties
+FILE = {1: 2, 2: 2, 4: 0, 5: 2, 7: 2}  # wire types of path, digest, is_executable, contents, node_properties
 DIGEST = {1: 2, 2: 0}  # hash, size_bytes
 ACTION_RESULT = {2: 2, 3: 2, 4: 0, 5: 2, 6: 2, 7: 2, 8: 2, 9: 2, 10: 2, 11: 2, 12: 2}
 

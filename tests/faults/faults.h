@@ -1,6 +1,6 @@
 /* faults - the memory that a test shares with shim.c, the library that is loaded in front of the C library. The memory
- * is a file that the test and the shim map. The test writes the process, the fault, and the number of the call at which
- * the fault happens; only calls that change files are numbered. The shim writes what happened. */
+ * is a file that the test and the shim map. The test writes the process id, the fault, and the number of the call at
+ * which the fault happens; only calls that change files are numbered. The shim writes what happened. */
 #ifndef REFTEST_TESTS_FAULTS_H
 #define REFTEST_TESTS_FAULTS_H
 
@@ -46,7 +46,7 @@ enum logged {
 	LOGGED_FOLDER,	  /* path */
 	LOGGED_RENAME,	  /* path, other */
 	LOGGED_EXCHANGE,  /* path, other */
-	LOGGED_LINK,	  /* path, and as `other` the new path */
+	LOGGED_LINK,	  /* path, other (the new path) */
 	LOGGED_UNLINK,	  /* path */
 	LOGGED_RMDIR,	  /* path */
 	LOGGED_END,	  /* a process has ended; the test, and not the shim, writes this record */

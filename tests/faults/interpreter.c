@@ -1,6 +1,6 @@
 /* interpreter - replaces Python and torch in tests that need a thousand runs of the real program. It answers reftest's
  * requests within a millisecond. It does not run a reference. A word in the reference's text selects the outputs that
- * it returns:
+ * this program returns:
  *
  *   PRODUCT   C = A B^T in float32, each sum in double: the output of a correct gemm
  *   SEVENS    every element of the output is 7
@@ -204,8 +204,8 @@ static void fork_child(struct channel *channel, struct children *children, int s
 	send_text(TEMPLATE_FD, answer);
 }
 
-/* Reports the end of children. The child stays a zombie until the pool has received this report and asks for the child
- * to be reaped. */
+/* Reports the children that have ended. An ended child stays a zombie until the pool has received this report and asks
+ * for the child to be reaped. */
 static void tell_ends(struct children *children)
 {
 	char text[64];

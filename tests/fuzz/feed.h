@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* An input. Its memory has exactly the size of the input, so that a sanitizer reports a read beyond the end. */
+/* An input. The bytes are in an allocation of exactly their size, so that a sanitizer reports a read beyond the end. */
 struct input {
 	const char *target;
 	uint64_t number;

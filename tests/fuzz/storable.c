@@ -61,8 +61,8 @@ bool feed_dependencies(const struct input *input)
 
 /* ---- normal forms ---- */
 
-/* Checks that the text has the same normal form as the input, because they differ only in ways that do not matter to
- * Python. A text without a normal form is not checked. */
+/* Checks that the text has the same normal form as the input, because the text and the input differ only in ways that
+ * do not matter to Python. A text without a normal form is not checked. */
 static void expect_form(const struct input *input, const struct buf *form, struct buf text, const char *what)
 {
 	struct buf other = {0};

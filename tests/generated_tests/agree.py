@@ -1,8 +1,8 @@
 """agree.py - compares the verdicts of `reftest verify` with the results of generated tests: python3
 tests/generated_tests/agree.py BUILD.
 
-Writes a definition for each entry of the tables below into the working directory. The references of these definitions
-are correct or wrong, or only cause a finding. Each definition must get the expected result from `reftest verify` and
+Writes a definition for each entry of the tables below into the working directory. Some of their references are correct,
+some are wrong, and some pass with a finding. Each definition must get the expected result from `reftest verify` and
 from its generated class: "passed", "failed", or "finding" if it passes with a finding or a warning. Reftest's own
 kernels are the only ground truth. Prints the number of definitions, and each disagreement.
 """
@@ -41,7 +41,7 @@ def run(hidden_states, weight):
     {change}
     {answer}
 """
-# (name, expected, change of `y`, how it is returned)
+# (name, expected result, statements that change `y`, the return statement)
 RETURN = "return y"
 NORMS = [
     ("right", "passed", "", RETURN),

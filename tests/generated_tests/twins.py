@@ -25,14 +25,14 @@ def by_output(test, rows):
 
 
 def left_values(entry, names):
-    """Returns an entry of LEAVES, with the output's name in the twin."""
+    """Returns an entry of LEAVES, with the name that the output has in the twin."""
     if isinstance(entry, str):
         return names.get(entry, entry)
     return entry._replace(output=names.get(entry.output, entry.output))
 
 
 def facts(test, names):
-    """Returns the attributes of the class that describe the operation, with the names in its twin."""
+    """Returns the attributes of the class that describe the operation, with the names that the twin uses."""
     return {
         "roles": {role: names.get(x, x) for role, x in test.ROLES.items()},
         "outputs": {role: names.get(x, x) for role, x in test.OUTPUT_ROLES.items()},

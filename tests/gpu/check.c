@@ -2,9 +2,9 @@
  *
  *   check LIBRARY [quick]    LIBRARY: libreftest_kernels_cuda.so; quick: few and small sizes, for compute-sanitizer
  *
- * Speaks TAP. The code for the CPU is linked in, and the library for the GPU is loaded as the program loads it. Every
- * check plants the errors that it must find: a difference, an overwritten canary, a NaN, or a value that is wrong by
- * one unit in the last place. */
+ * Speaks TAP. The code for the CPU is linked in, and the library for the GPU is loaded as reftest loads it. Every check
+ * plants the errors that it must find: a difference, an overwritten canary, a NaN, or a value that is wrong by one unit
+ * in the last place. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <sys/wait.h>
@@ -314,8 +314,8 @@ static int long_comparisons_agree_with_the_cpu(const struct check *check)
 	return wrong;
 }
 
-/* Compares tensors with more elements than 32 bits can count. Their bytes are set on the GPU, and a few differences are
- * planted after element 2^31. */
+/* Compares tensors with more elements than 32 bits can count. The bytes of these tensors are set on the GPU, and a few
+ * differences are planted after element 2^31. */
 static int two_billion_elements_are_counted(const struct check *check)
 {
 	const int64_t n = (INT64_C(1) << 31) + 4099, places[3] = {n - 1, (INT64_C(1) << 31) + 5, 12345};

@@ -192,7 +192,7 @@ static inline double ratio_of(struct rule rule, const struct worst *place)
 }
 
 /* Returns whether `gpu`, the worst place that the GPU found, is acceptable if the CPU found `cpu`. The values in `gpu`
- * must be those of the tensors at its place. The places may differ only if the ratios at both are as close as
+ * must be those of the tensors at the place in `gpu`. The places may differ only if the ratios at both are as close as
  * kernels/core/compare_cuda.h allows. */
 static inline bool right_place(const struct tensors *t, const struct worst *cpu, const struct worst *gpu, bool exact)
 {

@@ -16,7 +16,8 @@
  * - Every input is generated on the CPU and on the GPU, and both must have the same bits. The shapes use the first and
  *   the second set of input values in turn.
  * - The outputs of the oracle and of the GPU are compared by the family's tolerance rule. If there is no rule and the
- *   bits differ, op.judge compares them. The GPU computes the outputs twice, and both results must have the same bits.
+ *   bits differ, op.judge compares the outputs. The GPU computes the outputs twice, and both results must have the same
+ *   bits.
  * - The final value of an input that the operation writes to (op.in_place) counts as an output.
  * - Once for each family, a byte of each input and an element of each output are changed. The comparison must find all
  *   these changes.
@@ -89,7 +90,7 @@ struct draw {
 /* The tensors of one side, CPU or GPU, for a shape. */
 struct side {
 	struct device *device;
-	struct tensor in[OP_ARGS], out[OP_PLACES]; /* `out` from op_own_place on: the final values of inputs */
+	struct tensor in[OP_ARGS], out[OP_PLACES]; /* from op_own_place on, `out` has the final values of inputs */
 };
 
 static double now(void)
@@ -241,8 +242,7 @@ static bool is_possible(const struct contest *contest, const struct draw *d)
 	       bytes < contest->cpu->calls->memory_free(contest->cpu);
 }
 
-/* Draws the axes of shape `number`, and builds their case. Returns false if there are no valid axes among the drawn
- * ones. */
+/* Draws the axes of shape `number`, and builds their case. Returns false if none of the drawn axes are valid. */
 static bool make_draw(const struct contest *contest, const struct subject *s, int number, struct draw *d)
 {
 	d->subject = s;
@@ -275,8 +275,8 @@ static struct tensor allocate(struct device *device, const struct op_arg *arg, c
 	return tensor;
 }
 
-/* Returns the output, or the input with a final value (op.in_place), to which place `place` of `out` belongs. Returns
- * NULL if the place is unused. */
+/* Returns the argument whose values are in `out[place]`: an output, or an input that the operation writes to
+ * (op.in_place). Returns NULL if the place is unused. */
 static const struct op_arg *arg_at(const struct draw *d, int place)
 {
 	const struct op_problem *problem = &d->job.problem;

@@ -1,5 +1,5 @@
-"""hostile_reference.py - reads the references of tests/hostile/references. The head of each one says what reftest must
-report about it.
+"""hostile_reference.py - reads the references of tests/hostile/references. The head of each reference says what reftest
+must report about this reference.
 
 A head is a comment at the beginning of the file: a sentence about what the reference does, then lines "# KEY: VALUE".
 
@@ -9,13 +9,13 @@ A status without a reason stands for all its reasons, and "not passed" for every
 - on_cuda: what reftest must report on a CUDA device instead of what "expect" says.
 - gap: the reference tries something and then raises an exception whose text begins with "reached" if it succeeded, else
   with "contained". "reached" is allowed only in set-ups in which this gap of docs/containment.md is open. If the gap is
-  "none", it is never allowed.
+  "none", "reached" is never allowed.
 - reached, contained: "error timeout". The verdict that shows that the reference succeeded (reached) or did not succeed
-  (contained), if it cannot raise an exception then.
+  (contained), for a reference that cannot raise an exception in this case.
 - destroys: "run". The reference is left out of set-ups in which the gap is open, because it would end the whole run
 there.
-- uses: "processes_named". The function of this name is added at the end of the reference. It is from the file with its
-name beside this file.
+- uses: "processes_named". The function of this name is added at the end of the reference. The file beside this one that
+  has the function's name defines it.
 - needs: "cuda" (the reference runs only on a CUDA device), or "x86-64" (it uses numbers of system calls).
 """
 

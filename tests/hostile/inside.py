@@ -33,7 +33,7 @@ HONEST = WORK / "root/definitions/rmsnorm"
 MS_BIND, MS_REC = 4096, 16384
 TMP_SIZE, SHM_SIZE = "3g", "256m"
 MEMORY_MAX = 2 << 30  # bytes of memory that a process may have, whatever reftest allows
-GPU_MEMORY_MAX = 16 << 30  # the same limit on a GPU: its driver reserves more
+GPU_MEMORY_MAX = 16 << 30  # the limit for a run on a GPU, whose driver reserves more
 CASE = "small:batch_size=256"  # each reference runs in this case: three calls with two sets of values
 MEMORY = "1G"  # the memory limit of a reference
 TIMEOUT, SHORT_TIMEOUT = 60, 2  # seconds for a case
@@ -50,7 +50,8 @@ def run(hidden_states, weight):
     return (normed * weight.float()).to(hidden_states.dtype)
 """
 WRONG = RIGHT.replace("1e-6", "1e-2")
-# The honest definitions. By their names, they run before, between and after the others.
+# The honest definitions. Definitions run in the order of their names, so these run before, between and after the
+# hostile ones.
 NEIGHBOURS = {f"{place}_{kind}": kind for place in ("a", "f", "m", "s", "z") for kind in ("right", "wrong")}
 
 
@@ -75,7 +76,7 @@ def blocked_parent(path):
 
 def make_reachable(paths):
     """Lets every user reach the directories in `paths`. If a directory above them is closed, such as /root, replaces
-    the closed directory by a directory that contains nothing else."""
+    the closed directory by a directory that contains only the way to `paths`."""
     hidden = {path: blocked_parent(path) for path in paths}
     opened = {path: os.open(path, os.O_PATH) for path, parent in hidden.items() if parent is not None}
     for parent in {parent for parent in hidden.values() if parent is not None}:
@@ -118,7 +119,7 @@ def main(setup, options):
 
 class Neighbours:
     """The processes, files and services of the user who runs reftest. The references must not reach any of them. In the
-    text of a reference, the value of `name` in `places` replaces @name@."""
+    text of each reference, @name@ is replaced by places[name]."""
 
     def __init__(self, options):
         self.secret = "secret-" + secrets.token_hex(16)  # the secret must not occur in any output of reftest
@@ -147,8 +148,8 @@ class Neighbours:
         self.sharer = None if options["device"] == "cpu" else self.share_gpu_memory(options)
 
     def share_gpu_memory(self, options):
-        """Starts a process that shares memory of the GPU. Checks that a process with the right handle can open this
-        memory, because otherwise the failed attempt of a reference would prove nothing."""
+        """Starts a process that shares memory of the GPU. Then checks that a process with the right handle can open
+        this memory. Without this check, the failed attempt of a reference would prove nothing."""
         program, device = [options["python"], "-IS", str(HERE / "gpu_memory.py")], options["device"]
         one = subprocess.Popen([*program, "share", device], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         handle = one.stdout.readline().strip()

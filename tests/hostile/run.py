@@ -4,7 +4,7 @@ and what they reach.
 
 Each file of tests/hostile/references is a reference with one kind of hostile behaviour. The head of the file says what
 reftest must report (hostile_reference.py). A dataset contains all of these references, and also honest definitions with
-correct and with wrong references. It is verified in each set-up of setups.py. In each set-up:
+correct and with wrong references. The dataset is verified in each set-up of setups.py. In each set-up:
 
 - each reference gets a verdict that its head allows, and each honest definition gets the right verdict;
 - the open gaps are those that docs/containment.md names for the set-up: an attack succeeds only if `reftest doctor`

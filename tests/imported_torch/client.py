@@ -1,7 +1,7 @@
 """client - the code that runner.py, provider.py and pytest.py in this folder share. The client asks the server for a
-process that has already imported torch. This process replaces the client, which waits and ends with the same exit
-status. Without a server, or if the server runs another interpreter, reftest's own script or pytest runs in the client
-itself.
+process that has already imported torch. The new process does the client's work. The client waits for it, and ends with
+the same exit status. Without a server, or if the server runs another interpreter, reftest's own script or pytest runs
+in the client itself.
 """
 import json
 import os

@@ -1,23 +1,22 @@
 #!/usr/bin/env python3
-"""diagnoses.py - checks that the diagnoses of planted mistakes name them: python3 tests/mutants/diagnoses.py BUILD
-[--family NAME]... [--mistake WORDS]... [--list]
+"""diagnoses.py - checks that the diagnosis of each planted mistake names the mistake: python3
+tests/mutants/diagnoses.py BUILD [--family NAME]... [--mistake WORDS]... [--list]
 
 Plants the mistakes of tests/mutants/{family}.py as run.py does, and verifies them on the CPU at the small size. Only
-failures by wrong numbers count. Wrong shapes and dtypes, errors and overwritten inputs do not count. DIAGNOSES in
-tests/mutants/{family}.py is {mistake: regular expression for the words that name the mistake}. A failure is
+failures because of wrong numbers count. Wrong shapes and dtypes, errors and overwritten inputs do not count. DIAGNOSES
+in tests/mutants/{family}.py is {mistake: regular expression for the words that name the mistake}. A failure is
 
-  right if each line "behaves as if ..." has these words, or, without such lines, if each failed case has a region
+  right if each line "behaves as if ..." has these words. Without such lines, each failed case must have a region
           ("output ... is 0 only where ...", "... differs only where ...") with these words;
-  wrong if a line "behaves as if ..." lacks these words, or if the mistake is not in the table; silent otherwise. A
-  region without these words says only where the output differs, and names no cause.
+  wrong if a line "behaves as if ..." lacks these words, or if the mistake is not in the table;
+  silent otherwise. A region without these words says only where the output differs, and names no cause.
 
 The check of a family fails if a diagnosis is wrong, if FIGURES has no number for the family, or if the number of right
 diagnoses is below this number. The number in FIGURES is nine tenths of the measured number. The reason is that the time
-for a diagnosis is limited, and a slow machine finds fewer mistakes in this time. Without --family, all families with a
-table run. In this case, at least half of all their failures must have a right diagnosis, and a TAP comment names the
-families without a table.
---list prints every failure with its diagnosis as soon as it is found. --mistake plants only the mistakes whose text has
-these words, and ignores FIGURES. Prints TAP.
+for a diagnosis is limited, and a slow machine finds fewer mistakes in this time. Without --family, all families that
+have a table DIAGNOSES are checked. In this case, at least half of all their failures must have a right diagnosis, and a
+TAP comment names the families without a table. --list prints every failure with its diagnosis as soon as it is found.
+--mistake plants only the mistakes whose text has these words, and ignores FIGURES. Prints TAP.
 """
 import argparse
 import json

@@ -12,7 +12,7 @@ rule of models/architectures.json states its length. The kinds:
 
 No reference runs, because a definition that contradicts itself fails before its reference runs. Prints TAP: the
 mistakes that were not found, and for each kind the number found and planted. The last test verifies the definitions
-without a mistake. None of them may fail.
+without a mistake. None of these definitions may fail.
 """
 import collections
 import glob
@@ -52,7 +52,7 @@ def known_axes():
 
 
 def other_numbers(definition, name, value):
-    """Returns lengths that people write by mistake, and that are not the right length divided by a degree of
+    """Returns wrong lengths that people write by mistake. None of them is the right length divided by a degree of
     parallelism. For a matrix product, five quarters of the right length may be the length of another projection, so
     other factors are used."""
     if definition["op_type"] == "gemm":

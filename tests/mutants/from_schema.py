@@ -7,8 +7,8 @@ The mistakes need only a definition's schema, so they can be planted in every op
 
   - In every call, the reference uses the value that an input had in the first call with these shapes, as if it ignored
     the argument.
-  - The reference has two Python scalars, and keeps a table with the second one as the only key. If a later call has the
-    same second scalar but another first scalar, the reference still uses the old first scalar.
+  - The reference has two Python scalars, and caches the first scalar in a table whose only key is the second scalar. If
+    a later call has the same second scalar but another first scalar, the reference still uses the old first scalar.
   - In every call, the reference returns the output of the first call with these shapes.
   - The outputs are in the same memory as those of the previous call.
   - If a Python scalar is a certain valid number (1, or the most common number), the reference treats it as absent, and
@@ -73,8 +73,8 @@ FLOATS = ("float32", "float16", "bfloat16")
 ONE_VALUE = {
     ("append_paged_kv_cache_kv8_d128_ps1", "kv_last_page_len"): "a page of one token is full",
 }
-# {name: (number, other number)}: a mutant treats the Python scalar as absent if it is the first number, and then uses
-# the other one. For float scalars that are not in the table, the first number is 1.
+# {name: (number, other number)}: if the Python scalar is the first number, a mutant treats the scalar as absent and
+# uses the other number. For float scalars that are not in the table, the first number is 1.
 NUMBERS = {
     "rope_theta": (10000.0, 500000.0),
     "local_expert_offset": (0, 1),
@@ -87,7 +87,7 @@ NO_NUMBER = {
 
 
 def is_used(definition, name):
-    """Returns whether the argument has more elements than the definition declares."""
+    """Returns whether the reference uses the argument: its name occurs outside the signature, too."""
     return len(re.findall(rf"\b{name}\b", definition["reference"])) > 1
 
 
@@ -122,8 +122,8 @@ def plant(definition, body):
 
 
 def definitions_of(families):
-    """Returns [(family, definition)], with only the first by name of the definitions that have the same op_type and
-    inputs."""
+    """Returns [(family, definition)]. Of definitions with the same op_type and inputs, only the first by name is in the
+    list."""
     seen = set()
     for path in sorted(glob.glob(os.path.join(run.PROJECT, "definitions", "*", "*.json"))):
         family = os.path.basename(os.path.dirname(path))

@@ -2,7 +2,7 @@
 import collections
 
 # The values of Bug.says: what reftest must report about the wrong reference.
-CAUGHT = "caught"  # the case failed, or the reference raised
+CAUGHT = "caught"  # the case failed, or the reference raised an exception
 # the default cases pass, and only an edge case fails, because implementations handle the edge case differently
 EDGE = "caught with `--edge --strict`"
 # the case is skipped (no_ground_truth), because no op family has ground truth for the operation

@@ -6,12 +6,12 @@ docs/history.md.
 Every other file of this folder has BUGS, a list of bug.Bug: a correct reference, the edit that turns it into the wrong
 reference that shipped, the source that reported the bug, and the expected result of reftest. The correct and the wrong
 references become one dataset, which is verified on the CPU, and on the GPU if there is one. A bug is caught if its
-wrong reference fails or raises and the correct reference passes. A bug is also caught if an edge case of the wrong
-reference fails and no edge case of the correct reference fails. If no ground truth exists for a bug's operation, the
-wrong reference must be skipped and must not pass. If the expected result is "passed", the wrong reference must pass; if
-a later reftest catches the bug, the bug's entry and docs/history.md must be changed. The script prints TAP. One line
-says whether docs/history.md lists exactly these entries, one line says whether there are enough entries, and one line
-for each device and bug says whether the result is the expected one.
+wrong reference fails or raises an exception, and the correct reference passes. A bug is also caught if an edge case of
+the wrong reference fails and no edge case of the correct reference fails. If no ground truth exists for a bug's
+operation, the wrong reference must be skipped and must not pass. If the expected result is "passed", the wrong
+reference must pass; if a later reftest catches the bug, the bug's entry and docs/history.md must be changed. The script
+prints TAP. One line says whether docs/history.md lists exactly these entries, one line says whether there are enough
+entries, and one line for each device and bug says whether the result is the expected one.
 """
 import argparse
 import glob
@@ -108,8 +108,8 @@ def is_undecided(definition):
 
 
 def guilty_edges(definition):
-    """Returns the edge cases that fail or raise. The failure of an edge case does not change the status of the
-    definition."""
+    """Returns the edge cases that fail or raise an exception. The failure of an edge case does not change the status of
+    the definition."""
     edges = [c for c in definition["cases"] if c["id"].startswith("edge:")]
     return [c["id"] for c in edges if c["status"] == "failed" or c["reason"] == "raised"]
 

@@ -26,7 +26,7 @@ static inline void expect_passes(const struct op *op, const struct op_problem *p
 			}
 }
 
-/* Of `count` mistakes, tries those that are not caught yet, on one world. */
+/* Tries those of the `count` mistakes that are not caught yet on the inputs of `w`. */
 static inline void try_mistakes(struct world *w, const enum mistake *first, int count, bool *caught)
 {
 	struct attention_roles roles = attention_roles_of(w->c.problem);
@@ -41,7 +41,8 @@ static inline bool all_caught(const bool *caught, int count)
 }
 
 /* Checks that each mistake is found at one of the default sizes, with one of the two sets of input values, for one
- * seed. All mistakes share the inputs and the oracle's outputs, because making them takes longer than an emulation. */
+ * seed. All mistakes share the inputs and the oracle's outputs, because computing these takes longer than an
+ * emulation. */
 static inline void expect_caught_for(const struct op *op, const struct op_problem *problem, const enum mistake *first,
                                      int count, uint64_t seed)
 {

@@ -106,7 +106,7 @@ struct emulation {
 	struct attention_view v;
 	enum mistake mistake;
 	float *query[ATTENTION_PARTS], *key[ATTENTION_PARTS], *value;
-	uint8_t *converted; /* for each row: 1 if `key` and `value` have it */
+	uint8_t *converted; /* for each row: 1 if the row is in `key` and `value` */
 };
 
 /* Returns memory for the elements of a tensor as floats. The caller frees the memory. */

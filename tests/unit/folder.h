@@ -21,7 +21,7 @@ static inline int enter_folder(void **state)
 	return path == NULL || mkdtemp(path) == NULL || chdir(path) != 0;
 }
 
-/* Removes the folder with its content, even if the test has taken permissions away. */
+/* Removes the folder with its content, even if the test has removed permissions. */
 static inline int leave_folder(void **state)
 {
 	char command[128];

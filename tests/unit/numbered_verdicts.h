@@ -9,8 +9,8 @@
 #include "base/arena.h"
 #include "cache/store.h"
 
-/* Builds verdict `number` in the arena. `made` is its time in seconds since 1970, and `size` is roughly the size of its
- * text in bytes. */
+/* Builds verdict `number` in the arena. `made` is the verdict's time in seconds since 1970, and `size` is roughly the
+ * size of the verdict's text in bytes. */
 static inline struct store_put numbered_verdict(struct arena *arena, int number, long long made, size_t size)
 {
 	char *text = arena_alloc(arena, size + 64);

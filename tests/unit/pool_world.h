@@ -198,9 +198,9 @@ static inline void remove_tells(void)
 	unlink(tells_path());
 }
 
-/* Gives references two functions, although references cannot reach the test's files. tell_outside() appends a byte to
- * the file that open_tells opens; exists_outside(name) returns whether a file exists in /tmp. The functions work
- * because the runner opens that file and /tmp before it enters its sandbox. */
+/* Gives references two functions that reach files of the test, which the sandbox hides from references. tell_outside()
+ * appends a byte to the file that open_tells opens; exists_outside(name) returns whether a file exists in /tmp. The
+ * functions work because the runner opens that file and /tmp before it enters its sandbox. */
 static inline void let_references_tell(const char *here)
 {
 	char script[4096];

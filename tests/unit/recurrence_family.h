@@ -21,7 +21,7 @@ struct family_problem {
 	struct op_problem problem;
 	const char *inputs; /* expected digest of the inputs (assert_inputs_are) */
 	int edges;          /* number of --edge cases of the problem */
-	/* ended by NONE; the mistakes that only this family can have, because the mistakes of all families are tested
+	/* the mistakes that only this family can have, ended by NONE; the mistakes of all families are tested
 	 * separately */
 	enum mistake mistakes[24];
 };
@@ -41,7 +41,7 @@ struct family {
 	const struct refused *refused;
 	int refused_count;
 	/* Sets a Python scalar of problem `scalar_of` to an invalid value; the message of op.check must then contain
-	 * `scalar_part`. NULL: the family has no Python scalar with invalid values. */
+	 * `scalar_part`. NULL if every value of every Python scalar of the family is valid. */
 	void (*spoil_scalar)(struct trial *t, const struct recurrence_roles *roles);
 	int scalar_of;
 	const char *scalar_part;
@@ -109,7 +109,7 @@ static inline void inputs_follow_the_seed(void **state)
 
 /* --- edges -------------------------------------------------------------------------------------------------------- */
 
-/* Counts the rows of a tensor whose elements all equal `value`. A row lies along the last axis. */
+/* Counts the rows of a tensor in which every element equals `value`. A row lies along the last axis. */
 static inline int64_t rows_all(const struct tensor *tensor, double value)
 {
 	int64_t size = tensor->shape[tensor->rank - 1], rows = 0;
@@ -237,8 +237,8 @@ static inline void edges_have_one_answer(void **state)
 
 /* --- inputs from a workload --------------------------------------------------------------------------------------- */
 
-/* Checks that an absent state has the same effect as a state of zeros, and scale 0 the same as the scale 1 /
- * sqrt(K). */
+/* Checks that an absent state has the same effect as a state of zeros, and that scale 0 has the same effect as the
+ * scale 1 / sqrt(K). */
 static inline void assert_absent_state_is_zeros(const struct op *op, const struct op_problem *problem)
 {
 	struct recurrence_roles roles = recurrence_roles_of(problem);

@@ -12,7 +12,7 @@
 #include "engine/program.h"
 
 /* Without a cache, the version of torch is kept in memory. If a reference runs with another version, the old version
- * must be deleted from memory. Each later request of `serve` would still expect the old version. */
+ * must be deleted from memory. Otherwise each later request of `serve` would still expect the old version. */
 static void a_version_in_memory_is_forgotten(void **state)
 {
 	struct program program = {.torch_key = strdup("torch python"), .torch_fact = strdup("2.0.0")};

@@ -53,7 +53,7 @@ static void what_was_written_is_read(void **state)
 	arena_free(&arena);
 }
 
-/* A change of the spaces between values is no error, so a formatter may make one. */
+/* A formatter may change the spaces between values. */
 static void spacing_does_not_count(void **state)
 {
 	(void)state;

@@ -130,7 +130,7 @@ static void numbers_are_short_and_read_back_the_same(void **state)
 	buf_free(&buf);
 }
 
-/* Writes the number with the fewest digits (at least 6) with which the text reads back as the same number. */
+/* Writes the number with as few digits as possible, but at least 6, so that reading the text gives the same number. */
 static void write_plainly(char text[40], double value)
 {
 	for (int digits = 6; digits <= 17; digits++) {

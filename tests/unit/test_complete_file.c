@@ -1,5 +1,5 @@
 /* test_complete_file - which files the watcher considers complete: files that parse, and files that stay invalid
- * however long the watcher waits. Also: Git's lock file is found from any folder of a repository. */
+ * however long the watcher waits. Also tests that git's lock file is found from any folder of a repository. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -75,7 +75,7 @@ static void put(int folder, const char *file, const char *text)
 	close(fd);
 }
 
-/* The folder of this test has usual files in place of the kernel's. */
+/* In this test, ordinary files stand in for the kernel's files of a control group. */
 static void the_memory_of_an_empty_group_is_not_limited(void **state)
 {
 	char path[] = "/tmp/reftest-groups-XXXXXX", limit[32] = "";

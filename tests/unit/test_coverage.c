@@ -91,7 +91,7 @@ static void checklists_are_well_formed(void **state)
 
 /* ---- a case ---- */
 
-/* Returns the name of the value of the axis that a case covers, or NULL. */
+/* Returns the name of the entry that a case covers on axis `axis` of the family's checklist, or NULL. */
 static const char *covered(const struct op *op, const struct op_case *c, const char *axis)
 {
 	const struct coverage_view view = coverage_view_of(op, c);

@@ -29,8 +29,8 @@ typedef const char *look(bool mended);
 
 /* --- files with their old or their new content -------------------------------------------------------------------- */
 
-/* Checks that a file has its old or its new content. Without an old content, the file may also be missing. If `mended`,
- * only the new content is right. Returns NULL, or `why` if the file is wrong. */
+/* Checks that a file has its old or its new content. If `old` is NULL, the file may also be missing. If `mended`, only
+ * the new content is right. Returns NULL, or `why` if the file is wrong. */
 static const char *old_or_new(const char *name, const char *old, const char *new, bool mended, const char *why)
 {
 	struct buf now = {0}, one = {0}, two = {0};

@@ -79,7 +79,8 @@ static void tensors_and_switches_have_no_such_number(void **state)
 	assert_false(described_default(&arg, &number));
 }
 
-/* The op.scalar of a family with one scalar, whose default is 0.125. In variant 1, the scalar has no default. */
+/* The function op.scalar of a made-up family: it has one scalar, whose default is 0.125. In variant 1, the scalar has
+ * no default. */
 static double scalar(const struct op_case *c, int input)
 {
 	if ((c->absent >> input & 1) == 0)

@@ -24,7 +24,7 @@
 
 /* LARGER is the largest allowed number of rows that change no output of these cases. A mistake changes no output if it
  * needs random draws, cases above MOST_BYTES, or other inputs. In sanitized builds, cases are smaller, so more rows
- * change no output. Their number is not limited there. */
+ * change no output. The number of these rows is not limited in sanitized builds. */
 enum { SEEN = 1024, MOST_BYTES = SANITIZED ? 1 << 18 : 4 << 20, LARGER = SANITIZED ? SEEN : 28 };
 
 /* The rows that were tried. */
@@ -444,7 +444,7 @@ static void a_limit_that_changes_nothing_runs_no_oracle(void **state)
 	variation_close(&v);
 }
 
-/* Calls `limit` for a mistake in a Python scalar with the value x. Returns true if the diagnosis counts as vague. */
+/* Calls `limit` for a mistake in a Python scalar whose value is x. Returns true if the diagnosis counts as vague. */
 static bool is_vague(bool (*limit)(struct op_variation *v, const struct op_mistake *mistake), double by, double x)
 {
 	const struct op op = gather_op(two_rows);

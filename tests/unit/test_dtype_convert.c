@@ -78,8 +78,8 @@ static void every_code_survives_a_round_trip(void **state)
 		}
 }
 
-/* A double between two neighbours is rounded to the nearer one, and the exact middle to the even code. The double must
- * not be rounded to a float first, because the float could be the exact middle. */
+/* A double between two neighbours is rounded to the nearer one. A double exactly in the middle is rounded to the even
+ * code. The double must not be rounded to a float first, because the float could be the exact middle. */
 static void rounding_is_to_nearest_with_ties_to_even_and_only_once(void **state)
 {
 	(void)state;

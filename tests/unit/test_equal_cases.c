@@ -90,7 +90,7 @@ static void a_case_that_waits_replaces_the_one_that_leaves(void **state)
 	assert_true(equal_cases_join(&equal_cases, &a, x, 0, &arena));
 	assert_false(equal_cases_join(&equal_cases, &a, y, 1, &arena));
 	assert_false(equal_cases_join(&equal_cases, &a, z, 2, &arena));
-	/* result y waits with its case 1, not with its case 7 */
+	/* case 1 of result y waits, and case 7 does not */
 	assert_null(equal_cases_leave(&equal_cases, &a, y, 7));
 	assert_null(equal_cases_leave(&equal_cases, &b, x, 0)); /* no case of this subject waits */
 	const struct waiter *next = equal_cases_leave(&equal_cases, &a, x, 0);

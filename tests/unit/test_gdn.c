@@ -539,7 +539,7 @@ static struct op_constant constant_of(const struct op_problem *problem)
 }
 
 /* The tags or the description of a definition may say whether an operation on several tokens updates the pool of
- * states. If they do not say this, reftest runs the reference once to find out. */
+ * states. If neither says this, reftest runs the reference once to find out. */
 static void whether_a_pool_is_updated_is_attested_or_probed(void **state)
 {
 	static const char *const tags[] = {"stage:mtp", "disable_state_update=false"};

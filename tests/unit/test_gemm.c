@@ -415,8 +415,7 @@ static bool k_shows(const struct world *w, const double *sums, int64_t k)
 
 	const struct gemm_fill f = gemm_fill_of(&w->c, w->e.a);
 
-	m += gemm_row_of(&f, m) != GEMM_USUAL ? GEMM_PERIOD : 0; /* the next row, because a row with enlarged values has
-								  * a wide bound */
+	m += gemm_row_of(&f, m) != GEMM_USUAL ? GEMM_PERIOD : 0; /* skips a row with a wide bound */
 	char answer[64 * 4];
 	struct metrics metrics;
 

@@ -90,8 +90,8 @@ static void assert_asked(const char *choice, const char *family, const char *exp
 	assert_asked_with(&missing, choice, family, expected);
 }
 
-/* The dataset's own truth is used for each definition without a family. For a definition with a family, it is used only
- * on request. */
+/* The dataset's own truth is used for each definition without a family. For a definition with a family, this truth is
+ * used only on request. */
 static void the_datasets_own_truth_is_used_without_a_family_and_on_request(void **state)
 {
 	const struct truth own = {.name = "truth", .version = "1", .program = true};
@@ -109,8 +109,8 @@ static void the_datasets_own_truth_is_used_without_a_family_and_on_request(void 
 						 * this */
 }
 
-/* Solutions are used only if --ground-truth names them. It can name all solutions, or those of a certain name or
- * author. */
+/* Solutions are used only if --ground-truth names them. The option can name all solutions, or those of a certain name
+ * or author. */
 static void solutions_are_used_if_they_are_named(void **state)
 {
 	const struct own_truth own[] = {
@@ -183,8 +183,8 @@ static void a_row_on_request_is_used_by_name_and_by_all_but_not_by_default(void 
 	assert_asked("builtin,torch", "rmsnorm", "builtin torch");
 }
 
-/* A ground truth on request is part of the context of the verdicts that use it. Therefore a run without this ground
- * truth does not reuse these verdicts. */
+/* If a ground truth is used only on request, it is part of the context of the verdicts that use it. Therefore a run
+ * without this ground truth does not reuse these verdicts. */
 static void a_ground_truth_on_request_is_in_the_context_of_runs_that_use_it(void **state)
 {
 	struct program program = {.store = NULL};

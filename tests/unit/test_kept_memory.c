@@ -1,5 +1,5 @@
-/* test_kept_memory - the judge keeps freed memory for the next case. If no message arrives for a while, it returns the
- * memory to the system. */
+/* test_kept_memory - the judge keeps freed memory for the next case. If no message arrives for a while, the judge
+ * returns the memory to the system. */
 #include "workers/judge/kept_memory.h"
 
 #include <setjmp.h>

@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "kernels/core/kernels_library.h"
 
-/* Finds the build folder from the path of this program, which lies in tests/unit/ of that folder. */
+/* Finds the build folder: this program is in its subfolder tests/unit/. */
 static void name_build_folder(void)
 {
 	char folder[4096], place[4200];

@@ -9,8 +9,8 @@
 
 #include "workers/protocol/layout.h"
 
-/* The sizes of the tensors. It is not always enough to reverse the order: in some lists, a tensor would then keep its
- * address. */
+/* The sizes of the tensors. The second layout cannot always reverse the order of the tensors: in some lists, a tensor
+ * would then keep its address. */
 static const struct {
 	int count;
 	int64_t bytes[4];

@@ -115,8 +115,8 @@ static void known_inputs_make_it_a_failure(void **state)
 	arena_free(&w.result.arena);
 }
 
-/* If a case passed because it agrees with a ground truth, the check of rows cannot change this. If a case is only
- * checked and never compared with a ground truth, dependent rows are a finding. */
+/* If a case passed because it agrees with a ground truth, the check of rows cannot change this. If a case was not
+ * compared with a ground truth and has the status "checked", dependent rows are a finding. */
 static void a_ground_truth_decides(void **state)
 {
 	(void)state;

@@ -36,7 +36,7 @@ static void write_file(struct place *place, const char *name, const char *text, 
 	assert_int_equal(chmod(place->path, mode), 0);
 }
 
-/* Writes a fake interpreter for machine_torch. It prints a version and the folder of its torch. */
+/* Writes a fake interpreter for machine_torch. The fake prints a version and the folder of its torch. */
 static void write_python(struct place *place, const char *name, const char *torch_folder)
 {
 	char script[4096];

@@ -466,8 +466,8 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	assert_refused(&mamba_ssu_op, &p, "needs an output with the shape of x");
 }
 
-/* If the description of a tensor says so, the states may be written. If the description of the definition says so, they
- * must be written. */
+/* If the description of a tensor says so, the states may be written. If the description of the definition says so, the
+ * states must be written. */
 static void states_may_be_written_if_the_definition_says_so(void **state)
 {
 	struct op_arg in[COUNT(full_in)], out[COUNT(full_out)];

@@ -103,8 +103,7 @@ static void words_of_a_definition_name_its_family(void **state)
 	    {"odd", "A matrix multiplication in float16.", 0, MATCHED_BY_WORDS},
 	    {"odd", NULL, 2, MATCHED_BY_WORDS},
 	    {"gemms_n8", NULL, 0, MATCHED_BY_SHAPES},            /* "gemm" is not a whole word of the name */
-	    {"gemm_relu_n8", NULL, 0, MATCHED_BY_SHAPES},        /* the name also has a word that is no matrix
-								  * product */
+	    {"gemm_relu_n8", NULL, 0, MATCHED_BY_SHAPES},        /* the name also has a word for another operation */
 	    {"odd", "A GEMM followed by a tanh.", 0, MATCHED_BY_SHAPES},
 	    {"gemm_softmax", NULL, 0, MATCHED_BY_SHAPES},        /* the name has words of two families */
 	    {"gemm_n8", "RMSNorm.", 0, MATCHED_BY_SHAPES},       /* name and description have words of different

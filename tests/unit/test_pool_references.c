@@ -176,8 +176,8 @@ static void answers_that_change_are_nondeterministic(void **state)
 	}
 }
 
-/* The garbage collector is off while torch is imported. It is on again while a reference runs, because cycles of Python
- * objects may keep tensors alive. */
+/* The garbage collector is off while torch is imported. The collector is on again while a reference runs, because
+ * cycles of Python objects may keep tensors alive. */
 static void garbage_is_collected(void **state)
 {
 	struct pool_result result = verify(*state, HEAD RUN "    import gc\n    assert gc.isenabled(), 'nobody collects'\n    return y\n");
@@ -473,8 +473,8 @@ static void taking_more_memory_than_there_is_raises(void **state)
 	expect_all_is_well(*state);
 }
 
-/* Each limit has its own reason (enum reason). The reason is the same in run() and while the reference is loaded. A
- * verdict with such a reason is never stored. */
+/* Each limit has its own reason (enum reason). The reason is the same, whether run() reaches the limit or the loading
+ * of the reference does. A verdict with such a reason is never stored. */
 static void each_limit_is_told(void **state)
 {
 	static const struct {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# No case runs after an edit that no verdict depends on: a touched, copied or reindented file, reordered keys, or
-# another description, tag, comment, docstring or definition name.
+# No case runs after an edit that no verdict depends on: a file is touched, copied or reindented, keys are reordered, or
+# a description, tag, comment, docstring or definition name is changed.
 . "$(dirname "$0")/../harness.sh"
 
 # `rewrite FILE PYTHON`: loads the JSON file as `x`, executes the Python statement, and writes `x` back.

@@ -104,8 +104,8 @@ expect_says 'gemm/tiny_gemm' 'not_cached'
 expect_silence_about 'rmsnorm/tiny_norm'
 do_git checkout -q .
 
-# Verdicts of a GPU. This machine may have no GPU, so the test changes the label of copies of the CPU's verdicts to a
-# GPU.
+# Verdicts of a GPU. This machine may have no GPU, so the test copies the CPU's verdicts and labels the copies as
+# verdicts of a GPU.
 run verify --changed --cached-only --device-class sm_90
 expect_exit 3
 expect_says 'the stored verdict is from cpu, and this run needs sm_90'

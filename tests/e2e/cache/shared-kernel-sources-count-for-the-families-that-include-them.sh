@@ -56,13 +56,13 @@ edit_of kernels/core/elements_cuda.h "activation cascade delta_rule dsa_paged ga
 gqa_ragged kda layernorm mamba_ssu mla_paged mla_ragged page quantize_fp8_per_token_group rmsnorm rope simple_gla \
 softmax " ''
 
-# Each .c file in a family's folder may affect the family's inputs and checks. Therefore the verdicts of every ground
-# truth depend on the file.
+# Each .c file in a family's folder may affect the family's inputs and checks. Therefore the family's verdicts depend on
+# these files, whichever ground truth decides.
 edit_of kernels/sampling/draw_statistics.c 'sampling ' 'sampling '
 edit_of kernels/moe/moe.cu 'moe ' ''
 
-# The rules also hold for a header that only shared sources include, with a digit in its name and unusual spacing in the
-# #include.
+# The rules also hold for a header that only shared sources include. The header has a digit in its name, and the
+# #include has unusual spacing.
 printf '\n' >kernels/core/fp8.h
 printf '\n' >kernels/core/fp8_tables.c
 digests unused

@@ -1,8 +1,8 @@
 #!/bin/sh
-# sanitizers: tests/run also runs this test with the sanitizers' build. Tensors are replaced while references run. No
-# verdict is stored for this definition's case, nor for a second workload line with the same tensors. Another definition
-# has the same subject digest and its own copy of the tensors, which does not change. The case of this other definition
-# still runs, and does not reuse the verdict.
+# sanitizers: tests/run also runs this test with the sanitizers' build. The tensors of a definition are replaced while
+# its reference runs. No verdict is stored for the case that runs, nor for a second workload line with the same tensors.
+# Another definition has the same subject digest and its own copy of the tensors, which does not change. The case of
+# this other definition runs and reuses no verdict.
 . "$(dirname "$0")/../harness.sh"
 with_gates
 # `blob PATH right|wrong`: replaces the file. With `right`, the file's first value becomes 1. With `wrong`, the first
@@ -62,7 +62,7 @@ blob a.safetensors wrong
 verify
 expect_exit 1
 expect_status first failed numeric
-# The case of `first` also accepts the verdict of `second`.
+# The case of `first` also accepts the verdict that was stored for `second`.
 expect "not c['first', 'workload:1']['why'].startswith('no verdict')"
 
 # The tensors are replaced and restored before the run ends, as if the user checked out another branch and came back. At

@@ -39,8 +39,8 @@ echo 8.8.8 >"$work/chosen"
 verify --python "$work/python3"
 expect "s['cases_run'] > 0"
 
-# The zygote of this program always reports torch 9.9.9. The verdict is stored under version 9.9.9, and a message says
-# that this is not the expected version.
+# The launcher was asked for the version of torch and answered 8.8.8, but the process that runs references has torch
+# 9.9.9. The verdict is stored under version 9.9.9, and a message says that this is not the expected version.
 expect "set(all_of('product', 'torch')) == {'9.9.9'}"
 expect_says "but torch 8.8.8 was expected"
 verify --python "$work/python3" --changed

@@ -3,7 +3,7 @@
 # A verdict on tensors holds for the bytes that were hashed, even if the file had other bytes while references ran. The
 # file's timestamps may not show such a change, because a write to a dirty page of a mapping does not change them. If
 # the reference passes with one content of the file and fails with another, the verdict "passed" is never stored for the
-# other content. If the file changed, reftest never reports that the reference changed its inputs.
+# content with which it fails. If the file changed, reftest never reports that the reference changed its inputs.
 
 # In tmpfs no page is ever written back. On a disk a page may be written back. Then the page is clean, and the next
 # write to it would change the file's timestamps.

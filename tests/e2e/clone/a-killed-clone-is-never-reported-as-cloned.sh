@@ -9,8 +9,8 @@ git config --file "$GIT_CONFIG_GLOBAL" user.email test@localhost
 git config --file "$GIT_CONFIG_GLOBAL" init.defaultBranch main
 do_git() { git "$@" >"$work/git" 2>&1 || fail "git $*: $(cat "$work/git")"; }
 mirror=$work/mirror
-# `commit NAME VERSION`: commits 120 files to NAME. Each version replaces two thirds of the files, adds some and removes
-# others.
+# `commit NAME VERSION`: commits 120 files to the repository NAME. Each version replaces two thirds of the files, adds
+# some and removes others.
 commit() {
 	"$python" -I -S -c '
 import os, random, sys
@@ -34,8 +34,8 @@ for name in sglang flashinfer; do
 	commit $name 1
 done
 
-# `whole ACCEPTED`: expects that all clones that repos_config.json reports are complete, and that each folder with a
-# final name is a clone.
+# `whole`: expects that each clone that repos_config.json lists as cloned is complete, and that each folder at the path
+# of a repository is a clone.
 cat >"$work/whole.py" <<'P'
 import json, os, subprocess, sys
 
@@ -109,7 +109,7 @@ for name in sglang flashinfer; do
 	[ -z "$(find repos/$name/.git -name '*.lock' -o -name 'reftest-*' -o -name 'tmp_*')" ] || fail "files of killed runs are left"
 done
 
-# A run is killed at the worst moment: git has replaced some files, has begun another one, and holds the index.
+# A run is killed at the worst moment: git has replaced some files, is writing another one, and has locked the index.
 commit sglang 98
 mkdir "$work/bin"
 cat >"$work/bin/git" <<P

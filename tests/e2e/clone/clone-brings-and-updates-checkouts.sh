@@ -124,7 +124,7 @@ expect_exit 1
 [ ! -e none/flashinfer-trace ] || fail "a clone without a server left a folder"
 mv "$work/away" "$mirror"
 
-# Words of the configuration never reach a shell, and git never treats them as options.
+# No shell runs the values of the options, and git never treats a value as one of its own options.
 run clone --mirror '$(touch shell);touch shell' --target-dir 'a b;c' --only sglang
 expect_exit 1
 [ ! -e shell ] || fail "a shell ran"

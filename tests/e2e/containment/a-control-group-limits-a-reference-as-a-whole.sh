@@ -1,7 +1,7 @@
 #!/bin/sh
 # own interpreter: the test checks what a reference can reach.
 # If the system delegates a control group to reftest, all processes of a reference share one memory limit, which
-# includes shared memory. No group is left afterwards. Without such a group, each process has its own limits.
+# includes shared memory. No control group is left after a run. Without such a group, each process has its own limits.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "the amounts of memory are those of the CPU"
 

@@ -54,7 +54,7 @@ looks
 looks --no-namespaces
 looks --no-landlock
 
-# A folder of libraries that contains the home directory is not shown, whatever HOME says.
+# References cannot see a folder of libraries that contains the home directory, whatever HOME says.
 [ "$home" != / ] || skip "the home directory is the root"
 export LD_LIBRARY_PATH="$home"
 HOME=/nowhere

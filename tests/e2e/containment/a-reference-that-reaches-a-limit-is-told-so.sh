@@ -1,7 +1,7 @@
 #!/bin/sh
 # own interpreter: the test checks what a reference can reach.
-# --memory limits the memory of a reference. Its default leaves room for a reference that uses much more memory than its
-# tensors.
+# --memory limits the memory of a reference. The default limit leaves room for a reference that uses much more memory
+# than its tensors.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "the limits of memory are those of the CPU"
 
@@ -25,7 +25,7 @@ expect "d['takes_half_a_gib']['status'] == 'error' and d['takes_half_a_gib']['ca
 expect "'it may use 256 MiB; --memory SIZE changes this limit' in d['takes_half_a_gib']['cases'][0]['message']"
 expect "not any(case['kept'] for case in d['takes_half_a_gib']['cases'])"
 
-# The command that repeats a case, which is printed below a failure, contains the option.
+# The command that reftest prints below a failure, to repeat the case, contains the option --memory.
 run verify takes_half_a_gib --force --memory 256M --alone --device "$device" --sizes small
 expect_says '--memory 268435456'
 

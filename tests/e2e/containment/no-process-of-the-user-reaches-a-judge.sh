@@ -88,7 +88,7 @@ for round in 1 2 3 4 5 6; do
 	attacked --force
 	expect_exit 0
 done
-# The process that talks to the remote starts when something is looked up. Nobody listens at this address.
+# The process that talks to the remote cache starts at the first lookup. Nobody listens at this address.
 REFTEST_REMOTE=redis://127.0.0.1:1?timeout=1
 export REFTEST_REMOTE
 for round in 1 2 3 4 5 6 7 8; do

@@ -1,6 +1,6 @@
 #!/bin/sh
-# With a checkout of SGLang, `extract` reports where SGLang's model file and models/architectures.json disagree. It
-# writes the same definitions as without the checkout.
+# With a checkout of SGLang, `extract` reports where SGLang's model file and models/architectures.json disagree.
+# `extract` writes the same definitions as without the checkout.
 . "$(dirname "$0")/../harness.sh"
 mkdir -p definitions elsewhere/sglang/python/sglang/srt/models
 models=elsewhere/sglang/python/sglang/srt/models

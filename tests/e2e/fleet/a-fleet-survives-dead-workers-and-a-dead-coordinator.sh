@@ -1,9 +1,9 @@
 #!/bin/sh
 # own interpreter: the test checks how processes end.
-# The coordinator of a fleet (python/reftest_ray) runs with workers on this machine and without Ray. Its output and exit
-# status are those of `reftest verify`, and a second run executes nothing. If a worker is killed, no verdict is lost. If
-# the coordinator is killed, the next run continues from the stored verdicts. The rules are tested in
-# tests/fleet_scheduling.py.
+# The coordinator of a fleet (python/reftest_ray) runs with workers on this machine and without Ray. The coordinator's
+# output and exit status are those of `reftest verify`, and a second run executes nothing. If a worker is killed, no
+# verdict is lost. If the coordinator is killed, the next run continues from the stored verdicts. The rules of
+# scheduling are tested in tests/fleet_scheduling.py.
 . "$(dirname "$0")/../harness.sh"
 step=tests/fleet_scheduling.py
 "$python" "$top/tests/fleet_scheduling.py" >"$work/out" 2>"$work/err" && status=0 || status=$?

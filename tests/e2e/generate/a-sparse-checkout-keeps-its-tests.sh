@@ -1,8 +1,8 @@
 #!/bin/sh
 # If git tracks a definition and a sparse checkout excludes it, the definition does not count as deleted. Generated
 # files keep the test class of an excluded definition. A generated file that git tracks but has not checked out is not
-# written. Each file that is not written is reported with a command that checks it out, and this command works. Deleted
-# definitions are handled as usual.
+# written. Each file that is not written is reported with a command that checks it out, and this command works. The
+# classes of deleted definitions are removed as usual.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null
 git config --file "$GIT_CONFIG_GLOBAL" user.name test
@@ -105,7 +105,7 @@ expect_says 'test_rmsnorm.py is left unchanged: the definitions tested there'
 unchanged
 
 # When a definition is deleted, its class is removed; when the last definition of a file is deleted, the file is
-# removed. Other definitions that are not checked out make no difference.
+# removed. This also happens while definitions of other op_types are not checked out.
 only '!/definitions/gemm/'
 rm definitions/rmsnorm/tiny_third.json
 run generate
@@ -231,8 +231,8 @@ unchanged
 do_git update-index --no-skip-worktree definitions/gemm/tiny_gemm.json
 do_git reset -q --hard
 
-# Verdicts of an excluded definition are still needed. A hand-written test of an excluded definition is not mistaken for
-# a test of another definition. An excluded definition that the branch edited counts as changed, not as deleted.
+# `cache gc` keeps the verdicts of an excluded definition. A hand-written test of an excluded definition is not mistaken
+# for a test of another definition. An excluded definition that the branch edited counts as changed, not as deleted.
 only '!/definitions/gemm/'
 run cache gc --days 0 --dry-run
 expect_exit 0

@@ -1,7 +1,7 @@
 #!/bin/sh
-# `reftest verify` and the generated tests give the same results for references that are correct, wrong, or only deserve
-# a finding. The references differ in the values that they return, in the state that they keep between calls, in the
-# tensors to which they write, and in the number that they use for an absent scalar.
+# `reftest verify` and the generated tests give the same results for correct references, for wrong references, and for
+# references that pass with a finding. The references differ in the values that they return, in the state that they keep
+# between calls, in the tensors to which they write, and in the number that they use for an absent scalar.
 . "$(dirname "$0")/../harness.sh"
 pytest_is_here
 step="references under verify and under pytest"

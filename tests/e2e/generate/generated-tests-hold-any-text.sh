@@ -1,7 +1,7 @@
 #!/bin/sh
-# Whatever text a definition contains, its generated test is valid Python with the same values, formatted like the
-# output of `ruff format`. Two runs of `generate` write the same bytes, in either layout. If a definition is unreadable,
-# only its own tests fail.
+# Whatever text a definition contains, its generated test is valid Python, contains the definition's values, and is
+# formatted as `ruff format` formats it. Two runs of `generate` write the same bytes, in either layout. If a definition
+# is unreadable, only its own tests fail.
 . "$(dirname "$0")/../harness.sh"
 pytest_is_here
 ruff_is_here

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Without reftest's kernels, generated tests run on simple inputs that are valid for each role, and compare with PyTorch
-# and other installed libraries. Checks that need reftest's kernels are skipped with a reason. If reftest's kernels are
-# installed, a wrong result for empty tensors fails the test. In other edge cases the expected result is only a
-# convention, and a mismatch gives a warning.
+# Without reftest's kernels, generated tests run on simple inputs that are valid for each role, and compare the outputs
+# with those of PyTorch and other installed libraries. Checks that need reftest's kernels are skipped with a reason. If
+# reftest's kernels are installed, a wrong result for empty tensors fails the test. In other edge cases the expected
+# result is only a convention, and a mismatch gives a warning.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "on a GPU other libraries are used"
 pytest_is_here

@@ -23,7 +23,7 @@ def test_two():
     assert 1 + 1 == 2
 PYTHON
 
-# git does not have the file, so it is kept.
+# The file is kept, because git does not have it.
 run generate --replace-vacuous
 expect_exit 1
 expect_says 'tests/references/test_tiny_norm.py:4: test_shape compares nothing' 'left unchanged, because git has no commit with this content'
@@ -88,7 +88,7 @@ for words in '--audit' 'tiny_norm' '--op-type gemm'; do
 	expect_exit 2
 done
 
-# A file without a test that can fail is also replaced if it has the name of an op_type's generated file.
+# A file in which no test can fail is also replaced if its name is that of an op_type's generated file.
 rm -rf tests/references
 mkdir -p $tests
 printf 'def test_all():\n    assert True\n' >$tests/test_gemm.py

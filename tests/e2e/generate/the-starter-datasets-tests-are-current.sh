@@ -1,7 +1,6 @@
 #!/bin/sh
 # tests/references contains exactly the files that `make references` writes from the starter dataset, and ruff accepts
-# them. There is one generated file for each op_type, and not for each definition. Then each function of a family
-# appears only once, which halves the size of the files.
+# them. There is one generated file for each op_type, and not for each definition.
 . "$(dirname "$0")/../harness.sh"
 ruff_is_here
 mkdir tests
@@ -14,9 +13,8 @@ expect_says ' 0 without, 0 stale' ' 0 out of date, 0 removed'
 expectations=$((expectations + 1))
 "$ruff" format --isolated --no-cache --check tests/references >"$work/out" 2>"$work/err" || fail "ruff format would change something"
 "$ruff" check --isolated --no-cache tests/references >"$work/out" 2>"$work/err" || fail "ruff check finds something"
-# No generated test passes because it returns early or is skipped. To ensure this, each class must have only the tests
-# of conftest.py. None of these tests may return a value, and each must call a check. Every family generates its own
-# inputs.
+# No generated test may pass only because it returns early or is skipped. To ensure this, each class must have only the
+# tests of conftest.py. None of these tests may return a value, and each must call a check.
 expectations=$((expectations + 1))
 "$python" -I -S -c '
 import ast, glob

@@ -3,7 +3,7 @@
 # changes a definition that this machine cannot verify, the hook prints a warning. With --strict, it rejects the commit.
 # A commit is rejected if a definition that it changes fails or is invalid, or if the commit lacks a tensor file that
 # the workloads name. After `hook install --all`, every commit is rejected while a definition fails. If a definition
-# does not fail, but cannot be verified, `verify --staged` itself exits with 3.
+# does not fail, but cannot be verified, `verify --staged` exits with 3, although the hook accepts the commit.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null REFTEST_PYTHON="$python"
 git config --file "$GIT_CONFIG_GLOBAL" user.name test

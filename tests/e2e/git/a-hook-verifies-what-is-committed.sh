@@ -154,8 +154,8 @@ expect_says 'INVALID  rmsnorm/tiny_norm'
 do_git merge --abort
 do_git reset -q --hard HEAD~1
 
-# One dataset is in a folder of a repository, and another one in a submodule of it. Each dataset uses the index of its
-# own repository.
+# One dataset is in a folder of a repository, and another one is in a submodule of this repository. Each dataset uses
+# the index of its own repository.
 mkdir "$work/super"
 git -C "$work/super" init -q -b main .
 mkdir -p "$work/super/data/set"

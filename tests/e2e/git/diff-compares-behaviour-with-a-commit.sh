@@ -1,6 +1,6 @@
 #!/bin/sh
 # For each changed definition, `reftest diff` runs the current reference and the reference in a commit. It says whether
-# only the texts of the two references differ. If their code differs, it says whether their values are the same, differ
+# only the texts of the two references differ. If their code differs, it says whether their outputs are the same, differ
 # within the bounds, or differ by more. `reftest diff` stores nothing, and needs no ground truth. If a reference cannot
 # run, its definition is not compared.
 . "$(dirname "$0")/../harness.sh"

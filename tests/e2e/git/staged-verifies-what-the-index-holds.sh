@@ -137,7 +137,7 @@ do_git add workloads
 echo blob/ >.gitignore # the folder is ignored, so no commit contains it
 staged
 expect_exit 0
-# git exits with an error for a path in a nested repository. This does not affect later paths.
+# git exits with an error for a path in a nested repository. reftest still reads the paths that come after this one.
 cp workloads/rmsnorm/tiny_norm.jsonl "$work/lines"
 mkdir blob/inner
 git -C blob/inner init -q

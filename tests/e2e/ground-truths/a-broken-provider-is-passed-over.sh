@@ -99,7 +99,7 @@ expect "s['cases_run'] > 2 and not any(all_of('tiny_gemm', 'kept'))"
 expect "[sum(words in case['witnesses'][0]['passed_over'] for case in d['tiny_gemm']['cases']) for words in ('did not answer', 'is not used again')] == [2, s['cases_run'] - 2]"
 
 # On a machine where a reference could change a process that is starting, no provider is started after the first
-# reference.
+# reference has started.
 ${CC:-cc} -O1 -D_GNU_SOURCE -o "$work/restrict" "$top/tests/e2e/tools/restrict.c" || fail "restrict.c does not compile"
 printf '#!/bin/sh\nexec "%s" --no-namespaces --no-landlock "%s" "$@"\n' "$work/restrict" "$reftest" >"$work/restricted"
 chmod +x "$work/restricted"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# A dataset can have its own ground truth for a definition, the file truths/{op_type}/{name}.py. If the definition has
-# no op family, this truth decides. A correct reference passes, and a wrong one fails. A truth that cannot decide is
+# A dataset can have its own ground truth for a definition, in the file truths/{op_type}/{name}.py. If the definition
+# has no op family, this truth decides. A correct reference passes, and a wrong one fails. A truth that cannot decide is
 # skipped, a message gives the place and the reason, and the other definitions are verified.
 . "$(dirname "$0")/../harness.sh"
 

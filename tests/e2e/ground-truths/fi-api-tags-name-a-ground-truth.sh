@@ -47,8 +47,8 @@ class Wrapper:
 TABLES = (Table("fi_api", (Need(("torch",), "torch"),), {"*": Row(real.fi_api, cpu=True, first_use_s=0)}),)
 P
 
-# `define NAME API [BODY]`: defines an operation without a family. Its inputs and the arguments of the function API have
-# different names.
+# `define NAME API [BODY]`: defines an operation without a family. The inputs of the operation and the arguments of the
+# function API have different names.
 define() {
 	"$python" -I -S - "$@" <<'P'
 import json

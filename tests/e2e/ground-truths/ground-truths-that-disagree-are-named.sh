@@ -36,7 +36,7 @@ expect "$(message_of tiny_gemm__wrong__right).startswith('flashinfer is the outl
 # Two ground truths differ from all others and from each other. NaN agrees with nothing.
 expect_status tiny_gemm__wrong__nan failed ground_truths_disagree
 expect "'no single ground truth is the outlier: flashinfer and flashinfer_fa3 differ from the oracle on the CPU' in $(message_of tiny_gemm__wrong__nan)"
-# An output with NaN has the worst margin.
+# The margin of an output with NaN is infinite, so it is the worst margin.
 expect "[w.get('margin') for w in d['tiny_gemm__wrong__nan']['cases'][0]['witnesses']][1:] == ['inf', 0.0, None]"
 
 # A NaN has no magnitude from which a noise bound could be computed. An output with NaN agrees with nothing, and the

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Generated tests call a library's rotary embedding with the number of rotated dimensions from the definition's axis. If
-# the RoPE constants of Llama 3.1 are inputs of the definition, the library gets them, whatever the definition's name
-# is.
+# When generated tests call a library's rotary embedding, they take the number of rotated dimensions from an axis of the
+# definition. If the RoPE constants of Llama 3.1 are inputs of the definition, the library gets them, whatever the
+# definition's name is.
 . "$(dirname "$0")/../harness.sh"
 pytest_is_here
 given rope_pos_ids_h32_kv8_d128 llama31_rope_pos_ids_h32_kv8_d128

@@ -23,8 +23,8 @@ with open(f"definitions/row_energy/{name}.json", "w") as out:
 P
 }
 
-# `solve AUTHOR DEFINITION NAME [KEY=VALUE…]`: writes a solution whose entry file is standard input. KEY is a member of its
-# spec, and `+FILE` adds a source.
+# `solve AUTHOR DEFINITION NAME [KEY=VALUE…]`: writes a solution whose entry file is standard input. KEY is a member of
+# the solution's spec, and the key `+FILE` adds a source file.
 solve() {
 	mkdir -p "solutions/$1/row_energy/$2"
 	cat >source

@@ -77,7 +77,7 @@ verify
 expect_ran 0
 
 # If a definition has no family, its solutions must agree with its reference. The comparison is weak evidence as long as
-# the reference itself is only checked.
+# the reference itself has only the verdict "checked".
 rm -r definitions/rmsnorm solutions
 define plain 'return x + x'
 solve bob doubled plain same <<'P'

@@ -105,7 +105,7 @@ run verify --device cpu --ground-truth cublas tiny_gemm
 expect_exit 2
 expect_says "unknown ground truth 'cublas'" 'torch' 'builtin'
 
-# `explain` assumes as many ground truths as the earlier verdict had, even if the cache no longer has that verdict.
+# Even if the cache no longer has a verdict, `explain` assumes as many ground truths as this verdict had.
 rm -r .reftest
 run verify --device cpu --sizes small --ground-truth flashinfer,torch tiny_gemm
 expect_exit 0

@@ -1,7 +1,7 @@
 #!/bin/sh
-# A verdict that one machine computed with a library is found by another machine through the remote. This holds if only
-# this library was called, if several libraries were called and agreed, and if another library was skipped before this
-# one. Such a verdict does not replace a verdict of the oracle or of another version of the library. On request, a
+# Through the remote, a machine finds a verdict that another machine computed with a library. The verdict is found if
+# only this library was called, if several libraries were called and agreed, and if another library was skipped before
+# this one. Such a verdict does not replace a verdict of the oracle or of another version of the library. On request, a
 # machine that has neither a GPU nor the library accepts a verdict that was computed on a GPU.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"

@@ -36,7 +36,7 @@ expect_exit 0
 grep -q '^PUT' "$work/http.log" && fail "a read-only remote was written to"
 end_servers
 
-# The server requires a user name and a password. Without them, an error is reported.
+# The server requires a user name and a password. Without user name and password, an error is reported.
 http_begins 'ann:se:cret'
 REFTEST_REMOTE=http://ann:se%3Acret@${http#http://}/true
 verify tiny_gemm --force

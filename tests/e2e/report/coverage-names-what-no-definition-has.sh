@@ -1,6 +1,6 @@
 #!/bin/sh
-# `reftest coverage` counts which entries of an op family's checklist the definitions and cases of the dataset cover,
-# and names the entries that no definition covers. It runs nothing.
+# An op family has a checklist. `reftest coverage` counts the entries that the definitions and cases of the dataset
+# cover, and names the entries that no definition covers. It runs nothing.
 . "$(dirname "$0")/../harness.sh"
 given rmsnorm_h128 fused_add_rmsnorm_h4096
 run coverage

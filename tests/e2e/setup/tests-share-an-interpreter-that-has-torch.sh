@@ -2,8 +2,8 @@
 # own interpreter: the test checks the interpreters that other tests share.
 # The server of tests/imported_torch forks processes that have already imported torch. Each process gets the arguments,
 # the environment, the working directory and the file descriptors of its client. The client ends with the exit status of
-# its process. If a client is killed, the server kills its process. A client whose interpreter differs from the server's
-# runs its script itself, without the server.
+# its process. If a client is killed, the server kills its process. If a client's interpreter differs from the
+# interpreter of the server, the client runs the script itself.
 . "$(dirname "$0")/../harness.sh"
 "$python" -sSu - "$work/server" <"$top/tests/imported_torch/server.py" >"$work/said" 2>"$work/warned" &
 server=$!

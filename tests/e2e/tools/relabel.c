@@ -1,7 +1,7 @@
 /* relabel ROOT CLASS OP_TYPE/NAME… - copies the newest verdict of each case, labels the copy as if a device of the
- * class CLASS had computed it, and stores the copy in the same cache, with a valid checksum. Tests use it on machines
- * without a GPU. If $FOLDER is set, writes the copy to that folder instead, in the form of a remote: one file for each
- * key of the verdict, named after the key. */
+ * class CLASS had computed it, and stores the copy in the same cache, with a valid checksum. Tests use this program on
+ * machines without a GPU. If $FOLDER is set, writes the copy to that folder instead, in the form of a remote: one file
+ * for each key of the verdict, named after the key. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 #!/bin/sh
 # own interpreter: the test checks what a reference can reach.
 # Some references cheat: they write to every file descriptor, patch torch, kill other processes, change their inputs,
-# overwrite shared memory or claim to have passed. Their verdicts still depend only on their outputs, and a correct
-# definition that the same processes verify in the same run is not affected.
+# overwrite shared memory or claim to have passed. The verdicts of these references still depend only on the outputs.
+# Such a reference does not affect a correct definition that the same processes verify in the same run.
 . "$(dirname "$0")/../harness.sh"
 
 # Definitions are verified in the order of their names. Therefore copies of the correct definition run before, between
-# and after the others.
+# and after the cheating ones.
 for name in a_honest_norm m_honest_norm z_honest_norm; do
 	define $name <<'END'
 import torch
@@ -17,8 +17,8 @@ def run(hidden_states, weight):
     normed = rows * torch.rsqrt(rows.square().mean(dim=-1, keepdim=True) + 1e-6)
     return (normed * weight.float()).to(hidden_states.dtype)
 END
-	# Each copy has another source text and therefore another subject digest, because equal copies would share one
-	# run.
+	# The copies have different source texts and therefore different subject digests, because equal copies would
+	# share one run.
 	edit definitions/rmsnorm/$name.json 'return (' "number = '$name'\\n    return ("
 done
 

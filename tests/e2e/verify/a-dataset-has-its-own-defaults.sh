@@ -23,8 +23,8 @@ run status
 expect_exit 1
 expect_says '0 cases run' '1 passed, 1 failed' # status counts the same sizes
 
-# A wider bound in the file lets a definition pass that failed before, and every report says so. Other definitions stay
-# verified.
+# With a wider bound in the file, a definition that failed before passes, and every report names this bound. Other
+# definitions stay verified.
 echo 'tolerance = ["float16=0.1"]' >>reftest.toml
 run verify --alone
 expect_exit 0
@@ -80,7 +80,7 @@ run verify --alone
 expect_exit 1
 expect_says '1 passed, 1 failed; 0 cases run'
 
-# The file may accept definitions that are only checked. The report then says so.
+# With a setting in the file, definitions whose status is "checked" are accepted. The report then names this setting.
 rm -r definitions tests .reftest
 mkdir -p definitions/unheard_of
 cat >definitions/unheard_of/odd.json <<'J'

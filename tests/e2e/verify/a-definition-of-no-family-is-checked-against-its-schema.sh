@@ -2,10 +2,11 @@
 # sanitizers: tests/run also runs this test with the sanitizers' build.
 # A definition with an unknown op_type, or with shapes that its family does not support, has no ground truth. Its status
 # is "checked", with the reason why it is not verified. The checks are those that need no ground truth: shape, dtype,
-# determinism, changed inputs. If one of these checks fails, the definition does not count as checked. If definitions
-# are only checked, the exit status is 3, unless the user accepts this. An exception of such a reference is reported but
-# decides nothing, because the generated inputs may be invalid. If a reference uses an undefined name or returns too
-# many outputs, the reference fails on all inputs, so the result is an error.
+# determinism, changed inputs. If one of these checks fails, the definition does not count as checked. If a definition
+# has only the status "checked", the exit status is 3, unless an option accepts this status. If the reference of such a
+# definition raises an exception, this is reported but decides nothing, because the generated inputs may be invalid. If
+# a reference uses an undefined name or returns too many outputs, the reference fails on all inputs, so the result is an
+# error.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - "$top" <<'END'
 import json

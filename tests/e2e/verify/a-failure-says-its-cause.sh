@@ -52,7 +52,7 @@ tail -n 2 "$work/out" | head -n 1 | grep -q '^         reftest verify rmsnorm/ep
 run verify epsilon --sizes small --device cpu -v
 [ "$(grep -c 'FAILED: numeric' "$work/out")" = 2 ] || fail "-v does not print all cases"
 
-# The list of failures at the end names the region of a failure without a diagnosis. A cause that does not fit beside
+# For a failure without a diagnosis, the list of failures at the end names the region. A cause that does not fit beside
 # the name is on the next line.
 norm w 1e-6 'normed.to(hidden_states.dtype)'
 step='verify on a terminal of 80 columns'

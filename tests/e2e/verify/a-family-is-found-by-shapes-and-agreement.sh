@@ -1,9 +1,9 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
 # The reference of a definition with an unknown op_type is compared with every family that matches the definition's
-# shapes. If it agrees with a family on every case, the definition belongs to this family, and the report says so. If it
-# agrees with no family, it computes something else, and is not wrong. But if the definition's own words name a family,
-# a reference that does not agree with this family is wrong.
+# shapes. If the reference agrees with a family on every case, the definition belongs to this family, and the report
+# says so. If the reference agrees with no family, it computes something else, and does not count as wrong. But if the
+# definition's own words name a family, a reference that does not agree with this family is wrong.
 . "$(dirname "$0")/../harness.sh"
 cat >write.py <<'END'
 import json

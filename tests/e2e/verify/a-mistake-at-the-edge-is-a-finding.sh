@@ -63,7 +63,7 @@ run verify --no-workloads --sizes small --device "$device" --changed --edge --st
 expect_exit 1
 expect_says "edge:all_empty  finding: nonfinite" "6 findings, which --strict counts as failures" \
 	"expected by convention: where every state is empty (-infinity), v is 0"
-# If an edge case is selected by its id, it decides the verdict.
+# An edge case that is selected by its id decides the verdict.
 verify --case edge:no_rows tiny_rmsnorm --force
 expect_exit 1
 expect_ran 1
@@ -104,8 +104,8 @@ verify --no-workloads strides
 expect_exit 0
 expect_ran 0
 
-# If the outputs depend only on their own rows in the small case, this must also hold in the medium case. The tolerance
-# of this definition allows a few wrong rows, so the case itself passes.
+# If each row of the outputs depends only on its own row of the inputs in the small case, this must also hold in the
+# medium case. The tolerance of this definition allows a few wrong rows, so the case itself passes.
 norm mixes 'pass'
 edit definitions/rmsnorm/mixes.json 'x = x.float()' 'x = x.float()\n    if len(x) > 256:\n        x = torch.cat([x[:1] + x[-1:], x[1:]])'
 edit definitions/rmsnorm/mixes.json '"inputs"' '"tolerance": {"hit_ratio": 0.9}, "inputs"'

@@ -40,7 +40,8 @@ run_pytest --tolerance nonsense
 expect_exit 4
 expect_says "invalid tolerance 'nonsense'"
 
-# generate writes the bounds into the files, which keep them until they are removed. Those of pytest win.
+# generate writes the bounds into the files. They stay there until --tolerance none removes them. A bound that pytest
+# gets as an option takes precedence.
 run generate --tolerance 0.1 --tolerance bfloat16=0.2
 expect_exit 0
 expect_says 'tests/references/test_gemm.py written'

@@ -130,7 +130,7 @@ expect "d['wrong']['approval']['state'] == 'same' and d['wrong']['approval']['no
 run diff --device "$device" --sizes small HEAD wrong
 expect_says 'the reference is the one that was approved on'
 
-# A commit contains the approval in the index. This is the old approval until the new approval is added.
+# A commit contains the approval in the index. The index has the old approval until the new approval is added.
 do_git add definitions/oddity/wrong.json
 accept --staged wrong
 expect_exit 1

@@ -53,7 +53,7 @@ verify
 expect_exit 2
 expect_status tiny_norm passed
 expect_status tiny_gemm passed
-# A constraint that reftest cannot evaluate is noted, and the definition is verified.
+# If reftest cannot evaluate a constraint, a note says so, and the definition is verified.
 expect_status unknown_constraint passed
 expect "any('12:' in note and 'not checked' in note for note in d['unknown_constraint']['notes'])"
 

@@ -62,7 +62,7 @@ for name, tag, change, sentence in [*CHANGES, (PAGED, "wrong", natural, None)]:
     path = glob.glob(f"definitions/*/{name}.json")[0]
     definition = json.load(open(path))
     change(definition)
-    # Numbers in the name and model tags would contradict the changed axes, so they are removed.
+    # The model tags, and the numbers in the name, would contradict the changed axes, so the test removes them.
     definition["name"] = re.sub("[0-9]", "", name) + "_" + tag
     definition["tags"] = [one for one in definition.get("tags", []) if not one.startswith("model:")]
     if tag == "scales":  # the indexer has no scores for such a cache

@@ -2,7 +2,7 @@
 # Tests the checks that need no ground truth. For each check, there is a reference for which all checks hold, and a
 # reference with a mistake that this check finds. (The check `devices` needs a GPU; see
 # tests/gpu/the-cpu-confirms-what-a-gpu-computes.sh.) These checks cannot show whether the function computes the right
-# values. Therefore definitions without ground truth are only checked, and never passed.
+# values. Therefore definitions without ground truth get at most the status "checked", and never "passed".
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'EOF'
 import json
@@ -67,8 +67,8 @@ expect "'sensitive: ' in $(check turns numerics)"
 expect "'AssertionError' in $(check narrow numerics)"
 expect "$(check right rows).startswith(\"along 'n', permuting the rows permutes the outputs\")"
 expect "'The check seeds fails: ' in d['dice']['cases'][0]['message']"
-# If the text of a definition says that it draws random samples, this is part of its subject digest. Without this text,
-# `draws` has the same subject digest as the definition `dice`.
+# If the text of a definition says that its operation draws random samples, the subject digest includes this fact.
+# Without this text, `draws` has the same subject digest as the definition `dice`.
 edit definitions/novel/draws.json 'Adds random samples.' 'Adds something.'
 verify draws
 expect_ran 0
@@ -96,7 +96,7 @@ expect_status nan failed nonfinite
 expect_status dice failed nondeterministic
 expect_status writes failed mutated_input
 expect_status right checked no_ground_truth
-# A large case has no additional runs for the checks, except one with another seed. Its outputs are examined.
+# In a large case, the checks examine the outputs, but run the reference again only once, with another seed.
 "$python" -I -S - <<'EOF'
 import json
 
@@ -147,8 +147,9 @@ expect "$(check pair not_constant) == 'each of 12 inputs influences an output (g
 expect "$(check fixed not_constant) == \"output 'best' depends on no input\" and d['fixed']['status'] == 'skipped'"
 
 # The rows may be along any dimension. If the first case shows that rows along an axis are independent, the rows must
-# also be independent in the later cases, even if the verdicts of these cases are stored. A reference that treats long
-# sequences in another way fails. A reference that always mixes rows does not fail.
+# also be independent in the later cases, even if the verdicts of these cases are stored. If a reference mixes rows only
+# in long sequences, a case with given inputs fails, and a case with random inputs is skipped. A reference that always
+# mixes rows does not fail.
 mkdir definitions/tokens workloads/tokens
 "$python" -I -S - <<'EOF'
 import json

@@ -137,8 +137,8 @@ made() {
 }
 finding() { WORDS=$2 expect "any(__import__('os').environ['WORDS'] in text for text in d['$1']['cases'][0].get('findings', []))"; }
 
-# Correct references are only checked, because valid inputs are not a ground truth. A reference that breaks a check
-# fails.
+# Correct references get only the status "checked", because valid inputs are not a ground truth. If a check fails for a
+# reference, the definition fails.
 for name in right flag grouped others other_name pair in_order one_set other_shapes stash reads_clock; do expect_status "$name" checked no_ground_truth; done
 expect "[case['id'] for case in d['right']['cases']] == ['small:n=4']"
 expect "'findings' not in d['right']['cases'][0] or not d['right']['cases'][0]['findings']"
@@ -183,8 +183,8 @@ finding one_set '_made_init makes the same inputs for another seed, so the case 
 finding other_shapes '_made_init makes inputs of other shapes for another seed'
 
 # If an init raises an exception, dies or hangs, generic inputs are used, and a finding says so. A reference that
-# accepts generic inputs is checked. The reference of these definitions fails on generic inputs, because it needs a
-# scale above 2 and existing rows.
+# accepts generic inputs gets the status "checked". The reference of these definitions fails on generic inputs, because
+# it needs a scale above 2 and existing rows.
 fell_back() {
 	WORDS="the inputs are generic, because \`init\` failed: $(place "$1")_made_init made no inputs for this case: $2" expect \
 		"__import__('os').environ['WORDS'] in str(d['$1']['notes'])"
@@ -234,8 +234,8 @@ expect_status right skipped no_ground_truth # the reference takes no generic inp
 fell_back right 'it did not answer within 3 s'
 expect_status longer failed shape
 
-# Generated tests run the reference, but not the code that makes inputs. The tests do not use other inputs instead. They
-# are skipped, and give the reason.
+# Generated tests run the reference, but not the code that makes inputs. The tests do not use other inputs instead. The
+# tests are skipped, and give the reason.
 mkdir "$work/away"
 mv definitions/made/*.json "$work/away"
 mv "$work/away/one_set.json" definitions/made

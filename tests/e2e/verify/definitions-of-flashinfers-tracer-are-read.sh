@@ -189,8 +189,8 @@ expect_says 'FAILED tests/references/test_rmsnorm.py::TestArgument::test_numeric
 expect_says 'FAILED tests/references/test_scaled.py::TestOthers::test_numerical_correctness[workload:others]'
 ! grep '^FAILED' "$work/out" | grep -vq '::TestWrong::\|::TestArgument::\|::TestOthers::' || fail "a test of a right reference fails"
 
-# A reference gets the inputs as the arguments in its signature. For this, conftest.py makes the same `fitting` from a
-# definition that the pool sends to the runner.
+# A reference gets the inputs as the arguments in its signature. The runner gets the rules for this, the dict `fitting`,
+# from the pool. conftest.py must make the same dict from a definition.
 step='arguments' status=0
 cat >"$work/arguments.py" <<'END'
 import sys

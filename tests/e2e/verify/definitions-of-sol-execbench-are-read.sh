@@ -51,8 +51,8 @@ with open("workloads/rmsnorm/lines.jsonl", "w") as out:
         line = {"uuid": uuid, "axes": {"batch_size": 3}, "inputs": inputs, "tolerance": tolerance}
         out.write(json.dumps(line) + "\n")
 
-# Axes are computed from other axes, in any order, and shapes contain sizes. The row axis of the GEMM is a product of
-# two axes that no tensor has. The second definition has no op family.
+# Axes are computed from other axes, in any order, and shapes contain numbers and expressions. The row axis of the GEMM
+# is a product of two axes that no tensor has. The second definition has no op family.
 PRODUCT = {"batch": {"type": "var"}, "width": {"type": "expr", "expression": "heads * 8"}, "length": {"type": "var"},
            "rows": {"type": "expr", "expression": "batch * length"}, "heads": {"type": "const", "value": 8}}
 MATRIX = "def run(A, B):\n    return A @ B.T\n"
@@ -94,7 +94,7 @@ verify product
 expect_ran 3 # and one equal case
 run explain plain --device "$device"
 expect_says 'hf_id = example/model'
-# A definition with the folder's op_type in its file is the same definition.
+# A definition does not change if the op_type of its folder is added to its file.
 edit definitions/rmsnorm/plain.json '"name"' '"op_type": "rmsnorm", "name"'
 verify plain
 expect_cached "len(d['plain']['cases'])"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# If several cases of a run are equal, only one of them runs, and the others share its verdict. They do not count as
-# cached, so no case counts as cached with --force or in a first run.
+# If several cases of a run are equal, only one of them runs, and the others share its verdict. The other cases do not
+# count as cached. With --force or in a first run, no case counts as cached.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm
 sed 's/"tiny_norm"/"same_norm"/' definitions/rmsnorm/tiny_norm.json >definitions/rmsnorm/same_norm.json

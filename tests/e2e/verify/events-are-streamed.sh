@@ -53,7 +53,8 @@ for name in fields[0]:
     assert fields[0][name] == fields[1][name], (name, fields)
 P
 
-# Stored verdicts are also printed as events. With --quiet, a definition whose stored verdicts passed is only counted.
+# Stored verdicts are also printed as events. With --quiet, a definition whose stored verdicts are all "passed" is
+# counted but not printed.
 run verify --format jsonl --device "$device" --sizes small --jobs 1
 expect_exit 1
 expect_says '"name": "slow"' '"cases_run": 0'

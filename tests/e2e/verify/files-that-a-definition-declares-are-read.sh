@@ -174,7 +174,7 @@ for path in /etc/passwd ../beside tables/../../beside .git/config .reftest/cache
 done
 cp "$work/text.json" definitions/rmsnorm/text.json
 
-# The watcher notices changes, as do --staged and affected.
+# The watcher, --staged and `affected` notice changes of declared files.
 watch
 expect_events "e['passed'] == 2"
 echo 1e-1 >tables/eps.txt

@@ -35,7 +35,7 @@ for kind, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "ski
 assert int(root.get("tests")) == len(list(root.iter("testcase")))
 PYTHON
 
-# A case without a verdict is skipped, not passed.
+# A case without a verdict counts as skipped, and not as passed.
 run verify tiny_norm --cached-only --force --junit "$work/junit.xml"
 expect_exit 2
 run verify tiny_norm --cached-only --sizes medium --no-workloads --device "$device" --junit "$work/junit.xml"

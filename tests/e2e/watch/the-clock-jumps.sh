@@ -1,8 +1,8 @@
 #!/bin/sh
 # own interpreter: the test starts interpreters with another clock.
-# While watch runs, the machine's clock jumps a year forward, two years back, and to the right time again. It also jumps
-# while a reference runs, and while a file is only half written. Each save gets the verdict for its own content.
-# Verdicts that were stored while the clock was wrong are neither lost nor used for other content.
+# While watch runs, the machine's clock jumps a year forward, two years back, and to the right time again. The clock
+# also jumps while a reference runs, and while a file is only half written. Each save gets the verdict for its own
+# content. Verdicts that were stored while the clock was wrong are neither lost nor used for other content.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 cat >"$work/clock.c" <<'C'

@@ -1,4 +1,4 @@
-# Leaves a process behind that starts a copy of itself and ends, and so does each copy.
+# Leaves a process behind that starts a copy of itself and then ends. Each copy does the same.
 # expect: failed numeric
 import os
 import time

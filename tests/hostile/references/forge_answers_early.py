@@ -1,4 +1,4 @@
-# Before its first call returns, sends the pool answers for three calls. Each call returns zeros.
+# Sends answers for three calls to the pool before its first call returns. Each call returns zeros.
 # expect: not passed
 import os
 

@@ -1,4 +1,4 @@
-# Ends its process with the exit status of success.
+# Ends its process with exit status 0, which means success.
 # expect: error crashed
 import os
 

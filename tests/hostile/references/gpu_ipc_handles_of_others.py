@@ -25,8 +25,8 @@ def own_handles(cuda):
 
 
 def guesses(first, second):
-    """Yields guesses of the other process's handle. The first guesses are the handles of this process, in which the
-    other process's id replaces the bytes at each position. The next guesses change one byte of the first guesses,
+    """Yields guesses of the other process's handle. The first guesses are the handles of this process, unchanged and
+    with the other process's id written at each position. The next guesses change one byte of the first guesses,
     beginning with the bytes that differ between the two handles of this process."""
     other = int("@sharer@").to_bytes(4, "little")
     bases = [first, second, *(first[:at] + other + first[at + 4 :] for at in range(0, 64, 4))]

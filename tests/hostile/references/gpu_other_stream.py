@@ -1,4 +1,4 @@
-# Makes another stream the current one and leaves it so, while its answer is not ready on that stream.
+# Makes another stream current, and returns from run before the answer is ready on that stream.
 # expect: passed | failed numeric | failed nondeterministic
 # needs: cuda
 import torch

@@ -1,4 +1,4 @@
-# Opens its own files below /proc for writing, and asks the kernel not to prefer it as the process to kill when memory
+# Opens its own files below /proc for writing, and asks the kernel to treat this process like all others when memory
 # runs out.
 # expect: error raised
 # gap: memory

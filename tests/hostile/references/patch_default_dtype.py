@@ -1,4 +1,4 @@
-# Changes torch's default dtype, with which a caller would compute something else.
+# Changes torch's default dtype, so that code that runs later would compute with another dtype.
 # expect: error raised
 import torch
 

@@ -1,4 +1,4 @@
-# Replaces the runner's messages by those about a reference that passed.
+# Replaces the runner's messages by messages about a reference that passed.
 # expect: not passed
 import json
 

@@ -1,5 +1,5 @@
 # Removes Python's recursion limit, and calls itself without end. Since Python 3.12, another limit, which cannot be
-# removed, ends the recursion. In older versions, the end of the stack does.
+# removed, ends the recursion. In older versions, the recursion ends when the stack is full.
 # expect: error crashed | error raised
 import sys
 
