@@ -31,12 +31,12 @@ SCRAP = 2  # a format with fewer words is no sentence, so the format that prints
 
 
 class Name:
-    """The name under which a literal is stored, or of the value that a format prints.
+    """The name of a variable or member that stores a literal, or whose value a format prints.
 
     - `chain`: the variable and its members: ["result", "verdict", "message"]
     - `member`: the last name is a member of a structure
     - `shared`: other files may use the structure
-    - `indexed`: the name is an element of an array, which may have copies of members"""
+    - `indexed`: the name is an element of an array, which may be a copy of a member of a structure"""
 
     def __init__(self, chain, member=False, shared=False, indexed=False):
         self.chain, self.member, self.shared, self.indexed = chain, member, shared, indexed
@@ -183,8 +183,8 @@ def written_name(tokens):
 
 
 def members_of(body):
-    """Returns the members of a structure. Member.structure is the name of the structure that a member itself is, or
-    ""."""
+    """Returns the members of a structure. If a member is itself a structure, Member.structure is the name of its type,
+    else ""."""
     members = []
     for declaration in split(body, ";"):
         structure = declaration[1].text if len(declaration) > 2 and declaration[0].text == "struct" else ""

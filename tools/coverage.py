@@ -86,8 +86,8 @@ def uncommented(path):
 
 
 class Names:
-    """The names that the functions and tables of kernels/ use, and the file that defines each name. The file that
-    defines a name is the same file, else a header, else another file in which the name is not static."""
+    """The names that the functions and tables of kernels/ use, and the file that defines each name. If several files
+    define a name, the file that uses it comes first, then a header, then a file in which the name is not static."""
 
     def __init__(self, functions, family):
         self.text, self.words = {}, {}

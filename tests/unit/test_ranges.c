@@ -102,9 +102,10 @@ static void look_at_case(struct subject *s, const int64_t *axis, enum op_content
 			fill_and_look(s, &c, i);
 }
 
-/* Returns true if the scalar differs between the two sets of input values in this case or an earlier one. Always
- * returns true if this is not the `last` case. At least one case must have equal scalars in both sets, because only
- * such a case finds a reference that caches its result by the scalar. */
+/* Returns true if the scalar differs between the two sets of input values in this case or an earlier one. Before the
+ * `last` case, always returns true, because a later case may have different values. In at least one case, the scalar
+ * must be equal in both sets. Otherwise no case would find a reference that returns an earlier result when the scalar
+ * is the same. */
 static bool differs(struct subject *s, int input, bool last)
 {
 	if (s->scalar[input][0] != s->scalar[input][1])

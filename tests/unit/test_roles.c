@@ -341,8 +341,8 @@ static void names_say_modes(void **state)
 	assert_int_equal(met, RENAMED);
 }
 
-/* Builds a problem that appends keys and values of the shape [tokens, heads, dim] to `caches` caches with the axes
- * `cache`. */
+/* Builds a problem that appends keys and values of the shape [tokens, heads, dim] to a paged cache. `cache` names the
+ * axes of a cache tensor, and `caches` is the number of cache tensors (1 or 2). */
 static void page_problem(struct built *b, const char *cache, int caches)
 {
 	start_problem(b, "append", "page");

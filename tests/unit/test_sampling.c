@@ -520,8 +520,8 @@ static void look_at_rows(const struct op_problem *problem, int64_t vocab, enum o
 		dtype_load_run(t.in[0].data, DTYPE_FLOAT32, row * vocab, vocab, filter.value);
 		for (int64_t v = 0; v < vocab; v++)
 			sum += filter.value[v];
-		/* the sum is 1, because these few tokens also have the probability of the long tail that a real
-		 * vocabulary has */
+		/* the sum is 1: a real vocabulary has a long tail, whose probability is divided among these few
+		 * tokens */
 		assert_true(fabs(sum - 1) < 4e-6);
 		struct filter_kept kept = filter_row(&filter, &bounds);
 

@@ -169,7 +169,7 @@ static int close_world(void **state)
 	return 0;
 }
 
-/* ---- what the tests ask of it ---- */
+/* ---- steps of the tests ---- */
 
 /* Submits the task with this number, which has `jobs` jobs of `seconds` seconds each. */
 static void ask(struct world *w, int number, int jobs, double seconds)

@@ -256,7 +256,7 @@ static void a_runner_is_gone_when_all_its_processes_are(void **state)
 	unsetenv("REFTEST_TEST_LEAVES");
 }
 
-/* ---- control groups, for which usual folders stand in ---- */
+/* ---- control groups: ordinary folders take their place ---- */
 
 static int fake_groups = -1; /* the folder in which mkdirat makes groups; -1: none */
 

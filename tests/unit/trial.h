@@ -350,7 +350,8 @@ static inline int assert_edges_pass(const struct op *op, const struct op_problem
 	return count;
 }
 
-/* The same for `count` problems. edges[p] is the number of edge cases that problem p must have. */
+/* Calls assert_edges_pass for each of the `count` problems. edges[p] is the number of edge cases that problem p must
+ * have. */
 static inline void assert_all_edges_pass(const struct op *op, const struct op_problem *problems, const int *edges,
 					 int count, void (*right)(struct trial *t))
 {
