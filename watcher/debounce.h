@@ -36,7 +36,7 @@ struct debounce { /* set to {0}, then call git_lock_find */
 	int64_t taken_ms; /* the time at which changes were last put into a batch */
 	int64_t done_ms;  /* the time at which the last batch ended */
 	bool held;	  /* git holds its lock, and has held it for less than DEBOUNCE_LONGEST_MS */
-	bool seal;	  /* close the open batch after the events that are in the queue now */
+	bool seal;	  /* the open batch must be closed when the events that are in the queue now have been read */
 };
 
 /* Checks git's lock. */

@@ -375,7 +375,7 @@ static const struct scenario {
 	const char *name, *state;
 	const char *const *runs[RUNS];
 	const struct expected *expected;
-	bool begun; /* a cache exists before the first run, so no cache may be set aside */
+	bool begun; /* a cache exists before the first run, so no run may find a damaged cache and set it aside */
 	int cuts_least;
 } scenarios[] = {
     {"verify after an edit", "edited", {run_verify, force}, second_texts, true, 150},

@@ -43,7 +43,7 @@ enum way {
 	BY_LOOSE,
 	NEGATIVE_ZERO, /* a correct way: a zero may be negative */
 	OF_THE_ROW,
-	OF_THE_TENSOR, /* uses only the first groups of the tensor, which is equally wrong and faster */
+	OF_THE_TENSOR, /* uses the first groups instead of the whole tensor, to save time; this is as wrong */
 	WITHOUT_SIGN,
 	LIMIT_240,
 	INVERTED,

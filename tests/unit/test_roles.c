@@ -294,7 +294,7 @@ static const struct {
     {"delta_rule_recurrent_qk_l2norm_h4_d64", "delta_rule_beta_sigmoid_v_first", "v_first sigmoid"},
     {"gqa_ragged_prefill_causal_h10_kv2_d128", "gqa_ragged_noncausal", ""},
     {"rope_pos_ids_h32_kv8_d128", "rope_pos_ids_gptj", "interleaved"},
-    {"rope_pos_ids_interleaved_given_d64", "rope_interleaved", ""}, /* a Python scalar determines the mode, not the
+    {"rope_pos_ids_interleaved_given_d64", "rope_interleaved", ""}, /* the mode depends on a Python scalar, not on the
 								     * name */
 };
 enum { RENAMED = sizeof renamed / sizeof *renamed };

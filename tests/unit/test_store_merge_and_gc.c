@@ -1,6 +1,6 @@
 /* test_store_merge_and_gc - merging, sweeping and compaction of a store. Of several verdicts with the same key, the
  * newest stays. Verdicts in use are not swept. A smaller file can replace the file of the store while another process
- * writes to the store. Every changed byte that matters is found. */
+ * writes to the store. A check of the store finds every changed byte that matters. */
 #include "cache/store.h"
 
 #include <fcntl.h>

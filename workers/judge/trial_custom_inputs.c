@@ -21,7 +21,7 @@
 #include "workers/judge/case_inputs.h"
 #include "workers/judge/message_text.h"
 
-/* A message shows at most this many names that no input has. */
+/* If the code returns names that no input has, a message shows at most this many of them. */
 enum { OTHERS_SHOWN = 8 };
 
 static bool is_custom(const struct trial *trial, int input)

@@ -7,7 +7,8 @@
  * process, which must be a subreaper. The function recognises these leftover processes by their session and process
  * group: a leftover process is in another session than this process, or it is in the same session, but neither leads
  * its process group nor is in the group of this process. A child that this program started itself never has these
- * properties. (The zygote is a child of the leader of its group.) */
+ * properties. (The zygote is a grandchild of this process: its parent, which this process started, leads their process
+ * group.) */
 int leftover_processes_kill(void);
 
 #endif

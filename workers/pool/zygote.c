@@ -51,7 +51,7 @@ enum {
 	 * per second. Creating eight contexts at a time gives 13.9 contexts per second, but each context then takes
 	 * twice as long (bench/contexts.py). */
 	WARMING_MOST = 3,
-	PIPE_READS = 32 /* how often a pipe is read in a row, because a reference may print endlessly */
+	PIPE_READS = 32 /* a pipe is read at most this many times in a row, because a reference may print endlessly */
 };
 
 int64_t clock_ms(void)

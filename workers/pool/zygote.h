@@ -54,8 +54,8 @@ struct child {
 				 * to no lane */
 	int64_t group;          /* the number of the runner's control group; 0: it has none */
 	bool out_of_memory;     /* the runner was ended because its processes together reached the memory limit */
-	int proc;               /* if the memory of the runner's processes is added up, a descriptor of the /proc of its
-				 * PID namespace; else -1 */
+	int proc;               /* a descriptor of the /proc of the runner's PID namespace, if the memory of its
+				 * processes is added up; else -1 */
 	int64_t memory_most;    /* the largest allowed sum of the memory of the runner's processes; 0: no reference is
 				 * loaded yet */
 	int64_t memory_spare;   /* how many bytes of memory must stay available on this machine */
@@ -105,7 +105,7 @@ void zygote_close(struct zygote *runners);
 
 /* How many runners are needed. */
 struct runner_demand {
-	int fresh; /* the number of runners that must not have served a definition */
+	int fresh; /* the number of new runners, which have served no definition yet */
 	int any;   /* the number of further runners, which may have served a definition */
 };
 
@@ -136,7 +136,7 @@ int zygote_spares(const struct zygote *runners);   /* returns the number of spar
  * processes that reftest starts from now on. */
 bool zygote_reaches_processes(const struct zygote *runners);
 
-/* Returns how many runners that belong to no lane may use device memory. These are spare, starting and ending
+/* Returns the number of runners that belong to no lane and may use device memory. These are spare, starting and ending
  * runners. */
 int zygote_idle(const struct zygote *runners);
 /* Kills all spare and starting runners but one. */

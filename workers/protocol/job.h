@@ -61,7 +61,7 @@ struct job {
 					    * elements to exceed its bound; 0: no limit */
 	const char *chain;                 /* a chain of operations that is a ground truth (chain_plan.h); NULL: none */
 	const char *fi_api;                /* the function of FlashInfer that the definition names; NULL: none */
-	const char *const *arguments;      /* if fi_api is set, the name of that function's argument for each input */
+	const char *const *arguments;      /* if fi_api is set, the argument of that function for each input */
 	const char *root;                  /* the root of the dataset; the paths of blobs are relative to it */
 	struct truths truths;              /* the ground truths to use; if the list is empty, builtin is used */
 };

@@ -69,8 +69,8 @@ enum { SANDBOX_LAYERS = 21, SANDBOX_ALL = (1 << SANDBOX_LAYERS) - 1 };
 /* The layers that the pool provides, so sandbox_probe does not try them. */
 enum { SANDBOX_OF_POOL = SANDBOX_MEMORY_GROUP | SANDBOX_PROCESS_GROUP | SANDBOX_MEMORY_SUM };
 
-/* Adds SANDBOX_MEMORY_SUM to `layers` if, with these layers, the sum of a runner's memory is complete. For this, a
- * /proc of its own must show all processes of the runner, and every other place for data must be limited. */
+/* Adds SANDBOX_MEMORY_SUM to `layers` if these layers make the sum of a runner's memory complete: the runner has a
+ * /proc of its own, which shows all its processes, and every other place for data is limited. */
 uint32_t sandbox_with_sum(uint32_t layers);
 
 /* Returns the name of a layer, such as "user_namespace". `layer` has one bit. */
