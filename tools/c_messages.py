@@ -27,7 +27,7 @@ WHOLE = {"err_set", "err_errno", "printf", "fprintf"}  # functions whose literal
 WORDS = 5
 LONG_CALL = 32  # a call with more characters is shown without its arguments
 ELSEWHERE = 3
-SCRAP = 2  # a format with fewer words is no sentence, so the format that prints its result is searched
+SCRAP = 2  # a format with fewer words is no sentence; the format that prints its result is shown instead
 
 
 class Name:

@@ -221,7 +221,8 @@ static bool is_key(const struct parser *p, const char *key)
 				    memcmp(p->text + p->token.begin + 1, key, length) == 0);
 }
 
-/* Reads the id, which is the current token. An id is compared as it is written, so it must not contain an escape. */
+/* Reads the id, which is the current token. Ids are compared as they are written in the file, so an id must not contain
+ * an escape. */
 static int read_id(struct parser *p, struct entry *entry)
 {
 	size_t length = p->token.end - p->token.begin;

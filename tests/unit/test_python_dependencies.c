@@ -126,8 +126,8 @@ static void declared_files_may_be_read(void **state)
 			fail_msg("allowed: %s", refused[i]);
 }
 
-/* An import of code that reads the clock or the name of the machine is found in every form, whatever else the source
- * code contains. */
+/* If a reference imports code that reads the clock or the name of the machine, the import is found in every form,
+ * whatever else the source code contains. */
 static void what_reads_the_clock_is_reported(void **state)
 {
 	static const struct {

@@ -369,7 +369,7 @@ static const struct {
     {ALL_ZERO, "zeros", {PLAIN, BY_K, BY_P, BY_K_P, BY_MIN, RENORM_K, RENORM_P, -1}},
 };
 
-/* Compares both sets of input values of the medium case. Returns NULL, or the message if they fail. */
+/* Compares both sets of input values of the medium case. Returns NULL if both pass, else the message. */
 static const char *fail_on_both(const struct op_problem *problem, uint64_t seed, enum mistake mistake, struct err *why)
 {
 	struct trial t[CONTENTS_COUNT];

@@ -36,8 +36,8 @@ struct trial {
 	const struct op_problem *problem;
 	int64_t axis[TRIAL_AXES];
 	struct op_case c;
-	/* `truth` and `out` hold the outputs. Behind them, from index op_own_place on, they hold the final values of the
-	 * inputs that the op writes to (op.in_place). */
+	/* `truth` and `out` hold the outputs. From index op_own_place on, both also hold the final values of the inputs
+	 * that the op writes to (op.in_place). */
 	struct tensor in[OP_ARGS], truth[OP_PLACES], out[OP_PLACES];
 };
 

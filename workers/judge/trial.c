@@ -769,9 +769,10 @@ static enum reason blamed_reason(const cJSON *blame)
 	return name != NULL && reason_parse(name, &reason) ? reason : REASON_CRASHED;
 }
 
-/* Decides a case if the definition's code failed to make the inputs. If reftest chose the sizes, the code may raise an
- * exception to refuse them; the status is then `skipped`. The status is also `skipped` if an `init` ends its process or
- * does not answer, because generic inputs can replace its inputs (init_fails in engine/definition_files.c). */
+/* Decides a case if the definition's code failed to make the inputs. If reftest chose the sizes, the status is
+ * `skipped` if the code raises an exception, because it may refuse these sizes. With such sizes, the status is also
+ * `skipped` if the function `init` ends its process or does not answer, because the definition can be tested with
+ * generic inputs instead (init_fails in engine/definition_files.c). */
 static void blame_inputs(struct trial *trial, const cJSON *blame, const char *message)
 {
 	bool init = trial->job->input_code->kind == INPUT_CODE_INIT;

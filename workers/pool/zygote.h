@@ -2,13 +2,13 @@
  * runners.
  *
  * A spare runner waits until a lane needs a runner. A runner usually serves one definition and is then killed. If the
- * source code of its reference allows it, the runner is released instead. It then serves another definition whose
- * reference also allows this (workers/pool/isolation.h). When the zygote has reported the end of a runner, this process
- * tells the zygote to reap the runner. The runner's slot is then free again. Until the runner is reaped, the kernel
- * cannot reuse its pid. If the zygote dies, the kernel kills all runners, and a new zygote is started when runners are
- * needed. The zygote kills processes that references leave behind. If the zygote has died, zygote_dispatch kills these
- * leftover processes instead; for this, this process must be a subreaper. A new zygote is started only when all
- * leftover processes have ended, because they could change the zygote while it starts. */
+ * source code of the reference allows another use (workers/pool/isolation.h), the runner is released instead. It then
+ * serves another definition whose reference also allows this. When the zygote has reported the end of a runner, this
+ * process tells the zygote to reap the runner. The runner's slot is then free again. Until the runner is reaped, the
+ * kernel cannot reuse its pid. If the zygote dies, the kernel kills all runners, and a new zygote is started when
+ * runners are needed. The zygote kills processes that references leave behind. If the zygote has died, zygote_dispatch
+ * kills these leftover processes instead, which is possible only if this process is a subreaper. A new zygote is
+ * started only when all leftover processes have ended, because they could change the zygote while it starts. */
 #ifndef REFTEST_WORKERS_POOL_ZYGOTE_H
 #define REFTEST_WORKERS_POOL_ZYGOTE_H
 
@@ -157,7 +157,7 @@ void zygote_drop(struct zygote *runners, struct child *child);
  * false for a runner that had no PID namespace, and for a runner that ended before the last ZYGOTE_GONE runners. */
 bool zygote_is_gone(const struct zygote *runners, int64_t number);
 
-/* Limits the memory of all processes of a runner together, before it loads a reference. Uses a control group if
+/* Limits the memory of all processes of a runner together, before the runner loads a reference. Uses a control group if
  * possible. Otherwise the memory of the processes is added up repeatedly. If neither is possible, does nothing. Returns
  * -1 on error. */
 int zygote_limit_memory(struct zygote *runners, struct child *child, int64_t bytes);

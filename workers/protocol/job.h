@@ -19,8 +19,8 @@
 #include "kernels/core/op.h"
 
 /* Whether the runner computes the outputs of run(), or uses autograd to compute their gradients. In a job for
- * gradients, `problem` is the problem that kernels/core/gradient_bounds.h derives from the definition's problem.
- * `inputs` and `rules` then belong to the inputs and outputs of the derived problem. */
+ * gradients, `problem` is the problem that kernels/core/gradient_bounds.h derives from the definition's problem. In
+ * such a job, `inputs` and `rules` describe the inputs and outputs of the derived problem. */
 enum job_asks { JOB_OUTPUTS, JOB_GRADIENTS };
 
 struct job {
