@@ -223,8 +223,8 @@ class Tables:
                 self.name_value(part, member.structure, member.is_array, [*chain, member.name], True, shared)
 
     def name_value(self, part, structure, is_array, chain, member, shared):
-        """Names the literals of `part`, the value of a variable or member. `structure` is the type of this variable or
-        member, or of its elements if it is an array."""
+        """Sets the names of the literals in `part`, which is the value of a variable or member. `structure` is the type
+        of this variable or member, or of its elements if it is an array."""
         braces = bool(part) and part[0].text == "{" and end_of(part, 0) == len(part)
         members = self.known.get(structure) if isinstance(structure, str) else structure
         if braces and (is_array or not members):

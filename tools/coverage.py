@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""coverage - reports which lines and branches of each op family's oracle the default cases reach. `make coverage`
-builds the instrumented programs and runs this script.
+"""coverage - reports which lines and branches of each op family's oracle are reached by the default cases. `make
+coverage` builds the instrumented programs and runs this script.
 
     tools/coverage.py BUILD [--read] [--write] [FAMILY...]
 

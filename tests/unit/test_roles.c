@@ -77,8 +77,8 @@ static void names_of_modes_are_well_spelled_and_unique(void **state)
 
 		for (const struct op_mode *mode = op->modes; mode != NULL && mode->name != NULL; mode++) {
 			assert_true(count < OP_MODES);
-			assert_int_equal(mode->value & ~mode->mask, 0); /* a value with bits outside the mask would
-									 * never apply */
+			assert_int_equal(mode->value & ~mode->mask, 0); /* a mode whose value has bits outside its mask
+									 * would never apply */
 			names[count++] = mode->name;
 		}
 		expect_names(op->name, names, count);

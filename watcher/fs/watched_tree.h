@@ -18,7 +18,7 @@ struct watched_tree {
 
 struct watcher_options {
 	const char *root;
-	const struct watched_tree *trees; /* the array must exist longer than the watcher */
+	const struct watched_tree *trees; /* the array must stay valid until the watcher is closed */
 	int tree_count;
 	settle_complete *complete; /* decides whether a file is complete (watcher/fs/settle.h) */
 	void *context;                    /* passed to `complete` */

@@ -119,8 +119,8 @@ static bool output_changes(struct trial *trial, int output)
 
 /* ---- other seeds ---- */
 
-/* Returns 1 if the operation samples. Otherwise returns 0, because the last ordinary run already had another seed than
- * the first run (trial.c). */
+/* Returns 1 if the operation draws random samples. Otherwise returns 0, because the last ordinary run already had
+ * another seed than the first run (trial.c). */
 static int once_if_it_samples(const struct trial *trial)
 {
 	return described_samples(&trial->job->problem) != NULL ? 1 : 0;

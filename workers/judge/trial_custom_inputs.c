@@ -396,8 +396,8 @@ static void take_forms(struct trial *trial, const cJSON *message)
 						      trial->job->input_code->function, others));
 }
 
-/* Sets the axes that occur in no shape. If the constraints do not determine the length of such an axis, the job's guess
- * is used. */
+/* Sets the lengths of the axes that occur in no shape. If the constraints do not determine the length of such an axis,
+ * the job's guess is used. */
 static void complete_axes(struct trial *trial)
 {
 	const struct job *job = trial->job;

@@ -28,7 +28,7 @@ enum {
 	ALLOW_MAX_S = 7200, /* the maximum extra time in seconds for one preparation (an import, a compilation) */
 	SAID = 16 << 10,    /* how many bytes of the process's output are kept */
 	SAID_SHOWN = 1500,
-	DOING_SHOWN = 300, /* how many bytes of the name of a preparation a message shows */
+	DOING_SHOWN = 300, /* a message shows at most this many bytes of the name of a preparation */
 	PIPE_READS = 32
 };
 

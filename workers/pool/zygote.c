@@ -739,8 +739,8 @@ static bool any_watched(const struct zygote *runners)
 	return false;
 }
 
-/* Returns whether the processes use too much memory. Computes the exact sum only if the quick sum, which is never
- * smaller, is too large. */
+/* Returns whether the processes use too much memory. Computes the exact sum only if the quick sum is too large, because
+ * the exact sum is never larger. */
 static bool uses_too_much(const struct child *child)
 {
 	return memory_watch_sum(child->proc, false) > child->memory_most &&
