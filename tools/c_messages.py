@@ -291,8 +291,8 @@ class Source:
 
     def __init__(self, path, tokens, tables):
         self.path, self.found, self.functions = path, [], {}
-        # elements (name, message, hole, stored): `message` prints the value `name` at `hole`, and is itself stored as
-        # `stored`
+        # elements (name, message, hole, stored): `message` shows the value `name` at `hole`; `stored`: the Name of
+        # `message`
         self.printers = []
         tables.name_all(tokens)
         self.scan(tokens, 0, len(tokens), None)

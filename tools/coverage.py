@@ -177,10 +177,9 @@ def is_shared(path):
 
 
 def left_of(family, reports):
-    """Yields (path, function, line, branches, shared) for each line that never runs, or that has a branch that is not
-    reached. `branches` has a 1 for each reached branch and a 0 for each other branch, or is "-" if the line never runs.
-    `shared` is true if other op families also use the line, and these families together reach the line and all its
-    branches."""
+    """Yields (path, function, line, branches, shared) for each line that never runs or has an unreached branch.
+    `branches` has a 1 for each reached branch and a 0 for each other branch, or is "-" if the line never runs. `shared`
+    is true if other op families also use the line, and these families together reach the line and all its branches."""
     left = []
     for key, counts in sorted(reports[family].items()):
         if all(counts):

@@ -40,9 +40,9 @@ for_checker='kernels/core/compare* kernels/core/device* kernels/core/roles.* ker
 not_for_checker='workers/judge/message_text.* workers/judge/judge_clock.* workers/protocol/channel.* workers/sandbox/containment.*
 	workers/sandbox/sandbox_gaps.c'
 # Units of kernels/core/ that `shared` leaves out, because they are in the lists above or cannot change a verdict. Four
-# units cannot change a verdict. cuda (cuda_check.h) writes messages. published (published_models) has constants, which
-# are part of the fingerprints in any case. mistakes finds the cause of a failure. coverage reports what a dataset
-# covers.
+# units cannot change a verdict: the code of `cuda` (cuda_check.h) writes messages, `published` (published_models) has
+# constants, which are part of the fingerprints in any case, the code of `mistakes` finds the cause of a failure, and
+# the code of `coverage` reports what a dataset covers.
 not_shared='op family_candidates dtype input_key random simd cuda compare published mistakes coverage roles'
 for_shipped='testgen/*.[ch] python/testing/conftest*.py python/arguments.py python/libraries/*.py'
 

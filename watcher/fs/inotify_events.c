@@ -56,7 +56,7 @@ static void self_event(struct watcher *w, const struct watch_dir *dir)
 	watch_dir_touched(w, dir->tree, dir->level, path);
 }
 
-/* Handles the event with which inotify reports that it has removed a watch, because the directory no longer exists. */
+/* Handles the event IN_IGNORED: inotify has removed a watch, because the directory no longer exists. */
 static void watch_ended(struct watcher *w, int watch)
 {
 	struct watch_dir *dir;

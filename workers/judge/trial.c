@@ -647,7 +647,7 @@ static enum trial_answer next_ground_truth(struct trial *trial, struct buf *out)
 	return trial_give_verdict(trial, out);
 }
 
-/* Returns the list of outputs in `message`, the answer of the provider or of the runner of a ground truth. */
+/* Returns the list of outputs in `message`, which is the answer of the provider or of a ground truth's runner. */
 static const cJSON *provided_by(const struct trial *trial, int at, const cJSON *message)
 {
 	return json_member(message, trial->truths.items[at].program ? "ran" : "provided");

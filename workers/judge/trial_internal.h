@@ -146,7 +146,7 @@ struct trial {
 	struct truths truths;	      /* the ground truths to try: the job's list, or only builtin */
 	struct tried_truth tried[GROUND_TRUTHS_MAX];
 	struct round round[CONTENTS_COUNT];
-	int variant;		/* the result of op.match */
+	int variant;		/* the variant of the op family that op.match found */
 	int judging;		/* the index of the round for which ground truths are being tried */
 	int rounds;             /* the number of sets of input values of this case, 1 or 2 */
 	bool probing;           /* the current run is that of the probing case, which comes before the actual case */

@@ -1,7 +1,7 @@
 /* job - the message that describes one case to the judge, as one JSON object. A job contains all data for the inputs,
- * the ground truth and the tolerance rules of the case. The only files to which a job refers are the blobs of its
- * inputs, each with the digest of its expected content. If you add a field, add it to struct job, job_write, job_read
- * and the list at the head of job.c. */
+ * the ground truth and the tolerance rules of the case. A job refers to no files except the blobs of its inputs, each
+ * with the digest of its expected content. If you add a field, add it to struct job, job_write, job_read and the list
+ * at the head of job.c. */
 #ifndef REFTEST_WORKERS_PROTOCOL_JOB_H
 #define REFTEST_WORKERS_PROTOCOL_JOB_H
 

@@ -32,7 +32,7 @@ enum { SANDBOX_ABI = 3 };
 enum sandbox_layer {
 	SANDBOX_USER = 1 << 0,              /* a user namespace of its own: the process has no rights over processes
 					     * outside */
-	SANDBOX_MOUNT = 1 << 1,             /* a mount namespace whose files are the read-only selection */
+	SANDBOX_MOUNT = 1 << 1,             /* a mount namespace with only a read-only selection of files */
 	SANDBOX_NETWORK = 1 << 2,           /* a network namespace without interfaces */
 	SANDBOX_IPC = 1 << 3,               /* an IPC namespace */
 	SANDBOX_UTS = 1 << 4,               /* a UTS namespace (host name) */
@@ -89,7 +89,7 @@ bool sandbox_gap_is_open(const struct sandbox_gap *gap, uint32_t layers);
 /* Returns the gap with this name, or NULL. */
 const struct sandbox_gap *sandbox_gap_named(const char *name);
 
-struct sandbox; /* an opaque type; the struct exists as long as its process */
+struct sandbox; /* an opaque type; the process needs it until it ends, so no function frees it */
 
 /* `paths` are files and directories that a reference may read in addition to those of the system: the interpreter's
  * prefixes and packages. `hidden` are directories that a reference must not see: first the dataset, then home
