@@ -27,16 +27,16 @@ WHOLE = {"err_set", "err_errno", "printf", "fprintf"}  # functions whose literal
 WORDS = 5
 LONG_CALL = 32  # a call with more characters is shown without its arguments
 ELSEWHERE = 3
-SCRAP = 2  # a format with fewer words is no sentence, so the format that prints its result is searched
+SCRAP = 2  # a format with fewer words is no sentence; the format that prints its result is shown instead
 
 
 class Name:
-    """The name under which a literal is stored, or of the value that a format prints.
+    """The name of a variable or member that stores a literal, or whose value a format prints.
 
     - `chain`: the variable and its members: ["result", "verdict", "message"]
     - `member`: the last name is a member of a structure
     - `shared`: other files may use the structure
-    - `indexed`: the name is an element of an array, which may have copies of members"""
+    - `indexed`: the name is an element of an array, which may be a copy of a member of a structure"""
 
     def __init__(self, chain, member=False, shared=False, indexed=False):
         self.chain, self.member, self.shared, self.indexed = chain, member, shared, indexed
@@ -183,8 +183,8 @@ def written_name(tokens):
 
 
 def members_of(body):
-    """Returns the members of a structure. Member.structure is the name of the structure that a member itself is, or
-    ""."""
+    """Returns the members of a structure. If a member is itself a structure, Member.structure is the name of its type,
+    else ""."""
     members = []
     for declaration in split(body, ";"):
         structure = declaration[1].text if len(declaration) > 2 and declaration[0].text == "struct" else ""
@@ -223,8 +223,8 @@ class Tables:
                 self.name_value(part, member.structure, member.is_array, [*chain, member.name], True, shared)
 
     def name_value(self, part, structure, is_array, chain, member, shared):
-        """Names the literals of `part`, the value of a variable or member. `structure` is the type of this variable or
-        member, or of its elements if it is an array."""
+        """Sets the names of the literals in `part`, which is the value of a variable or member. `structure` is the type
+        of this variable or member, or of its elements if it is an array."""
         braces = bool(part) and part[0].text == "{" and end_of(part, 0) == len(part)
         members = self.known.get(structure) if isinstance(structure, str) else structure
         if braces and (is_array or not members):
@@ -291,8 +291,8 @@ class Source:
 
     def __init__(self, path, tokens, tables):
         self.path, self.found, self.functions = path, [], {}
-        # elements (name, message, hole, stored): `message` prints the value `name` at `hole`, and is itself stored as
-        # `stored`
+        # elements (name, message, hole, stored): `message` shows the value `name` at `hole`; `stored`: the Name of
+        # `message`
         self.printers = []
         tables.name_all(tokens)
         self.scan(tokens, 0, len(tokens), None)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""coverage - reports which lines and branches of each op family's oracle the default cases reach. `make coverage`
-builds the instrumented programs and runs this script.
+"""coverage - reports which lines and branches of each op family's oracle are reached by the default cases. `make
+coverage` builds the instrumented programs and runs this script.
 
     tools/coverage.py BUILD [--read] [--write] [FAMILY...]
 
@@ -86,8 +86,8 @@ def uncommented(path):
 
 
 class Names:
-    """The names that the functions and tables of kernels/ use, and the file that defines each name. The file that
-    defines a name is the same file, else a header, else another file in which the name is not static."""
+    """The names that the functions and tables of kernels/ use, and the file that defines each name. If several files
+    define a name, the file that uses it comes first, then a header, then a file in which the name is not static."""
 
     def __init__(self, functions, family):
         self.text, self.words = {}, {}
@@ -177,10 +177,9 @@ def is_shared(path):
 
 
 def left_of(family, reports):
-    """Yields (path, function, line, branches, shared) for each line that never runs, or that has a branch that is not
-    reached. `branches` has a 1 for each reached branch and a 0 for each other branch, or is "-" if the line never runs.
-    `shared` is true if other op families also use the line, and these families together reach the line and all its
-    branches."""
+    """Yields (path, function, line, branches, shared) for each line that never runs or has an unreached branch.
+    `branches` has a 1 for each reached branch and a 0 for each other branch, or is "-" if the line never runs. `shared`
+    is true if other op families also use the line, and these families together reach the line and all its branches."""
     left = []
     for key, counts in sorted(reports[family].items()):
         if all(counts):

@@ -1,7 +1,7 @@
 #!/bin/sh
-# generate - writes the files that follow from the names and contents of sources to the folder BUILD. A file is written
-# only if its content changes. If a new source file affects every verdict, add it to one of the lists below. The written
-# files are:
+# generate - computes files from the names and contents of source files, and writes them to the folder BUILD. A file is
+# written only if its content changes. If a new source file affects every verdict, add it to one of the lists below. The
+# written files are:
 #
 #   ops.inc            OP(family, "truth digest", "inputs digest") for each kernels/{family}/{family}.c, in name order
 #   scripts.inc        SCRIPT("path below python/", "digest") for the Python files that run references and libraries; these
@@ -15,10 +15,10 @@
 #   obj/settings       the C compiler and its flags
 #   obj/settings_cuda  the CUDA compiler and its flags; separate, so that a change of these does not recompile C
 #
-# The digests of ops.inc and CHECKER_DIGEST are fields of the fingerprint of a verdict. Therefore reftest verifies again
-# if a file changes that they cover. Each digest of ops.inc covers exactly the files that its comment in
-# kernels/core/op.h lists. A digest is the first 32 hex digits of the SHA-256 of sha256sum's output, which has each
-# file's name and digest.
+# The digests of ops.inc and CHECKER_DIGEST are fields of the fingerprint of a verdict. Therefore, if a file changes
+# that one of these digests covers, reftest verifies again. Each digest of ops.inc covers exactly the files that its
+# comment in kernels/core/op.h lists. A digest is the first 32 hex digits of the SHA-256 of sha256sum's output, which
+# has each file's name and digest.
 set -eu
 export LC_ALL=C
 build=$1 sources=$2 settings=$3 settings_cuda=${4:-}
@@ -40,13 +40,13 @@ for_checker='kernels/core/compare* kernels/core/device* kernels/core/roles.* ker
 not_for_checker='workers/judge/message_text.* workers/judge/judge_clock.* workers/protocol/channel.* workers/sandbox/containment.*
 	workers/sandbox/sandbox_gaps.c'
 # Units of kernels/core/ that `shared` leaves out, because they are in the lists above or cannot change a verdict. Four
-# units cannot change a verdict. cuda (cuda_check.h) writes messages. published (published_models) has constants, which
-# are part of the fingerprints in any case. mistakes finds the cause of a failure. coverage reports what a dataset
-# covers.
+# units cannot change a verdict: the code of `cuda` (cuda_check.h) writes messages, `published` (published_models) has
+# constants, which are part of the fingerprints in any case, the code of `mistakes` finds the cause of a failure, and
+# the code of `coverage` reports what a dataset covers.
 not_shared='op family_candidates dtype input_key random simd cuda compare published mistakes coverage roles'
 for_shipped='testgen/*.[ch] python/testing/conftest*.py python/arguments.py python/libraries/*.py'
 
-# sources FILE…: prints those of the files that exist and are sources. Leaves out the backup files of editors.
+# sources FILE…: prints those of these files that exist and are source files. Leaves out the backup files of editors.
 sources() {
 	for file in "$@"; do
 		case $file in *.[ch] | *.cu | *.cuh | *.py | *.json) [ ! -f "$file" ] || printf '%s\n' "$file" ;; esac

@@ -9,11 +9,11 @@ tests/data/signatures.json:
 tests/data/signatures.json has the version of each library, and the parameters and callers of each function and class in
 NAMES. The caller "providers" means the tables in python/libraries/, which tests/providers.py compares with this record.
 If the wheel of a library is given, the record of this library is replaced; other records stay. A changed record means
-that the library's API has changed. If a wheel lacks a name in NAMES, the script fails. If the name is marked
-"optional", the script only reports this, because the table checks whether the library has the name. Some parameters
-cannot be read from the source: those behind **words, and those of a class that is created at import. In NAMES, these
-parameters follow the name of the function or class. The script records these parameters from NAMES, and only checks
-that the function or class exists.
+that the library's API has changed. If a wheel lacks a name in NAMES, the script fails. If the missing name is marked
+"optional", the script only reports it, because the table itself checks whether the library has the name. Some
+parameters cannot be read from the source: those behind **words, and those of a class that is created at import. In
+NAMES, these parameters follow the name of the function or class. The script records these parameters from NAMES, and
+only checks that the function or class exists.
 
 If a table calls a new function, add the function to NAMES.
 """

@@ -7,9 +7,10 @@
 #   tools/setup.sh --missing     only lists the missing packages of a build, and always fails (make calls it when a
 #                                compilation fails)
 #
-# The script tests whether each program or library works, whether or not a Debian package installed it. It uses the
-# names of Debian packages only to install what is missing. torch is looked up in the interpreter's metadata, because
-# importing torch takes two seconds. The interpreter is $REFTEST_PYTHON, else .venv, else python3, as in reftest itself.
+# For each program or library, the script tests whether it works. It need not come from a Debian package. The script
+# uses the names of Debian packages only to install what is missing. torch is looked up in the interpreter's metadata,
+# because importing torch takes two seconds. The interpreter is $REFTEST_PYTHON, else .venv, else python3, as in reftest
+# itself.
 set -eu
 cd "$(dirname "$0")/.."
 mode=${1:-}

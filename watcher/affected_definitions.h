@@ -1,5 +1,5 @@
-/* affected_definitions - finds the definitions that changed paths affect. watcher/settled_paths.c gets the changed
- * paths from watcher/fs/watcher.h, and starts a batch with these definitions. */
+/* affected_definitions - finds the definitions that are affected by changed paths. watcher/settled_paths.c gets the
+ * changed paths from watcher/fs/watcher.h, and starts a batch with these definitions. */
 #ifndef REFTEST_WATCHER_AFFECTED_DEFINITIONS_H
 #define REFTEST_WATCHER_AFFECTED_DEFINITIONS_H
 

@@ -17,7 +17,8 @@
 #include "engine/program.h"
 #include "watcher/watch_output.h"
 
-enum { AUTOUPDATE_REST_MS = 150 }; /* testgen/update_file.c trusts a file's stat 100 ms after the last write */
+enum { AUTOUPDATE_REST_MS = 150 }; /* longer than the 100 ms after a write in which testgen/update_file.c does not trust
+				    * a file's stat */
 
 struct autoupdate {	    /* {0}: no check was made yet */
 	int64_t due_ms;     /* the time of the next check; 0: no check is due, because no file changed */
@@ -39,8 +40,8 @@ int64_t autoupdate_deadline(const struct autoupdate *autoupdate);
 void autoupdate_update(struct autoupdate *autoupdate, struct program *program, const struct dataset *dataset,
 		       const struct watch_output *output);
 
-/* Returns the number of files that were replaced or removed since the last call. Call this once for the report of each
- * batch, which then includes the updates since the previous batch. */
+/* Returns the number of files that were replaced or removed since the last call. Call this once for each batch. The
+ * report of the batch then includes the updates since the previous batch. */
 int autoupdate_written(struct autoupdate *autoupdate);
 
 /* Returns whether a check of the generated files is due, now or at autoupdate_deadline. */

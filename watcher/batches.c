@@ -175,8 +175,7 @@ static void forget_gone(struct part *part, const char *path)
 	print_gone(&batch->session->output, &batch->counts, path);
 }
 
-/* Starts to watch the blob before it is read, because a change after the read, but before the start of watching, would
- * be missed. */
+/* Starts to watch the blob before it is read, so that no change after the read is missed. */
 static void on_blob(struct run *run, const char *blob)
 {
 	const struct batches *session = ((struct part *)run)->batch->session;

@@ -1,5 +1,5 @@
 /* blob_path - decides whether a blob (a tensor file that a workload line names) is in a folder that is always watched.
- * For each other blob, watcher_follow is called (watcher/fs/watcher.h). */
+ * If it is not, watcher_follow is called for the blob (watcher/fs/watcher.h). */
 #ifndef REFTEST_WATCHER_BLOB_PATH_H
 #define REFTEST_WATCHER_BLOB_PATH_H
 

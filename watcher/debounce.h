@@ -36,7 +36,7 @@ struct debounce { /* set to {0}, then call git_lock_find */
 	int64_t taken_ms; /* the time at which changes were last put into a batch */
 	int64_t done_ms;  /* the time at which the last batch ended */
 	bool held;	  /* git holds its lock, and has held it for less than DEBOUNCE_LONGEST_MS */
-	bool seal;	  /* close the open batch after the events that are in the queue now */
+	bool seal;	  /* the open batch must be closed when the events that are in the queue now have been read */
 };
 
 /* Checks git's lock. */
@@ -48,9 +48,9 @@ bool debounce_defers(const struct debounce *debounce, int64_t now_ms);
 /* Call this before changes are put into a batch. `names` is the number of changed definitions, and `under_way` is the
  * number of running batches. Returns true if the changes belong to an open batch. */
 bool debounce_take(struct debounce *debounce, int64_t now_ms, int names, int under_way);
-/* Call this if there are no new changes. Ends a burst after BURST_REST_MS. */
+/* Call this if there are no new changes. Ends a burst if no changes have arrived for BURST_REST_MS. */
 void debounce_rest(struct debounce *debounce, int64_t now_ms);
-/* Returns true once if the open batch must be closed to further changes. */
+/* If the open batch must be closed to further changes, returns true, but only once. */
 bool debounce_seals(struct debounce *debounce);
 /* Returns the time at which the burst ends if no change arrives, or INT64_MAX if there is no burst. */
 int64_t debounce_deadline(const struct debounce *debounce);

@@ -1,5 +1,5 @@
-/* last_statuses - the table of all definitions that a watcher knows, with the last status of each. The watcher computes
- * from this table the answers to queries (watcher/query.c), the status line (watcher/tty.c) and its exit status. */
+/* last_statuses - the table of all definitions that a watcher knows, with the last status of each. From this table, the
+ * watcher computes the answers to queries (watcher/query.c), the status line (watcher/tty.c) and its exit status. */
 #ifndef REFTEST_WATCHER_LAST_STATUSES_H
 #define REFTEST_WATCHER_LAST_STATUSES_H
 

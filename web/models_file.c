@@ -13,7 +13,7 @@ enum token_kind { TOKEN_END, TOKEN_STRING, TOKEN_NUMBER, TOKEN_WORD, TOKEN_SIGN,
 
 struct token {
 	enum token_kind kind;
-	size_t begin, end; /* the positions of the token in the file; the quotes of a string belong to it */
+	size_t begin, end; /* where the token begins and ends in the file; a string includes its quotes */
 };
 
 struct parser {
@@ -183,7 +183,7 @@ static int skip_value(struct parser *p, int depth)
 /* The place in the file at which an entry can be replaced or added. */
 struct place {
 	bool found;	      /* the file has an entry for the model */
-	size_t begin, end;    /* the position of this entry */
+	size_t begin, end;    /* where the entry of the model begins and ends */
 	size_t modules, modules_end; /* the position of the value of the entry's member "modules"; both are 0 if there
 				      * is no such member */
 	bool empty;	      /* the array has no entry */
@@ -221,7 +221,8 @@ static bool is_key(const struct parser *p, const char *key)
 				    memcmp(p->text + p->token.begin + 1, key, length) == 0);
 }
 
-/* Reads the id, which is the current token. An id is compared as it is written, so it must not contain an escape. */
+/* Reads the id, which is the current token. Ids are compared as they are written in the file, so an id must not contain
+ * an escape. */
 static int read_id(struct parser *p, struct entry *entry)
 {
 	size_t length = p->token.end - p->token.begin;

@@ -68,8 +68,8 @@ static bool has_rules(const struct builder *b, const char *path)
 	return false;
 }
 
-/* Adds the modules of "tree" that the architecture has. A module that has neither rules nor a parent is in every
- * model. */
+/* Adds the shared modules (listed by "tree" in models/architectures.json) that the architecture has. A module that has
+ * neither rules nor a parent is in every model. */
 static int add_shared_modules(struct builder *b)
 {
 	const cJSON *item;
@@ -98,8 +98,9 @@ static int add_shared_modules(struct builder *b)
 	return 0;
 }
 
-/* Returns the node of a path below a module of "tree". Adds the node, and the nodes above it, if they do not exist.
- * Returns -1 if the model has no such module. Also returns -1, and sets a message, if there are too many nodes. */
+/* Returns the node of a path below a shared module (a module that "tree" in models/architectures.json lists). Adds the
+ * node, and the nodes above it, if they do not exist. Returns -1 if the model has no such module. Also returns -1, and
+ * sets a message, if there are too many nodes. */
 static int node_at(struct builder *b, const char *path)
 {
 	int node = find_node(b, path), above;

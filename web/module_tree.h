@@ -18,8 +18,8 @@ struct module_tree {
 	struct string_list unplaced; /* definitions ("gemm/x") whose axes fit no module */
 };
 
-/* Makes the tree in the arena. `definitions` are the definitions of the model, whose order is kept. Returns -1 and sets
- * a message if the configuration lacks a field from which a count is computed. */
+/* Makes the tree in the arena. `definitions` are the definitions of the model; the tree keeps their order. Returns -1
+ * and sets a message if the configuration lacks a field from which a count is computed. */
 int module_tree_make(const struct model *model, const struct definition *const *definitions, int count, struct module_tree *out,
 		     struct arena *arena, struct err *err);
 

@@ -2,7 +2,7 @@
  * when new ones are started. */
 #include "tests/unit/pool_world.h"
 
-#include "workers/pool/pool.c" /* the test reads the pool's lanes */
+#include "workers/pool/pool.c" /* included, because the test reads the lanes of struct pool */
 
 enum { SLOW_S = 2, SPARES = 3 };
 
@@ -97,8 +97,8 @@ static void a_spare_that_warms_on_makes_way(void **state)
 	}
 }
 
-/* On a GPU, each spare runner uses memory of the device. A case that lacks this memory is tried again after the spare
- * runners have ended. */
+/* On a GPU, each spare runner uses memory of the device. If a case fails because the device lacks memory, the pool ends
+ * the spare runners and runs the case again. */
 static void spares_make_room_for_a_case_that_lacks_memory(void **state)
 {
 	struct setting warm = {.pool = open_slow_pool(SLOW)};

@@ -1,8 +1,9 @@
 /* test_power_cut - after a power failure at any call, the cache is intact. tests/faults/shim.c logs the program's
  * calls. From the log, the test builds the states in which a disk may be if the power fails after a call:
  *
- *   contents   the disk has all synced bytes, and all, some or none of the sectors with other bytes
- *   names      names reach the disk in order, at least up to the last sync of a folder or of a new file
+ *   contents   the disk has all bytes that were synced; of the sectors with unsynced bytes, it has all, some or none
+ *   names      the disk has the first changes of names, at least those before the last sync of a folder or of a new
+ *              file
  *
  * In each state, all verdicts that were stored before the run are in the cache. The verdicts of the run are also in the
  * cache if the cache was synced after the run. No verdict is wrong, an exported file has its old or its new content,
@@ -42,8 +43,8 @@ static void relative(char out[WORLD_PATH], const char *path, size_t length)
 	snprintf(out, WORLD_PATH, "%.*s", (int)(end - path), path);
 }
 
-/* Returns a number that identifies the file of an inode number. An inode number is not enough, because a new file may
- * get the inode number of a deleted file. */
+/* Returns a number that identifies the file which now has this inode number. The inode number itself is not enough,
+ * because a new file may get the inode number of a deleted file. */
 static uint64_t lasting_number(uint64_t number, bool made)
 {
 	static struct {
@@ -229,16 +230,16 @@ static void apply_content(const struct op *op, bool kept, enum way way)
 		set_length(&disk.inodes[inode_of(&disk, op->inode)], op->offset);
 	} else if (kept || way == WAY_CONTENTS) {
 		write_inode(op, 0, op->length);
-	} else if (draw(3) != 0) { /* of other writes that were not synced, only some sectors reach the disk */
+	} else if (draw(3) != 0) { /* some sectors of an unsynced write reach the disk, or none */
 		for (size_t at = 0; at < op->length; at += SECTOR)
 			if (draw(3) != 0)
 				write_inode(op, at, at + SECTOR < op->length ? at + SECTOR : op->length);
 	}
 }
 
-/* Returns the number of operations whose names are certainly on the disk if the power fails before operation `cut`.
- * Names reach the disk in order. The sync of a folder puts all earlier names on the disk. The sync of a file puts at
- * least the name of this file and the names before it on the disk. */
+/* Returns n if all changes of names by the first n operations are on the disk when the power fails before operation
+ * `cut`. These changes reach the disk in order. The sync of a folder writes all earlier changes to the disk. The sync
+ * of a file writes at least the creation of this file and the changes before it. */
 static int names_synced(int cut)
 {
 	int certain = 0;
@@ -374,7 +375,7 @@ static const struct scenario {
 	const char *name, *state;
 	const char *const *runs[RUNS];
 	const struct expected *expected;
-	bool begun; /* a cache exists before the first run, so no cache may be set aside */
+	bool begun; /* a cache exists before the first run, so no run may find a damaged cache and set it aside */
 	int cuts_least;
 } scenarios[] = {
     {"verify after an edit", "edited", {run_verify, force}, second_texts, true, 150},

@@ -89,7 +89,7 @@ static void a_child_begins_clean(void **state)
 	close(pipe_fds[1]);
 }
 
-/* A descriptor may get a number in the child that another descriptor of the list has in this program. */
+/* The child must get descriptor x under the number y, and y under the number x. */
 static void descriptors_arrive_where_they_are_asked_for(void **state)
 {
 	int a[2], b[2];

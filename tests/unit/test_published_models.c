@@ -43,10 +43,10 @@ static void an_alias_has_the_numbers_of_its_model(void **state)
 
 	(void)state;
 	assert_true(model_number("llama-3.1-8b-instruct", "hidden_size", &value) && value == 4096);
-	/* this number and the aliases are in different rows of the table, because they come from different sources */
+	/* this number is not in the row that lists the aliases, because it comes from another source */
 	assert_true(model_number("llama-3.1-8b-instruct", "rms_norm_eps", &value) && value == 1e-5);
 	assert_true(model_number("qwen2.5-coder-32b", "vocab_size", &value) && value == 152064);
-	/* tags often have the name with these capitals */
+	/* the tags of definitions often write the name with these capitals */
 	assert_true(model_number("Llama-3.1-8B", "rms_norm_eps", &value) && value == 1e-5);
 	assert_true(model_number("Qwen/Qwen3-30B-A3B", "rms_norm_eps", &value) && value == 1e-6);
 }

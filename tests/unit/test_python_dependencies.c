@@ -97,7 +97,7 @@ static void names_are_sorted(void **state)
 			fail_msg("%s stands before %s", names_plain[i - 1], names_plain[i]);
 }
 
-/* A reference may only open files for reading, with a literal path that is in the list. */
+/* A reference may open only the files of a given list, only for reading, and only if the path is a string literal. */
 static void declared_files_may_be_read(void **state)
 {
 	static const char *const files[] = {"a.txt", "b/it's.bin"};
@@ -126,8 +126,8 @@ static void declared_files_may_be_read(void **state)
 			fail_msg("allowed: %s", refused[i]);
 }
 
-/* An import of code that reads the clock or the name of the machine is found in every form, whatever else the source
- * code contains. */
+/* If a reference imports code that reads the clock or the name of the machine, the import is found in every form,
+ * whatever else the source code contains. */
 static void what_reads_the_clock_is_reported(void **state)
 {
 	static const struct {
@@ -151,9 +151,9 @@ static void what_reads_the_clock_is_reported(void **state)
 
 		assert_string_equal(words.unsteady, rows[i].unsteady);
 		assert_int_equal(words.unsteady_line, rows[i].line);
-		assert_true(words.unsteady[0] == '\0' || words.access == ACCESS_OUTSIDE); /* the verdicts of such a
-											   * reference are never
-											   * stored */
+		assert_true(words.unsteady[0] == '\0' || words.access == ACCESS_OUTSIDE); /* if a reference reads the
+											   * clock, its verdicts are
+											   * never stored */
 	}
 }
 

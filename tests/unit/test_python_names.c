@@ -1,4 +1,4 @@
-/* test_python_names - a name that nothing in the source defines is found with its line and column. A name that any
+/* test_python_names - finds each name that nothing in the source defines, with its line and column. A name that any
  * statement defines is not reported. */
 #include "dataset/python_names.h"
 

@@ -1,7 +1,7 @@
 /* test_ranges - every op family states, for its default cases, the range of each input's values (op.range) and the
  * largest length of each var axis (op.reach). The test builds the cases of every starter definition on the host. The
- * values must reach both ends of each stated range. Every scalar must differ between the two sets of input values of a
- * case.
+ * values must reach both ends of each stated range. Every scalar must differ between the two sets of input values in at
+ * least one case.
  *
  *   test_ranges FAMILY     tests only this family, and prints the reached values as TAP comments */
 #include <float.h>
@@ -102,9 +102,9 @@ static void look_at_case(struct subject *s, const int64_t *axis, enum op_content
 			fill_and_look(s, &c, i);
 }
 
-/* Returns true if the scalar differs between the two sets of input values in this case or an earlier one. Always
- * returns true if this is not the `last` case. At least one case must have equal scalars in both sets, because only
- * such a case finds a reference that caches its result by the scalar. */
+/* Returns true if the scalar differs between the two sets of input values in this case or an earlier one. Before the
+ * `last` case, always returns true, because a later case may have different values. The scalar need not differ in every
+ * case: only a case with equal scalars finds a reference that caches its result by the scalar. */
 static bool differs(struct subject *s, int input, bool last)
 {
 	if (s->scalar[input][0] != s->scalar[input][1])

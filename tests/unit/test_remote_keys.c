@@ -91,9 +91,9 @@ static void what_would_count_is_found_and_nothing_else(void **state)
 }
 
 /* A machine without a GPU finds each verdict that it would accept, also if a library on a GPU computed the ground truth
- * of the verdict. If a library was too coarse and builtin decided, only a machine with the same builtin finds the
- * verdict. If the coarse library decided because no finer ground truth was called, no machine without a GPU finds the
- * verdict. */
+ * of the verdict. If a library was too coarse and the ground truth builtin decided the verdict, only a machine with the
+ * same version of builtin finds the verdict. If the coarse library was the only ground truth, no machine without a GPU
+ * finds the verdict. */
 static void what_libraries_gave_is_found_without_them(void **state)
 {
 	static const struct tried_truth flashinfer[] = {{.name = "flashinfer", .version = "0.7"}};

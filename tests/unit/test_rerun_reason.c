@@ -57,8 +57,9 @@ static enum rerun_answer answer(const struct policy *policy, const struct truths
 	return d.answer;
 }
 
-/* A stored verdict is accepted if this run would call the same ground truths, up to the one that decided. If the
- * reference is compared with all ground truths, all of them must be the same as in the stored verdict. */
+/* A verdict lists the ground truths that were tried in turn, up to the one that decided. The stored verdict is accepted
+ * if this run would call the same ones. If the reference is compared with all ground truths, all of them must be the
+ * same as in the stored verdict. */
 static void a_verdict_counts_while_its_ground_truths_are_there(void **state)
 {
 	struct verdict v = on_cpu;

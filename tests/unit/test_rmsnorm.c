@@ -208,8 +208,8 @@ static void emulate_sum(const struct world *w, enum mistake mistake, int64_t row
 	}
 }
 
-/* Returns the mean square of x without column `skip` (-1: with all columns). Sums in 8 float32 partial sums, as vector
- * code does. */
+/* Returns the mean square of x without column `skip` (-1: with all columns). Adds the squares in 8 float32 partial
+ * sums, as vector code does. */
 static float emulate_mean(const float *x, int64_t columns, enum mistake mistake, int64_t skip)
 {
 	float sums[8] = {0}, sum = 0, mean = 0;

@@ -77,8 +77,8 @@ static void names_of_modes_are_well_spelled_and_unique(void **state)
 
 		for (const struct op_mode *mode = op->modes; mode != NULL && mode->name != NULL; mode++) {
 			assert_true(count < OP_MODES);
-			assert_int_equal(mode->value & ~mode->mask, 0); /* a value with bits outside the mask would
-									 * never apply */
+			assert_int_equal(mode->value & ~mode->mask, 0); /* a mode whose value has bits outside its mask
+									 * would never apply */
 			names[count++] = mode->name;
 		}
 		expect_names(op->name, names, count);
@@ -294,7 +294,7 @@ static const struct {
     {"delta_rule_recurrent_qk_l2norm_h4_d64", "delta_rule_beta_sigmoid_v_first", "v_first sigmoid"},
     {"gqa_ragged_prefill_causal_h10_kv2_d128", "gqa_ragged_noncausal", ""},
     {"rope_pos_ids_h32_kv8_d128", "rope_pos_ids_gptj", "interleaved"},
-    {"rope_pos_ids_interleaved_given_d64", "rope_interleaved", ""}, /* a Python scalar determines the mode, not the
+    {"rope_pos_ids_interleaved_given_d64", "rope_interleaved", ""}, /* the mode depends on a Python scalar, not on the
 								     * name */
 };
 enum { RENAMED = sizeof renamed / sizeof *renamed };
@@ -341,8 +341,8 @@ static void names_say_modes(void **state)
 	assert_int_equal(met, RENAMED);
 }
 
-/* Builds a problem that appends keys and values of the shape [tokens, heads, dim] to `caches` caches with the axes
- * `cache`. */
+/* Builds a problem that appends keys and values of the shape [tokens, heads, dim] to a paged cache. `cache` names the
+ * axes of a cache tensor, and `caches` is the number of cache tensors (1 or 2). */
 static void page_problem(struct built *b, const char *cache, int caches)
 {
 	start_problem(b, "append", "page");

@@ -339,9 +339,9 @@ static double asked_seconds(const struct task *task)
 	return seconds;
 }
 
-/* The runner starts with the longest task, so each task states how long it will probably take. The task has the time
- * that the store has, even if this is the time of an earlier text of the definition. Without a stored time, the task
- * has an estimate. */
+/* The runner starts with the longest task, so each task states how long it will probably take. The task states the
+ * stored time, even if it was measured with an earlier text of the definition. If no time is stored, the task states an
+ * estimate. */
 static void a_task_says_how_long_it_took_last(void **state)
 {
 	struct world *w = *state;

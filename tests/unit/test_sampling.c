@@ -369,7 +369,7 @@ static const struct {
     {ALL_ZERO, "zeros", {PLAIN, BY_K, BY_P, BY_K_P, BY_MIN, RENORM_K, RENORM_P, -1}},
 };
 
-/* Compares both sets of input values of the medium case. Returns NULL, or the message if they fail. */
+/* Compares both sets of input values of the medium case. Returns NULL if both pass, else the message. */
 static const char *fail_on_both(const struct op_problem *problem, uint64_t seed, enum mistake mistake, struct err *why)
 {
 	struct trial t[CONTENTS_COUNT];
@@ -520,8 +520,8 @@ static void look_at_rows(const struct op_problem *problem, int64_t vocab, enum o
 		dtype_load_run(t.in[0].data, DTYPE_FLOAT32, row * vocab, vocab, filter.value);
 		for (int64_t v = 0; v < vocab; v++)
 			sum += filter.value[v];
-		/* the sum is 1, because these few tokens also have the probability of the long tail that a real
-		 * vocabulary has */
+		/* the sum is 1: a real vocabulary has a long tail, whose probability is divided among these few
+		 * tokens */
 		assert_true(fabs(sum - 1) < 4e-6);
 		struct filter_kept kept = filter_row(&filter, &bounds);
 

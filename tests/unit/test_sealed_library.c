@@ -104,7 +104,7 @@ static void a_name_that_is_taken_is_not_used_again(void **state)
 	snprintf(sign, sizeof sign, "%s", kernels_path());
 	slash = strrchr(sign, '/');
 	strcpy(slash, "/libreftest_sign.so");
-	/* the memfds of both copies get the same number, but must not count as the same library */
+	/* both copies get the same descriptor number and path, but dlopen must load each of them */
 	void *kernels = sealed_library_open(kernels_path(), KERNELS_LIBRARY_DIGEST, NULL, &err);
 	void *signing = sealed_library_open(sign, SIGN_LIBRARY_DIGEST, NULL, &err);
 
@@ -164,8 +164,8 @@ static void what_is_known_is_not_computed(void **state)
 	close(fd);
 	close(writer);
 	unlink(path);
-	/* A changed file passes only because the digest memory has the right digest for it. After the file was copied,
-	 * the digest memory is asked again. */
+	/* A changed file passes only because the digest memory returns the digest of the unchanged file. After the file
+	 * was copied, the digest memory is asked again. */
 	copy_with_change(path, 200000);
 	notes = (struct notes){.is_known = true};
 	fd = sealed_library_copy(path, KERNELS_LIBRARY_DIGEST, &memory, &err);

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "workers/pool/pool.c" /* the test reads the pool's lanes */
+#include "workers/pool/pool.c" /* included, because the test reads the lanes of struct pool */
 
 enum { CASES = 6 };
 

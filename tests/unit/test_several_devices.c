@@ -169,7 +169,7 @@ static int close_world(void **state)
 	return 0;
 }
 
-/* ---- what the tests ask of it ---- */
+/* ---- steps of the tests ---- */
 
 /* Submits the task with this number, which has `jobs` jobs of `seconds` seconds each. */
 static void ask(struct world *w, int number, int jobs, double seconds)
@@ -283,7 +283,8 @@ static void the_longest_tasks_are_spread_first(void **state)
 	assert_ptr_equal(w->fakes[2].tasks[0].owner, &w->tasks[8]);
 	for (int d = 0; d < DEVICES; d++)
 		for (int i = 0; i < w->fakes[d].task_count; i++)
-			assert_true(w->fakes[d].tasks[i].seconds[0] >= 2); /* the tasks of 0 and 1 seconds wait */
+			assert_true(w->fakes[d].tasks[i].seconds[0] >= 2); /* the shortest tasks (0 and 1 seconds)
+									    * wait */
 	finish_everything(w);
 	expect_each_once(w, 9, 1);
 }

@@ -1,5 +1,5 @@
-/* test_sglang_witness - searches a model file of SGLang for the layers of reftest's mapping, under the names that
- * reftest and SGLang use. Also searches for layers that the mapping does not have. */
+/* test_sglang_witness - searches a model file of SGLang for the layers that reftest's mapping lists, under the names
+ * that reftest and SGLang use. Also searches for layers that the mapping does not have. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* test_simple_gla - tests the family simple_gla, in which each head has a gate, which may be constant, and tokens only
- * add to the state. */
+/* test_simple_gla - tests the family simple_gla. Each head has a gate, which may be constant, and each token only adds
+ * to the state. */
 #include "tests/unit/recurrence_family.h"
 
 extern const struct op simple_gla_op;

@@ -1,6 +1,6 @@
 /* test_store_merge_and_gc - merging, sweeping and compaction of a store. Of several verdicts with the same key, the
  * newest stays. Verdicts in use are not swept. A smaller file can replace the file of the store while another process
- * writes to the store. Every changed byte that matters is found. */
+ * writes to the store. A check of the store finds every changed byte that matters. */
 #include "cache/store.h"
 
 #include <fcntl.h>
@@ -585,8 +585,7 @@ static void every_changed_byte_is_found_or_does_not_matter(void **state)
 	char path[200];
 	struct stat st;
 	int seen = 0, harmless = 0;
-	size_t rows = 0; /* the number of bytes in keys and records, where a record has a frame of 20 bytes and a key of
-			  * two digests has 32 */
+	size_t rows = 0; /* the number of bytes in keys (32 each) and in records (each with a frame of 20 bytes) */
 
 	for (int i = 0; i < 3; i++) {
 		struct store_put row = put(p, i, "2.1", i + 0.5, 1000 + i);

@@ -114,7 +114,8 @@ static void of_several_processes_that_find_garbage_one_sets_it_aside(void **stat
 	struct place *p = *state;
 	size_t length;
 
-	fill(p, 500, 1500); /* takes so long to check that all processes check it at the same time */
+	fill(p, 500, 1500); /* a check of this many records takes so long that all processes check the store at the same
+			     * time */
 	char *bytes = slurp(p, &length);
 
 	for (int round = 0; round < 10; round++) {

@@ -210,7 +210,7 @@ static void a_class_says_which_inputs_may_be_written_to(void **state)
 	buf_free(&out);
 }
 
-/* Some cases repeat a size without an optional input, or with the number that stands for a scalar's default. */
+/* Some cases have the axis lengths of another case, but omit an optional input or set a scalar to its default. */
 static void a_class_lists_what_cases_omit(void **state)
 {
 	static const char *const omitted[] = {"z", "bias"};
@@ -353,7 +353,7 @@ static void write_class_with_axis(const char *name, struct buf *out)
 	test_file_write("definitions/rmsnorm", &c, 1, out);
 }
 
-/* Fails if the name of an axis can become this attribute of a class. */
+/* Fails if an axis with the lower-case name of `attribute` becomes this attribute of its class. */
 static void expect_reserved(const char *attribute, size_t length)
 {
 	char name[64] = "";
@@ -391,8 +391,8 @@ static void no_axis_takes_an_attribute_of_the_base_class(void **state)
 	buf_free(&out);
 }
 
-/* Each support file is in the folder of libraries. Comments at the beginning of the file tell code formatters to skip
- * the file. */
+/* Each file that reftest writes beside conftest.py is in the folder LIBRARIES_FOLDER. Comments at the beginning of the
+ * file tell code formatters to skip the file. */
 static void what_all_tests_use_is_shipped_beside_them(void **state)
 {
 	struct buf text = {0};

@@ -352,8 +352,8 @@ static void the_limit_of_watches_is_reported_with_its_remedy_and_the_rest_polled
 	end(&s);
 }
 
-/* Enters a new user namespace, because the kernel counts inotify watches separately in each, and sets its limit of
- * watches. Returns false if this is not permitted. */
+/* Enters a new user namespace, and sets its limit of inotify watches. The kernel counts the watches of each namespace
+ * separately. Returns false if this is not permitted. */
 static bool enter_namespace(int watches)
 {
 	char map[64];

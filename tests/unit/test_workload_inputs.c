@@ -177,9 +177,9 @@ static void axes_that_make_no_sense_make_the_case_invalid(void **state)
 	tear_down(&s);
 }
 
-/* Fills the inputs twice and checks the results. Before the first fill, this process has already read the file, and the
- * result must be `known`. The second fill uses an empty table of tensors, like a new judge process, and the result must
- * be `unknown`. */
+/* Fills the inputs twice and checks the results. The first result must be `known`, because this process has already
+ * read the file. The second fill uses an empty table of tensors, like a new judge process, and its result must be
+ * `unknown`. */
 static void expect_fill(struct scene *s, enum reason known, enum reason unknown)
 {
 	for (int again = 0; again < 2; again++) {

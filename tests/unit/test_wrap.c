@@ -44,7 +44,8 @@ static void columns_of_a_table_stay_below_each_other(void **state)
 	assert_folded("ok   a  b c d e f g h i j", 15, "ok   a  b c d e\n     f g h i j\n");
 	assert_folded("ok  a  /a/path x", 16, "ok  a  /a/path x\n");
 	assert_folded("ok  a  /a/long/path x", 18, "ok  a\n    /a/long/path x\n");
-	/* in these lines, a word does not fit into the last column, or this column begins too far to the right */
+	/* the last column moves to the next line if one of its words does not fit, or if it begins too far to the
+	 * right */
 	assert_folded("ok       definitions/x y", 20, "ok\n  definitions/x y\n");
 	assert_folded("one two three  four five", 20, "one two three\n  four five\n");
 	assert_folded("ok   `a b c d e` f", 12, "ok\n  `a b c d e`\n  f\n");

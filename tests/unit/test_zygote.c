@@ -220,8 +220,8 @@ static void a_zygote_starts_only_when_no_process_is_left(void **state)
 	close_pool(&setting);
 }
 
-/* Each runner starts a process, which inherits the runner's pipe. The pipe has no writer when the runner and this
- * process have both ended. */
+/* Each runner starts a process, which inherits the runner's pipe. The pipe has a writer until both the runner and the
+ * process that it started have ended. */
 static void a_runner_is_gone_when_all_its_processes_are(void **state)
 {
 	const bool has_namespaces = (sandbox_probe(false) & SANDBOX_PID) != 0;
@@ -256,7 +256,7 @@ static void a_runner_is_gone_when_all_its_processes_are(void **state)
 	unsetenv("REFTEST_TEST_LEAVES");
 }
 
-/* ---- control groups, for which usual folders stand in ---- */
+/* ---- control groups: ordinary folders take their place ---- */
 
 static int fake_groups = -1; /* the folder in which mkdirat makes groups; -1: none */
 

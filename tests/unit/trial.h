@@ -36,8 +36,8 @@ struct trial {
 	const struct op_problem *problem;
 	int64_t axis[TRIAL_AXES];
 	struct op_case c;
-	/* `truth` and `out` hold the outputs. Behind them, from index op_own_place on, they hold the final values of the
-	 * inputs that the op writes to (op.in_place). */
+	/* `truth` and `out` hold the outputs. From index op_own_place on, both also hold the final values of the inputs
+	 * that the op writes to (op.in_place). */
 	struct tensor in[OP_ARGS], truth[OP_PLACES], out[OP_PLACES];
 };
 
@@ -350,7 +350,8 @@ static inline int assert_edges_pass(const struct op *op, const struct op_problem
 	return count;
 }
 
-/* The same for `count` problems. edges[p] is the number of edge cases that problem p must have. */
+/* Calls assert_edges_pass for each of the `count` problems. edges[p] is the number of edge cases that problem p must
+ * have. */
 static inline void assert_all_edges_pass(const struct op *op, const struct op_problem *problems, const int *edges,
 					 int count, void (*right)(struct trial *t))
 {

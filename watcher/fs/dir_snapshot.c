@@ -26,7 +26,7 @@ struct kept {
 };
 
 struct dir_snapshot {
-	struct kept *items; /* sorted by name; during a scan, new items follow in any order */
+	struct kept *items; /* sorted by name; during a scan, new items are at the end, in any order */
 	size_t count, room;
 	int round;
 };

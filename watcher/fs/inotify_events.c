@@ -31,8 +31,8 @@ static void watch_dir_event(struct watcher *w, const struct watch_dir *dir, cons
 	if ((event->mask & IN_ISDIR) == 0 && watch_dir_wants_file(dir, event->name)) {
 		enum touch touch = gone ? TOUCH_GONE : written ? TOUCH_WRITTEN : TOUCH_WRITING;
 
-		/* If there are no other events, the path names a regular file, not a symbolic link. A write through a
-		 * link causes the event in the directory of the link's target. */
+		/* IN_MODIFY and IN_CLOSE_WRITE mean that the path names a regular file, not a symbolic link. A write
+		 * through a link causes these events in the directory of the link's target. */
 		if ((event->mask & ~(uint32_t)(IN_MODIFY | IN_CLOSE_WRITE)) == 0)
 			settle_touch(&w->settle, path, touch, w->now_ms);
 		else
@@ -56,7 +56,7 @@ static void self_event(struct watcher *w, const struct watch_dir *dir)
 	watch_dir_touched(w, dir->tree, dir->level, path);
 }
 
-/* Handles the event with which inotify reports that it has removed a watch, because the directory no longer exists. */
+/* Handles the event IN_IGNORED: inotify has removed a watch, because the directory no longer exists. */
 static void watch_ended(struct watcher *w, int watch)
 {
 	struct watch_dir *dir;

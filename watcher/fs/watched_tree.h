@@ -1,5 +1,5 @@
-/* watched_tree - the options of struct watcher, which say which directories and files are watched, and the counters of
- * struct watcher. */
+/* watched_tree - the options and the counters of struct watcher. The options say which directories and files are
+ * watched. */
 #ifndef REFTEST_WATCHER_FS_WATCHED_TREE_H
 #define REFTEST_WATCHER_FS_WATCHED_TREE_H
 
@@ -11,14 +11,14 @@
 struct watched_tree {
 	const char *path;   /* the name of a directory in the root, such as "definitions" */
 	int depth;          /* how many levels of directories below `path` are watched */
-	int files_from;     /* files are watched from this level below `path` on; 1: "definitions/x/file" and deeper
-			     * files */
+	int files_from;     /* the lowest level below `path` at which files are watched; 1: "definitions/x/file" and
+			     * files in deeper directories */
 	const char *suffix; /* if not NULL, only files with this suffix that are not hidden are watched */
 };
 
 struct watcher_options {
 	const char *root;
-	const struct watched_tree *trees; /* the array must exist longer than the watcher */
+	const struct watched_tree *trees; /* the array must stay valid until the watcher is closed */
 	int tree_count;
 	settle_complete *complete; /* decides whether a file is complete (watcher/fs/settle.h) */
 	void *context;                    /* passed to `complete` */

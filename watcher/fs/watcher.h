@@ -1,10 +1,10 @@
 /* watcher - watches directories below a root and reports changed paths once they have settled.
  *
- * The watcher knows nothing about definitions. It watches trees. A tree is a directory in the root, with a number of
- * directory levels below it and a suffix for file names. If the content of a path may have changed, the watcher reports
- * this path at least once after its last change, or it reports "everything". To miss no change, the watcher adds the
- * inotify watch of a directory before it lists the directory, and reports every file in a new directory. The reported
- * paths depend on the event:
+ * The watcher knows nothing about definitions. It watches trees. A tree is a directory in the root. For each tree, the
+ * caller says how many levels of directories are watched and which suffix the names of its files have. If the content
+ * of a path may have changed, the watcher reports this path at least once after its last change, or it reports
+ * "everything". To miss no change, the watcher adds the inotify watch of a directory before it lists the directory, and
+ * reports every file in a new directory. The reported paths depend on the event:
  *
  * - If a file is written, created, moved or deleted, or if its permissions change, its path is reported.
  * - If a directory is created in a tree or moved into it, or if a link to a directory is replaced, each path in the

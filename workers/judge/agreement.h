@@ -14,7 +14,7 @@ struct agreement {
 	bool differ[GROUND_TRUTHS_MAX][GROUND_TRUTHS_MAX]; /* [a][b] and [b][a]: ground truths a and b differ */
 };
 
-/* The results of comparing each ground truth that could be computed with the oracle on the CPU. */
+/* Which ground truths differ from the oracle on the CPU. */
 struct agreement_vote {
 	bool cast;		  /* the oracle could be computed */
 	bool against[GROUND_TRUTHS_MAX]; /* against[i]: ground truth i differs from the oracle */
@@ -35,11 +35,11 @@ int agreement_alone_by(const struct agreement *agreement, const struct agreement
 
 /* Returns whether only coarse ground truths could be computed, although the precise ground truth `exact` was tried. If
  * `exact` is -1, there is no precise ground truth. A ground truth is coarse if its arithmetic is less precise than the
- * tolerance rule. In such a case, the coarse ground truths do not decide the verdict. */
+ * tolerance rule. If the result is true, the coarse ground truths do not decide the verdict. */
 bool agreement_too_coarse(const struct agreement *agreement, const bool coarse[GROUND_TRUTHS_MAX], int exact);
 
 /* Appends which ground truth is the outlier, for example "fla is the outlier". If the comparison of the ground truths
- * with each other does not show this, the comparison with the oracle decides. */
+ * with each other does not show the outlier, the comparison with the oracle decides. */
 void agreement_describe(const struct agreement *agreement, const struct agreement_vote *vote, const char *const *names,
 		   struct buf *out);
 

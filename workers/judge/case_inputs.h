@@ -23,7 +23,7 @@ struct rejection {
  * (described_inputs.h). If the op family states no value, the value is 1.0 for floats and 0 for other types. */
 struct input_source case_inputs_scalar(const struct job *job, const struct op *op, const struct op_case *c, int input);
 
-/* Writes the value of this Python scalar to `c`, which the ground truth uses. A description may say that a certain
+/* Writes the value of this Python scalar to `c`, because the ground truth uses it. A description may say that a certain
  * number stands for the scalar's default. In this case, the reference gets the number, and `c` gets the default
  * (kernels/core/described_default.h). */
 void case_inputs_set_scalar(const struct job *job, const struct op *op, struct op_case *c, int input);

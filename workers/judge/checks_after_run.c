@@ -160,8 +160,8 @@ enum trial_difference trial_first_difference(struct trial *trial, int tensor_ind
 	return DIFFERS_IN_VALUE;
 }
 
-/* Compares all inputs that the reference may not write to in one call. Returns false if an input differs, or on error.
- * The caller then compares each input separately, to find the one that differs. */
+/* Compares, with a single call, all inputs that the reference may not write to. Returns false if an input differs, or
+ * on error. The caller then compares each input separately, to find the one that differs. */
 static bool kept_inputs_equal(struct trial *trial, const struct round *round)
 {
 	int inputs = trial->job->problem.input_count, count = 0;

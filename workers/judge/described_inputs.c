@@ -174,7 +174,7 @@ static bool fits_rank(int rank, const struct op_arg *arg)
 	return rank == 0 || rank == arg->rank;
 }
 
-/* The forms of a constraint from which the kind of an input follows: NAME BETWEEN NAME END. One of the names is an
+/* A constraint of one of these forms determines the kind of an input: NAME BETWEEN NAME END. One of the names is an
  * axis, and the other is the input. */
 static const struct {
 	bool axis_first;

@@ -12,7 +12,7 @@
 
 enum input_kind {
 	INPUT_GENERIC,
-	INPUT_POINTERS,	     /* integers from 0 to the length of an axis that never decrease */
+	INPUT_POINTERS,	     /* integers that never decrease, from 0 to the length of an axis */
 	INPUT_LENGTHS,	     /* integers from 1 to the length of an axis */
 	INPUT_INDICES,	     /* integers from 0 to one less than the length of an axis */
 	INPUT_PERMUTATION,   /* the integers from 0 to the number of elements - 1, each once */

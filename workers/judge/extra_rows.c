@@ -4,7 +4,7 @@
  * A row axis is a var axis that some input and some output have, and that no tensor has twice. There are two runs for
  * each row axis. In the first run, all rows of the inputs are in reverse order, and the rows of the outputs must be in
  * reverse order, too. In the second run, the inputs have only their last row, and each output must equal the last row
- * of this output in a run with all rows. If rows depend on each other, this is a property of the operation, not a
+ * that this output has in a run with all rows. If rows depend on each other, this is a property of the operation, not a
  * mistake. If rows depend on each other in one case but not in another, the engine reports it
  * (engine/learnt_rows.h). */
 #include "workers/judge/trial_internal.h"

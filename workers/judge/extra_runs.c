@@ -30,7 +30,8 @@ enum { EXTRA_SHARE_OF_GPU = 32 };
 /* A run with gradients takes as long as a few ordinary runs, so it is used only if the case has at least this many
  * float tensors. */
 enum { GRADIENT_TENSORS = 5 };
-/* UNSTABLE_UNITS is a distance in units of the declared dtype (distance_of), and SENSITIVE_TIMES is a factor. */
+/* If outputs differ by more than UNSTABLE_UNITS units of the declared dtype (distance_of), digits are lost.
+ * SENSITIVE_TIMES is a factor in note_lost_digits. */
 static const double UNSTABLE_UNITS = 64, SENSITIVE_TIMES = 4;
 
 static bool runs_on_cpu(const struct trial *trial)
@@ -118,8 +119,8 @@ static bool output_changes(struct trial *trial, int output)
 
 /* ---- other seeds ---- */
 
-/* Returns 1 if the operation samples. Otherwise returns 0, because the last ordinary run already had another seed than
- * the first run (trial.c). */
+/* Returns 1 if the operation draws random samples. Otherwise returns 0, because the last ordinary run already had
+ * another seed than the first run (trial.c). */
 static int once_if_it_samples(const struct trial *trial)
 {
 	return described_samples(&trial->job->problem) != NULL ? 1 : 0;
@@ -166,8 +167,8 @@ static int count_inputs(const struct trial *trial)
 	return trial->rounds > 1 && !trial->one_set ? trial->job->problem.input_count : 0;
 }
 
-/* Returns 1 if a run that computes gradients is useful, else 0. The gradients can show for several inputs at once that
- * they matter. Each of the remaining inputs gets a run of its own. */
+/* Returns 1 if a run that computes gradients is useful, else 0. A single run with gradients can show that several
+ * inputs matter. Each of the remaining inputs gets a run of its own. */
 static int count_gradients(const struct trial *trial)
 {
 	const struct op_problem *problem = &trial->job->problem;
@@ -390,9 +391,9 @@ static bool prepare_float64(struct trial *trial, int item)
 	return any;
 }
 
-/* Records that the reference loses digits. `moved` is the change of the output, in units, if the inputs change by half
- * a unit, as rounding may change them; NaN: unknown. If `moved` is about as large as the loss, the operation itself is
- * sensitive to such changes, and a better order of steps in the reference would not help. */
+/* Records that the reference loses digits. `moved` is how far the output moves, in units, if the inputs change by half
+ * a unit, which is the most that rounding changes them; NaN: unknown. If `moved` is about as large as the loss, the
+ * operation itself is sensitive to such changes, and a better order of steps in the reference would not help. */
 static void note_lost_digits(struct trial *trial, double moved)
 {
 	const struct extra *extra = &trial->extra;

@@ -647,7 +647,7 @@ static enum trial_answer next_ground_truth(struct trial *trial, struct buf *out)
 	return trial_give_verdict(trial, out);
 }
 
-/* Returns the list of outputs in `message`, the answer of the provider or of the runner of a ground truth. */
+/* Returns the list of outputs in `message`, which is the answer of the provider or of a ground truth's runner. */
 static const cJSON *provided_by(const struct trial *trial, int at, const cJSON *message)
 {
 	return json_member(message, trial->truths.items[at].program ? "ran" : "provided");
@@ -769,9 +769,10 @@ static enum reason blamed_reason(const cJSON *blame)
 	return name != NULL && reason_parse(name, &reason) ? reason : REASON_CRASHED;
 }
 
-/* Decides a case if the definition's code failed to make the inputs. If reftest chose the sizes, the code may raise an
- * exception to refuse them; the status is then `skipped`. The status is also `skipped` if an `init` ends its process or
- * does not answer, because generic inputs can replace its inputs (init_fails in engine/definition_files.c). */
+/* Decides a case if the definition's code failed to make the inputs. If reftest chose the sizes, the status is
+ * `skipped` if the code raises an exception, because it may refuse these sizes. With such sizes, the status is also
+ * `skipped` if the function `init` ends its process or does not answer, because the definition can be tested with
+ * generic inputs instead (init_fails in engine/definition_files.c). */
 static void blame_inputs(struct trial *trial, const cJSON *blame, const char *message)
 {
 	bool init = trial->job->input_code->kind == INPUT_CODE_INIT;

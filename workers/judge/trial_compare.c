@@ -172,9 +172,9 @@ int trial_compare_tensors(struct trial *trial, const struct round *round, int ou
 	return judged;
 }
 
-/* Sets `missed` to the reason why the outputs fail. The order is: non-finite values, wrong outputs, wrong values of
- * inputs. Sets `weak` to true if outputs that have only zeros would pass, too; inputs that the reference wrote to do
- * not count. */
+/* Sets `missed` to the reason why the outputs fail. Of several reasons, the first in this list is used: non-finite
+ * values, wrong outputs, wrong values of inputs. Sets `weak` to true if outputs that have only zeros would pass, too;
+ * inputs that the reference wrote to do not count. */
 static void sum_up_outputs(struct round *round)
 {
 	enum reason reason = REASON_NONE;
@@ -321,8 +321,8 @@ static int compare_left(struct trial *trial, struct round *round, int at, int in
 }
 
 /* Checks an input that the reference may write to. If its new values are those of an output, every ground truth
- * computes them. If not, builtin computes them or, if builtin is not among the ground truths, each ground truth that is
- * Python source. Returns -1 if an error has decided the case. */
+ * computes them. If not, builtin computes them. If builtin is not among the ground truths, each ground truth that is
+ * Python source does. Returns -1 if an error has decided the case. */
 static int compare_input(struct trial *trial, struct round *round, int at, int input)
 {
 	struct op_in_place leave = trial_in_place(trial, round, input);

@@ -21,7 +21,7 @@
 #include "workers/judge/case_inputs.h"
 #include "workers/judge/message_text.h"
 
-/* A message shows at most this many names that no input has. */
+/* If the code returns names that no input has, a message shows at most this many of them. */
 enum { OTHERS_SHOWN = 8 };
 
 static bool is_custom(const struct trial *trial, int input)
@@ -396,8 +396,8 @@ static void take_forms(struct trial *trial, const cJSON *message)
 						      trial->job->input_code->function, others));
 }
 
-/* Sets the axes that occur in no shape. If the constraints do not determine the length of such an axis, the job's guess
- * is used. */
+/* Sets the lengths of the axes that occur in no shape. If the constraints do not determine the length of such an axis,
+ * the job's guess is used. */
 static void complete_axes(struct trial *trial)
 {
 	const struct job *job = trial->job;

@@ -1,6 +1,6 @@
 /* trial_diagnosis - describes a failure: finds a known mistake that explains the outputs (kernels/core/diagnosis.h),
  * finds the region in which they differ (kernels/core/miss_pattern.h), and draws a picture of the differences
- * (kernels/core/miss_map.h). If the reference passes, this module only records this. */
+ * (kernels/core/miss_map.h). If the reference passes, this module only records that it has passed. */
 #include "workers/judge/trial_internal.h"
 
 #include <stdlib.h>

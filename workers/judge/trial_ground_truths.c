@@ -224,7 +224,7 @@ static int differs_from_oracle(struct trial *trial, const struct round *round, i
 	return differs;
 }
 
-/* If the case is small enough, compares every ground truth that could be computed with the oracle. */
+/* If the case is small enough, compares each computed ground truth with the oracle. */
 static void ask_oracle(struct trial *trial, const struct round *round, struct agreement_vote *out)
 {
 	enum { ORACLE_BYTES = 256 << 20 };

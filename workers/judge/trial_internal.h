@@ -103,9 +103,9 @@ struct extra {
 	enum row_result rows[ROW_AXES];
 	const char *mixed_rows;	   /* a sentence about the first output row that depends on other rows; NULL: none */
 	const struct tensor *wide; /* the output that lost most digits, as computed in float64; NULL: none */
-	int lost_output;	   /* the index of this output */
-	double lost_units;	   /* the distance between this output and its float64 result, in units of the output's
-				    * dtype */
+	int lost_output;	   /* the index of the output that lost most digits */
+	double lost_units;	   /* the distance between the output `lost_output` and its float64 result, in units of
+				    * the output's dtype */
 	bool unstable;		   /* the check `numerics` found that digits are lost, and that another order of steps
 				    * in the reference would keep them */
 	uint64_t changed_outputs;  /* bit i is set if some input has an effect on output i */
@@ -146,7 +146,7 @@ struct trial {
 	struct truths truths;	      /* the ground truths to try: the job's list, or only builtin */
 	struct tried_truth tried[GROUND_TRUTHS_MAX];
 	struct round round[CONTENTS_COUNT];
-	int variant;		/* the result of op.match */
+	int variant;		/* the variant of the op family that op.match found */
 	int judging;		/* the index of the round for which ground truths are being tried */
 	int rounds;             /* the number of sets of input values of this case, 1 or 2 */
 	bool probing;           /* the current run is that of the probing case, which comes before the actual case */
@@ -226,9 +226,9 @@ void trial_check_inputs(struct trial *trial, const struct round *round);
 /* Returns a message about the first input that a ground truth changed in its memory, or NULL. Ignores inputs that a
  * reference may write to. */
 const char *trial_changed_by_truth(struct trial *trial, const struct round *round);
-/* output_shapes.c: `said` is the runner's description of the output. The first function returns NULL if the output has
- * the shape and dtype that the definition declares; if not, it returns a message and sets `reason`. The second one
- * decides the case if they differ. */
+/* output_shapes.c: `said` is the runner's description of the output. trial_wrong_form returns NULL if the output has
+ * the shape and dtype that the definition declares. If not, it returns a message and sets `reason`. trial_check_shape
+ * decides the case if the shape or the dtype differs. */
 const char *trial_wrong_form(struct trial *trial, const struct round *round, int output, const cJSON *said,
 			     enum reason *reason);
 void trial_check_shape(struct trial *trial, const struct round *round, int output, const cJSON *said);
@@ -316,10 +316,10 @@ void extra_runs_end(struct trial *trial, const char *message);
  * computed in another order, its result moves by a few units. */
 enum { EXTRA_SAME_UNITS = 16 };
 /* Compares an output of this run with the same output of the first run. Returns the largest distance, in units of the
- * declared dtype, or NaN if the output cannot be read. `order` says how the elements correspond; NULL: both outputs
- * have the same elements. */
+ * declared dtype, or NaN if the output cannot be read. `order` says which elements correspond; NULL: those with the
+ * same index. */
 double extra_output_distance(struct trial *trial, int output, const struct row_order *order);
-/* Returns how the runner must call the reference, which is the field "extra" of the message. Returns NULL if the
+/* Returns the field "extra" of the message, which says how the runner must call the reference. Returns NULL if the
  * current run is not an extra run. */
 const char *extra_run_mode(const struct trial *trial);
 

@@ -1,7 +1,7 @@
 /* trial_save - writes the tensors of a case to a safetensors file: the inputs ("input.NAME"), the outputs of the
  * reference ("reference.NAME"), and the outputs of the ground truth ("truth.NAME"). If there are two sets of input
- * values, the file has the set on which the reference fails. The metadata of the file has all other data. Its text
- * "case" is a JSON object
+ * values, the file has the set on which the reference fails. All other data is in the metadata of the file, in the
+ * entry "case", which is a JSON object:
  *
  *   {"seed", "scalars": {name: value}, "outputs": [{"name", "dtype", "atol", "rtol", "hit_ratio", "ground_truth",
  *    "failed": bool, "by_family": bool}], "message": text | null}

@@ -11,7 +11,7 @@
 
 enum { CHUNK = 512 };
 
-/* Every float dtype of 16 or more bits can represent finite values up to this one. */
+/* Values up to this one are finite in every float dtype of 16 or more bits. */
 static const double ALWAYS_IN_RANGE = 60000;
 
 double unit_of(enum dtype dtype)

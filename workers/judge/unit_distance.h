@@ -23,7 +23,7 @@ double unit_of(enum dtype dtype);
 /* Returns the largest distance between an element of `found` and the corresponding element of `expected`, in units of
  * the dtype `declared`. NaN and NaN have the distance 0. Values that are beyond the range of `declared` count as
  * infinite. A finite value and an infinite one have the distance infinity. If `declared` is not a float, any two
- * different values have the distance infinity. `order` is NULL if both tensors have the same elements. */
+ * different values have the distance infinity. If `order` is NULL, elements with the same index correspond. */
 double unit_distance_largest(const struct tensor *found, const struct tensor *expected, enum dtype declared,
 			     const struct row_order *order);
 

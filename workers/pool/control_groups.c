@@ -333,7 +333,7 @@ int64_t control_group_add(struct control_groups *groups, int *fd)
 	int64_t group = groups->last + 1;
 	char name[64], most[32];
 
-	*fd = -1; /* the caller must close it */
+	*fd = -1; /* set below; the caller must close the descriptor */
 	if (!control_groups_used(groups))
 		return 0;
 	groups->last = group;

@@ -44,8 +44,8 @@ static const struct variable {
  * the system at once, because holes between such tensors would count against the limit of memory. If the case is small,
  * keep_freed_memory in python/runner.py keeps this memory, too. Torch aligns its tensors, so glibc cuts a few bytes
  * from both ends of the block of each tensor. With glibc's caches of small blocks, other data would take these few
- * bytes, and the next tensor of the same size would not fit between them. Without the caches (tcache_count, mxfast),
- * glibc joins these bytes with the block of the tensor when the tensor is freed. */
+ * bytes, and the rest of the block would be too small for the next tensor of the same size. Without the caches
+ * (tcache_count, mxfast), glibc joins these bytes with the block of the tensor when the tensor is freed. */
 static const char *const reference_settings[] = {
     "LC_ALL=C.UTF-8", "PYTHONHASHSEED=0", "PYTHONUTF8=1", "OMP_WAIT_POLICY=passive",
     "MKL_CBWR=AUTO", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=536870912:glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0",

@@ -1,10 +1,10 @@
 /* isolation - decides which tasks may share a runner.
  *
  * A runner serves several definitions only if the source code of their references can leave nothing behind in the
- * runner (python/isolation.py). The reader decides this. It is a child of the zygote that runs no reference. The reader
- * gets the source code of one reference at a time, and answers whether the reference needs a runner of its own, with
- * the reason. If the reader ends or does not answer, the reference gets a runner of its own, and another reader is
- * started. */
+ * runner (python/isolation.py). The reader decides this. The reader is a child of the zygote that runs no reference.
+ * The reader gets the source code of one reference at a time, and answers whether the reference needs a runner of its
+ * own, with the reason. If the reader ends or does not answer, the reference gets a runner of its own, and another
+ * reader is started. */
 #ifndef REFTEST_WORKERS_POOL_ISOLATION_H
 #define REFTEST_WORKERS_POOL_ISOLATION_H
 
@@ -19,9 +19,9 @@ struct isolation_reader {
 };
 
 void isolation_open(struct isolation_reader *reader);
-/* Decides, without the reader, what follows from the properties of the task. If `always_own` is true, or if a property
- * demands a runner of its own, the task gets one. Another property may forbid that cases of the task run in several
- * runners at once. */
+/* Decides what the properties of the task determine, without asking the reader. If `always_own` is true, or if a
+ * property demands a runner of its own, the task gets one. Another property may forbid that cases of the task run in
+ * several runners at once. */
 void isolation_by_task(struct queued *work, bool always_own);
 /* Sets whether the task gets a runner of its own. `why` is the reason, which is copied. If `why` is NULL, the runner
  * may be kept for other tasks. */
@@ -32,7 +32,7 @@ void isolation_set(struct queued *work, const char *why);
 int isolation_ask(struct isolation_reader *reader, struct zygote *runners, struct queued *work, struct err *err);
 
 struct isolation_answer {
-	int64_t question; /* the number of the question, as in struct queued */
+	int64_t question; /* the number of the question that the reader answered (queued.question) */
 	char *why;        /* why the task needs a runner of its own; the caller frees the text; NULL: the runner may be
 			   * kept */
 	bool stateless;   /* no case can see that another case ran before it in the same runner */

@@ -718,7 +718,8 @@ void lane_kill_judge(struct pool_shared *shared, struct lane *lane)
 	lane->up = false;
 	lane->up_deadline = 0;
 	lane->outstanding = lane->stale = 0;
-	lane_drop_child(shared, lane); /* drops the runner, because the judge with which it shared an arena has ended */
+	lane_drop_child(shared, lane); /* drops the runner, because it shared an arena with the judge, which has
+				        * ended */
 }
 
 /* Returns -1 if judges repeatedly fail to start. */

@@ -40,7 +40,8 @@ char *lane_printed(struct child *child);
 /* Returns the time at which a case that starts now times out. */
 int64_t lane_case_deadline(const struct pool_shared *shared);
 /* A message of a runner may say what the code in the runner used outside itself, such as "opened /etc/hostname".
- * Records the first such text, after the subject `who` (such as "it"). A verdict with such a text is not stored. */
+ * Records the first such text as a sentence with the subject `who`, such as "it opened /etc/hostname". A verdict with
+ * such a text is not stored. */
 void lane_reached(struct lane *lane, const char *who, const cJSON *message);
 
 /* ---- lane_retry.c ---- */
@@ -115,8 +116,8 @@ void lane_answer_judge(struct lane *lane, const char *text);
 /* Keeps a copy of the judge's {"provide"} until the provider is free. `fd` is the descriptor that came with the message
  * (-1: none), and is closed later. */
 void lane_provider_take(struct pool_shared *shared, struct lane *lane, const char *line, int fd);
-/* Cancels the lane's request to the provider. If the provider is working on the request, kills it, because it writes to
- * memory that the judge is about to use again. */
+/* Cancels the lane's request to the provider. If the provider is working on the request, kills the provider, because it
+ * writes to memory that the judge is about to use again. */
 void lane_provider_drop(struct pool_shared *shared, struct lane *lane);
 
 #endif

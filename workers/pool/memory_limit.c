@@ -1,6 +1,6 @@
 /* memory_limit - the default limit is a constant for Python, torch and torch's libraries, plus a multiple of the size
- * of the tensors. bench/memory.py measures how much memory references need, and bench/RESULTS.md has the figures. The
- * constant and the factor are more than five times the largest measured need. */
+ * of the tensors. bench/memory.py measures how much memory references need, and bench/RESULTS.md has the figures. Both
+ * the constant and the factor are more than five times as large as the largest measured need. */
 #include "workers/pool/memory_limit.h"
 
 static const int64_t base_bytes = (int64_t)4 << 30;

@@ -256,8 +256,8 @@ static struct lane *idle_lane(struct pool *pool)
 #define SEPARATE_CPU_S 0.2
 #define SEPARATE_GPU_S 1.0
 
-/* Returns the task with the longest remaining time from which an idle lane can take cases. Returns NULL if there is no
- * such task. */
+/* Of the tasks from which an idle lane can take cases, returns the one with the longest remaining time. Returns NULL if
+ * there is no such task. */
 static struct queued *separable_work(const struct pool *pool)
 {
 	double most = strcmp(pool->shared.device, "cpu") == 0 ? SEPARATE_CPU_S : SEPARATE_GPU_S;
@@ -332,9 +332,9 @@ static void demand_for(struct runner_demand *demand, const struct queued *work)
 
 /* Adds the runners that the queued tasks need, but only for as many tasks as there are lanes. While a case runs alone,
  * no queued task gets a lane, so queued tasks need no runners: has_room in lane.c would kill such runners at once.
- * `released` is the number of working lanes whose runners other tasks can use later. On a GPU, tasks that may share a
- * runner wait for all but one of these runners, because it takes long to create a CUDA context. On the CPU, such tasks
- * get new runners, because it is faster to fork a runner than to remove a reference from a runner. */
+ * `released` is the number of working lanes whose runners other tasks can use later. On a GPU, `released` - 1 of the
+ * tasks that may share a runner wait for such a runner, because it takes long to create a CUDA context. On the CPU,
+ * such tasks get new runners, because it is faster to fork a runner than to remove a reference from a runner. */
 static void demand_of_queue(const struct pool *pool, int released, struct runner_demand *demand)
 {
 	struct runner_demand queued = {0, 0};

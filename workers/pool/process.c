@@ -16,7 +16,7 @@
 
 #include "base/arena.h"
 
-enum { FDS_MAX = 8, FD_ABOVE = 16 /* the copies that copy_fds makes get at least this number, which is above all target
+enum { FDS_MAX = 8, FD_ABOVE = 16 /* copy_fds gives its copies at least this number, which is above all target
 				   * descriptors */ };
 
 static int set_attributes(posix_spawnattr_t *attributes)

@@ -22,13 +22,13 @@ extern char **environ;
 enum {
 	UP_MS = 300000, /* the time in which the process must import torch and create the CUDA context */
 	FAILURES_MAX = 2,
-	/* A library may end the process this many times for an op family. After that, the library is not used for this
+	/* If a library ends the provider process this many times for an op family, the library is not used for this
 	 * family again. */
 	ENDS_MAX = 2,
 	ALLOW_MAX_S = 7200, /* the maximum extra time in seconds for one preparation (an import, a compilation) */
 	SAID = 16 << 10,    /* how many bytes of the process's output are kept */
 	SAID_SHOWN = 1500,
-	DOING_SHOWN = 300, /* how many bytes of the name of a preparation a message shows */
+	DOING_SHOWN = 300, /* a message shows at most this many bytes of the name of a preparation */
 	PIPE_READS = 32
 };
 

@@ -59,7 +59,7 @@ void provider_start_no_more(struct provider *provider);
 /* Returns whether a request can be sent now. If there is no provider process, starts one; the function returns false
  * until this process is ready. */
 bool provider_ready(struct provider *provider);
-/* Sends a {"provide"} with the descriptor `fd` (-1: none). Call it only if provider_ready is true. */
+/* Sends a {"provide"} with the descriptor `fd` (-1: none). Call this only if provider_ready returns true. */
 void provider_ask(struct provider *provider, const char *text, size_t length, int fd);
 
 /* Returns the answer to the request, or NULL if there is no answer yet. The text is valid until the next call. */

@@ -1,4 +1,4 @@
-/* read_file - copies a file that a definition declares in "reads" to memory, for the runner of its reference.
+/* read_file - copies a file to memory for the runner of a reference. The definition declares the file in "reads".
  *
  * The reference gets exactly the bytes whose digest is checked: the bytes are copied once to a memfd, which is then
  * sealed and hashed. Neither a later write to the file nor the runner can change the copy. */

@@ -59,7 +59,8 @@ struct task {
 					      * name */
 	const struct read_file *reads;
 	int read_count;
-	const struct truth_program *programs; /* the ground truths of the jobs that are Python source in the dataset */
+	const struct truth_program *programs; /* those ground truths of the jobs that are Python source in the
+					       * dataset */
 	int program_count;
 	const struct job *const *jobs;
 	const double *seconds; /* seconds[i]: the expected time of job i; NULL: unknown */

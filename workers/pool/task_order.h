@@ -42,7 +42,8 @@ struct queue {
 struct queued *queued_new(const struct task *task);
 void queued_free(struct queued *work);
 int queued_left(const struct queued *work); /* returns the number of cases that have no result yet */
-double queued_seconds(const struct queued *work); /* returns the expected time of these cases; 0: unknown */
+double queued_seconds(const struct queued *work); /* returns the expected time of the cases that have no result yet; 0:
+						   * unknown */
 
 /* Adds work to a queue, which then owns it. Work that is expected to take longer comes first, so that no lane is left
  * with a long task at the end of a run. Work with equal times keeps its order. Urgent work always comes first. */

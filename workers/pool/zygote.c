@@ -51,7 +51,7 @@ enum {
 	 * per second. Creating eight contexts at a time gives 13.9 contexts per second, but each context then takes
 	 * twice as long (bench/contexts.py). */
 	WARMING_MOST = 3,
-	PIPE_READS = 32 /* how often a pipe is read in a row, because a reference may print endlessly */
+	PIPE_READS = 32 /* a pipe is read at most this many times in a row, because a reference may print endlessly */
 };
 
 int64_t clock_ms(void)
@@ -739,8 +739,8 @@ static bool any_watched(const struct zygote *runners)
 	return false;
 }
 
-/* Returns whether the processes use too much memory. Computes the exact sum only if the quick sum, which is never
- * smaller, is too large. */
+/* Returns whether the processes use too much memory. Computes the exact sum only if the quick sum is too large, because
+ * the exact sum is never larger. */
 static bool uses_too_much(const struct child *child)
 {
 	return memory_watch_sum(child->proc, false) > child->memory_most &&

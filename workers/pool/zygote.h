@@ -2,13 +2,13 @@
  * runners.
  *
  * A spare runner waits until a lane needs a runner. A runner usually serves one definition and is then killed. If the
- * source code of its reference allows it, the runner is released instead. It then serves another definition whose
- * reference also allows this (workers/pool/isolation.h). When the zygote has reported the end of a runner, this process
- * tells the zygote to reap the runner. The runner's slot is then free again. Until the runner is reaped, the kernel
- * cannot reuse its pid. If the zygote dies, the kernel kills all runners, and a new zygote is started when runners are
- * needed. The zygote kills processes that references leave behind. If the zygote has died, zygote_dispatch kills these
- * leftover processes instead; for this, this process must be a subreaper. A new zygote is started only when all
- * leftover processes have ended, because they could change the zygote while it starts. */
+ * source code of the reference allows another use (workers/pool/isolation.h), the runner is released instead. It then
+ * serves another definition whose reference also allows this. When the zygote has reported the end of a runner, this
+ * process tells the zygote to reap the runner. The runner's slot is then free again. Until the runner is reaped, the
+ * kernel cannot reuse its pid. If the zygote dies, the kernel kills all runners, and a new zygote is started when
+ * runners are needed. The zygote kills processes that references leave behind. If the zygote has died, zygote_dispatch
+ * kills these leftover processes instead, which is possible only if this process is a subreaper. A new zygote is
+ * started only when all leftover processes have ended, because they could change the zygote while it starts. */
 #ifndef REFTEST_WORKERS_POOL_ZYGOTE_H
 #define REFTEST_WORKERS_POOL_ZYGOTE_H
 
@@ -54,8 +54,8 @@ struct child {
 				 * to no lane */
 	int64_t group;          /* the number of the runner's control group; 0: it has none */
 	bool out_of_memory;     /* the runner was ended because its processes together reached the memory limit */
-	int proc;               /* if the memory of the runner's processes is added up, a descriptor of the /proc of its
-				 * PID namespace; else -1 */
+	int proc;               /* a descriptor of the /proc of the runner's PID namespace, if the memory of its
+				 * processes is added up; else -1 */
 	int64_t memory_most;    /* the largest allowed sum of the memory of the runner's processes; 0: no reference is
 				 * loaded yet */
 	int64_t memory_spare;   /* how many bytes of memory must stay available on this machine */
@@ -105,7 +105,7 @@ void zygote_close(struct zygote *runners);
 
 /* How many runners are needed. */
 struct runner_demand {
-	int fresh; /* the number of runners that must not have served a definition */
+	int fresh; /* the number of new runners, which have served no definition yet */
 	int any;   /* the number of further runners, which may have served a definition */
 };
 
@@ -136,7 +136,7 @@ int zygote_spares(const struct zygote *runners);   /* returns the number of spar
  * processes that reftest starts from now on. */
 bool zygote_reaches_processes(const struct zygote *runners);
 
-/* Returns how many runners that belong to no lane may use device memory. These are spare, starting and ending
+/* Returns the number of runners that belong to no lane and may use device memory. These are spare, starting and ending
  * runners. */
 int zygote_idle(const struct zygote *runners);
 /* Kills all spare and starting runners but one. */
@@ -157,7 +157,7 @@ void zygote_drop(struct zygote *runners, struct child *child);
  * false for a runner that had no PID namespace, and for a runner that ended before the last ZYGOTE_GONE runners. */
 bool zygote_is_gone(const struct zygote *runners, int64_t number);
 
-/* Limits the memory of all processes of a runner together, before it loads a reference. Uses a control group if
+/* Limits the memory of all processes of a runner together, before the runner loads a reference. Uses a control group if
  * possible. Otherwise the memory of the processes is added up repeatedly. If neither is possible, does nothing. Returns
  * -1 on error. */
 int zygote_limit_memory(struct zygote *runners, struct child *child, int64_t bytes);

@@ -175,7 +175,7 @@ const char *chain_plan_version(const struct chain_plan *plan, struct arena *aren
 	return arena_string(arena, hex);
 }
 
-/* Returns the case of a step that belongs to a case of the definition. */
+/* Converts a case of the definition to a case of one step. */
 static struct op_case case_of(const struct step *step, const struct op_case *c)
 {
 	struct op_case out = {.problem = &step->problem,

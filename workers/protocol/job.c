@@ -536,7 +536,7 @@ static void read_input_code(struct reader *at, const cJSON *json, struct job *jo
 	job->input_code = code;
 }
 
-/* Returns whether an input must be made by the definition's code, but the job has no such code. */
+/* Returns true if the definition's code must make an input, but the job has no such code. */
 static bool lacks_input_code(const struct job *job)
 {
 	for (int i = 0; i < job->problem.input_count; i++)

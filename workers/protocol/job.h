@@ -1,7 +1,7 @@
 /* job - the message that describes one case to the judge, as one JSON object. A job contains all data for the inputs,
- * the ground truth and the tolerance rules of the case. The only files to which a job refers are the blobs of its
- * inputs, each with the digest of its expected content. If you add a field, add it to struct job, job_write, job_read
- * and the list at the head of job.c. */
+ * the ground truth and the tolerance rules of the case. A job refers to no files except the blobs of its inputs, each
+ * with the digest of its expected content. If you add a field, add it to struct job, job_write, job_read and the list
+ * at the head of job.c. */
 #ifndef REFTEST_WORKERS_PROTOCOL_JOB_H
 #define REFTEST_WORKERS_PROTOCOL_JOB_H
 
@@ -19,8 +19,8 @@
 #include "kernels/core/op.h"
 
 /* Whether the runner computes the outputs of run(), or uses autograd to compute their gradients. In a job for
- * gradients, `problem` is the problem that kernels/core/gradient_bounds.h derives from the definition's problem.
- * `inputs` and `rules` then belong to the inputs and outputs of the derived problem. */
+ * gradients, `problem` is the problem that kernels/core/gradient_bounds.h derives from the definition's problem. In
+ * such a job, `inputs` and `rules` describe the inputs and outputs of the derived problem. */
 enum job_asks { JOB_OUTPUTS, JOB_GRADIENTS };
 
 struct job {
@@ -61,7 +61,7 @@ struct job {
 					    * elements to exceed its bound; 0: no limit */
 	const char *chain;                 /* a chain of operations that is a ground truth (chain_plan.h); NULL: none */
 	const char *fi_api;                /* the function of FlashInfer that the definition names; NULL: none */
-	const char *const *arguments;      /* if fi_api is set, the name of that function's argument for each input */
+	const char *const *arguments;      /* if fi_api is set, the argument of that function for each input */
 	const char *root;                  /* the root of the dataset; the paths of blobs are relative to it */
 	struct truths truths;              /* the ground truths to use; if the list is empty, builtin is used */
 };

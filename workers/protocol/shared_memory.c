@@ -12,9 +12,9 @@
  * whole block. If the block also contained private inputs or a ground truth, the runner could read them. */
 enum { BLOCK_ALIGN = 2 << 20, CHUNK = 1 << 20 };
 
-/* Limits for the memory of earlier runners. At most RETIRED_BLOCKS blocks with RETIRED_BYTES bytes are kept. A block is
- * not used again if it has more than WASTE times the bytes that are needed, because it takes longer to clear such a
- * block than to get new pages. Blocks of at most CLEARED_AT_ONCE bytes are always used again. */
+/* Limits for the memory of earlier runners. At most RETIRED_BLOCKS blocks are kept, with at most RETIRED_BYTES used
+ * bytes in total. A block is not used again if it has more than WASTE times the bytes that are needed, because it takes
+ * longer to clear such a block than to get new pages. Blocks of at most CLEARED_AT_ONCE bytes are always used again. */
 enum { RETIRED_BLOCKS = 6, RETIRED_BYTES = 256 << 20, WASTE = 4, CLEARED_AT_ONCE = 1 << 20 };
 
 struct shared_block {

@@ -73,8 +73,7 @@ int64_t shared_memory_first_other(struct shared_memory *shared, int64_t offset, 
 int64_t shared_memory_first_difference(struct shared_memory *shared, int64_t offset, const void *memory, int64_t bytes,
 				       struct err *err);
 
-/* A part of the arena, and the device memory to which it belongs: the part is compared with this memory, or copied from
- * or to it. */
+/* A part of the arena, and the device memory that is compared with it, copied to it or copied from it. */
 struct shared_part {
 	int64_t offset;
 	void *memory;       /* NULL: all bytes of the memory are `byte` */

@@ -24,8 +24,8 @@ enum {
 	KEEPER_STACK = 16 << 10,
 	KEEPERS_MAX = 1024,
 	TRIALS_MAX = SANDBOX_LAYERS,
-	DROPPED = 1 << 30 /* if this bit is set in the answer of try_layers, the other bits are layers that failed; if
-			   * not, the other bits are the layers that hold */
+	DROPPED = 1 << 30 /* a bit in the answer of try_layers; 1: the other bits are layers that failed; 0: they are
+			   * the layers that hold */
 };
 
 /* A process that keeps a PID namespace alive. It shares the zygote's memory, but has a stack of its own. */
@@ -97,9 +97,9 @@ static bool may_show(const char *path, const char *const *hidden, int hidden_cou
 
 /* ---- namespaces of the zygote ---- */
 
-/* Closes or opens the memory of this process to other processes of the same user. The memory is opened only for short
- * moments, because a process with closed memory cannot set up a user namespace or enter the PID namespace of a
- * keeper. */
+/* Closes or opens the memory of this process to other processes of the same user. A process whose memory is closed
+ * cannot set up a user namespace or enter the PID namespace of a keeper. Therefore the memory is opened for short
+ * moments. */
 static void open_memory(bool open)
 {
 	prctl(PR_SET_DUMPABLE, open, 0, 0, 0);

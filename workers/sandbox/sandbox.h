@@ -32,7 +32,7 @@ enum { SANDBOX_ABI = 3 };
 enum sandbox_layer {
 	SANDBOX_USER = 1 << 0,              /* a user namespace of its own: the process has no rights over processes
 					     * outside */
-	SANDBOX_MOUNT = 1 << 1,             /* a mount namespace whose files are the read-only selection */
+	SANDBOX_MOUNT = 1 << 1,             /* a mount namespace with only a read-only selection of files */
 	SANDBOX_NETWORK = 1 << 2,           /* a network namespace without interfaces */
 	SANDBOX_IPC = 1 << 3,               /* an IPC namespace */
 	SANDBOX_UTS = 1 << 4,               /* a UTS namespace (host name) */
@@ -69,8 +69,8 @@ enum { SANDBOX_LAYERS = 21, SANDBOX_ALL = (1 << SANDBOX_LAYERS) - 1 };
 /* The layers that the pool provides, so sandbox_probe does not try them. */
 enum { SANDBOX_OF_POOL = SANDBOX_MEMORY_GROUP | SANDBOX_PROCESS_GROUP | SANDBOX_MEMORY_SUM };
 
-/* Adds SANDBOX_MEMORY_SUM to `layers` if, with these layers, the sum of a runner's memory is complete. For this, a
- * /proc of its own must show all processes of the runner, and every other place for data must be limited. */
+/* Adds SANDBOX_MEMORY_SUM to `layers` if these layers make the sum of a runner's memory complete: the runner has a
+ * /proc of its own, which shows all its processes, and every other place for data is limited. */
 uint32_t sandbox_with_sum(uint32_t layers);
 
 /* Returns the name of a layer, such as "user_namespace". `layer` has one bit. */
@@ -89,7 +89,7 @@ bool sandbox_gap_is_open(const struct sandbox_gap *gap, uint32_t layers);
 /* Returns the gap with this name, or NULL. */
 const struct sandbox_gap *sandbox_gap_named(const char *name);
 
-struct sandbox; /* an opaque type; the struct exists as long as its process */
+struct sandbox; /* an opaque type; the process needs it until it ends, so no function frees it */
 
 /* `paths` are files and directories that a reference may read in addition to those of the system: the interpreter's
  * prefixes and packages. `hidden` are directories that a reference must not see: first the dataset, then home
@@ -116,10 +116,10 @@ int sandbox_after_fork(struct sandbox *sandbox);
 uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder);
 /* In the runner, before it loads a reference: limits the memory of each process of the runner to the current memory of
  * this process plus `bytes`. If nine tenths of the memory that is available on this machine are less than `bytes`, adds
- * these nine tenths instead. Returns how many bytes may be added, or -1 if they cannot be limited. If `for_now` is
- * true, a later call can raise the limit, and so can the process itself; use this only for references whose source code
- * cannot call setrlimit (python/isolation.py). On a GPU, nothing is limited, because the limit would also count the
- * address space that the driver reserves. */
+ * these nine tenths instead. Returns how many bytes may be added, or -1 if the memory cannot be limited. If `for_now`
+ * is true, a later call can raise the limit, and so can the process itself; use this only for references whose source
+ * code cannot call setrlimit (python/isolation.py). On a GPU, nothing is limited, because the limit would also count
+ * the address space that the driver reserves. */
 int64_t sandbox_limit_memory(struct sandbox *sandbox, int64_t bytes, int for_now);
 /* In the runner, before it loads a reference: limits the processor time that each process of the runner may use. This
  * process may use `seconds` seconds more than it has used until now. If `seconds` is 0, there is no limit. `for_now`

@@ -12,7 +12,8 @@ enum {
 	SANDBOX_PATH_MAX = 4096,
 	SANDBOX_PROCESSES = 1024,   /* how many processes and threads a runner may have, in addition to SANDBOX_PER_CORE
 				     * for each core */
-	SANDBOX_PER_CORE = 16,      /* because libraries start a thread for each core */
+	SANDBOX_PER_CORE = 16,      /* more cores allow more processes, because libraries start a thread for each
+				     * core */
 	SANDBOX_DESCRIPTORS = 4096
 };
 
@@ -60,8 +61,8 @@ uint32_t landlock_apply(bool whole, bool gpu, const struct sandbox_paths *readab
 /* Refuses system calls that the zygote, its later children and references do not need. A process without privileges
  * must call limits_drop_capabilities_of_programs first. Returns true if the filter is installed. */
 bool seccomp_apply_to_zygote(void);
-/* In a runner: also refuses the system calls that only the zygote needs. Returns the layers that hold, provided that
- * the zygote's filter is installed. */
+/* In a runner: also refuses the system calls that only the zygote needs. Returns the layers that hold; the result
+ * assumes that the zygote's filter is installed. */
 uint32_t seccomp_apply(bool gpu);
 
 /* ---- sandbox_limits.c ---- */

@@ -18,7 +18,8 @@
 enum { PASSES_MAX = 1 << 20 }; /* a limit is needed because a process that is still alive could create files without
 			        * end */
 
-/* The top of the tree, to which subdirectories are moved, and the number for the name of the next one. */
+/* The top of the tree, to which subdirectories are moved, and the number that the next moved subdirectory gets as its
+ * name. */
 struct top {
 	int fd;
 	unsigned long moved;
