@@ -40,8 +40,8 @@ static const struct option_row rows[] = {
     {"--dry-run", OPTION_FLAG, AT(dry_run), NULL, NULL,
      "gc: print how many verdicts would be removed, and remove none"},
     {"--require-containment", OPTION_CHOICES, SHARED(required), "LIST", GAPS,
-     "import, merge: reject a verdict if its reference could reach anything in LIST; `full` stands for every word "
-     "of LIST (default: full if REFTEST_CACHE_KEY is set, else the setting in reftest.toml)"},
+     "import, merge: reject a verdict if its reference could reach anything in LIST; `full` means all of these things "
+     "(default: full if REFTEST_CACHE_KEY is set, else the setting in reftest.toml)"},
     {"--format", OPTION_CHOICE, SHARED(format), "F", "text|json", "stats: output format (default: text)"},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };

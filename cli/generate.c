@@ -112,7 +112,7 @@ static void print_hindered(const struct generate_options *o, const struct vacuou
 			   found->vacuous_count, found->vacuous_count == 1 ? "" : "s", found->vacuous_count == 1 ? "it" : "them");
 	if (found->uncollected > 0)
 		show_print(stdout,
-			   "note: %d hand-written file%s %s that %s does not have, such as %s, so pytest cannot collect %s with this "
+			   "note: %d hand-written file%s %s that %s does not have (such as %s), so pytest cannot collect %s with this "
 			   "interpreter; `pytest tests/references --continue-on-collection-errors` runs all other tests\n",
 			   found->uncollected, one ? "" : "s", one ? "imports a module" : "import modules", found->python,
 			   found->missing, one ? "it" : "them");

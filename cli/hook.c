@@ -240,8 +240,8 @@ static int install_one(const struct place *place, const char *hook, struct err *
 
 	if (owner == OWNED_EDITED)
 		rc = err_set(err,
-			     "%s was edited after reftest installed it, so it is left unchanged; to install it "
-			     "again, first move it away",
+			     "%s was edited after reftest installed it, so the file is left unchanged; to install "
+			     "the hook again, first move the file away",
 			     path);
 	if (owner == OWNED_OTHERS)
 		rc = save_previous(path, before, err);
@@ -317,7 +317,7 @@ static void tell_unknown(struct program *program)
 
 	if (count > 0)
 		show_print(stdout,
-			   "%" PRId64 " of %" PRId64 " definitions %s not verified; `reftest verify` verifies %s. A commit verifies "
+			   "%" PRId64 " of %" PRId64 " definitions %s not verified; `reftest verify` verifies %s. A commit verifies only "
 			   "the definitions that it changes\n",
 			   count, unchanged.definitions, count == 1 ? "is" : "are", count == 1 ? "it" : "them");
 }
