@@ -331,8 +331,8 @@ static int constants_known(const struct request *request, struct err *err)
 	for (int i = 0; i < request->op_case.constant_count; i++)
 		if (isnan(request->op_case.constants[i].value)) {
 			err_set(err,
-				"no source states the value of the constant '%s' of %s; state it by a \"model:…\" tag or "
-				"in the description",
+				"the value of the constant '%s' of %s is unknown; give it by a \"model:…\" tag or in the "
+				"description",
 				request->op_case.constants[i].name, request->problem.name);
 			return TRUTH_NONE;
 		}
@@ -544,7 +544,7 @@ SHOWN int reftest_constant(const char *text, const char *name, double *value, ch
 				code = isnan(*value) ? TRUTH_NONE : TRUTH_OK;
 			}
 		if (code == TRUTH_NONE)
-			err_set(&err, "no source states the value of the constant '%s'", err_show(name).text);
+			err_set(&err, "the value of the constant '%s' is unknown", err_show(name).text);
 	}
 	return answer(&request, code, &err, why, room);
 }

@@ -62,7 +62,7 @@ static int check_offsets(const struct op_case *c, int input, const struct tensor
 
 		if (to < from || to > limit)
 			return err_set(err,
-			               "%s[%lld] is %lld: it must not be below %s[%lld] = %lld, nor above the %lld %s",
+			               "%s[%lld] is %lld: it must be at least %s[%lld] = %lld, and at most %lld, the number of %s",
 			               name, (long long)b, (long long)to, name, (long long)b - 1, (long long)from,
 			               (long long)limit, unit);
 	}

@@ -32,11 +32,11 @@ def change(values, *places):
 
 
 RAGGED_BAD = [
-    ({"kv_indptr": [0, 10, 9]}, "kv_indptr[1] is 10: it must not be below kv_indptr[0] = 0, nor above the 9 keys"),
+    ({"kv_indptr": [0, 10, 9]}, "kv_indptr[1] is 10: it must be at least kv_indptr[0] = 0, and at most 9, the number of keys"),
     ({"kv_indptr": [0, 4, 10]}, "total_kv == kv_indptr[-1].item(): 9 == 10 is false"),
     ({"kv_indptr": [0, -4, 9]}, "kv_indptr[1] is -4"),
     ({"kv_indptr": [1, 4, 9]}, "kv_indptr[0] is 1, not 0"),
-    ({"qo_indptr": [0, 7, 5]}, "qo_indptr[1] is 7: it must not be below qo_indptr[0] = 0, nor above the 5 queries"),
+    ({"qo_indptr": [0, 7, 5]}, "qo_indptr[1] is 7: it must be at least qo_indptr[0] = 0, and at most 5, the number of queries"),
     ({"qo_indptr": [2, 3, 5]}, "qo_indptr[0] is 2, not 0"),
     ({"qo_indptr": [0, 3, 4]}, "total_q == qo_indptr[-1].item(): 5 == 4 is false"),
     ({"kv_indptr": [0, 4, 8]}, "total_kv == kv_indptr[-1].item(): 9 == 8 is false"),
@@ -83,7 +83,7 @@ LINES = {
         [
             ({"seq_lens": [2049, 0]}, "seq_lens[0] is 2049; a length must be from 0 to 2048, the number of keys in all pages of the table"),
             ({"seq_lens": [100, -1]}, "seq_lens[1] is -1"),
-            ({"block_table": change(TABLE, 0, 1, 4)}, "block_table[0, 1] is 4, but the 4 pages are numbered from 0"),
+            ({"block_table": change(TABLE, 0, 1, 4)}, "block_table[0, 1] is 4, but there are only 4 pages, numbered from 0"),
             ({"block_table": change(TABLE, 0, 0, -1)}, "block_table[0, 0] is -1"),
         ],
     ),
