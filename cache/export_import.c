@@ -181,7 +181,7 @@ static bool unpack_step(struct lines *lines)
 	if (ZSTD_isError(left))
 		err_set(&lines->why, "the file is damaged at this point (%s)", ZSTD_getErrorName(left));
 	else if (lines->unpacked > UNPACKED_FREE && lines->unpacked / RATIO_MAX > lines->from.pos)
-		err_set(&lines->why, "the file unpacks to more bytes than a file of verdicts can have");
+		err_set(&lines->why, "the unpacked file is too large for an exported file");
 	else if (lines->from.pos == lines->length && out.pos < out.size && left > 0)
 		err_set(&lines->why, "the file was cut short");
 	else

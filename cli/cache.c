@@ -430,7 +430,7 @@ static int sweep_store(struct program *program, const struct cache_options *o, c
 	if (store_gc(store, &needs, o->dry_run, &swept, err) != 0)
 		return EXIT_INTERNAL;
 	show_print(stdout, "%s: %s %" PRId64 " verdicts that the dataset does not need and that are older than %d days, "
-			   "%" PRId64 " rows about cases, and %" PRId64 " rows about deleted files",
+			   "%" PRId64 " rows about cases of deleted definitions, and %" PRId64 " rows about deleted files",
 	       store_path(store), o->dry_run ? "gc would remove" : "removed", swept.verdicts, o->days, swept.latest,
 	       swept.files);
 	if (swept.damaged > 0)

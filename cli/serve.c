@@ -708,7 +708,7 @@ static int start(struct program *program, int argc, char **argv)
 
 const struct command command_serve = {
     .name = "serve",
-    .summary = "answer editors and agents on standard input and output (JSON-RPC, MCP)",
+    .summary = "answer requests of editors and agents on standard input and output (JSON-RPC, MCP)",
     .synopsis = "[options]",
     .description =
 	"Reads JSON-RPC 2.0 messages from standard input, one on each line, and writes the answers to standard output. The "

@@ -53,7 +53,7 @@ expect_silence_about 'test_tiny_norm.py was written by hand'
 # test, even if the file is kept.
 run generate --check
 expect_says '2 definitions: 1 with a test that can fail (1 hand-written), 1 without, 0 stale'
-expect_says 'note: no test in 1 hand-written file checks a definition' '`reftest generate --replace-vacuous` replaces it'
+expect_says 'note: 1 hand-written file without a test that checks a definition' '`reftest generate --replace-vacuous` replaces it'
 run generate --replace-vacuous
 expect_exit 0
 expect_silence_about 'note: no test'
