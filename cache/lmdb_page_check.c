@@ -263,7 +263,7 @@ static enum lmdb_page_check_answer walk_tree(struct check *c, enum kind kind, st
 {
 	/* Any other flag would mean that the keys have another order, or that the map needs a fixed address. */
 	if (tree.flags != (kind == KIND_FREE ? FREE_FLAGS : 0))
-		return damaged(c, tree.root, "is the root of a tree of the wrong kind");
+		return damaged(c, tree.root, "is the root of a tree with wrong flags");
 	if (tree.root == no_page && tree.depth == 0)
 		return LMDB_PAGE_CHECK_SOUND;
 	if (tree.depth == 0 || tree.depth > DEPTH_MAX)

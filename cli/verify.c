@@ -386,7 +386,7 @@ static int select_files(struct run *run, const struct verify_options *o, const s
 	if (run_select(run, selected.items, selected.count, o->shared.op_types.items, o->shared.op_types.count, err) < 0)
 		return -1;
 	if (o->last_failed && last_failed_select(run) == 0)
-		show_print(stderr, "reftest: no definition failed in its last run, so all of them are verified\n");
+		show_print(stderr, "reftest: no definition failed in its last run, so reftest verifies all of them\n");
 	return 0;
 }
 

@@ -153,7 +153,7 @@ static int read_expressions(struct reader *r, const struct json_step *axes)
 	const struct json_step axis = {.up = axes, .key = r->axes[circular].name}, at = {.up = &axis, .key = "expression"};
 
 	return json_error_at(&r->text, &at, r->err,
-			     "expected an expression that does not use its own axis, but the axis \"%s\" depends on itself",
+			     "expected an expression without a cycle, but the axis \"%s\" depends on itself",
 			     err_show(r->axes[circular].name).text);
 }
 

@@ -63,7 +63,7 @@ static int read_required(struct settings *settings, const char *text, struct err
 		length = strcspn(text, ",");
 		snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : 0), text);
 		if (sandbox_gap_named(name) == NULL)
-			return err_set(err, "expected \"full\", or a list of names of gaps, such as `files`, not '%s'",
+			return err_set(err, "expected \"full\", or a list of gaps in the sandbox, as in \"files,network\", not '%s'",
 				       err_show(name).text);
 	}
 	return 0;

@@ -424,7 +424,7 @@ SHOWN int reftest_roles(const char *text, char *out, size_t room)
 		op_names_write(&names, &request.problem, &json);
 		buf_text(&json, "}");
 		if (json.length >= room)
-			code = err_set(&err, "the text of the roles needs %zu bytes, but the buffer of the caller has %zu",
+			code = err_set(&err, "the JSON text needs a buffer of %zu bytes, but the caller's buffer has %zu bytes",
 				       json.length + 1, room);
 	}
 	code = answer(&request, code, &err, out, room);
@@ -578,7 +578,7 @@ static int recover(struct request *request, const struct truth_place *in, const 
 	if (!c->probe)
 		return malformed(err, "\"probe\"");
 	if (request->op->probe == NULL) {
-		err_set(err, "family %s has no case whose outputs show the hidden constants", request->op->name);
+		err_set(err, "family %s has no case whose outputs reveal the hidden constants", request->op->name);
 		return TRUTH_NONE;
 	}
 	if (inputs_at(request, in, inputs, err) != TRUTH_OK || outputs_at(request, out, outputs, err) != TRUTH_OK)

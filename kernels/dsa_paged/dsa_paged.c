@@ -81,8 +81,8 @@ static int match_indexer_shapes(const struct op_problem *problem, const struct i
 	if (const_of(problem, cache, 1) < 0 || const_of(problem, cache, 1) > ATTENTION_PAGE ||
 	    const_of(problem, cache, 2) != 1 || const_of(problem, cache, 3) != dim + 4)
 		return match_refuse(problem, cache,
-				    "bytes of shape [pages, page size, 1, dim + 4], where only pages may be var "
-				    "and a page has at most 65536 keys",
+				    "bytes of shape [pages, page size, 1, dim + 4], where only the axis pages "
+				    "may be var and a page has at most 65536 keys",
 				    why);
 	if (!attention_same_axes(problem, query, &problem->inputs[roles->weights], 0, 2))
 		return match_refuse(problem, &problem->inputs[roles->weights],
