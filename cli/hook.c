@@ -275,7 +275,7 @@ static int uninstall_one(const struct place *place, const char *hook, struct err
 	if (owner < 0)
 		return -1;
 	if (owner == OWNED_OTHERS || owner == OWNED_EDITED) {
-		show_print(stdout, "%s %s, so it is left unchanged%s\n", path,
+		show_print(stdout, "%s %s, so the file is left unchanged%s\n", path,
 		       owner == OWNED_EDITED ? "was edited after reftest installed it" : "was not written by reftest",
 		       chained ? ", and so is the previous hook" : "");
 		return 0;

@@ -633,7 +633,7 @@ static void the_function_that_makes_inputs_is_named(void **state)
 	assert_null(d->input_code.function); /* the reference has no function "make" */
 	assert_string_equal(d->input_code.place, "d.json:4:29");
 	assert_int_equal(d->note_count, 1);
-	assert_non_null(strstr(d->notes[0], "d.json:4:29: the reference has no function make"));
+	assert_non_null(strstr(d->notes[0], "d.json:4:29: custom_inputs_entrypoint names the function make"));
 	d = load(DESCRIPTION, "\"custom_inputs_entrypoint\": null, \"hf_id\": null,", &arena, &err);
 	assert_non_null(d);
 	assert_true(d->custom_inputs_entrypoint == NULL && d->hf_id == NULL);

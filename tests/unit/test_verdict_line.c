@@ -326,7 +326,7 @@ static void what_does_not_agree_with_itself_is_refused(void **state)
 	expect_refused(w, "fields of the record cannot be read");
 	w->record = good;
 	w->record.made++;
-	expect_refused(w, "states the time");
+	expect_refused(w, "the record has the time");
 	w->record = good;
 	w->record.length--;
 	expect_refused(w, "cannot be read");

@@ -56,7 +56,7 @@ expect_says '2 definitions: 1 with a test that can fail (1 hand-written), 1 with
 expect_says 'note: 1 hand-written file without a test that checks a definition' '`reftest generate --replace-vacuous` replaces it'
 run generate --replace-vacuous
 expect_exit 0
-expect_silence_about 'note: no test'
+expect_silence_about 'without a test that checks a definition'
 expect_says 'test_tiny_norm.py:4: test_shape compares nothing, so the test passes whatever the reference computes; replaced'
 expect_says '2 definitions: 2 with a test that can fail (1 hand-written), 0 without, 0 stale'
 expect_silence_about 'test_tiny_gemm.py:'
