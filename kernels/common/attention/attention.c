@@ -110,7 +110,7 @@ static int check_axes(const struct op_case *c, const struct attention_roles *rol
 	int64_t lengths = roles->last_page_len < 0 ? e->batch : c->axis[inputs[roles->last_page_len].axis[0]];
 
 	if (offsets < 1)
-		return err_set(err, "%s is empty; an offset vector has one element more than there are sequences",
+		return err_set(err, "%s is empty; for N sequences, an offset vector has N + 1 elements",
 		               name_of(c, roles->kv_indptr));
 	if (roles->qo_indptr < 0 && e->batch > e->queries)
 		return err_set(err, "%s has offsets of %lld sequences, but there are only %lld queries",

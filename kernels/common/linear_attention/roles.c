@@ -332,7 +332,7 @@ static int match_states(const struct matching *m)
 					    "all states must have the same order of axes",
 					    m->why);
 		if (m->roles.cu_seqlens < 0 && !match_same_axes(problem, states[i], 0, m->q, 0, 1))
-			return match_refuse(problem, states[i], "as many states as there are sequences in the batch",
+			return match_refuse(problem, states[i], "one state for each sequence of the batch",
 					    m->why);
 	}
 	if (states[0] != NULL && states[1] != NULL && !match_same_axes(problem, states[0], 0, states[1], 0, 4))
