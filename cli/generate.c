@@ -103,8 +103,6 @@ static int exit_code(const struct generate_options *o, const struct update_resul
 /* Prints notes about the hand-written tests that cannot fail, and about the tests that pytest cannot collect. */
 static void print_hindered(const struct generate_options *o, const struct vacuous_tests *found)
 {
-	const bool one = found->uncollected == 1;
-
 	if (found->vacuous_count > 0 && !o->replace_vacuous)
 		show_print(stdout,
 			   "note: %d hand-written file%s without a test that checks a definition; `reftest generate --audit` says why, and "
@@ -112,10 +110,9 @@ static void print_hindered(const struct generate_options *o, const struct vacuou
 			   found->vacuous_count, found->vacuous_count == 1 ? "" : "s", found->vacuous_count == 1 ? "it" : "them");
 	if (found->uncollected > 0)
 		show_print(stdout,
-			   "note: %d hand-written file%s %s that %s does not have (such as %s), so pytest cannot collect %s with this "
-			   "interpreter; `pytest tests/references --continue-on-collection-errors` runs all other tests\n",
-			   found->uncollected, one ? "" : "s", one ? "imports a module" : "import modules", found->python,
-			   found->missing, one ? "it" : "them");
+			   "note: pytest cannot collect %d hand-written file%s, because %s lacks imported modules, such as %s; "
+			   "`pytest tests/references --continue-on-collection-errors` runs all other tests\n",
+			   found->uncollected, found->uncollected == 1 ? "" : "s", found->python, found->missing);
 }
 
 static int count_without_vacuous(struct run *run, const struct update_options *options, const char *python,

@@ -76,7 +76,7 @@ static int check_range(const struct op_case *c, int input, const struct tensor *
 		int64_t number = attention_integer(numbers, i);
 
 		if (number < least || number >= limit)
-			return err_set(err, "%s has %lld at flat index %lld; there are %lld %s, counted from 0%s",
+			return err_set(err, "%s has %lld at flat index %lld; there are only %lld %s, numbered from 0%s",
 			               name_of(c, input), (long long)number, (long long)i, (long long)limit, unit,
 			               least < 0 ? ", and -1 means no entry" : "");
 	}

@@ -112,8 +112,8 @@ run generate --check
 expect_silence_about 'cannot collect'
 echo 'from no_such_module.inner import f' >>$tests/test_beside.py
 run generate --check
-expect_says 'note: 1 hand-written file imports a module that' 'does not have (such as no_such_module), so pytest cannot collect it' \
+expect_says 'note: pytest cannot collect 1 hand-written file, because' 'lacks imported modules, such as no_such_module' \
 	'`pytest tests/references --continue-on-collection-errors` runs all other tests'
 echo 'import json, other_missing' >$tests/test_careful.py
 run generate --check
-expect_says 'note: 2 hand-written files import modules that'
+expect_says 'note: pytest cannot collect 2 hand-written files, because'

@@ -51,7 +51,7 @@ LINES = {
             ({"qo_indptr": [0, 6, 5]}, "qo_indptr[1] is 6"),
             ({"kv_indptr": [0, 4, 3]}, "kv_indptr[1] is 4"),
             ({"kv_indptr": [0, 1, 2]}, "num_kv_indices == kv_indptr[-1].item(): 3 == 2 is false"),
-            ({"kv_indices": [3, 4, 3]}, "kv_indices has 4 at flat index 1; there are 4 pages, counted from 0"),
+            ({"kv_indices": [3, 4, 3]}, "kv_indices has 4 at flat index 1; there are only 4 pages, numbered from 0"),
             ({"kv_indices": [3, 0, 2147483647]}, "kv_indices has 2147483647"),
             ({"kv_last_page_len": [4, 0]}, "kv_last_page_len[1] is 0: a last page holds 1 to 16 keys"),
             ({"kv_last_page_len": [-1, 16]}, "kv_last_page_len[0] is -1"),
@@ -64,7 +64,7 @@ LINES = {
         {"kv_indptr": [0, 1, 3], "kv_indices": [2, 0, 2], "kv_last_page_len": [64, 7]},
         [
             ({"kv_indptr": [0, 4, 3]}, "kv_indptr[1] is 4"),
-            ({"kv_indices": [2, 0, 3]}, "kv_indices has 3 at flat index 2; there are 3 pages, counted from 0"),
+            ({"kv_indices": [2, 0, 3]}, "kv_indices has 3 at flat index 2; there are only 3 pages, numbered from 0"),
             ({"kv_indices": [-1, 0, 2]}, "kv_indices has -1"),
             ({"kv_last_page_len": [65, 7]}, "kv_last_page_len[0] is 65: a last page holds 1 to 64 keys"),
         ],
@@ -73,7 +73,7 @@ LINES = {
         {"num_tokens": 2, "num_pages": 3},
         {"sparse_indices": ROWS},
         [
-            ({"sparse_indices": change(ROWS, 0, 3, 192)}, "sparse_indices has 192 at flat index 3; there are 192 key rows"),
+            ({"sparse_indices": change(ROWS, 0, 3, 192)}, "sparse_indices has 192 at flat index 3; there are only 192 key rows"),
             ({"sparse_indices": change(ROWS, 1, 2047, -2)}, "sparse_indices has -2 at flat index 4095"),
         ],
     ),
