@@ -439,7 +439,7 @@ static enum file_answer map_open(int fd, const char *path, struct mapping *out, 
 	if (out->st.st_size == 0)
 		return FILE_OK;
 	if ((uintmax_t)out->st.st_size > SIZE_MAX) {
-		err_set(err, "%s: the file is too large to be mapped", path);
+		err_set(err, "%s: the file is too large to be mapped into memory", path);
 		return FILE_ERROR;
 	}
 	void *data = mmap(NULL, (size_t)out->st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);

@@ -190,7 +190,7 @@ static int scan_string(struct scan *scan, bool *escaped)
 			continue;
 		}
 		if (c < 0x20)
-			return expected(scan, "the rest of the string, up to its closing quote (a line feed in a string is written \\n, a tab \\t)");
+			return expected(scan, "a string without control characters (write a line feed as \\n and a tab as \\t)");
 		size_t length = c < 0x80 ? 1 : utf8_length(scan->at, (size_t)(scan->end - scan->at));
 
 		if (length == 0)

@@ -181,7 +181,7 @@ static bool unpack_step(struct lines *lines)
 	if (ZSTD_isError(left))
 		err_set(&lines->why, "the file is damaged at this point (%s)", ZSTD_getErrorName(left));
 	else if (lines->unpacked > UNPACKED_FREE && lines->unpacked / RATIO_MAX > lines->from.pos)
-		err_set(&lines->why, "the file unpacks to more bytes than a file of verdicts can have");
+		err_set(&lines->why, "the unpacked file is too large for an exported file");
 	else if (lines->from.pos == lines->length && out.pos < out.size && left > 0)
 		err_set(&lines->why, "the file was cut short");
 	else
@@ -414,7 +414,7 @@ static void take_head(struct incoming *to, const struct line *line)
 	to->expected = count;
 	to->seen = 0;
 	if (!to->inside)
-		misplace(to, "this line does not begin an exported file of format 3, so the lines after it are not read");
+		misplace(to, "expected the first line of an exported file of format 3; the lines after this line are not read");
 }
 
 static void take_tail(struct incoming *to, const struct line *line)
@@ -424,7 +424,7 @@ static void take_tail(struct incoming *to, const struct line *line)
 	if (!to->inside)
 		misplace(to, "this line ends an exported file whose first line is missing");
 	else if (count < to->seen || count > to->expected)
-		misplace(to, "the end of the exported file states a wrong number of verdicts");
+		misplace(to, "the last line of the exported file gives a wrong number of verdicts");
 	else
 		compare_count(to, count, "");
 	to->inside = false;
@@ -492,8 +492,8 @@ static int check_head(const struct lines *lines, struct err *err)
 	int64_t count, format = feed != NULL ? read_head(lines->text.data, (size_t)(feed - lines->text.data), &count) : -1;
 
 	if (format < 0)
-		return err_set(err, "`reftest cache export` did not write this file, an older version of reftest wrote it, or its "
-				    "first bytes are damaged");
+		return err_set(err, "the file does not begin like an exported file: another program or an older reftest wrote "
+				    "the file, or its first bytes are damaged");
 	if (format != EXPORT_FORMAT)
 		return err_set(err, "the file has format %" PRId64 ", but this program reads only formats up to %d: use a "
 							     "newer reftest",

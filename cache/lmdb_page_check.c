@@ -166,7 +166,7 @@ static enum lmdb_page_check_answer check_overflow(struct check *c, enum kind kin
 	uint64_t count = get32(head + 12);
 
 	if (get64(head) != page || get16(head + 10) != PAGE_OVERFLOW || count * c->page_size < HEAD + (uint64_t)length)
-		return damaged(c, page, "is not a valid overflow page, but a leaf page refers to it as one");
+		return damaged(c, page, "is not a valid overflow page, but a leaf page uses the page as an overflow page");
 	if (count > 1)
 		answer = take_pages(c, page + 1, count - 1, true);
 	if (answer != LMDB_PAGE_CHECK_SOUND || kind != KIND_FREE)
@@ -249,7 +249,7 @@ static enum lmdb_page_check_answer walk(struct check *c, enum kind kind, uint64_
 	if (answer != LMDB_PAGE_CHECK_SOUND)
 		return answer;
 	if (!page_is_whole(c, bytes, page, depth == 1))
-		return damaged(c, page, "has a wrong header, or its nodes do not fill it");
+		return damaged(c, page, "has a header with wrong values, or its nodes do not fit the header");
 	for (size_t at = HEAD; at < get16(bytes + 12) && answer == LMDB_PAGE_CHECK_SOUND; at += 2) {
 		const unsigned char *node = bytes + get16(bytes + at);
 		uint64_t child = get16(node) | (uint64_t)get16(node + 2) << 16 | (uint64_t)get16(node + 4) << 32;
@@ -263,7 +263,7 @@ static enum lmdb_page_check_answer walk_tree(struct check *c, enum kind kind, st
 {
 	/* Any other flag would mean that the keys have another order, or that the map needs a fixed address. */
 	if (tree.flags != (kind == KIND_FREE ? FREE_FLAGS : 0))
-		return damaged(c, tree.root, "is the root of a tree of the wrong kind");
+		return damaged(c, tree.root, "is the root of a tree with wrong flags");
 	if (tree.root == no_page && tree.depth == 0)
 		return LMDB_PAGE_CHECK_SOUND;
 	if (tree.depth == 0 || tree.depth > DEPTH_MAX)

@@ -70,7 +70,7 @@ static void report(const struct lock_wait *waiting)
 			 "loss of stored verdicts",
 			 holder.process, holder.process, holder.process);
 	else if (holder.process != 0)
-		snprintf(who, sizeof who, "another process, perhaps process %ld, which uses the cache", holder.process);
+		snprintf(who, sizeof who, "another process (perhaps process %ld, which has the cache open)", holder.process);
 	int length =
 	    snprintf(text, sizeof text, "reftest: waiting for the cache %s, which is locked by "
 					"%s\n", waiting->cache, who);

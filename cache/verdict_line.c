@@ -325,7 +325,7 @@ const struct verdict *verdict_line_check(const struct verdict_line *record, stru
 {
 	for (int i = 0; i < record->name_count; i++)
 		if (!can_be_shown(&record->names[i])) {
-			err_set(err, "the record names a definition or case with characters that cannot be printed");
+			err_set(err, "the name of the definition or of the case in the record has characters that cannot be printed");
 			return NULL;
 		}
 	if (check_fields(record, arena, err) != 0)
@@ -337,11 +337,11 @@ const struct verdict *verdict_line_check(const struct verdict_line *record, stru
 	struct digest witness = verdict_witness(v);
 
 	if (!digest_equal(&witness, &record->witness)) {
-		err_set(err, "the record and its verdict do not state the same ground truth, versions and device class");
+		err_set(err, "the record and its verdict differ in the ground truth, the versions or the device class");
 		return NULL;
 	}
 	if (v->time != record->made) {
-		err_set(err, "the record states the time %lld, but its verdict states %lld", (long long)record->made,
+		err_set(err, "the record has the time %lld, but its verdict has the time %lld", (long long)record->made,
 			(long long)v->time);
 		return NULL;
 	}

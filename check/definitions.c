@@ -63,7 +63,8 @@ static void check_reads(const struct dataset_index *index, const char *path, con
 				     "the file \"%s\" of \"reads\": %s", err_show(d->reads[i]).text, strerror(errno));
 		else if (!S_ISREG(st.st_mode) || st.st_size > READ_FILE_BYTES)
 			findings_add(index->findings, SEVERITY_ERROR, TOPIC_DEFINITION, path, 0,
-				     "the file \"%s\" of \"reads\" is not a regular file or has more than %d bytes", err_show(d->reads[i]).text,
+				     "the file \"%s\", which \"reads\" lists, is not a regular file or has more than %d bytes",
+				     err_show(d->reads[i]).text,
 				     READ_FILE_BYTES);
 	}
 }

@@ -54,7 +54,7 @@ void bench_fib(const struct run *run)
 
 	if (run->machine.python == NULL || !is_installed(run->machine.python)) {
 		show_print(stderr, "reftest: flashinfer-bench is not installed in %s, so only reftest's figures are shown\n",
-			   run->machine.python != NULL ? run->machine.python : "a Python that reftest finds");
+			   run->machine.python != NULL ? run->machine.python : "any Python that reftest finds");
 	} else if (run->count > 0) {
 		memcpy(words, head, sizeof head);
 		for (int i = 0; i < run->count; i++)

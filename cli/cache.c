@@ -40,8 +40,8 @@ static const struct option_row rows[] = {
     {"--dry-run", OPTION_FLAG, AT(dry_run), NULL, NULL,
      "gc: print how many verdicts would be removed, and remove none"},
     {"--require-containment", OPTION_CHOICES, SHARED(required), "LIST", GAPS,
-     "import, merge: reject a verdict if its reference could reach anything in LIST; `full` stands for every word "
-     "of LIST (default: full if REFTEST_CACHE_KEY is set, else the setting in reftest.toml)"},
+     "import, merge: reject a verdict if its reference could reach anything in LIST; `full` means all of these things "
+     "(default: full if REFTEST_CACHE_KEY is set, else the setting in reftest.toml)"},
     {"--format", OPTION_CHOICE, SHARED(format), "F", "text|json", "stats: output format (default: text)"},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -237,7 +237,7 @@ static int check_rules(void *context, const struct verdict_line *record, struct 
 	bool suffices = containment_suffices(reached, rules->required);
 
 	if (!suffices)
-		err_set(err, "its reference could reach %s; --require-containment none accepts such verdicts",
+		err_set(err, "the reference of the verdict could reach %s; --require-containment none accepts such verdicts",
 			reached == NULL ? "an unknown part of the machine" : reached);
 	arena_free(&arena);
 	return suffices ? 0 : -1;
@@ -430,7 +430,7 @@ static int sweep_store(struct program *program, const struct cache_options *o, c
 	if (store_gc(store, &needs, o->dry_run, &swept, err) != 0)
 		return EXIT_INTERNAL;
 	show_print(stdout, "%s: %s %" PRId64 " verdicts that the dataset does not need and that are older than %d days, "
-			   "%" PRId64 " rows about cases, and %" PRId64 " rows about deleted files",
+			   "%" PRId64 " rows about cases of deleted definitions, and %" PRId64 " rows about deleted files",
 	       store_path(store), o->dry_run ? "gc would remove" : "removed", swept.verdicts, o->days, swept.latest,
 	       swept.files);
 	if (swept.damaged > 0)

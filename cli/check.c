@@ -318,8 +318,8 @@ const struct command command_check = {
     .description =
 	"Checks that definitions, workloads, tensor files, solutions and traces are valid and belong together. Nothing "
 	"runs, no Python is needed, and nothing is written.\n\n"
-	"Each PATH is the root of a dataset, a folder or a file of a dataset, or a folder or a .json or .jsonl file elsewhere. "
-	"Without a PATH, the whole dataset is checked.\n\n"
+	"Each PATH is a folder, or a file that ends in .json or .jsonl, in a dataset or elsewhere. Without a PATH, the whole "
+	"dataset is checked.\n\n"
 	"Errors are listed before notes. A dataset without errors is valid, even if there are notes.",
     .operands = OPERANDS_FILES,
     .rows = rows,

@@ -89,8 +89,7 @@ const struct command command_coverage = {
 	"Each op family has a checklist: the properties in which references of the family differ, such as layouts, masks, "
 	"states, page sizes and dtypes. For each value of a property, prints how many definitions have a case with this "
 	"value. At the end, prints the values that no case has.\n\n"
-	"Nothing runs. The command counts cases, whether or not a reference passes them; `reftest status` prints the "
-	"verdicts.",
+	"Nothing runs. The command also counts cases that failed or never ran; `reftest status` prints the verdicts.",
     .operands = OPERANDS_DEFINITIONS,
     .rows = rows,
     .row_count = ROWS,

@@ -231,12 +231,12 @@ static int start(struct program *program, int argc, char **argv)
 
 const struct command command_diff = {
     .name = "diff",
-    .summary = "compare the outputs of references with those of their versions in a commit",
+    .summary = "compare the outputs of references before and after a change",
     .synopsis = "[options] [BASE [NAME…]]",
     .description =
-	"For each changed definition, runs the current reference and the reference in the merge base of BASE and HEAD on the "
-	"same inputs. Prints whether their outputs differ. BASE is a commit or a branch (default: HEAD). NAME is the name "
-	"of a definition, `op_type/name`, or a pattern with `*`.",
+	"For each changed definition, runs two references on the same inputs: the current reference, and the reference in the "
+	"merge base of BASE and HEAD. Prints whether their outputs differ. BASE is a commit or a branch (default: HEAD). NAME "
+	"is the name of a definition, `op_type/name`, or a pattern with `*`.",
     .operands = OPERANDS_DEFINITIONS,
     .rows = rows,
     .row_count = ROWS,

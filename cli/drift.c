@@ -70,16 +70,16 @@ static int start(struct program *program, int argc, char **argv)
 
 const struct command command_drift = {
     .name = "drift",
-    .summary = "print which margins changed with the version of torch, of a library or of the GPU driver",
+    .summary = "print which margins changed after an update of torch, of a library or of the GPU driver",
     .synopsis = "[options] [NAME…]",
     .description =
-	"The margin of a case is its largest error in units of its bound. Compares the newest verdict of each case with the "
+	"The margin of a case is its largest error, divided by its bound. Compares the newest verdict of each case with the "
 	"case's verdicts from other versions of torch, CUDA, the GPU's driver and the ground truth, on the same device class. "
 	"Prints the margins that changed by more than a factor of two, the largest new margin first. For each definition, "
 	"prints the case whose margin changed most.\n\n"
 	"Nothing runs: the command reads the verdicts of these cases in the cache. After an update of torch or a "
-	"library, run `reftest verify` first; after an update of the driver, run `reftest verify --force`. A verdict with the "
-	"same versions replaces the earlier verdict.",
+	"library, run `reftest verify` first; after an update of the driver, run `reftest verify --force`. A new "
+	"verdict replaces the earlier verdict with the same versions.",
     .operands = OPERANDS_DEFINITIONS,
     .rows = rows,
     .row_count = ROWS,

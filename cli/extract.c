@@ -32,7 +32,8 @@ static const struct option_row rows[] = {
     ROW_MODEL,
     {"--tp", OPTION_TEXT, AT(tp), "LIST", NULL, "degrees of tensor parallelism, separated by commas (default: 1)"},
     {"--ep", OPTION_TEXT, AT(ep), "LIST", NULL, "degrees of expert parallelism, separated by commas (default: 1)"},
-    {"--page-size", OPTION_TEXT, AT(page_sizes), "LIST", NULL, "page sizes of the caches, as numbers of keys, separated by commas (default: 1,64)"},
+    {"--page-size", OPTION_TEXT, AT(page_sizes), "LIST", NULL, "page sizes of the KV caches, in keys, separated by "
+							       "commas (default: 1,64)"},
     {"--op-type", OPTION_TEXT, AT(op_types), "LIST", NULL, "write only definitions of these op_types, separated by commas"},
     {"--out", OPTION_FILE, AT(out), "DIR", NULL, "write to DIR/definitions instead of the dataset"},
     {"--no-verify", OPTION_FLAG, AT(no_verify), NULL, NULL, "write the definitions without verifying them"},
@@ -172,8 +173,8 @@ static void print_first_line(const char *ours, const char *theirs)
 		b = take_line(&theirs, &arena);
 		number++;
 	} while (a != NULL && b != NULL && strcmp(a, b) == 0);
-	show_print(stdout, "    reference: from line %d on\n      here:  %s\n      there: %s\n", number, a != NULL ? a : "(the end)",
-		   b != NULL ? b : "(the end)");
+	show_print(stdout, "    the references differ from line %d on\n      new:      %s\n      existing: %s\n", number,
+		   a != NULL ? a : "(the end)", b != NULL ? b : "(the end)");
 	arena_free(&arena);
 }
 
@@ -192,7 +193,7 @@ static void print_conflict(const struct extract_conflict *conflict)
 			print_first_line(ours, theirs);
 			continue;
 		}
-		show_print(stdout, "    %s: %s here, %s there\n", json_text_of(item, "field"), ours != NULL ? ours : "absent",
+		show_print(stdout, "    %s: new %s, existing %s\n", json_text_of(item, "field"), ours != NULL ? ours : "absent",
 			   theirs != NULL ? theirs : "absent");
 	}
 	cJSON_Delete(differences);
@@ -213,7 +214,8 @@ static void print_text(const struct model *model, const struct extract_result *r
 {
 	print_list(verified ? "written:" : "written without verification:", &r->written);
 	print_not_kept(r);
-	print_list("existing definitions that mean the same as a module's definition, and got the model's tag:", &r->tagged);
+	print_list("existing definitions that got the model's tag, because they mean the same as the definition of a module:",
+		   &r->tagged);
 	if (r->conflict_count > 0)
 		show_print(stdout, "written under another name:\n");
 	for (int i = 0; i < r->conflict_count; i++)

@@ -46,7 +46,7 @@ static const struct option_row rows[] = {
     {"--python", OPTION_FILE, SHARED(python), "PATH", NULL,
      "Python interpreter that parses the files for --audit and --replace-vacuous (default: $REFTEST_PYTHON, then .venv, then python3)"},
     {"--print", OPTION_TEXT, AT(print), "FILE", NULL,
-     "print the content that the generated file FILE (\"test_gemm.py\") would have, and write nothing"},
+     "print the generated file FILE, such as test_gemm.py, to standard output, and write nothing"},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0], FILES_NAMED = 8 };
@@ -103,19 +103,16 @@ static int exit_code(const struct generate_options *o, const struct update_resul
 /* Prints notes about the hand-written tests that cannot fail, and about the tests that pytest cannot collect. */
 static void print_hindered(const struct generate_options *o, const struct vacuous_tests *found)
 {
-	const bool one = found->uncollected == 1;
-
 	if (found->vacuous_count > 0 && !o->replace_vacuous)
 		show_print(stdout,
-			   "note: no test in %d hand-written file%s checks a definition; `reftest generate --audit` says why, and "
+			   "note: %d hand-written file%s without a test that checks a definition; `reftest generate --audit` says why, and "
 			   "`reftest generate --replace-vacuous` replaces %s\n",
 			   found->vacuous_count, found->vacuous_count == 1 ? "" : "s", found->vacuous_count == 1 ? "it" : "them");
 	if (found->uncollected > 0)
 		show_print(stdout,
-			   "note: %d hand-written file%s %s that %s does not have, such as %s, so pytest cannot collect %s with this "
-			   "interpreter; `pytest tests/references --continue-on-collection-errors` runs all other tests\n",
-			   found->uncollected, one ? "" : "s", one ? "imports a module" : "import modules", found->python,
-			   found->missing, one ? "it" : "them");
+			   "note: pytest cannot collect %d hand-written file%s, because %s lacks imported modules, such as %s; "
+			   "`pytest tests/references --continue-on-collection-errors` runs all other tests\n",
+			   found->uncollected, found->uncollected == 1 ? "" : "s", found->python, found->missing);
 }
 
 static int count_without_vacuous(struct run *run, const struct update_options *options, const char *python,

@@ -240,8 +240,8 @@ static int install_one(const struct place *place, const char *hook, struct err *
 
 	if (owner == OWNED_EDITED)
 		rc = err_set(err,
-			     "%s was edited after reftest installed it, so it is left unchanged; to install it "
-			     "again, first move it away",
+			     "%s was edited after reftest installed it, so the file is left unchanged; to install "
+			     "the hook again, first move the file away",
 			     path);
 	if (owner == OWNED_OTHERS)
 		rc = save_previous(path, before, err);
@@ -275,7 +275,7 @@ static int uninstall_one(const struct place *place, const char *hook, struct err
 	if (owner < 0)
 		return -1;
 	if (owner == OWNED_OTHERS || owner == OWNED_EDITED) {
-		show_print(stdout, "%s %s, so it is left unchanged%s\n", path,
+		show_print(stdout, "%s %s, so the file is left unchanged%s\n", path,
 		       owner == OWNED_EDITED ? "was edited after reftest installed it" : "was not written by reftest",
 		       chained ? ", and so is the previous hook" : "");
 		return 0;
@@ -317,7 +317,7 @@ static void tell_unknown(struct program *program)
 
 	if (count > 0)
 		show_print(stdout,
-			   "%" PRId64 " of %" PRId64 " definitions %s not verified; `reftest verify` verifies %s. A commit verifies "
+			   "%" PRId64 " of %" PRId64 " definitions %s not verified; `reftest verify` verifies %s. A commit verifies only "
 			   "the definitions that it changes\n",
 			   count, unchanged.definitions, count == 1 ? "is" : "are", count == 1 ? "it" : "them");
 }

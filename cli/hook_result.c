@@ -180,8 +180,8 @@ int hook_result_exit_code(const struct commit *commit, const struct run *run, in
 		put_changed(&text, commit, refused);
 	if (commit->incomplete > 0)
 		buf_printf(&text,
-			   "for %d of them, tensor files are missing from the commit: `git add` these files, or let "
-			   "git ignore them if you distribute them in another way\n",
+			   "for %d of these definitions, tensor files are missing from the commit: `git add` these files; if you "
+			   "distribute the files in another way, let git ignore them\n",
 			   commit->incomplete);
 	if (run->dataset.definition_count == 0)
 		buf_text(&text, "the commit contains no definitions, so there is nothing to verify\n");

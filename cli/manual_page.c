@@ -41,8 +41,8 @@ static const struct entry environment[] = {
      "A folder with Python modules that call other libraries. reftest uses these modules instead of those in "
      "python/libraries."},
     {"REFTEST_CHECKOUTS",
-     "reftest sets this variable for the process that calls other libraries. The variable lists the checkouts, from "
-     "`--repos` or `repos_config.json`, that count as installed libraries. A value that you set is ignored."},
+     "reftest sets this variable for the process that calls other libraries. The variable lists the checkouts that "
+     "count as installed libraries; they come from `--repos` or `repos_config.json`. A value that you set is ignored."},
     {"REFTEST_PROVIDER",
      "The Python script that computes ground truth with other libraries. It replaces reftest's provider.py."},
     {"REFTEST_RUNNER", "The Python script that runs references. It replaces reftest's runner.py."},
@@ -67,7 +67,7 @@ static const struct entry environment[] = {
     {"CLICOLOR_FORCE",
      "If this variable is set and neither empty nor 0, the output has colours even if it is not written to a terminal. "
      "NO_COLOR overrides it."},
-    {"TERM", "On the terminals `dumb` and \"\", reftest uses no colours and draws no progress."},
+    {"TERM", "If TERM is `dumb` or empty, reftest uses no colours and draws no progress."},
 };
 
 static const struct entry files[] = {

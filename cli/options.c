@@ -77,7 +77,7 @@ static int read_size(const struct option_row *row, const char *text, int64_t *by
 
 	if (digits == 0 || (text[digits] != '\0' && (unit == NULL || text[digits + 1] != '\0')) || errno == ERANGE ||
 	    whole == 0 || whole > (unsigned long long)INT64_MAX >> shift)
-		return err_set(err, "%s takes a number of bytes above 0, with K, M, G or T for powers of 1024, as in 512M; not '%s'",
+		return err_set(err, "%s takes a number of bytes above 0, as in 512M (K, M, G and T are powers of 1024), not '%s'",
 			       option_word(row), text);
 	*bytes = (int64_t)(whole << shift);
 	return 0;

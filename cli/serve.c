@@ -708,14 +708,14 @@ static int start(struct program *program, int argc, char **argv)
 
 const struct command command_serve = {
     .name = "serve",
-    .summary = "answer editors and agents on standard input and output (JSON-RPC, MCP)",
+    .summary = "answer requests of editors and agents on standard input and output (JSON-RPC, MCP)",
     .synopsis = "[options]",
     .description =
 	"Reads JSON-RPC 2.0 messages from standard input, one on each line, and writes the answers to standard output. The "
 	"methods are those of the Model Context Protocol: `initialize`, `ping`, `tools/list` and `tools/call`. The tools are "
 	"`verify`, `verify_text`, `explain`, `diff`, `list` and `status`.\n\n"
-	"References get a warm process, as in `reftest watch`, so that a small definition is verified in milliseconds. The command "
-	"ends when standard input ends and every request is answered.",
+	"References run in processes that have already loaded torch, as in `reftest watch`, so that a small definition is "
+	"verified in milliseconds. The command ends when standard input ends and every request is answered.",
     .operands = OPERANDS_NONE,
     .rows = rows,
     .row_count = ROWS,

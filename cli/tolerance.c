@@ -38,7 +38,7 @@ static const char *source_of(const struct result *result, int output, int number
 	if (number_of(&cases->by_dtype[d->outputs[output].dtype], number) >= 0)
 		return "--tolerance";
 	if (number_of(&d->output_tolerance[output], number) >= 0)
-		return "the output in the definition";
+		return "the output's tolerance in the definition";
 	if (number_of(&d->tolerance, number) >= 0)
 		return "the definition";
 	if (cases->dataset_bounds && number_of(&cases->dataset_by_dtype[d->outputs[output].dtype], number) >= 0)
@@ -46,7 +46,7 @@ static const char *source_of(const struct result *result, int output, int number
 				    result->run->program->settings->of[SETTING_TOLERANCE].line);
 	if (result->made->op != NULL)
 		return arena_printf(arena, "the op family %s", result->made->op->op->name);
-	return "the default of the dtype";
+	return "the default tolerance of the dtype";
 }
 
 /* Prints the sources of the numbers, for example "atol and rtol from the definition, hit ratio from the op family

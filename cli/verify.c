@@ -54,8 +54,8 @@ static const struct option_row rows[] = {
      "select every definition, and list only those without a valid verdict"},
     {"--staged", OPTION_FLAG, SHARED(index), NULL, NULL, "verify the content of git's index instead of the working tree"},
     {"--hook", OPTION_FLAG, AT(hook), NULL, NULL,
-     "run as a git hook, with --staged: verify the definitions that the commit changes, and count the other definitions; "
-     "report definitions that this machine cannot verify, but do not reject the commit because of them"},
+     "run as a git hook, with --staged: verify the definitions that the commit changes, and only count the others; a "
+     "definition that this machine cannot verify is reported, but the commit is not rejected"},
     ROW_OP_TYPE,
     {"--last-failed", OPTION_FLAG, AT(last_failed), NULL, NULL,
      "verify only those of the selected definitions that failed in their last run; if none failed, verify all"},
@@ -74,8 +74,8 @@ static const struct option_row rows[] = {
     {"--cached-only", OPTION_FLAG, AT(cached_only), NULL, NULL, "run no case; exit with 3 if a verdict is missing"},
     {"--dry-run", OPTION_FLAG, AT(dry_run), NULL, NULL, "print the cases that would run and why, and change nothing"},
     {"--strict", OPTION_FLAG, AT(strict), NULL, NULL,
-     "count findings as failures; with --hook, also reject a commit that changes a definition which this machine "
-     "cannot verify"},
+     "exit with 1 if the report has findings; with --hook, also reject a commit that changes a definition which this "
+     "machine cannot verify"},
     {"-x, --fail-fast", OPTION_FLAG, AT(fail_fast), NULL, NULL, "stop at the first definition that fails or is invalid"},
     ROW_ACCEPT,
     ROW_SEED,
@@ -386,7 +386,7 @@ static int select_files(struct run *run, const struct verify_options *o, const s
 	if (run_select(run, selected.items, selected.count, o->shared.op_types.items, o->shared.op_types.count, err) < 0)
 		return -1;
 	if (o->last_failed && last_failed_select(run) == 0)
-		show_print(stderr, "reftest: no definition failed in its last run, so all of them are verified\n");
+		show_print(stderr, "reftest: no definition failed in its last run, so reftest verifies all of them\n");
 	return 0;
 }
 

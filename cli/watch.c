@@ -58,7 +58,8 @@ const struct command command_watch = {
     .description =
 	"Verifies the dataset, then waits for changes. Each save runs the cases of the definitions that depend on "
 	"the file, and prints their verdicts. On a terminal, the last line lists the keys and their commands.\n\n"
-	"While watch runs, other commands on the same dataset ask the watcher instead of checking every file.",
+	"While watch runs, other commands on the same dataset ask it which definitions need verification, instead of "
+	"checking every file.",
     .operands = OPERANDS_NONE,
     .rows = rows,
     .row_count = ROWS,

@@ -132,8 +132,8 @@ static int make(const struct dataset *dataset, const struct web_options *o, cons
 	if (module_tree_make(model, definitions, count, &tree, arena, err) < 0)
 		return EXIT_USAGE;
 	for (int i = 0; i < tree.unplaced.count; i++)
-		show_print(stderr, "reftest: %s has the tag of %s, but no module in the mapping of this model has such "
-				   "definitions\n", tree.unplaced.items[i],
+		show_print(stderr, "reftest: %s has the tag of %s, but the mapping of this model has no module for this "
+				   "definition\n", tree.unplaced.items[i],
 			   model->name);
 	if (o->into != NULL)
 		return change_file(o->into, &tree.model, err);
@@ -177,8 +177,8 @@ const struct command command_web = {
 	"the modules of the model, and how often the model has each of them. For each module, the entry lists the definitions of "
 	"the dataset that have the model's tag and the axes of the module.\n"
 	"\n"
-	"With `--into`, reftest replaces the modules in the file's entry of this model, or adds an entry. All other bytes of the "
-	"file stay the same. If reftest does not understand the file, the file is left unchanged.",
+	"With `--into`, reftest replaces the modules of this model in the file, or adds an entry for the model. All other "
+	"bytes of the file stay the same. If reftest does not understand the file, the file is left unchanged.",
     .operands = OPERANDS_NONE,
     .rows = rows,
     .row_count = ROWS,

@@ -55,15 +55,14 @@ static int start(struct program *program, int argc, char **argv)
 
 const struct command command_work = {
     .name = "work",
-    .summary = "as one machine of a fleet, verify the cases that are named in requests on standard input",
+    .summary = "read requests from standard input and verify their cases, as one of several machines",
     .synopsis = "[options]",
     .description =
 	"Reads requests from standard input, one JSON object on each line, as `verify --dry-run --format requests` prints "
-	"them. Verifies their cases on one device, with processes that stay warm. For each request, prints one line with the "
-	"verdicts; if REFTEST_CACHE_KEY has a key that signs, the verdicts are signed. The answer to an invalid request says "
-	"what is wrong. The command reads and writes no cache: `cache merge` stores the answers. It ends at the end of "
-	"standard "
-	"input.",
+	"them. Verifies their cases on one device, in processes that keep torch loaded. For each request, prints one line "
+	"with the verdicts; if REFTEST_CACHE_KEY has a key that signs, the verdicts are signed. The answer to an invalid "
+	"request says what is wrong. The command reads and writes no cache: `cache merge` stores the answers. The command "
+	"ends at the end of standard input.",
     .operands = OPERANDS_NONE,
     .rows = rows,
     .row_count = ROWS,

@@ -719,9 +719,9 @@ enum constraint_answer constraint_length(const struct definition *definition, co
 	if (v.state == WRONG)
 		err_set(why, "%s", p.known.wrong.text);
 	else if (v.kind == FLOAT)
-		err_set(why, "its value is %.9g, not an integer from 0 to 9007199254740991", v.number);
+		err_set(why, "the value is %.9g, not an integer from 0 to 9007199254740991", v.number);
 	else
-		err_set(why, "its value is %lld, not an integer from 0 to 9007199254740991", (long long)v.integer);
+		err_set(why, "the value is %lld, not an integer from 0 to 9007199254740991", (long long)v.integer);
 	return CONSTRAINT_ERROR;
 }
 

@@ -32,7 +32,7 @@ static void note(struct reader *r, const struct json_step *at, const char *key, 
 
 	if (r->out->note_count == NOTES - 1)
 		json_error_at(&r->text, &step, &sentence,
-		              "this field is unknown to the schema and ignored; later fields may be unknown, too");
+		              "this field is unknown to the schema and ignored; reftest does not list further unknown fields");
 	else if (near != NULL)
 		json_error_at(&r->text, &step, &sentence,
 		              "the field \"%s\" is unknown to the schema and ignored; did you mean \"%s\"?",
@@ -113,7 +113,7 @@ static int check_identifier(struct reader *r, const struct json_step *at, const 
 	if (!is_identifier(name))
 		return json_error_at(
 		    &r->text, at, r->err,
-		    "expected %s of letters, digits and '_' that does not begin with a digit, found \"%s\"", what,
+		    "expected %s that has only letters, digits and '_' and does not begin with a digit, found \"%s\"", what,
 		    err_show(name).text);
 	if (python_is_keyword(name, strlen(name)))
 		return json_error_at(&r->text, at, r->err, "expected %s, found \"%s\", which is a Python keyword", what,
@@ -536,7 +536,8 @@ static void note_shared_names(struct reader *r, const struct json_step *outputs)
 		const struct json_step at = {.up = outputs, .key = name};
 
 		if (definition_input(r->out, name) >= 0)
-			reader_note(r, &at, arena_printf(r->arena, "\"%s\" is also the name of an input; newer versions of flashinfer-bench refuse that",
+			reader_note(r, &at, arena_printf(r->arena, "an input and an output have the name \"%s\"; newer versions of "
+								   "flashinfer-bench refuse such a definition",
 						     name));
 	}
 }

@@ -153,7 +153,7 @@ static int read_expressions(struct reader *r, const struct json_step *axes)
 	const struct json_step axis = {.up = axes, .key = r->axes[circular].name}, at = {.up = &axis, .key = "expression"};
 
 	return json_error_at(&r->text, &at, r->err,
-			     "expected an expression that does not depend on its own axis, but \"%s\" is in a cycle of expressions",
+			     "expected an expression without a cycle, but the axis \"%s\" depends on itself",
 			     err_show(r->axes[circular].name).text);
 }
 
@@ -187,7 +187,8 @@ static void note_uncomputable(struct reader *r, const struct json_step *axes)
 	const struct json_step axis = {.up = axes, .key = r->axes[at].name}, place = {.up = &axis, .key = "expression"};
 
 	reader_note(r, &place,
-	            arena_printf(r->arena, "none of the lengths that reftest tried gives a value: %s", why.text));
+	            arena_printf(r->arena, "reftest tried several lengths of the axes, but the expression has a value for "
+					   "none of them: %s", why.text));
 }
 
 int read_axes(struct reader *r, const cJSON *json)

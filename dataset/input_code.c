@@ -81,7 +81,8 @@ void input_code_of_entrypoint(const struct definition *definition, struct arena 
 	if (python_outline_read(definition->reference, definition->reference_length, name, &scratch, &outline, &why) ==
 		PYTHON_OUTLINE_OK &&
 	    !python_outline_may_define(&outline, name))
-		code->missing = arena_printf(arena, "the reference has no function %s, which custom_inputs_entrypoint names",
+		code->missing = arena_printf(arena, "custom_inputs_entrypoint names the function %s, but the reference does not "
+						    "define it",
 					     err_show(name).text);
 	else
 		code->function = name;

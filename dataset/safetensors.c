@@ -356,7 +356,7 @@ const struct safetensor *safetensors_expect(const struct safetensors *file, cons
 	if (found == NULL)
 		err_set(err, "input '%s': %s has no tensor \"%s\"", input, err_show(path).text, err_show(key).text);
 	else if (!same)
-		err_set(err, "input '%s': \"%s\" of %s is %s, but the case needs %s", input, err_show(key).text,
+		err_set(err, "input '%s': the tensor \"%s\" of %s is %s, but the case needs %s", input, err_show(key).text,
 			err_show(path).text, tensor_type_text(&arena, found->rank, found->shape, dtype_name(found->dtype)),
 			tensor_type_text(&arena, rank, shape, dtype_name(dtype)));
 	arena_free(&arena);

@@ -23,7 +23,7 @@ const char *truth_source_error(const char *path, const char *source, size_t leng
 		return arena_printf(arena, "%s: expected Python source in UTF-8 that defines run()", path);
 	switch (python_outline_read(source, length, "run", arena, &outline, &why)) {
 	case PYTHON_OUTLINE_ERROR:
-		return arena_printf(arena, "%s:%d:%d: the truth is not valid Python: %s", path, outline.line,
+		return arena_printf(arena, "%s:%d:%d: the ground truth is not valid Python: %s", path, outline.line,
 				    outline.column, why.text);
 	case PYTHON_OUTLINE_OK:
 		return python_outline_may_define(&outline, "run")

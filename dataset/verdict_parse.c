@@ -22,7 +22,7 @@ struct reader {
 static void damaged(struct reader *r, const char *key, const char *wanted)
 {
 	if (!r->damaged)
-		err_set(r->err, "not a verdict, or a damaged one: expected \"%s\" to be %s", key, wanted);
+		err_set(r->err, "this is not a verdict, or it is damaged: expected \"%s\" to be %s", key, wanted);
 	r->damaged = true;
 }
 
@@ -461,7 +461,7 @@ const struct verdict *verdict_parse(const char *text, size_t length, struct aren
 	struct reader r = {.arena = arena, .err = err};
 
 	if (length > TEXT_BYTES) {
-		err_set(err, "not a verdict: the text has %zu bytes, more than the limit of %d", length,
+		err_set(err, "this is not a verdict: the text has %zu bytes, more than the limit of %d", length,
 		        TEXT_BYTES);
 		return NULL;
 	}

@@ -114,8 +114,9 @@ const char *why_no_sizes(const struct definition *d, struct arena *arena)
 
 	choose_axes(d, GENERIC_AXIS, axis);
 	if (d->axis_expressions != NULL && axis_expressions_compute(d, axis, &at, &why) != 0)
-		return arena_printf(arena, "no sizes were found, because %s; only workloads are verified", why.text);
-	return d->constraint_count > 0 ? "no sizes were found that satisfy the constraints, so only workloads are verified" : NULL;
+		return arena_printf(arena, "reftest generates no cases, because %s; only workloads are verified", why.text);
+	return d->constraint_count > 0 ? "reftest generates no cases, because it found no axis lengths that satisfy the "
+					 "constraints; only workloads are verified" : NULL;
 }
 
 int case_sizes_read(const char *list, bool size[SIZE_COUNT], struct err *err)

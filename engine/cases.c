@@ -539,7 +539,7 @@ static const char *undecided_by_op_type(struct maker *m)
 	for (int i = 0; i < m->kernels->op_count; i++)
 		for (const char *const *known = m->kernels->ops[i].op->op_types; *known != NULL; known++)
 			if (strcmp(*known, op_type) == 0)
-				return arena_printf(m->arena, "the shapes are not those of op_type '%s'", op_type);
+				return arena_printf(m->arena, "the shapes do not fit the op_type '%s'", op_type);
 	return arena_printf(m->arena, "op_type '%s' is unknown", op_type);
 }
 
@@ -556,8 +556,8 @@ static void use_candidate(struct maker *m, const struct op_candidate *candidate)
 							    "definition; %s",
 		                                  op->name, undecided_by_op_type(m));
 	else if (candidate->matched == MATCHED_BY_SHAPES)
-		m->out.how_matched = arena_printf(m->arena, "matched op family %s, because its shapes fit and the reference agrees "
-							    "with it; %s", op->name,
+		m->out.how_matched = arena_printf(m->arena, "matched op family %s, because the shapes fit and the reference agrees "
+							    "with the family's ground truth; %s", op->name,
 		                                  undecided_by_op_type(m));
 	if (op->constants != NULL)
 		m->out.constant_count = op->constants(&m->problem, m->variant, m->out.constants);
@@ -572,7 +572,7 @@ static const char *computes_something_else(struct maker *m, const struct op_cand
 		if (i == 0 || list[i].entry != list[i - 1].entry)
 			names = arena_printf(m->arena, "%s%s%s", names, i > 0 ? ", " : "", list[i].entry->op->name);
 	return arena_printf(m->arena,
-	                    "%s; the definition also has the shapes of %s, but on such inputs its reference computes something else",
+	                    "%s; the shapes of the definition also fit %s, but the reference computes something else",
 	                    why, names);
 }
 

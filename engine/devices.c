@@ -82,7 +82,7 @@ static enum devices_answer choose_named(const struct device_choice *choice, stru
 		if (probe.class_of(probe.self, name, class_name, err) != 0)
 			return DEVICES_UNUSABLE;
 		if (!add_device(out, name, class_name, arena)) {
-			err_set(err, "%s is %s and %s is %s; name devices of one class", out->names[0], out->class_name, name,
+			err_set(err, "%s is %s and %s is %s; choose devices of one class", out->names[0], out->class_name, name,
 				class_name);
 			return DEVICES_DIFFER;
 		}

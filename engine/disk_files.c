@@ -86,7 +86,7 @@ static int open_declared(int dir, struct blob *blob, struct stat *st, struct are
 	enum file_answer answer = file_open_without_links(dir, blob->path, &fd, st, &err);
 
 	if (answer == FILE_ABSENT)
-		err_set(&err, "%s: the file does not exist, but \"reads\" of the definition names it", blob->path);
+		err_set(&err, "%s: the file does not exist, but the definition lists it in \"reads\"", blob->path);
 	if (answer != FILE_OK) {
 		blob->bad = arena_string(arena, err.text);
 		return -1;

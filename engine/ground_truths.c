@@ -243,7 +243,7 @@ int ground_truths_choose(struct program *program, const char *text, const char *
 	if (out->trouble != NULL && out->all)
 		return err_set(err, "cannot list the ground truths of this machine: %s", out->trouble);
 	if (out->trouble != NULL && out->automatic)
-		show_print(stderr, "reftest: %s; the run uses only the ground truth builtin\n", out->trouble);
+		show_print(stderr, "reftest: %s; the only ground truth of this run is `builtin`\n", out->trouble);
 	add_second_tables(out);
 	return check_room(out, err) != 0 ? -1 : check_names(out, err);
 }

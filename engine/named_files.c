@@ -77,9 +77,9 @@ int named_files_root(struct program *program, const char **names, int *count, st
 		return 0;
 	if (paths < *count || (inside > 0 && inside < paths))
 		return inside == paths ? 0
-				       : err_set(err, "names of definitions, files of a dataset and files outside a dataset cannot be combined, "
-						      "and files of two datasets cannot either; run one command for each kind "
-						      "and each dataset");
+				       : err_set(err, "names of definitions, files of a dataset and files outside a dataset cannot be combined; "
+						      "files of two datasets cannot be combined either; run one command for "
+						      "each kind and each dataset");
 	if (inside == paths)
 		return take_dataset(program, root, names, below, *count, err);
 	int made = linked_dataset_make(names, *count, program->root, sizeof program->root, err);

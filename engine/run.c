@@ -272,7 +272,7 @@ static void settle_waiter(struct run *run, const struct waiter *who, const struc
 		run->cases_cached++;
 		run->cases_shared++;
 		c->cached = c->shared = true;
-		c->why = "the verdict is from an equal case of this run";
+		c->why = "the verdict was taken from an identical case of this run";
 	}
 	resolve_settle(result, c, verdict_for(result, answer->verdict));
 	if (result->done == result->planned)

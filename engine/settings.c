@@ -43,7 +43,7 @@ static int read_truth(struct settings *settings, const char *text, struct err *e
 	settings->ground_truth = text;
 	if ((first == 4 && strncmp(text, "auto", 4) == 0) || (first == 3 && strncmp(text, "all", 3) == 0))
 		return 0;
-	return err_set(err, "expected \"auto\" or \"all\", and names after commas, as in \"auto,solution\"");
+	return err_set(err, "expected \"auto\" or \"all\", optionally followed by names, as in \"auto,solution\"");
 }
 
 static int read_accept(struct settings *settings, const char *text, struct err *err)
@@ -63,7 +63,7 @@ static int read_required(struct settings *settings, const char *text, struct err
 		length = strcspn(text, ",");
 		snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : 0), text);
 		if (sandbox_gap_named(name) == NULL)
-			return err_set(err, "expected \"full\", or a list of names of gaps, such as `files`, not '%s'",
+			return err_set(err, "expected \"full\", or a list of gaps in the sandbox, as in \"files,network\", not '%s'",
 				       err_show(name).text);
 	}
 	return 0;
@@ -300,8 +300,8 @@ static int read_json(const struct reader *reader, const struct json_text *text, 
 						     rows[id].name, reader->settings->of[id].text);
 	}
 	reader->settings->note = arena_printf(
-	    arena, "later versions of reftest will not read %s: delete it, and write to %s instead: %s", json_name, toml_name,
-	    *lines != '\0' ? lines : "nothing, because it has no settings");
+	    arena, "later versions of reftest will not read %s: delete this file, and move its settings to %s: %s",
+	    json_name, toml_name, *lines != '\0' ? lines : "the file has no settings");
 	return 0;
 }
 

@@ -123,7 +123,7 @@ int staged_root(const char *given, char *root, size_t size, struct err *err)
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
 	return named == NULL ? dataset_find_root(given, root, size, err)
-			     : err_set(err, "%s; git's index has no definitions there either", why.text);
+			     : err_set(err, "%s; git's index has no definitions in this folder either", why.text);
 }
 
 /* ---- the dataset ------------------------------------------------------------------------------------------------- */

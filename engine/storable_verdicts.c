@@ -38,8 +38,8 @@ static const char *unsteady_text(const char *name, const char *text, size_t leng
 	if (words.unsteady[0] == '\0')
 		return NULL;
 	return arena_printf(arena,
-			    "at most checked, not verified: line %d of %s contains %s, so the reference may read the clock or the "
-			    "machine's name and give other outputs in another run; to have the definition verified, remove %s",
+			    "the definition can be checked, but not verified: line %d of %s contains %s, so the reference may read the "
+			    "clock or the machine's name and give other outputs in another run; to have the definition verified, remove %s",
 			    words.unsteady_line, name, words.unsteady, words.unsteady);
 }
 

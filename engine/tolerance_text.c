@@ -7,8 +7,8 @@
 
 static int bad_tolerance(const char *word, const char *source, struct err *err)
 {
-	return err_set(err, "invalid tolerance '%s' (%s takes ATOL, ATOL,RTOL or ATOL,RTOL,HIT_RATIO, after DTYPE= if it "
-			    "is for one dtype, as in 1e-4 or bfloat16=8e-3,1e-2)", err_show(word).text, source);
+	return err_set(err, "invalid tolerance '%s' (%s takes [DTYPE=]ATOL[,RTOL[,HIT_RATIO]], as in 1e-4 or "
+			    "bfloat16=8e-3,1e-2)", err_show(word).text, source);
 }
 
 /* Parses "ATOL[,RTOL[,HIT_RATIO]]". Returns false if the text has another form. */

@@ -78,8 +78,8 @@ static void degree_does_not_divide(struct making *m, const char *expression)
 			       ? arena_printf(m->arena, "%s of %s, which is %lld", field->name, d->model->name, (long long)field->value)
 			       : arena_printf(m->arena, "a size of %s", d->model->name);
 
-	err_set(m->why, "tp %lld, ep %lld: the degree does not divide %s (%s needs %s)", (long long)d->tp, (long long)d->ep, size,
-		m->rule->module, expression);
+	err_set(m->why, "tp %lld, ep %lld: one of the degrees does not divide %s (%s needs %s)", (long long)d->tp,
+		(long long)d->ep, size, m->rule->module, expression);
 }
 
 /* Sets the reason why an expression has no value, and returns whether this is an error (DRAFT_ERROR) or whether the
@@ -121,8 +121,9 @@ static enum draft_answer contradicts_itself(struct making *m, const char *axis, 
 	for (int i = 0; i < d->field_count; i++)
 		fields = arena_printf(m->arena, "%s%s%s = %lld", fields, i == 0 ? "" : i == d->field_count - 1 ? " and " : ", ", d->fields[i].name,
 				      (long long)d->fields[i].value);
-	err_set(m->why, "the configuration of %s is contradictory: with %s, the length of %s of %s is %s, which is no integer", d->model->name,
-		fields, axis, m->rule->module, expression);
+	err_set(m->why, "the configuration of %s is contradictory: with %s, the axis %s of %s has the length %s, which is not "
+			"an integer",
+		d->model->name, fields, axis, m->rule->module, expression);
 	return DRAFT_ERROR;
 }
 

@@ -192,8 +192,8 @@ static void take_known(struct extraction *e, struct known *k)
 	}
 	k->new_text = with_tag(e, k, tag);
 	if (k->new_text == NULL) {
-		string_list_add(&e->result->left_out, arena_printf(e->arena, "%s means the same, but has no list of tags to which "
-									     "the tag %s could be added", k->path, tag));
+		string_list_add(&e->result->left_out, arena_printf(e->arena, "%s means the same as the new definition, but has "
+									     "no list of tags for the tag %s", k->path, tag));
 		return;
 	}
 	cJSON_AddItemToArray(cJSON_GetObjectItemCaseSensitive(k->json, "tags"), cJSON_CreateString(tag));
@@ -350,7 +350,7 @@ static int check_expert_degrees(struct extraction *e)
 		int64_t value;
 
 		if (degrees_evaluate(&degrees, "experts / ep", &value) == EXPRESSION_INDIVISIBLE && degrees.field_count > 0)
-			return err_set(e->err, "ep %lld: the degree does not divide %s of %s, which is %lld", (long long)degrees.ep,
+			return err_set(e->err, "ep %lld does not divide %s of %s, which is %lld", (long long)degrees.ep,
 				       degrees.fields[0].name, e->request->model->name, (long long)degrees.fields[0].value);
 	}
 	return 0;
@@ -469,7 +469,7 @@ int extract_plan(const struct extract_request *request, struct extract_result *r
 	*result = (struct extract_result){
 	    .written = none, .tagged = none, .unchanged = none, .left_out = none, .not_covered = none, .shared = none};
 	if (request->model->architecture == NULL)
-		return err_set(err, "the table of models does not state the architecture of %s; pass the model's config.json with "
+		return err_set(err, "the table of models has no architecture for %s; pass the model's config.json with "
 				    "--config", request->model->name);
 	struct architectures all = {0};
 

@@ -278,7 +278,7 @@ static void check_fields(struct asking *a, const struct rule *rule)
 	cJSON_ArrayForEach(item, rule->axes) degrees_evaluate(&degrees, item->valuestring, &value);
 	for (int i = 0; i < degrees.field_count; i++)
 		if (!has_word(a->all.data, degrees.fields[i].name))
-			disagree(a, arena_printf(a->arena, "the model file does not read %s, from which the mapping computes %s",
+			disagree(a, arena_printf(a->arena, "the model file does not read %s, but the mapping uses this field for %s",
 						 degrees.fields[i].name, rule->module));
 }
 

@@ -27,7 +27,8 @@ static int check_checker(const char *theirs, const char *ours, struct err *err)
 {
 	if (theirs != NULL && strcmp(theirs, ours) == 0)
 		return 0;
-	return err_set(err, "made by another build: the checker of that build is %s, and the checker of this build is %s",
+	return err_set(err, "another build of reftest made the verdict: the checker of that build is %s, and the checker of "
+			    "this build is %s",
 		       theirs != NULL ? err_show(theirs).text : "unknown", ours);
 }
 

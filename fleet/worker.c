@@ -298,8 +298,8 @@ static int choose_machine(struct worker *worker, struct err *err)
 	if (worker->machine.cannot_run != NULL)
 		return err_set(err, "%s", worker->machine.cannot_run), EXIT_UNVERIFIED;
 	if (worker->machine.device_count > 1)
-		return err_set(err, "a worker uses one device, but --device %s names %d; start one worker for each device, as in "
-				    "--device cuda:0", options->device, worker->machine.device_count),
+		return err_set(err, "a worker uses one device, but --device %s names %d devices; start one worker for each device, "
+				    "as in --device cuda:0", options->device, worker->machine.device_count),
 		       EXIT_USAGE;
 	return 0;
 }

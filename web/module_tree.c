@@ -266,7 +266,8 @@ int module_tree_make(const struct model *model, const struct definition *const *
 	*b = (struct builder){.model = model, .arena = arena, .err = err};
 	*out = (struct module_tree){.unplaced = {.arena = arena}};
 	if (model->architecture == NULL)
-		return err_set(err, "the table of models does not state the architecture of %s; pass the model's config.json with --config", model->name);
+		return err_set(err, "the table of models has no architecture for %s; pass the model's config.json with --config",
+				    model->name);
 	struct architectures all = {0};
 	int rc = architecture_find(&all, model, &b->architecture, arena, err);
 

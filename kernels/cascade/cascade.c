@@ -315,9 +315,9 @@ static bool all_least(struct op_variation *v, const struct op_mistake *mistake)
 
 static const struct op_mistake mistakes[] = {
     {.says = "log-sum-exps were natural logarithms, not logarithms of base 2", .in_oracle = NATURAL},
-    {.says = "the merged log-sum-exp was a natural logarithm, not one of base 2", .after = after_scale, .role = "s_merged", .by = LN_2},
+    {.says = "the merged log-sum-exp was a natural logarithm, not of base 2", .after = after_scale, .role = "s_merged", .by = LN_2},
     {.says = "weights were powers of e, not of 2", .in_oracle = NATURAL_WEIGHTS},
-    {.says = "the logarithm of the sum of the weights was natural, not one of base 2", .in_oracle = NATURAL_SUM},
+    {.says = "the logarithm of the sum of the weights was natural, not of base 2", .in_oracle = NATURAL_SUM},
     {.says = "log-sum-exps were read as natural logarithms, and the result was converted to base 2", .in_oracle = NATURAL_READ},
     {.says = "weights were rounded to bfloat16", .in_oracle = ROUNDED_WEIGHTS},
     {.says = "the log-sum-exp of an empty state was 0, not -infinity", .before = empty_is, .by = 0},

@@ -201,7 +201,7 @@ static int truth(struct device *device, const struct op *op, const struct op_cas
 {
 	(void)device;
 	if (op == NULL)
-		return err_set(err, "no op family has the ground truth of %s", c->problem->name);
+		return err_set(err, "no op family can compute the ground truth of %s", c->problem->name);
 	return op->oracle(c, in, out, err);
 }
 

@@ -331,8 +331,8 @@ static int constants_known(const struct request *request, struct err *err)
 	for (int i = 0; i < request->op_case.constant_count; i++)
 		if (isnan(request->op_case.constants[i].value)) {
 			err_set(err,
-				"no source states the value of the constant '%s' of %s; state it by a \"model:…\" tag or "
-				"in the description",
+				"the value of the constant '%s' of %s is unknown; give it by a \"model:…\" tag or in the "
+				"description",
 				request->op_case.constants[i].name, request->problem.name);
 			return TRUTH_NONE;
 		}
@@ -424,7 +424,7 @@ SHOWN int reftest_roles(const char *text, char *out, size_t room)
 		op_names_write(&names, &request.problem, &json);
 		buf_text(&json, "}");
 		if (json.length >= room)
-			code = err_set(&err, "the text of the roles needs %zu bytes, but the buffer of the caller has %zu",
+			code = err_set(&err, "the JSON text needs a buffer of %zu bytes, but the caller's buffer has %zu bytes",
 				       json.length + 1, room);
 	}
 	code = answer(&request, code, &err, out, room);
@@ -544,7 +544,7 @@ SHOWN int reftest_constant(const char *text, const char *name, double *value, ch
 				code = isnan(*value) ? TRUTH_NONE : TRUTH_OK;
 			}
 		if (code == TRUTH_NONE)
-			err_set(&err, "no source states the value of the constant '%s'", err_show(name).text);
+			err_set(&err, "the value of the constant '%s' is unknown", err_show(name).text);
 	}
 	return answer(&request, code, &err, why, room);
 }
@@ -578,7 +578,7 @@ static int recover(struct request *request, const struct truth_place *in, const 
 	if (!c->probe)
 		return malformed(err, "\"probe\"");
 	if (request->op->probe == NULL) {
-		err_set(err, "family %s has no case whose outputs show the hidden constants", request->op->name);
+		err_set(err, "family %s has no case whose outputs reveal the hidden constants", request->op->name);
 		return TRUTH_NONE;
 	}
 	if (inputs_at(request, in, inputs, err) != TRUTH_OK || outputs_at(request, out, outputs, err) != TRUTH_OK)

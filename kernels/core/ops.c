@@ -77,7 +77,7 @@ const struct op_entry *op_find(const struct op_problem *problem, int *variant, s
 		append(reasons, sizeof reasons, reason.text);
 	}
 	if (known)
-		err_set(why, "no op family has the ground truth of this definition (%s)", reasons);
+		err_set(why, "no op family can compute the ground truth of this definition (%s)", reasons);
 	else
 		report_unknown(problem->op_type, why);
 	return NULL;

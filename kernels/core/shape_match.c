@@ -99,8 +99,8 @@ int match_refuse_unknown(const struct op_problem *problem, const struct op_arg *
 	const char *kind = kind_of(problem, arg);
 	char shape[512];
 
-	return err_set(why, "%s '%s' is %s of %s; the operation has no such %s, or another %s already has this role; the %ss "
+	return err_set(why, "%s '%s' is %s of %s; the operation has no such %s, or the definition has two of them; the %ss "
 			    "of the operation are: %s",
 		       kind, arg->name, op_shape_text(problem, arg, shape, sizeof shape), dtype_name(arg->dtype), kind,
-		       kind, kind, known);
+		       kind, known);
 }

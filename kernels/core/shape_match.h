@@ -45,7 +45,7 @@ bool match_mentions(const struct op_problem *problem, const char *word);
 int match_refuse(const struct op_problem *problem, const struct op_arg *arg, const char *expected, struct err *why);
 
 /* Like match_refuse, but for an input or output that has no role: "input 'k' is [a, b] of int32; the operation has no
- * such input, or another input already has this role; …". `known` lists all inputs, or all outputs, of the
+ * such input, or the definition has two of them; …". `known` lists all inputs, or all outputs, of the
  * operation. */
 int match_refuse_unknown(const struct op_problem *problem, const struct op_arg *arg, const char *known,
 			 struct err *why);

@@ -81,8 +81,8 @@ static int match_indexer_shapes(const struct op_problem *problem, const struct i
 	if (const_of(problem, cache, 1) < 0 || const_of(problem, cache, 1) > ATTENTION_PAGE ||
 	    const_of(problem, cache, 2) != 1 || const_of(problem, cache, 3) != dim + 4)
 		return match_refuse(problem, cache,
-				    "bytes of shape [pages, page size, 1, dim + 4], where only pages may be var "
-				    "and a page has at most 65536 keys",
+				    "bytes of shape [pages, page size, 1, dim + 4], where only the axis pages "
+				    "may be var and a page has at most 65536 keys",
 				    why);
 	if (!attention_same_axes(problem, query, &problem->inputs[roles->weights], 0, 2))
 		return match_refuse(problem, &problem->inputs[roles->weights],
@@ -96,7 +96,7 @@ static int match_indexer_shapes(const struct op_problem *problem, const struct i
 				    "the same as in the query", why);
 	if (problem->output_count != 1 || chosen->rank != 2 || !attention_is_integer(chosen) ||
 	    !attention_same_axes(problem, query, chosen, 0, 1))
-		return match_refuse(problem, chosen, "the only output, an integer tensor [sequences, chosen]", why);
+		return match_refuse(problem, chosen, "a single output, an integer tensor [sequences, chosen]", why);
 	return DSA_INDEXER;
 }
 
@@ -430,10 +430,9 @@ static const struct op_edge edges[] = {
     {"no_sequences", "if the input has no sequences, the output has no sequences"},
     {"empty_sequences", "every entry of a sequence without keys is -1"},
     {"few_keys",
-     "if a sequence has fewer keys than are to be selected, each of these keys is listed once and the other entries "
-     "are -1"},
-    {"equal_scores", "of several keys with the same score, any may be selected, but no key twice; the "
-		     "number of selected keys is always exact"},
+     "if a sequence has fewer keys than the indexer selects, each key is listed once, and the other entries are -1"},
+    {"equal_scores", "if keys have the same score, any of them may be selected, but none twice; equal scores do "
+		     "not change the number of selected keys"},
     {NULL, NULL},
 };
 

@@ -35,7 +35,7 @@ int indexer_check(const struct op_case *c, const struct tensor *in, struct err *
 			int64_t page = attention_integer(table, b * e.most_pages + i);
 
 			if (page < 0 || page >= e.pages)
-				return err_set(err, "%s[%lld, %lld] is %lld, but the %lld pages are numbered from 0",
+				return err_set(err, "%s[%lld, %lld] is %lld, but there are only %lld pages, numbered from 0",
 				               c->problem->inputs[roles.table].name, (long long)b, (long long)i,
 				               (long long)page, (long long)e.pages);
 		}

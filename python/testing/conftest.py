@@ -139,8 +139,8 @@ def read_tolerance(word):
             raise ValueError
     except ValueError:
         raise pytest.UsageError(
-            f"invalid tolerance '{word}' (--tolerance takes ATOL, ATOL,RTOL or ATOL,RTOL,HIT_RATIO, after DTYPE= if it "
-            "is for one dtype)"
+            f"invalid tolerance '{word}' (--tolerance takes "
+            "[DTYPE=]ATOL[,RTOL[,HIT_RATIO]], as in 1e-4 or bfloat16=8e-3,1e-2)"
         ) from None
     return (dtype if equals else None), (atol, rtol, hit)
 

@@ -69,7 +69,7 @@ MUTANTS = [
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
     "natural for base 2": "weights were powers of e, not of 2",
-    "natural logarithm at the end": "the logarithm of the sum of the weights was natural, not one of base 2",
+    "natural logarithm at the end": "the logarithm of the sum of the weights was natural, not of base 2",
     "not normalised": "the merged v was not divided by the sum of the weights",
     "averaged": "states were averaged, without their weights",
     "weights swapped": "the weights of the two states were swapped",
@@ -83,7 +83,7 @@ DIAGNOSES = {
     "logsumexp of masked tokens merged too": "the mask was ignored for the log-sum-exp",
     "masked tokens set to zero": "v was 0 where the mask is false",
     "base 2 taken for natural": "log-sum-exps were read as natural logarithms, and the result was converted to base 2",
-    "natural logsumexp returned": "the merged log-sum-exp was a natural logarithm, not one of base 2",
+    "natural logsumexp returned": "the merged log-sum-exp was a natural logarithm, not of base 2",
     "last state left out": "the last state was left out",
     "logsumexps held above -100": "log-sum-exps had a lower limit of -100",
     "weights in bfloat16": "weights were rounded to bfloat16",

@@ -104,7 +104,7 @@ DIAGNOSES = {
     "a scale of 1 taken for none": r"a scale of 1 was ignored, and the scale was 1 / sqrt\(192\)",
     "scale of the latent": r"the scale was 1 / sqrt\(latent dim \+ rotary dim\), not the given one",
     "half of the list read": "the second half of the list of keys was not read",
-    "natural logarithm": "lse was a natural logarithm, not one of base 2",
+    "natural logarithm": "lse was a natural logarithm, not of base 2",
     "rotary part left out": r"the rotary part \(q_pe, k_pe\) was left out",
     "the scale that models have, whatever is asked for": r"the scale was 1 / sqrt\(192\), that of heads of 128 with a rotary part of 64, not the given one",
     "padding taken for row 0": "entries of -1 in the list of keys were taken for row 0",

@@ -99,7 +99,7 @@ MUTANTS = [
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
-    "natural logarithm": "lse was a natural logarithm, not one of base 2",
+    "natural logarithm": "lse was a natural logarithm, not of base 2",
     "kv heads tiled, not interleaved": r"query heads were grouped as \[heads of a group, kv heads\], not as \[kv heads, heads of a group\]",
     "every page table read from its start": "every sequence read the page table from its start",
     "keys for values": "keys were used for values",
@@ -123,7 +123,7 @@ DIAGNOSES = {
     "probabilities in bfloat16": "probabilities were rounded to bfloat16",
     "probabilities and values in bfloat16": "probabilities were rounded to bfloat16",
     "a scale of 1 taken for none": "a scale of 1 was ignored",
-    "last page one key short": "the last page had one key fewer",
+    "last page one key short": "the last page had one key too few",
     "last page left out": "the last page of every sequence was left out",
     "returns NaN in one place": r"is NaN only where .*num_qo_heads = 27 \(the last\) and head_dim = 127",
     "log-sum-exp without its last head": "'lse' is infinite only where .*num_qo_heads = 27",

@@ -57,7 +57,7 @@ MUTANTS = [
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
-    "natural logarithm": "lse was a natural logarithm, not one of base 2",
+    "natural logarithm": "lse was a natural logarithm, not of base 2",
     "mask aligned at the start": "the causal mask was aligned at the first key, not at the last",
     "mask one key late": "the causal mask was shifted by one",
     "mask one key early": "the causal mask was shifted by one",

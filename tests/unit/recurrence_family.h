@@ -300,8 +300,8 @@ static inline void inputs_from_a_workload_are_checked(void **state)
 
 	assert_absent_state_is_zeros(family->op, packed);
 	assert_given(family->op, packed, roles.cu_seqlens, 0, 1, "does not start with 0");
-	assert_given(family->op, packed, roles.cu_seqlens, 2, 10, "must not be below");
-	assert_given(family->op, packed, roles.cu_seqlens, 2, 1e6, "nor above the 1138 tokens");
+	assert_given(family->op, packed, roles.cu_seqlens, 2, 10, "it must be at least");
+	assert_given(family->op, packed, roles.cu_seqlens, 2, 1e6, "at most 1138, the number of tokens");
 	assert_given(family->op, packed, roles.cu_seqlens, -1, 1137, "ends with 1137");
 	assert_given(family->op, packed, roles.cu_seqlens, 2, 1025, NULL);
 	assert_given(family->op, packed, roles.v, 7, NAN, "holds NaN");

@@ -361,7 +361,8 @@ static void inputs_that_no_case_passes_are_left_out(void **state)
 	assert_true(definition_fits_arguments(d));
 	arena_free(&arena);
 	refused(INPUTS, "\"inputs\": {\"x\": {\"shape\": [], \"dtype\": \"int8\", \"param\": \"a b\"}},",
-	        "d.json:7:57: expected the name of an argument of letters, digits and '_' that does not begin with a digit, "
+	        "d.json:7:57: expected the name of an argument that has only letters, digits and '_' and does not begin with "
+	        "a digit, "
 	        "found \"a b\"");
 	taken(INPUTS, "\"inputs\": {\"1\": {\"shape\": null, \"dtype\": \"string\"}, \"x\": {\"shape\": [], \"dtype\": \"int8\"}},");
 	refused(INPUTS, "\"inputs\": {\"x\": {\"dtype\": \"string\"}},",
@@ -503,8 +504,8 @@ static void axes_are_computed_from_others(void **state)
 	wrong[2] = -1;
 	wrong[3] = 4503599627370497;
 	assert_int_equal(axis_expressions_compute(d, wrong, &at, &err), -1);
-	assert_string_equal(err.text, "the axis n = batch * a / 2 cannot be computed: its value is 9.00719925e+15, not an integer "
-				      "from 0 to 9007199254740991");
+	assert_string_equal(err.text, "the axis n = batch * a / 2 cannot be computed: the value is 9.00719925e+15, not an "
+				      "integer from 0 to 9007199254740991");
 	arena_free(&arena);
 }
 
@@ -536,13 +537,14 @@ static void an_axis_that_cannot_be_computed_is_refused(void **state)
 					    "expected the name of an axis, found 'k'"},
 	    {AXES_WITH(EXPR("a", "hidden // 0")), "d.json:6:46: the expression cannot be computed: a division by zero"},
 	    {AXES_WITH(EXPR("a", "hidden / 3")),
-	     "d.json:6:46: the expression cannot be computed: its value is 21.3333333, not an integer from 0 to 9007199254740991"},
+	     "d.json:6:46: the expression cannot be computed: the value is 21.3333333, not an integer from 0 to "
+	     "9007199254740991"},
 	    {AXES_WITH(EXPR("a", "1 - hidden")),
-	     "d.json:6:46: the expression cannot be computed: its value is -63, not an integer from 0 to 9007199254740991"},
-	    {AXES_WITH(EXPR("a", "a + 1")), "d.json:6:46: expected an expression that does not depend on its own axis, but \"a\" is in a "
-					    "cycle of expressions"},
+	     "d.json:6:46: the expression cannot be computed: the value is -63, not an integer from 0 to 9007199254740991"},
+	    {AXES_WITH(EXPR("a", "a + 1")), "d.json:6:46: expected an expression without a cycle, but the axis "
+					    "\"a\" depends on itself"},
 	    {AXES_WITH(EXPR("a", "b + batch") "," EXPR("b", "a - 1")),
-	     "d.json:6:46: expected an expression that does not depend on its own axis, but \"a\" is in a cycle of expressions"},
+	     "d.json:6:46: expected an expression without a cycle, but the axis \"a\" depends on itself"},
 	    {AXES_WITH("\"a\": {\"type\": \"expr\"}"),
 	     "d.json:6:15: expected a field \"expression\" (a string, because the type of the axis is \"expr\"), found none"},
 	    {AXES_WITH("\"a\": {\"type\": \"expr\", \"expression\": 2}"), "d.json:6:46: expected an expression in a string, found 2"},
@@ -631,14 +633,15 @@ static void the_function_that_makes_inputs_is_named(void **state)
 	assert_null(d->input_code.function); /* the reference has no function "make" */
 	assert_string_equal(d->input_code.place, "d.json:4:29");
 	assert_int_equal(d->note_count, 1);
-	assert_non_null(strstr(d->notes[0], "d.json:4:29: the reference has no function make"));
+	assert_non_null(strstr(d->notes[0], "d.json:4:29: custom_inputs_entrypoint names the function make"));
 	d = load(DESCRIPTION, "\"custom_inputs_entrypoint\": null, \"hf_id\": null,", &arena, &err);
 	assert_non_null(d);
 	assert_true(d->custom_inputs_entrypoint == NULL && d->hf_id == NULL);
 	arena_free(&arena);
 	refused(DESCRIPTION, "\"custom_inputs_entrypoint\": [],", "d.json:4:29: expected a string, found a list");
 	refused(DESCRIPTION, "\"custom_inputs_entrypoint\": \"a.b\",",
-		"d.json:4:29: expected the name of a function of letters, digits and '_' that does not begin with a digit, "
+		"d.json:4:29: expected the name of a function that has only letters, digits and '_' and does not begin with "
+		"a digit, "
 		"found \"a.b\"");
 	refused(DESCRIPTION, "\"hf_id\": 1,", "d.json:4:10: expected a string, found 1");
 }
@@ -834,10 +837,10 @@ static void an_expression_that_no_lengths_fit_is_noted(void **state)
 		const char *expression, *note; /* the note that the expression causes; NULL: no note */
 	} rows[] = {
 	    {"8 // (n - n)",
-	     "d.json:6:64: none of the lengths that reftest tried gives a value: "
+	     "d.json:6:64: reftest tried several lengths of the axes, but the expression has a value for none of them: "
 	     "the axis a = 8 // (n - n) cannot be computed: a division by zero"},
 	    {"n % (m - m)",
-	     "d.json:6:64: none of the lengths that reftest tried gives a value: "
+	     "d.json:6:64: reftest tried several lengths of the axes, but the expression has a value for none of them: "
 	     "the axis a = n % (m - m) cannot be computed: a division by zero"},
 	    {"n // 64", NULL},
 	    {"64 // (n // 64)", NULL}, /* a valid length from n = 64 on */
@@ -899,8 +902,8 @@ static void an_output_with_the_name_of_an_input_is_noted(void **state)
 	(void)state;
 	assert_non_null(d);
 	assert_int_equal(d->note_count, 1);
-	assert_string_equal(d->notes[0], "d.json:8:18: \"x\" is also the name of an input; newer versions of flashinfer-bench "
-	                                 "refuse that");
+	assert_string_equal(d->notes[0], "d.json:8:18: an input and an output have the name \"x\"; newer versions of "
+	                                 "flashinfer-bench refuse such a definition");
 	arena_free(&arena);
 }
 
@@ -1079,7 +1082,8 @@ static void ten_thousand_unknown_fields_leave_twenty_notes(void **state)
 
 	assert_non_null(d);
 	assert_int_equal(d->note_count, 20);
-	assert_non_null(strstr(d->notes[19], "this field is unknown to the schema and ignored; later fields may be unknown, too"));
+	assert_non_null(strstr(d->notes[19], "this field is unknown to the schema and ignored; reftest does not list further "
+					     "unknown fields"));
 	arena_free(&arena);
 	buf_free(&line);
 }

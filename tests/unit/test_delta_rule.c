@@ -31,7 +31,7 @@ static const struct op_arg long_row[] = {QUERY, KEY, VALUE, BETA, CU_SEQLENS};
 static const struct op_arg strange[] = {QUERY, KEY, VALUE, BETA, {"mask", DTYPE_BOOL, 2, {B, T}, false, NULL}};
 static const struct refused refused[] = {
     {PROBLEM("x", "delta_rule", oblong, no_beta, dense_out), "beta is missing"},
-    {PROBLEM("x", "delta_rule", oblong, gated, dense_out), "does not use a gate"},
+    {PROBLEM("x", "delta_rule", oblong, gated, dense_out), "the inputs include a gate"},
     {PROBLEM("x", "delta_rule", oblong, beta_a_value, dense_out), "'beta' is"},
     {PROBLEM("x", "delta_rule", oblong, rates, dense_out), "need a gate g"},
     {PROBLEM("x", "delta_rule", oblong, long_row, dense_out), "or [1, total, heads, dim]"},

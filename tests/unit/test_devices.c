@@ -166,7 +166,7 @@ static void named_gpus_are_never_left_out(void **state)
 	arena_free(&c.arena);
 	choose(&c, "cuda:1,2", mixed, 3);
 	assert_int_equal(c.answer, DEVICES_DIFFER);
-	assert_string_equal(c.err.text, "cuda:1 is sm_90 and cuda:2 is sm_80; name devices of one class");
+	assert_string_equal(c.err.text, "cuda:1 is sm_90 and cuda:2 is sm_80; choose devices of one class");
 	arena_free(&c.arena);
 }
 

@@ -45,7 +45,7 @@ static const struct refused refused[] = {
     {PROBLEM("x", "gated_delta_rule", oblong, no_gate, dense_out), "the gate g is missing"},
     {PROBLEM("x", "gated_delta_rule", oblong, no_beta, dense_out), "beta is missing"},
     {PROBLEM("x", "gated_delta_rule", oblong, gate_of_keys, dense_out), "without its last axis"},
-    {PROBLEM("x", "gated_delta_rule", oblong, a_pool, dense_out), "as many states as there are sequences in the batch"},
+    {PROBLEM("x", "gated_delta_rule", oblong, a_pool, dense_out), "one state for each sequence of the batch"},
 };
 
 int main(void)

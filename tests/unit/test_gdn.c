@@ -462,7 +462,7 @@ static void offsets_and_slots_that_lead_nowhere_are_refused(void **state)
 	(void)state;
 	expect_invalid(&problems[PREFILL], offsets, 0, 1, "does not start with 0");
 	expect_invalid(&problems[PREFILL], offsets, 2, 1e6, "cu_seqlens[2] is 1000000");
-	expect_invalid(&problems[PREFILL], offsets, 2, 3, "cu_seqlens[2] is 3: it must not be below cu_seqlens[1]");
+	expect_invalid(&problems[PREFILL], offsets, 2, 3, "cu_seqlens[2] is 3: it must be at least cu_seqlens[1]");
 	expect_invalid(&problems[PREFILL], offsets, 2, -1, "cu_seqlens[2] is -1");
 	expect_invalid(&problems[PREFILL], offsets, 1, 129, "gives sequence 1 no token");
 	expect_invalid(&problems[PREFILL], offsets, 2, 128, "ends with 128, but there are 129 tokens");

@@ -34,9 +34,9 @@ static const struct op_arg no_state[] = {LAST};
 static const struct op_arg square_state[] = {OUTPUT, {"final_state", DTYPE_FLOAT32, 4, {B, HV, K, K}, false, NULL}};
 static const struct refused refused[] = {
     {PROBLEM("x", "gla", oblong, no_gate, dense_out), "the gate g is missing"},
-    {PROBLEM("x", "gla", oblong, a_gate_a_head, dense_out), "then the last axis of q"},
+    {PROBLEM("x", "gla", oblong, a_gate_a_head, dense_out), "followed by the last axis of q"},
     {PROBLEM("x", "gla", oblong, alpha, dense_out), "'alpha' is"},
-    {PROBLEM("x", "gla", oblong, beta, dense_out), "does not use beta"},
+    {PROBLEM("x", "gla", oblong, beta, dense_out), "the inputs include beta"},
     {PROBLEM("x", "gla", oblong, bias_alone, dense_out), "which determine how the gate uses dt_bias"},
     {PROBLEM("x", "gla", oblong, no_offsets, packed_out), "need cu_seqlens"},
     {PROBLEM("x", "gla", oblong, optional_gate, dense_out), "an input without \"optional\": true"},

@@ -334,7 +334,7 @@ static void indices_that_point_nowhere_are_refused(void **state)
 	expect_invalid(&w, "kv_indptr", 3, 0, "kv_indptr[3] is 0");
 	expect_invalid(&w, "kv_indptr", 13, 1e6, "kv_indptr[13] is 1000000");
 	expect_invalid(&w, "kv_indptr", 0, 1, "kv_indptr[0] is 1");
-	expect_invalid(&w, "qo_indptr", 301, 1e6, "nor above the 658 queries");
+	expect_invalid(&w, "qo_indptr", 301, 1e6, "at most 658, the number of queries");
 	expect_invalid(&w, "qo_indptr", 5, 0, "qo_indptr[5] is 0");
 	expect_invalid(&w, "kv_last_page_len", 0, 0, "kv_last_page_len[0] is 0");
 	expect_invalid(&w, "kv_last_page_len", 0, 17, "a last page holds 1 to 16 keys");

@@ -75,7 +75,7 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	prefill(&b, causal_name, 32, 8, 128);
 	b.problem.inputs = b.inputs + 1;
 	b.problem.input_count--;
-	expect_refused(&gqa_ragged_op, &b.problem, "the inputs lack a query");
+	expect_refused(&gqa_ragged_op, &b.problem, "the inputs must include a query, keys and values");
 	prefill(&b, causal_name, 32, 8, 128);
 	add_input(&b, "kv_indices", DTYPE_INT32, "total_kv");
 	expect_refused(&gqa_ragged_op, &b.problem, "expected no page indices");

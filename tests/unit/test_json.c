@@ -164,12 +164,12 @@ static void strings_are_utf8_without_nul_or_control_characters(void **state)
 		         (unsigned char)invalid[i][1]);
 		check(invalid[i], sentence);
 	}
-	check("\"a\tb\"", "x.json:1:3: expected the rest of the string, up to its closing quote (a line feed in a string is written \\n, a tab \\t), "
-	                  "found the control character 0x09");
-	check("\"a\nb\"", "x.json:1:3: expected the rest of the string, up to its closing quote (a line feed in a string is written \\n, a tab \\t), "
-	                  "found the end of the line");
-	check_bytes("\"a\0b\"", 5, "x.json:1:3: expected the rest of the string, up to its closing quote (a line feed in a string is written \\n, a tab \\t), "
-	                           "found the control character 0x00");
+	check("\"a\tb\"", "x.json:1:3: expected a string without control characters (write a line feed as \\n and a tab as "
+	                  "\\t), found the control character 0x09");
+	check("\"a\nb\"", "x.json:1:3: expected a string without control characters (write a line feed as \\n and a tab as "
+	                  "\\t), found the end of the line");
+	check_bytes("\"a\0b\"", 5, "x.json:1:3: expected a string without control characters (write a line feed as \\n and a "
+	                           "tab as \\t), found the control character 0x00");
 	check_bytes("[1]\0", 4, "x.json:1:4: expected nothing after the value, found the control character 0x00");
 	check("[\"abc", "x.json:1:2: expected a string, found no closing quote before the end of the text");
 	check("[\"abc\\\"", "x.json:1:2: expected a string, found no closing quote before the end of the text");

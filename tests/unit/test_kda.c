@@ -42,7 +42,7 @@ static const struct op_arg short_bias[] = {QUERY, KEY, VALUE, KEY_GATE, BETA, A_
 static const struct op_arg slots[] = {QUERY, KEY, VALUE, KEY_GATE, BETA, STATE,
                                       {"ssm_state_indices", DTYPE_INT32, 1, {B}, false, NULL}};
 static const struct refused refused[] = {
-    {PROBLEM("x", "kda", oblong, a_gate_a_head, dense_out), "then the last axis of q"},
+    {PROBLEM("x", "kda", oblong, a_gate_a_head, dense_out), "followed by the last axis of q"},
     {PROBLEM("x", "kda", oblong, gamma_alone, dense_out), "the gate g is missing"},
     {PROBLEM("x", "kda", oblong, short_bias, dense_out), "or the same elements in one axis"},
     {PROBLEM("x", "kda", oblong, slots, dense_out), "'ssm_state_indices' is"},

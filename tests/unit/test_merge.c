@@ -114,8 +114,9 @@ static void a_verdict_counts_by_its_signature_and_its_build(void **state)
 	    {"ours", OTHER_KEY, KEY, false, "was not made with REFTEST_CACHE_KEY"},
 	    {"ours", KEY, KEY, true, "checksum"},
 	    {"theirs", NULL, NULL, false,
-	     "made by another build: the checker of that build is theirs, and the checker of this build is ours"},
-	    {"theirs", KEY, KEY, false, "made by another build"},
+	     "another build of reftest made the verdict: the checker of that build is theirs, and the checker of this build "
+	     "is ours"},
+	    {"theirs", KEY, KEY, false, "another build of reftest made the verdict"},
 	};
 
 	(void)state;

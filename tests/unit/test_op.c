@@ -72,7 +72,7 @@ static void a_known_op_type_that_does_not_fit_says_what_does_not(void **state)
 	problem.input_count = 1;
 	assert_null(op_find(&problem, &variant, &why));
 	assert_string_equal(why.text,
-			    "no op family has the ground truth of this definition (gemm: the definition has 1 inputs and 1 "
+			    "no op family can compute the ground truth of this definition (gemm: the definition has 1 inputs and 1 "
 			    "outputs; a matrix product has two inputs and one output)");
 }
 

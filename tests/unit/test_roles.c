@@ -429,7 +429,7 @@ static void what_has_no_roles_is_refused_with_a_sentence(void **state)
 
 	(void)state;
 	assert_int_equal(reftest_roles(DEFINITION, small, sizeof small), TRUTH_BAD);
-	assert_non_null(strstr(small, "but the buffer of the caller has"));
+	assert_non_null(strstr(small, "but the caller's buffer has"));
 	assert_int_equal(reftest_roles(DEFINITION, NULL, 0), TRUTH_BAD);
 	assert_int_equal(reftest_roles("[1]", out, sizeof out), TRUTH_BAD);
 	assert_int_equal(reftest_roles("{", out, sizeof out), TRUTH_BAD);

@@ -129,7 +129,8 @@ static void reftest_json_is_read_with_the_lines_to_write(void **state)
 	assert_string_equal(s->required, "files,network");
 	assert_string_equal(s->ground_truth, "auto,solution");
 	assert_string_equal(s->note,
-			    "later versions of reftest will not read reftest.json: delete it, and write to reftest.toml instead: "
+			    "later versions of reftest will not read reftest.json: delete this file, and move its settings to "
+			    "reftest.toml: "
 			    "require-containment = \"files,network\"; ground-truth = \"auto,solution\"");
 	settings_free(s);
 	settings_free(taken("{}"));

@@ -524,7 +524,7 @@ static void damaged_text_is_no_verdict(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		snprintf(sentence, sizeof sentence, "not a verdict, or a damaged one: expected %s", cases[i][2]);
+		snprintf(sentence, sizeof sentence, "this is not a verdict, or it is damaged: expected %s", cases[i][2]);
 		refused(cases[i][0], cases[i][1], sentence);
 	}
 	refused("{\"status\"", "[\"status\"", "verdict:1:10: expected ',' or ']', found ':'");
@@ -593,14 +593,14 @@ static void long_lists_are_refused(void **state)
 		buf_text(&text, ", 0");
 	buf_text(&text, "], \"x\": [{");
 	refused("\"outputs\": [{", text.data,
-	        "not a verdict, or a damaged one: expected \"outputs\" to be a list of bounded "
+	        "this is not a verdict, or it is damaged: expected \"outputs\" to be a list of bounded "
 	        "length");
 	buf_free(&text);
 	char *large = calloc(1, (16 << 20) + 1);
 
 	assert_null(verdict_parse(large, (16 << 20) + 1, &arena, &err));
 	assert_string_equal(err.text,
-	                    "not a verdict: the text has 16777217 bytes, more than the limit of 16777216");
+	                    "this is not a verdict: the text has 16777217 bytes, more than the limit of 16777216");
 	free(large);
 }
 

@@ -320,13 +320,13 @@ static void what_does_not_agree_with_itself_is_refused(void **state)
 	w->record.witness.bytes[15] ^= 1;
 	expect_refused(w, "digest of ground truth, versions and device class does not match");
 	w->record.fields_length = 0; /* a wrong witness is refused even if the record has no fields */
-	expect_refused(w, "do not state the same ground truth");
+	expect_refused(w, "differ in the ground truth");
 	w->record = good;
 	w->record.fields_length--;
 	expect_refused(w, "fields of the record cannot be read");
 	w->record = good;
 	w->record.made++;
-	expect_refused(w, "states the time");
+	expect_refused(w, "the record has the time");
 	w->record = good;
 	w->record.length--;
 	expect_refused(w, "cannot be read");

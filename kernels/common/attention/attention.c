@@ -62,7 +62,7 @@ static int check_offsets(const struct op_case *c, int input, const struct tensor
 
 		if (to < from || to > limit)
 			return err_set(err,
-			               "%s[%lld] is %lld: it must not be below %s[%lld] = %lld, nor above the %lld %s",
+			               "%s[%lld] is %lld: it must be at least %s[%lld] = %lld, and at most %lld, the number of %s",
 			               name, (long long)b, (long long)to, name, (long long)b - 1, (long long)from,
 			               (long long)limit, unit);
 	}
@@ -76,7 +76,7 @@ static int check_range(const struct op_case *c, int input, const struct tensor *
 		int64_t number = attention_integer(numbers, i);
 
 		if (number < least || number >= limit)
-			return err_set(err, "%s has %lld at flat index %lld; there are %lld %s, counted from 0%s",
+			return err_set(err, "%s has %lld at flat index %lld; there are only %lld %s, numbered from 0%s",
 			               name_of(c, input), (long long)number, (long long)i, (long long)limit, unit,
 			               least < 0 ? ", and -1 means no entry" : "");
 	}
@@ -110,7 +110,7 @@ static int check_axes(const struct op_case *c, const struct attention_roles *rol
 	int64_t lengths = roles->last_page_len < 0 ? e->batch : c->axis[inputs[roles->last_page_len].axis[0]];
 
 	if (offsets < 1)
-		return err_set(err, "%s is empty; an offset vector has one element more than there are sequences",
+		return err_set(err, "%s is empty; for N sequences, an offset vector has N + 1 elements",
 		               name_of(c, roles->kv_indptr));
 	if (roles->qo_indptr < 0 && e->batch > e->queries)
 		return err_set(err, "%s has offsets of %lld sequences, but there are only %lld queries",

@@ -40,7 +40,7 @@ static int find_ragged(const struct op_problem *problem, struct attention_roles 
 										  "of this operation are not in "
 										  "pages", why);
 	if (roles->query[0] < 0 || roles->value < 0)
-		return err_set(why, "the inputs lack a query, keys or values, each of rank 3");
+		return err_set(why, "the inputs must include a query, keys and values, each of rank 3");
 	order_keys(problem, roles);
 	return 0;
 }

@@ -171,10 +171,10 @@ static int validate_rows(const struct op_problem *problem, const struct attentio
 	int lead = leading(roles);
 	const char *expected = in_pages(roles)
 	                           ? "[pages, page size, kv heads, head dim] or [pages, page size, head dim] of one "
-	                             "float dtype in all caches; all axes except pages must be const and equal those "
-	                             "of the queries and the output"
+	                             "float dtype in all caches; all axes except pages must be const and equal the "
+	                             "axes of the queries and the output"
 	                           : "[keys, kv heads, head dim] of floats; all axes except keys must be const and "
-	                             "equal those of the queries and the output";
+	                             "equal the axes of the queries and the output";
 
 	if ((rows->rank != lead + 1 && rows->rank != lead + 2) || rows->rank != first->rank ||
 	    !attention_is_float(rows) || rows->dtype != first->dtype ||

@@ -25,7 +25,7 @@ bool attention_keys_for_values(struct op_variation *v, const struct op_mistake *
 
 /* clang-format off */
 #define ATTENTION_SHARED_MISTAKES \
-    {.says = "lse was a natural logarithm, not one of base 2", .after = after_scale, .role = "lse", .by = ATTENTION_LN_2}, \
+    {.says = "lse was a natural logarithm, not of base 2", .after = after_scale, .role = "lse", .by = ATTENTION_LN_2}, \
     {.says = "lse was converted to base 2 twice", .after = after_scale, .role = "lse", .by = 1 / ATTENTION_LN_2}, \
     {.says = "lse of a query without keys was 0, not -infinity", .after = after_infinity, .role = "lse", .by = 0}, \
     {.says = "the scale was left out", .before = before_set, .role = "scale", .by = 1}, \

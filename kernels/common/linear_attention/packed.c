@@ -98,7 +98,7 @@ int recurrence_check_offsets(const char *name, int64_t total, const struct tenso
 	for (int64_t n = 1; n < count; n++)
 		if (check_integer(offsets, n) < check_integer(offsets, n - 1) || check_integer(offsets, n) > total)
 			return err_set(
-			    err, "%s[%lld] is %lld: it must not be below %s[%lld] = %lld, nor above the %lld tokens",
+			    err, "%s[%lld] is %lld: it must be at least %s[%lld] = %lld, and at most %lld, the number of tokens",
 			    name, (long long)n, (long long)check_integer(offsets, n), name, (long long)n - 1,
 			    (long long)check_integer(offsets, n - 1), (long long)total);
 	if (check_integer(offsets, count - 1) != total)

@@ -232,7 +232,7 @@ static int match_gate(const struct matching *m, int does)
 	if (gate->rank != m->last + by_key || !match_same_axes(problem, gate, 0, m->v, 0, m->last) ||
 	    (by_key && !match_same_axes(problem, gate, m->last, m->q, m->last, 1)))
 		return match_refuse(problem, gate,
-				    by_key ? "the tokens and heads of v, then the last axis of q"
+				    by_key ? "the axes tokens and heads of v, followed by the last axis of q"
 					 : "the shape of v without its last axis",
 				  m->why);
 	if (roles->gamma >= 0)
@@ -281,14 +281,14 @@ static int match_parts(const struct matching *m, int does)
 
 	if (delta != (roles->beta >= 0))
 		return err_set(m->why,
-			       delta ? "beta is missing among the inputs" : "the family does not use beta");
+			       delta ? "beta is missing among the inputs" : "the inputs include beta, but this family does not use it");
 	if (delta && (beta->rank != m->last || !match_same_axes(m->problem, beta, 0, m->v, 0, m->last)))
 		return match_refuse(m->problem, beta, "the shape of v without its last axis", m->why);
 	if (!delta && (roles->sigmoid >= 0 || roles->doubled >= 0))
 		return err_set(m->why, "the inputs include a scalar for the sigmoid or the doubling of beta, but no "
 			"beta");
 	if (!gated && (roles->gate >= 0 || roles->gamma >= 0))
-		return err_set(m->why, "the family does not use a gate");
+		return err_set(m->why, "the inputs include a gate, but this family does not use one");
 	if (gated && roles->gate < 0 && (roles->gamma < 0 || (does & RECURRENCE_KEY_GATE) != 0))
 		return err_set(m->why, "the gate g is missing among the inputs");
 	return match_gate(m, does) != 0 || match_gate_weights(m, does) != 0 ? -1 : 0;
@@ -332,7 +332,7 @@ static int match_states(const struct matching *m)
 					    "all states must have the same order of axes",
 					    m->why);
 		if (m->roles.cu_seqlens < 0 && !match_same_axes(problem, states[i], 0, m->q, 0, 1))
-			return match_refuse(problem, states[i], "as many states as there are sequences in the batch",
+			return match_refuse(problem, states[i], "one state for each sequence of the batch",
 					    m->why);
 	}
 	if (states[0] != NULL && states[1] != NULL && !match_same_axes(problem, states[0], 0, states[1], 0, 4))

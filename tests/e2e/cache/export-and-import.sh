@@ -91,7 +91,7 @@ expect_exit 2
 expect_says 'no such file'
 run cache import definitions/rmsnorm/tiny_norm.json
 expect_exit 2
-expect_says 'did not write this file'
+expect_says 'the file does not begin like an exported file'
 verify --sizes small,medium --changed --cached-only
 expect_exit 0
 expect_ran 0

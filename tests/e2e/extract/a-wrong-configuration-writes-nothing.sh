@@ -23,9 +23,9 @@ refused() {
 whole='"hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 512, "vocab_size": 1000, "rms_norm_eps": 1e-5'
 from='--config my-model/config.json'
 config "$whole"
-refused $from --tp 3 "tp 3, ep 1: the degree does not divide num_attention_heads of my-model, which is 4"
+refused $from --tp 3 "tp 3, ep 1: one of the degrees does not divide num_attention_heads of my-model, which is 4"
 refused --model qwen3-30b-a3b --tp 5 --op-type moe "does not divide moe_intermediate_size of qwen3-30b-a3b, which is 768"
-refused --model qwen3-30b-a3b --ep 3 "ep 3: the degree does not divide num_experts of qwen3-30b-a3b, which is 128"
+refused --model qwen3-30b-a3b --ep 3 "ep 3 does not divide num_experts of qwen3-30b-a3b, which is 128"
 refused $from --op-type nothing "no module of my-model has definitions of op_type 'nothing'"
 refused $from --tp 0 "--tp takes at most 32 numbers from 1 to 4096"
 refused $from --page-size 1,x "--page-size takes at most 32 numbers from 1 to 4096"
@@ -46,7 +46,7 @@ refused $from "expected a number above 0 for 'rms_norm_eps', found \"1e-5\""
 config "$(echo "$whole" | sed 's/: 2,/: 2.5,/')"
 refused $from "expected an integer above 0 for 'num_key_value_heads', found 2.5"
 config "$(echo "$whole" | sed 's/: 4,/: 3,/')"
-refused $from "the configuration of my-model is contradictory: with num_attention_heads = 3, num_key_value_heads = 2 and hidden_size = 256, the length of N of self_attn.qkv_proj"
+refused $from "the configuration of my-model is contradictory: with num_attention_heads = 3, num_key_value_heads = 2 and hidden_size = 256, the axis N of self_attn.qkv_proj has the length"
 config "$whole"
 sed -i 's/LlamaForCausalLM/Qwen3_5MoeForConditionalGeneration/' my-model/config.json
 refused $from "reftest does not know the architecture 'Qwen3_5MoeForConditionalGeneration' (the nearest is 'Qwen3MoeForCausalLM')"

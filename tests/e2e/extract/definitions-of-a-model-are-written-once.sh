@@ -121,7 +121,7 @@ mkdir "$work/taken"
 cp -a definitions "$work/taken/definitions"
 rm "$work/taken/definitions/rmsnorm/rmsnorm_h4096_v2.json"
 run extract --no-verify --model llama-3.1-8b --out "$work/taken"
-grep -A 2 '^    reference: from line [0-9]* on$' "$work/out" | grep -q '^      there: EPSILON = 1e-6$' || fail "the text does not show where the references differ"
+grep -A 2 '^    the references differ from line [0-9]* on$' "$work/out" | grep -q '^      existing: EPSILON = 1e-6$' || fail "the text does not show where the references differ"
 cmp -s definitions/rmsnorm/rmsnorm_h4096.json "$work/mine.json" || fail "the definition of the dataset changed"
 run extract --no-verify --model llama-3.1-8b --format json
 expect "r['written'] == [] and r['conflicts'] == []"

@@ -53,10 +53,10 @@ expect_silence_about 'test_tiny_norm.py was written by hand'
 # test, even if the file is kept.
 run generate --check
 expect_says '2 definitions: 1 with a test that can fail (1 hand-written), 1 without, 0 stale'
-expect_says 'note: no test in 1 hand-written file checks a definition' '`reftest generate --replace-vacuous` replaces it'
+expect_says 'note: 1 hand-written file without a test that checks a definition' '`reftest generate --replace-vacuous` replaces it'
 run generate --replace-vacuous
 expect_exit 0
-expect_silence_about 'note: no test'
+expect_silence_about 'without a test that checks a definition'
 expect_says 'test_tiny_norm.py:4: test_shape compares nothing, so the test passes whatever the reference computes; replaced'
 expect_says '2 definitions: 2 with a test that can fail (1 hand-written), 0 without, 0 stale'
 expect_silence_about 'test_tiny_gemm.py:'
@@ -112,8 +112,8 @@ run generate --check
 expect_silence_about 'cannot collect'
 echo 'from no_such_module.inner import f' >>$tests/test_beside.py
 run generate --check
-expect_says 'note: 1 hand-written file imports a module that' 'does not have, such as no_such_module, so pytest cannot collect it' \
+expect_says 'note: pytest cannot collect 1 hand-written file, because' 'lacks imported modules, such as no_such_module' \
 	'`pytest tests/references --continue-on-collection-errors` runs all other tests'
 echo 'import json, other_missing' >$tests/test_careful.py
 run generate --check
-expect_says 'note: 2 hand-written files import modules that'
+expect_says 'note: pytest cannot collect 2 hand-written files, because'

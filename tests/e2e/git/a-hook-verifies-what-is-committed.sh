@@ -54,9 +54,9 @@ sed -i 's/^"$reftest" verify/echo mine\n&/' .git/hooks/pre-commit
 cp .git/hooks/pre-commit "$work/edited"
 run hook install --strict
 expect_exit 2
-expect_says '/.git/hooks/pre-commit was edited after reftest installed it, so it is left unchanged'
+expect_says '/.git/hooks/pre-commit was edited after reftest installed it, so the file is left unchanged'
 run hook uninstall
-expect_says '/.git/hooks/pre-commit was edited after reftest installed it, so it is left unchanged'
+expect_says '/.git/hooks/pre-commit was edited after reftest installed it, so the file is left unchanged'
 expectations=$((expectations + 1))
 cmp .git/hooks/pre-commit "$work/edited" || fail "the edit is lost"
 cp "$work/ours" .git/hooks/pre-commit
@@ -125,7 +125,7 @@ run verify --root . --device "$device"
 expect_exit 2
 run verify --root .git --staged --device "$device"
 expect_exit 2
-expect_says 'index has no definitions there'
+expect_says 'index has no definitions in this folder'
 mv aside definitions
 do_git rm -qr --cached definitions
 commits commit --allow-empty -m 'none is left'
@@ -254,4 +254,4 @@ expect_says 'FAILED   rmsnorm/tiny_norm'
 echo '#!/bin/sh' >my/hooks/pre-commit
 run hook uninstall
 expect_exit 0
-expect_says 'my/hooks/pre-commit was not written by reftest, so it is left unchanged'
+expect_says 'my/hooks/pre-commit was not written by reftest, so the file is left unchanged'

@@ -50,11 +50,11 @@ look()
 	for one in alpha:rmsnorm beta:gemma_rmsnorm delta:softmax zeta:gemm; do
 		expect "d['${one%:*}']['status'] == 'passed'"
 		expect "(d['${one%:*}']['family'], d['${one%:*}']['matched_by']) == ('${one#*:}', 'shapes')"
-		expect "d['${one%:*}']['notes'] == [\"matched op family ${one#*:}, because its shapes fit and the reference agrees with it; op_type 'oddity' is unknown\"]"
+		expect "d['${one%:*}']['notes'] == [\"matched op family ${one#*:}, because the shapes fit and the reference agrees with the family's ground truth; op_type 'oddity' is unknown\"]"
 	done
 	for one in gamma epsilon eta softmax_and_more; do
 		expect "(d['$one']['status'], d['$one']['reason'], d['$one']['family']) == ('checked', 'no_ground_truth', None)"
-		expect "'on such inputs its reference computes something else' in d['$one']['cases'][0]['message']"
+		expect "'but the reference computes something else' in d['$one']['cases'][0]['message']"
 	done
 	expect "'the shapes of gemma_rmsnorm, layernorm, rmsnorm, but' in d['gamma']['cases'][0]['message']"
 	expect "(d['rms_norm_of_theta']['status'], d['rms_norm_of_theta']['matched_by']) == ('failed', 'words')"
@@ -68,8 +68,8 @@ verify
 expect_exit 1
 look
 expect "s['cases_run'] == 0"
-expect_why alpha "matched op family rmsnorm, because its shapes fit and the reference agrees with it; op_type 'oddity' is unknown" "small:"
-expect_why eta "on such inputs its reference computes something else"
+expect_why alpha "matched op family rmsnorm, because the shapes fit and the reference agrees with the family's ground truth; op_type 'oddity' is unknown" "small:"
+expect_why eta "but the reference computes something else"
 # With --shard, the same shard runs all cases of a definition whose family is found by shapes.
 for shard in 1/3 2/3 3/3; do
 	verify --shard $shard

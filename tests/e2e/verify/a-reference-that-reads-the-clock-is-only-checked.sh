@@ -30,9 +30,9 @@ verify reads_clock --case 'small:batch_size=1' --accept checked
 expect_exit 0
 run verify reads_clock --alone --device "$device" --case 'small:batch_size=1'
 expect_says 'the reference may read the clock'
-expect_says "at most checked, not verified: line 2 of the reference contains 'import time'"
+expect_says "the definition can be checked, but not verified: line 2 of the reference contains 'import time'"
 run explain reads_clock
-expect_says "at most checked, not verified: line 2 of the reference contains 'import time'"
+expect_says "the definition can be checked, but not verified: line 2 of the reference contains 'import time'"
 
 # A reference that reads the clock and is wrong still fails.
 define reads_clock <<'P'

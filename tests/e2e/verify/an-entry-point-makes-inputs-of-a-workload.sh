@@ -91,7 +91,7 @@ expect "\"make makes the Python scalar 'eps'\" in $(made scalar)['message']"
 expect_case raises error "'inputs'"
 expect "\"it raised NameError: name 'undefined' is not defined\" in $(made raises)['message'] and $(made raises)['reference_line'] == 5"
 expect_case no_function error "'inputs'"
-expect "'the reference has no function make, which custom_inputs_entrypoint names' in $(made no_function)['message']"
+expect "'custom_inputs_entrypoint names the function make, but the reference does not define it' in $(made no_function)['message']"
 # The other cases of these definitions do not need the function.
 for name in right half scalar raises no_function; do
 	expect "all(case['status'] == 'passed' for case in d['$name']['cases'] if case['id'].startswith('small'))"

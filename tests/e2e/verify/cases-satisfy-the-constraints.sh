@@ -32,11 +32,11 @@ expect_exit 0
 expect "[x['axes']['batch_size'] for x in d['multiples']['cases']] == [6, 60]"
 verify none
 expect_exit 3
-expect "d['none']['message'] == 'no sizes were found that satisfy the constraints, so only workloads are verified'"
+expect "d['none']['message'] == 'reftest generates no cases, because it found no axis lengths that satisfy the constraints; only workloads are verified'"
 verify recorded
 expect_exit 0
 expect "[x['id'] for x in d['recorded']['cases']] == ['workload:w']"
-expect "'no sizes were found that satisfy the constraints, so only workloads are verified' in d['recorded']['notes']"
+expect "'reftest generates no cases, because it found no axis lengths that satisfy the constraints; only workloads are verified' in d['recorded']['notes']"
 
 # generated tests have the same sizes
 run generate
@@ -71,7 +71,7 @@ EOF
 sed 's/"impossible"/"divided"/; s/"m": {"type": "var"}/"m": {"type": "expr", "expression": "8 \/\/ (n - n)"}/; s/m == m + 1/n >= 1/' \
 	definitions/novel/impossible.json >definitions/novel/divided.json
 verify divided
-expect "'no sizes were found, because the axis m = 8 // (n - n) cannot be computed: a division by zero' in d['divided']['message']"
+expect "'reftest generates no cases, because the axis m = 8 // (n - n) cannot be computed: a division by zero' in d['divided']['message']"
 verify impossible contents pointers places
 for name in pointers places; do expect_status $name checked no_ground_truth; done
 expect "d['impossible']['status'] == 'skipped' and 'shapes' not in str(d['impossible']['notes']) and d['impossible']['matched_by'] is None"

@@ -32,11 +32,11 @@ def change(values, *places):
 
 
 RAGGED_BAD = [
-    ({"kv_indptr": [0, 10, 9]}, "kv_indptr[1] is 10: it must not be below kv_indptr[0] = 0, nor above the 9 keys"),
+    ({"kv_indptr": [0, 10, 9]}, "kv_indptr[1] is 10: it must be at least kv_indptr[0] = 0, and at most 9, the number of keys"),
     ({"kv_indptr": [0, 4, 10]}, "total_kv == kv_indptr[-1].item(): 9 == 10 is false"),
     ({"kv_indptr": [0, -4, 9]}, "kv_indptr[1] is -4"),
     ({"kv_indptr": [1, 4, 9]}, "kv_indptr[0] is 1, not 0"),
-    ({"qo_indptr": [0, 7, 5]}, "qo_indptr[1] is 7: it must not be below qo_indptr[0] = 0, nor above the 5 queries"),
+    ({"qo_indptr": [0, 7, 5]}, "qo_indptr[1] is 7: it must be at least qo_indptr[0] = 0, and at most 5, the number of queries"),
     ({"qo_indptr": [2, 3, 5]}, "qo_indptr[0] is 2, not 0"),
     ({"qo_indptr": [0, 3, 4]}, "total_q == qo_indptr[-1].item(): 5 == 4 is false"),
     ({"kv_indptr": [0, 4, 8]}, "total_kv == kv_indptr[-1].item(): 9 == 8 is false"),
@@ -51,7 +51,7 @@ LINES = {
             ({"qo_indptr": [0, 6, 5]}, "qo_indptr[1] is 6"),
             ({"kv_indptr": [0, 4, 3]}, "kv_indptr[1] is 4"),
             ({"kv_indptr": [0, 1, 2]}, "num_kv_indices == kv_indptr[-1].item(): 3 == 2 is false"),
-            ({"kv_indices": [3, 4, 3]}, "kv_indices has 4 at flat index 1; there are 4 pages, counted from 0"),
+            ({"kv_indices": [3, 4, 3]}, "kv_indices has 4 at flat index 1; there are only 4 pages, numbered from 0"),
             ({"kv_indices": [3, 0, 2147483647]}, "kv_indices has 2147483647"),
             ({"kv_last_page_len": [4, 0]}, "kv_last_page_len[1] is 0: a last page holds 1 to 16 keys"),
             ({"kv_last_page_len": [-1, 16]}, "kv_last_page_len[0] is -1"),
@@ -64,7 +64,7 @@ LINES = {
         {"kv_indptr": [0, 1, 3], "kv_indices": [2, 0, 2], "kv_last_page_len": [64, 7]},
         [
             ({"kv_indptr": [0, 4, 3]}, "kv_indptr[1] is 4"),
-            ({"kv_indices": [2, 0, 3]}, "kv_indices has 3 at flat index 2; there are 3 pages, counted from 0"),
+            ({"kv_indices": [2, 0, 3]}, "kv_indices has 3 at flat index 2; there are only 3 pages, numbered from 0"),
             ({"kv_indices": [-1, 0, 2]}, "kv_indices has -1"),
             ({"kv_last_page_len": [65, 7]}, "kv_last_page_len[0] is 65: a last page holds 1 to 64 keys"),
         ],
@@ -73,7 +73,7 @@ LINES = {
         {"num_tokens": 2, "num_pages": 3},
         {"sparse_indices": ROWS},
         [
-            ({"sparse_indices": change(ROWS, 0, 3, 192)}, "sparse_indices has 192 at flat index 3; there are 192 key rows"),
+            ({"sparse_indices": change(ROWS, 0, 3, 192)}, "sparse_indices has 192 at flat index 3; there are only 192 key rows"),
             ({"sparse_indices": change(ROWS, 1, 2047, -2)}, "sparse_indices has -2 at flat index 4095"),
         ],
     ),
@@ -83,7 +83,7 @@ LINES = {
         [
             ({"seq_lens": [2049, 0]}, "seq_lens[0] is 2049; a length must be from 0 to 2048, the number of keys in all pages of the table"),
             ({"seq_lens": [100, -1]}, "seq_lens[1] is -1"),
-            ({"block_table": change(TABLE, 0, 1, 4)}, "block_table[0, 1] is 4, but the 4 pages are numbered from 0"),
+            ({"block_table": change(TABLE, 0, 1, 4)}, "block_table[0, 1] is 4, but there are only 4 pages, numbered from 0"),
             ({"block_table": change(TABLE, 0, 0, -1)}, "block_table[0, 0] is -1"),
         ],
     ),

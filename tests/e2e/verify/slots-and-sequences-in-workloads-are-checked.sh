@@ -62,7 +62,7 @@ invalid() { # invalid NAME CASE MESSAGE: expects that the case is invalid with t
 	expect "c['$1', 'workload:$2']['status'] == 'invalid' and '$3' in c['$1', 'workload:$2']['message']"
 }
 # An offset beyond the last token, or a final offset before the last token, violates the definition's constraint.
-invalid $prefill decreasing 'cu_seqlens[2] is 3: it must not be below cu_seqlens[1] = 4'
+invalid $prefill decreasing 'cu_seqlens[2] is 3: it must be at least cu_seqlens[1] = 4'
 invalid $prefill beyond 'cu_seqlens[2] is 10'
 invalid $prefill late 'cu_seqlens does not start with 0'
 invalid $prefill short total_seq_len
