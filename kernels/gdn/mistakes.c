@@ -5,7 +5,7 @@
 
 const struct op_mistake gdn_mistakes[] = {
     RECURRENCE_SHARED_MISTAKES,
-    {.says = "a and b were swapped (decay and strength)", .before = before_swap, .role = "a", .other = "b"},
+    {.says = "a (for the decay) and b (for the strength) were swapped", .before = before_swap, .role = "a", .other = "b"},
     {.says = "decay and strength were swapped after both were computed", .in_oracle = RECURRENCE_SWAPPED_VALUES},
     {.says = "every token used the initial state, not the state after the previous token", .in_oracle = RECURRENCE_STATE_AGAIN},
     {.says = "the decay was left out", .in_oracle = RECURRENCE_NO_DECAY},
@@ -19,12 +19,12 @@ const struct op_mistake gdn_mistakes[] = {
     {.says = "beta went through a sigmoid only if some element was below 0 or above 1", .in_oracle = RECURRENCE_BETA_BY_VALUE},
     {.says = "the normalisation of q and k was left out, or added where the definition has none", .in_oracle = RECURRENCE_OTHER_L2NORM},
     {.says = "the states were transposed", .before = before_variant, .by = GDN_V_LAST},
-    {.says = "states were updated even where they must not be", .before = before_set, .role = "frozen", .by = 0},
+    {.says = "states were updated although updates are disabled", .before = before_set, .role = "frozen", .by = 0},
     {.says = "states were never updated", .before = before_set, .role = "frozen", .by = 1},
-    {.says = "states were updated only where they must not be", .before = before_not, .role = "frozen"},
-    {.says = "states that no sequence uses were 0", .after = after_clear_others, .role = "new_state", .other = "indices"},
+    {.says = "states were updated only if updates are disabled", .before = before_not, .role = "frozen"},
+    {.says = "states that no sequence uses were set to 0", .after = after_clear_others, .role = "new_state", .other = "indices"},
     {.says = "the new state of a sequence was stored at the sequence's index, not in its slot", .after = after_places, .role = "new_state", .other = "indices"},
-    {.says = "the new state of a sequence was stored in the slot after the right one", .after = after_places, .role = "new_state", .other = "indices", .by = 1},
-    {.says = "the slots of states were ignored", .before = before_iota, .role = "indices"},
+    {.says = "the new state of a sequence was stored one slot too far", .after = after_places, .role = "new_state", .other = "indices", .by = 1},
+    {.says = "the slot indices were ignored: sequence i used slot i", .before = before_iota, .role = "indices"},
     {.says = NULL},
 };

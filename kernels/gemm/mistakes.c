@@ -19,7 +19,7 @@ const struct op_mistake gemm_mistakes[] = {
     {.says = "the last of the K products was left out", .in_oracle = GEMM_LAST_K},
     {.says = "the first of the K products was left out", .in_oracle = GEMM_FIRST_K},
     {.says = "the product was divided by sqrt(K)", .after = divided_by_root, .role = "output", .other = "a"},
-    {.says = "K was split in two, and both sums were rounded to the dtype of the output", .in_oracle = GEMM_HALVES},
+    {.says = "the sum over K was split into two halves, and each half was rounded to the dtype of the output", .in_oracle = GEMM_HALVES},
     {.says = "sums of 16 products were rounded to the dtype of the output", .in_oracle = GEMM_PARTS_16},
     {.says = "sums of 32 products were rounded to the dtype of the output", .in_oracle = GEMM_PARTS_32},
     {.says = "sums of 64 products were rounded to the dtype of the output", .in_oracle = GEMM_PARTS_64},

@@ -21,8 +21,8 @@ static bool largest_of_batch(struct op_variation *v, const struct op_mistake *mi
 /* Let a mistake A keep all tokens that a mistake B keeps, and more tokens. Then all draws of B are also possible with
  * A, so A comes after B and names B in `narrower`. */
 const struct op_mistake sampling_mistakes[] = {
-    {.says = "one token more than top_k was kept", .in_oracle = SAMPLING_K_MORE},
-    {.says = "one token less than top_k was kept", .in_oracle = SAMPLING_K_LESS},
+    {.says = "top_k + 1 tokens were kept, not top_k", .in_oracle = SAMPLING_K_MORE},
+    {.says = "top_k - 1 tokens were kept, not top_k", .in_oracle = SAMPLING_K_LESS},
     {.says = "the largest top_k of the batch applied to every row", .before = largest_of_batch, .role = "top_k", .in_oracle = SAMPLING_K_OF_BATCH,
      .narrower = {SAMPLING_K_MORE}},
     {.says = "top_k was ignored", .in_oracle = SAMPLING_K_IGNORED, .narrower = {SAMPLING_K_MORE, SAMPLING_K_OF_BATCH}},
