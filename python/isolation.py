@@ -237,7 +237,7 @@ def check_bound(node, name):
     if name.startswith("__"):
         refuse(node, "uses the name '%s'" % name[:80])
     if hasattr(builtins, name) and name not in BINDABLE:
-        refuse(node, "binds '%s', a builtin of Python," % name)
+        refuse(node, "binds the name '%s' of a Python builtin" % name)
 
 
 def check_name(node, may_be_tensor, _):

@@ -546,7 +546,7 @@ class Child:
                 arena.unmap()
             finish_work(self.device)
         except Exception as problem:
-            return "memory that it shares with the judge (%s)" % text_of(problem)
+            return "the memory shared with the judge (%s)" % text_of(problem)
         if self.device == "cpu":
             libc.malloc_trim(0)
         elif gpu_memory_frees() != self.frees:  # memory was freed but not erased, and the next reference may get it

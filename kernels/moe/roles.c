@@ -242,8 +242,8 @@ static int match_factors(const struct op_problem *problem, const struct moe_role
 	if (!has_axis(problem, roles->factor_up, 0, experts) || !has_axis(problem, roles->factor_gate, 0, experts) ||
 	    !has_axis(problem, roles->factor_down, 0, experts))
 		return err_set(why,
-			       "each factor on an expert's products must have the shape [experts], where experts is the "
-			       "same axis as in the weights");
+			       "each factor on an expert's products must have the shape [experts], where experts is "
+			       "the same axis as in the weights");
 	return 0;
 }
 

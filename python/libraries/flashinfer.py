@@ -332,7 +332,7 @@ def masked(call: Call):
 
     torch = call.torch
     if not call.is_("renormalise") or filters_of(call) != ["top_k"]:
-        raise Unavailable("it only masks the logits outside a top-k")
+        raise Unavailable("its kernel that masks logits supports only top-k")
     probs, k = call["probs"].float().contiguous(), call["top_k"]
     k = int32(k).expand(len(probs)) if hasattr(k, "dtype") else torch.full((len(probs),), int(k), device=probs.device)
     vocabulary = probs.shape[1]

@@ -156,7 +156,7 @@ def compare_left(test, case, inputs, left, truth):
     for place, given in enumerate(definition["inputs"]):
         if given not in changed:
             continue
-        what = f"{test.NAME}, its input '{given}' after the call against {truth.name}"
+        what = f"{test.NAME}, input '{given}' after the call, against {truth.name}"
         if same_bits(left[given], inputs[given]):
             what = f"{test.NAME} leaves its input '{given}' unchanged, but must write to it"
         output = changed[given].output

@@ -317,7 +317,7 @@ static void finish_inputs(struct trial *trial)
 
 	if (extra->examined == 0) {
 		trial_note_check(trial, TRIAL_CHECK_NOT_CONSTANT, CHECK_NOT_RUN,
-				 "no input has a second set of values, or the reference refuses this set");
+				 "no input has a second set of values that the reference accepts");
 		return;
 	}
 	if (extra->without_effect >= 0)

@@ -350,7 +350,8 @@ static const char *why_taken(const char *why)
 		const char *why, *sentence;
 	} rows[] = {
 	    {"name", "one of the two names is a part of the other, and the dtype and the shape are valid"},
-	    {"order", "as many returned tensors as missing inputs have this dtype and shape, and both are matched in order"},
+	    {"order", "there is one returned tensor for each missing input of this dtype and shape, and they are "
+		      "matched in order"},
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
