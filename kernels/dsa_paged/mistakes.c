@@ -93,7 +93,7 @@ const struct op_mistake dsa_mistakes[] = {
     {.says = "entries of -1 in the list of keys were taken for row 0", .before = padding_is_row_0, .by = 0},
     {.says = "entries of -1 in the list of keys were taken for the last row", .before = padding_is_last_row},
     {.says = "the list of keys ended at its first -1", .before = padding_ends},
-    {.says = "row 0 was taken for an entry without a key", .before = row_0_is_padding, .by = 0},
+    {.says = "entries of 0 in the list of keys were skipped, as entries of -1 are", .before = row_0_is_padding, .by = 0},
     {.says = "the second half of the list of keys was not read", .before = half_of_list},
     {.says = "every query had the list of keys of the first query", .before = before_first, .role = "sparse", .by = 0},
     {.says = "every sequence had the weights of the first sequence", .before = before_first, .role = "weights", .by = 0},

@@ -16,7 +16,7 @@ const struct op_mistake gdn_mistakes[] = {
     {.says = "b was used for a", .before = before_copy, .role = "a", .other = "b"},
     {.says = "a was used for b", .before = before_copy, .role = "b", .other = "a"},
     {.says = "the sigmoid of beta was left out", .in_oracle = RECURRENCE_RAW_BETA},
-    {.says = "beta went through a sigmoid only if some element was below 0 or above 1", .in_oracle = RECURRENCE_BETA_BY_VALUE},
+    {.says = "beta went through a sigmoid only if an element of beta was below 0 or above 1", .in_oracle = RECURRENCE_BETA_BY_VALUE},
     {.says = "the normalisation of q and k was left out, or added where the definition has none", .in_oracle = RECURRENCE_OTHER_L2NORM},
     {.says = "the states were transposed", .before = before_variant, .by = GDN_V_LAST},
     {.says = "states were updated although updates are disabled", .before = before_set, .role = "frozen", .by = 0},

@@ -631,7 +631,7 @@ static const struct op_mistake mistakes[] = {
     {.says = "the state was not updated", .after = after_input, .role = "new_state", .other = "state"},
     {.says = "the slot indices were ignored: sequence i used slot i", .before = before_iota, .role = "indices"},
     {.says = "slot 0 was taken for padding", .before = change_slots, .by = 0},
-    {.says = "padding ended the batch", .before = change_slots, .by = 1},
+    {.says = "the batch ended at the first padding sequence", .before = change_slots, .by = 1},
     {.says = "states that no sequence uses were set to 0", .after = after_clear_others, .role = "new_state", .other = "indices"},
     {.says = "the new state of a sequence was stored at the sequence's index, not in its slot", .after = after_places, .role = "new_state", .other = "indices"},
     {.says = "the new state of a sequence was stored one slot too far", .after = after_places, .role = "new_state", .other = "indices", .by = 1},

@@ -18,7 +18,7 @@ const struct op_mistake page_mistakes[] = {
     {.says = "all slots of the caches without a new token were set to 0", .in_oracle = PAGE_REST_ZEROED},
     {.says = "all slots of the cache of keys without a new token were set to 0", .in_oracle = PAGE_REST_ZEROED_KEYS},
     {.says = "padding was written as a token of the first sequence", .in_oracle = PAGE_PADDING_FIRST},
-    {.says = "the first padding ended the batch", .in_oracle = PAGE_PADDING_ENDS},
+    {.says = "the batch ended at the first padding token", .in_oracle = PAGE_PADDING_ENDS},
     {.says = "the key of the last token was not written", .in_oracle = PAGE_LAST_TOKEN_KEYS},
     {.says = "the value of the last token was not written", .in_oracle = PAGE_LAST_TOKEN_VALUES},
     {.says = "only the keys of the first head were written", .in_oracle = PAGE_FIRST_HEAD_KEYS},

@@ -139,8 +139,8 @@ def read_tolerance(word):
             raise ValueError
     except ValueError:
         raise pytest.UsageError(
-            f"invalid tolerance '{word}' (--tolerance takes ATOL, ATOL,RTOL or ATOL,RTOL,HIT_RATIO, after DTYPE= if it "
-            "is for one dtype)"
+            f"invalid tolerance '{word}' (--tolerance takes ATOL, ATOL,RTOL or ATOL,RTOL,HIT_RATIO; DTYPE= before it "
+            "limits the tolerance to the outputs of one dtype)"
         ) from None
     return (dtype if equals else None), (atol, rtol, hit)
 

@@ -109,7 +109,7 @@ DIAGNOSES = {
     "the scale that models have, whatever is asked for": r"the scale was 1 / sqrt\(192\), that of heads of 128 with a rotary part of 64, not the given one",
     "padding taken for row 0": "entries of -1 in the list of keys were taken for row 0",
     "padding ends the list": "the list of keys ended at its first -1",
-    "row 0 taken for padding": "row 0 was taken for an entry without a key",
+    "row 0 taken for padding": "entries of 0 in the list of keys were skipped, as entries of -1 are",
     "last key left out": "the last key of every sequence was left out, even if it is the only one",
     "relu left out": "the scores had no relu",
     "relu after the sum": "relu was applied to the sum over the heads, not to the product of each head",

@@ -100,7 +100,7 @@ DIAGNOSES = {
     "gate without silu": "the gate was z, without silu",
     "gate before the skip": "the gate was applied before the skip, and once more after it",
     "groups tiled": "the groups of B and C were tiled, not interleaved|the groups of B, but not those of C, were tiled instead of interleaved",
-    "padding ends the batch": "padding ended the batch",
+    "padding ends the batch": "the batch ended at the first padding sequence",
     "softplus in any case": "dt went through softplus although dt_softplus is false",
     "state not updated": "the state was not updated",
     "steps below 0 taken for 0": "negative steps dt were set to 0",

@@ -166,7 +166,7 @@ DIAGNOSES = {
     "gates clamped to 10": "the gate was limited to magnitudes of 10",
     "codes beyond 240 clamped": "the weights of experts were limited to magnitudes of 240, the largest of float8_e4m3fnuz",
     "subnormal codes flushed": "subnormal weights of float8_e4m3fn were 0",
-    "halves interleaved": "rows of up and gate alternated in the first weights, instead of forming two halves",
+    "halves interleaved": "the first weights were read as alternating rows of up and gate, not as two halves",
     "weight left out": "the weights of the chosen experts were left out",
     "weight applied to input and output": "the routing weight was applied twice: to the input and to the output",
     "softmax for sigmoid": "scores were the softmax of the logits, not their sigmoids",

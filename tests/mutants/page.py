@@ -92,6 +92,6 @@ DIAGNOSES = {
     "position for slot": "the slot was the position, without the page table",
     "keys by way of float16": "(was|were) rounded to float16",
     "values held within 448": "(was|were) limited to magnitudes of 448",
-    "the first padding ends the batch": "the first padding ended the batch",
+    "the first padding ends the batch": "the batch ended at the first padding token",
     "padding moved to the first sequence": "padding was written as a token of the first sequence",
 }

@@ -104,7 +104,7 @@ DIAGNOSES = {
     "second half from the rotated first": "the second element of a pair was computed from the rotated first element, not from the original one",
     "2 % too large": r"every output was multiplied by 1\.02",
     "returns zeros": "every output was 0",
-    "the rest is zero": "the elements that are not rotated were 0",
+    "the rest is zero": "the elements that are not rotated were set to 0",
     "the rest before the rotated part": "the elements that are not rotated came first",
     "neox for interleaved": r"pairs were read the wrong way \(halves instead of interleaved, or the reverse\), but written the right way",
     "pairs not interleaved again": r"pairs were written the wrong way \(halves instead of interleaved, or the reverse\), but read the right way",

@@ -484,7 +484,7 @@ static void finish_on_cpu(struct trial *trial)
 	if (trial->checks[TRIAL_CHECK_DEVICES].name == NULL)
 		trial_note_check(trial, TRIAL_CHECK_DEVICES, CHECK_NOT_RUN,
 				 trial->extra.failures > 0 ? trial->extra.failure
-				 : runs_on_cpu(trial)      ? "the case runs on the CPU alone"
+				 : runs_on_cpu(trial)      ? "the case runs only on the CPU"
 							   : "the operation samples, and devices have different generators");
 }
 

@@ -54,7 +54,7 @@ const struct op_mistake recurrence_mistakes[] = {
     {.says = "beta went through a sigmoid, or its sigmoid was left out", .in_oracle = RECURRENCE_OTHER_SIGMOID},
     {.says = "beta went through a sigmoid where it must not", .before = before_set, .role = "sigmoid", .by = 1},
     {.says = "the sigmoid of beta was left out", .before = before_set, .role = "sigmoid", .by = 0},
-    {.says = "beta went through a sigmoid only if some element was below 0 or above 1", .in_oracle = RECURRENCE_BETA_BY_VALUE},
+    {.says = "beta went through a sigmoid only if an element of beta was below 0 or above 1", .in_oracle = RECURRENCE_BETA_BY_VALUE},
     {.says = "beta was doubled, or its doubling was left out", .in_oracle = RECURRENCE_OTHER_DOUBLED},
     {.says = "beta was doubled where it must not be", .before = before_set, .role = "doubled", .by = 1},
     {.says = "beta was not doubled where it must be", .before = before_set, .role = "doubled", .by = 0},
