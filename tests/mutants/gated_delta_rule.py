@@ -121,7 +121,7 @@ DIAGNOSES = {
     "strength doubled only after a sigmoid": "beta was not doubled where it must be",
     "strength to be doubled taken for a logit": "beta went through a sigmoid where it must not",
     "strength taken for a logit by its values": "beta went through a sigmoid only if an element of beta was below 0 or above 1",
-    "a scale of 1 taken for none": r"a scale of 1 (was|were) ignored, and the scale (was|were) 1 / sqrt\(K\)",
+    "a scale of 1 taken for none": r"a scale of 1 (was|were) replaced by 1 / sqrt\(K\)",
     "strength at most 1": r"(was|were) limited to magnitudes of 1$",
     "an epsilon of 1e-2 in the norm of the query": "q alone (was|were) normalised with an epsilon of 1e-2",
     "gates of at least -10": "the logarithm of the decay was at least -10",

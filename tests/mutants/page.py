@@ -82,7 +82,7 @@ DIAGNOSES = {
     "first head alone": "only the values of the first head were written",
     "last token left out": "the key of the last token was not written",
     "added to what was there": "keys were added to what is in the cache, not written over it",
-    "the rest of the cache zeroed": "all slots of the cache of keys without a new token were set to 0",
+    "the rest of the cache zeroed": "in the cache of keys, all slots without a new token were set to 0",
     "outputs swapped": "outputs 'k_cache' and 'v_cache' were exchanged",
     "returns zeros": "every output was 0",
     "caches returned as they were": "nothing was written",

@@ -306,7 +306,7 @@ static void note_without_effect(struct trial *trial, int input)
 	trial_note_check(trial, TRIAL_CHECK_NOT_CONSTANT, left_out || written ? CHECK_PROPERTY : CHECK_FAILS,
 			 arena_printf(&trial->arena, "no output depends on the values of input '%s'%s%s",
 				      trial->job->problem.inputs[input].name,
-				      left_out ? "; other inputs have the same values in all runs" : "",
+				      left_out ? "; at least one other input has the same values in all runs" : "",
 				      written ? "; the definition says that the operation writes to it" : ""));
 }
 

@@ -68,6 +68,6 @@ const struct op_mistake recurrence_mistakes[] = {
     {.says = "the state was lost after each chunk of 128 tokens", .in_oracle = RECURRENCE_STATE_LOST, .by = 128},
     {.says = "a scale of 0 was used unchanged, not replaced by 1 / sqrt(K)", .before = recurrence_scale_of_zero, .role = "scale", .by = 1e-300},
     {.says = "a scale of 0 was taken for 1, not for 1 / sqrt(K)", .before = recurrence_scale_of_zero, .role = "scale", .by = 1},
-    {.says = "a scale of 1 was ignored, and the scale was 1 / sqrt(K)", .before = recurrence_scale_of_one, .role = "scale"},
+    {.says = "a scale of 1 was replaced by 1 / sqrt(K)", .before = recurrence_scale_of_one, .role = "scale"},
     {.says = NULL},
 };
