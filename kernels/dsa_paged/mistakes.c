@@ -110,7 +110,7 @@ const struct op_mistake dsa_mistakes[] = {
     {.says = "the first keys were chosen, whatever their scores", .in_oracle = INDEXER_FIRST_KEYS},
     {.says = "the last keys were chosen, whatever their scores", .in_oracle = INDEXER_LAST_KEYS},
     {.says = "top_k - 1 keys were chosen, not top_k", .in_oracle = INDEXER_ONE_LESS},
-    {.says = "positions in the sequence were listed, not rows of the cache", .in_oracle = INDEXER_PLACES},
+    {.says = "the list of keys had positions in the sequence, not rows of the cache", .in_oracle = INDEXER_PLACES},
     {.says = "the lengths of sequences were rounded up to whole pages", .in_oracle = INDEXER_WHOLE_PAGES},
     {.says = "entries without a chosen key had the value 0, not -1", .in_oracle = INDEXER_ZEROS},
     {.says = "keys whose score is 0 were never chosen", .in_oracle = INDEXER_NO_ZERO_SCORES},

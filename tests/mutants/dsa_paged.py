@@ -125,7 +125,7 @@ DIAGNOSES = {
     "the first keys": "the first keys were chosen, whatever their scores",
     "the last keys": "the last keys were chosen, whatever their scores",
     "one key too few": "top_k - 1 keys were chosen, not top_k",
-    "places, not rows of the cache": "positions in the sequence were listed, not rows of the cache",
+    "places, not rows of the cache": "the list of keys had positions in the sequence, not rows of the cache",
     "page table ignored": "the page table was ignored: entry i was taken to be page i",
     "0 where nothing is chosen": "entries without a chosen key had the value 0, not -1",
     "a score of 0 taken for no score": "keys whose score is 0 were never chosen",

@@ -81,7 +81,7 @@ DIAGNOSES = {
     "values not written": "the second of the two appended tensors was not written",
     "first head alone": "only the values of the first head were written",
     "last token left out": "the key of the last token was not written",
-    "added to what was there": "keys were added to what is in the cache, not written over it",
+    "added to what was there": "new keys were added to the old contents of the cache, not written over them",
     "the rest of the cache zeroed": "in the cache of keys, all slots without a new token were set to 0",
     "outputs swapped": "outputs 'k_cache' and 'v_cache' were exchanged",
     "returns zeros": "every output was 0",
