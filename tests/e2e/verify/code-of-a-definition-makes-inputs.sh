@@ -152,9 +152,9 @@ made double error inputs "input 'x' is (4, 8) float64, but it is declared as [n,
 made number error inputs "input 'x' is an int, but it is declared as [n, width] float32"
 made tensor error inputs "input 'scale' is (4, 8) float32, but it is declared as a Python scalar of dtype float32"
 made flag_of_two error inputs "input 'flag' is an int, but it is declared as a Python scalar of dtype bool"
-made text error inputs "it made a value of type str for input 'scale', which must be a Python scalar"
-made elsewhere error inputs "it made input 'x' on meta, but was asked to make it on cpu"
-made no_dict error inputs "it returned a value of type list, but must return a dict of inputs"
+made text error inputs "the function made a value of type str for input 'scale', which must be a Python scalar"
+made elsewhere error inputs "the function made input 'x' on meta, but was asked to make it on cpu"
+made no_dict error inputs "the function returned a value of type list, but must return a dict of inputs"
 made two_names error inputs "it returned no input 'x', but 'input', 'residual'"
 made three error inputs "it returned no input 'x', but 'more', 'pair[0]', 'pair[1]'"
 expect_status no_module skipped no_ground_truth
