@@ -168,7 +168,7 @@ static int match_widths(const struct op_problem *problem, const struct rope_role
 		int64_t width = fixed(problem, problem->inputs[roles->rotated[r]].axis[1]);
 
 		if (width == 0 || width % size != 0)
-			return err_set(why, "input '%s' is flat, and its width is not a const multiple of the head "
+			return err_set(why, "input '%s' is flat, but its last axis is not a const multiple of the head "
 					    "size %lld",
 			               problem->inputs[roles->rotated[r]].name, (long long)size);
 	}
