@@ -206,8 +206,8 @@ int model_field_error(const struct model *model, const char *field, const char *
 	const cJSON *member = model_member(model, field, &part);
 
 	if (model->text.text == NULL)
-		return err_set(err, "the table of models states no '%s' of %s (expected %s); pass the model's config.json with --config", field,
-			       model->name, what);
+		return err_set(err, "the table of models has no '%s' of %s (expected %s); pass the model's config.json "
+				    "with --config", field, model->name, what);
 	if (member == NULL)
 		return err_set(err, "%s: the field '%s' is missing (expected %s)", model->text.name, field, what);
 	char expected[160];

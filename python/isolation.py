@@ -122,14 +122,14 @@ class Needed(Exception):
 def needs_own(source, erases):
     """`erases` is true if the runner overwrites memory between two references."""
     if len(source.encode(errors="replace")) > SOURCE_MAX:
-        return "its source code is longer than %d KiB" % (SOURCE_MAX >> 10)
+        return "the source code is longer than %d KiB" % (SOURCE_MAX >> 10)
     try:
         tree = ast.parse(source)
         check(tree, ATTRIBUTES | UNINITIALISED if erases else ATTRIBUTES)
     except Needed as why:
         return str(why)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return "its source code cannot be parsed"
+        return "the source code cannot be parsed"
     return None
 
 
@@ -190,7 +190,7 @@ def check(tree, attributes):
     while parents:
         node, depth = parents.pop()
         if depth > DEPTH_MAX:
-            raise Needed("its source code is nested too deeply")
+            raise Needed("the source code is nested too deeply")
         kind = type(node).__name__
         if kind not in NODES:
             raise Needed("it contains %s (line %d)" % (NAMED.get(kind, kind), getattr(node, "lineno", 0)))
@@ -237,7 +237,7 @@ def check_bound(node, name):
     if name.startswith("__"):
         refuse(node, "uses the name '%s'" % name[:80])
     if hasattr(builtins, name) and name not in BINDABLE:
-        refuse(node, "binds '%s', a builtin of Python," % name)
+        refuse(node, "binds the name '%s' of a Python builtin" % name)
 
 
 def check_name(node, may_be_tensor, _):

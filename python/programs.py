@@ -44,9 +44,9 @@ def load_python(message, folder, filename):
 def missing_compiler(cuda):
     """Returns a sentence that says which compiler this machine lacks, or None."""
     if cuda and shutil.which("nvcc") is None and not os.environ.get("CUDA_HOME") and not os.path.exists("/usr/local/cuda/bin/nvcc"):
-        return "it is written in CUDA, and this machine has no nvcc"
+        return "the program is written in CUDA, and this machine has no nvcc"
     if shutil.which(os.environ.get("CXX", "c++")) is None:
-        return "it is written in C++, and this machine has no compiler (c++)"
+        return "the program is written in C++, and this machine has no compiler (c++)"
     if shutil.which("ninja") is None:
         return "torch's extension builder needs the program ninja, which this machine lacks"
     return None

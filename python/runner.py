@@ -488,8 +488,9 @@ class Child:
         if not callable(self.run):
             raise Mistake("%s does not define a function named %s" % (self.subject, message["entry_point"]))
         if message["entry_point"] != "run" and not message.get("makes_inputs") and "run" in module.__dict__:  # others would call run
-            raise Mistake("the reference defines the function run only during its execution, so reftest would call %s; "
-                          "define run by a def at top level" % message["entry_point"])
+            raise Mistake("the reference defines the function run only during its execution, so reftest does not find "
+                          "run in the source and would call %s; define run by a def at top level"
+                          % message["entry_point"])
         self.fitting = message.get("fitting")
         return {"loaded": True}
 
@@ -546,7 +547,7 @@ class Child:
                 arena.unmap()
             finish_work(self.device)
         except Exception as problem:
-            return "memory that it shares with the judge (%s)" % text_of(problem)
+            return "the memory shared with the judge (%s)" % text_of(problem)
         if self.device == "cpu":
             libc.malloc_trim(0)
         elif gpu_memory_frees() != self.frees:  # memory was freed but not erased, and the next reference may get it
@@ -707,7 +708,8 @@ class Child:
         made = self.called(request)
         self.end_copies()
         if not isinstance(made, dict):
-            raise Mistake("it returned a value of type %s, but must return a dict of inputs" % type(made).__name__)
+            raise Mistake("the function returned a value of type %s, but must return a dict of inputs"
+                          % type(made).__name__)
         given = {str(name): value for name, value in made.items() if not isinstance(value, dict)}
         for group in made.values():  # inputs may be grouped by call: {"plan": {…}, "run": {…}}
             for name, value in group.items() if isinstance(group, dict) else ():
@@ -744,13 +746,14 @@ class Child:
             if spec["scalar"] and value.dim() == 0:
                 value = value.item()
             elif value.device.type != torch.device(self.device).type:
-                raise Mistake("it made input '%s' on %s, but was asked to make it on %s" % (spec["name"], value.device, self.device))
+                raise Mistake("the function made input '%s' on %s, but was asked to make it on %s"
+                              % (spec["name"], value.device, self.device))
             else:
                 shape, dtype = tensors.form_of(value)
                 return {"shape": shape, "dtype": dtype}
         kind = next((name for one, name in ((bool, "bool"), (int, "int"), (float, "float")) if type(value) is one), None)
         if kind is None:
-            raise Mistake("it made a value of type %s for input '%s', which must be a %s"
+            raise Mistake("the function made a value of type %s for input '%s', which must be a %s"
                           % (type(value).__name__, spec["name"], "Python scalar" if spec["scalar"] else "tensor"))
         return {"kind": kind, "value": repr(value) if kind == "float" else str(int(value))}
 

@@ -54,7 +54,7 @@ void drift_list_text(const struct margin_drifts *drifts, bool each, struct buf *
 	if (drifts->count > 0)
 		buf_printf(out, "margins: %d grew, %d fell, %d changed by at most a factor of two; ",
 			   counts[DRIFT_GREW], counts[DRIFT_FELL], counts[DRIFT_STAYED]);
-	buf_printf(out, "%d definition%s verdicts of fewer than two versions\n", drifts->never_compared,
+	buf_printf(out, "%d definition%s fewer than two verdicts to compare\n", drifts->never_compared,
 		   drifts->never_compared == 1 ? " has" : "s have");
 }
 

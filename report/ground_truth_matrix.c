@@ -100,9 +100,9 @@ void ground_truths_matrix_text(const struct ground_truths_matrix *m, struct buf 
 	for (int i = 0; i < count; i++)
 		wide = (int)strlen(names[i]) > wide ? (int)strlen(names[i]) : wide;
 	buf_printf(out, "\nGround truths on %s, in order of preference%s:\n%-*s", m->device_class,
-		   strncmp(m->device_class, "sm_", 3) == 0 ? "" : " (used only if selected: builtin is exact on a CPU)",
-		   wide,
-		   "family");
+		   strncmp(m->device_class, "sm_", 3) == 0
+		       ? "" : " (builtin is exact on a CPU, so the others are used only if --ground-truth names them)",
+		   wide, "family");
 	for (int i = 0; i < m->fact_count; i++)
 		buf_printf(out, " %s", m->facts[i].name);
 	buf_text(out, " builtin\n");

@@ -116,7 +116,8 @@ static const char *message_of(const struct junit_case *c, const char *reason)
 	if (c->verdict->status == STATUS_PASSED)
 		return "weak: an output of all zeros would pass";
 	if (c->verdict->status == STATUS_CHECKED && c->verdict->reason != REASON_UNATTESTED)
-		return "checked: the outputs passed every check that needs no ground truth, but no ground truth decided";
+		return "checked: the outputs passed every check that needs no ground truth, but no ground truth "
+		       "decided the case";
 	return c->verdict->message != NULL ? c->verdict->message : reason;
 }
 

@@ -82,7 +82,7 @@ def compare(spec, found, tensors):
         return True
     if spec["by_family"] or found.dtype in (getattr(torch, "float4_e2m1fn_x2", None), torch.bool):
         same = torch.equal(found.view(torch.uint8), seen.view(torch.uint8))
-        print("output '%s': %s as in reftest's run, in which this output %s; the elements are not compared"
+        print("output '%s': %s as in reftest's run, where it %s; this script does not compare its elements"
               % (name, "the same" if same else "not the same", "failed" if spec["failed"] else "passed"))
         return same and spec["failed"]
     r, g = found.double(), truth.double()

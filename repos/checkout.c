@@ -379,7 +379,7 @@ static int update(struct work *work, struct checkout *out)
 		return -1;
 	out->commit = commit_of(work, "HEAD");
 	if (out->commit == NULL)
-		return err_set(&work->err, "HEAD of the checkout names no commit; run `git fsck` in the folder, or "
+		return err_set(&work->err, "HEAD of the checkout points to no commit; run `git fsck` in the folder, or "
 					   "move the folder away");
 	update = (struct update){.file = update.file};
 	snprintf(update.old, sizeof update.old, "%s", out->commit);

@@ -51,12 +51,13 @@ static const struct tool tools[] = {
      {"list", "--format=json"},
      {NAMES(false, SELECTED), OP_TYPES}},
     {"status",
-     "Returns what the cache knows about each definition: its status, its diagnosis if it failed, and how many of its cases "
-     "have which status. Runs nothing.",
+     "Returns what the cache knows about each definition: its status, its diagnosis if it failed, and the number of "
+     "its cases with each status. Runs nothing.",
      TOOL_COMMAND,
      {"status", "--format=json", "--no-cases"},
      {NAMES(false, SELECTED), OP_TYPES,
-      {"cases", VALUE_FLAG, "--cases", false, "also return everything about each case (long: name few definitions)"}}},
+      {"cases", VALUE_FLAG, "--cases", false,
+       "also return everything about each case (a long answer: name few definitions)"}}},
 };
 
 enum { TOOLS = sizeof tools / sizeof *tools };

@@ -143,7 +143,7 @@ static const char *fault_of_answer(const cJSON *json)
 	if (fault == NULL && vacuous != NULL && !cJSON_IsBool(vacuous))
 		fault = "a \"vacuous\" that is neither true nor false";
 	if (fault == NULL && missing != NULL && !cJSON_IsNull(missing) && !is_module_name(missing))
-		fault = "a \"missing\" that is no name of a module";
+		fault = "a \"missing\" that is not the name of a module";
 	return fault;
 }
 

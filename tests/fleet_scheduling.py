@@ -211,7 +211,8 @@ class FleetTest(unittest.TestCase):
         for facts in (*({"requests": bad} for bad in ("8", 0, True)), {"device_class": None}, {"device_class": 7}):
             fleet = FakeFleet(2, lambda worker, message: "answer", (facts, {}))
             self.assertEqual(len(self.run_fleet([request("a", 1)], fleet)[0]), 1)
-            with self.assertRaisesRegex(FleetError, "no worker can start: its description of itself is malformed"):
+            with self.assertRaisesRegex(FleetError, "no worker can start: the worker's description of itself is "
+                                                    "malformed"):
                 self.run_fleet([request("a", 1)], FakeFleet(1, None, (facts,)))
 
     def test_a_fleet_of_liars_gives_up(self):

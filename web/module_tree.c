@@ -51,8 +51,8 @@ static int count_error(struct builder *b, const cJSON *module, enum expression_r
 {
 	if (result == EXPRESSION_MISSING)
 		return model_field_error(b->model, b->degrees.missing, "an integer above 0", b->err);
-	return err_set(b->err, "%s does not state the number of '%s': %s is not an integer of at least 0", b->model->name, json_text_of(module, "module"),
-		       json_text_of(module, "count"));
+	return err_set(b->err, "%s: the number of '%s' is unknown: %s is not an integer of at least 0", b->model->name,
+		       json_text_of(module, "module"), json_text_of(module, "count"));
 }
 
 static bool has_rules(const struct builder *b, const char *path)

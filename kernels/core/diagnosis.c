@@ -209,7 +209,7 @@ static void add_float_input(struct list *list, const char *name, int rank)
 		add(list, (struct op_mistake){.before = before_round, .role = name, .by = narrow[i].dtype}, "input '%s' was rounded to %s", name, narrow[i].name);
 	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
 		add(list, (struct op_mistake){.before = before_clamp, .role = name, .by = limits[i]}, "input '%s' was limited to magnitudes of %g", name, limits[i]);
-	add(list, (struct op_mistake){.before = before_flush, .role = name, .by = 0x1p-14}, "elements of input '%s' below 2^-14 (the subnormal numbers of float16) were 0", name);
+	add(list, (struct op_mistake){.before = before_flush, .role = name, .by = 0x1p-14}, "elements of input '%s' below 2^-14 (the subnormal numbers of float16) were set to 0", name);
 	add(list, (struct op_mistake){.before = before_halves, .role = name, .by = -1}, "the halves of input '%s' were swapped along its last axis", name);
 	add(list, (struct op_mistake){.before = before_transpose, .role = name}, "the last two axes of input '%s' were transposed", name);
 	for (int d = 0; d < rank; d++) {

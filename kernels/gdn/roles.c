@@ -377,8 +377,8 @@ int gdn_check_axes(const struct op_case *c, const struct gdn_roles *roles, const
 	bool brought = indices != NULL && (c->given >> roles->indices & 1) != 0;
 
 	if (e->slots < e->sequences && !brought)
-		return err_set(err, "there are %lld states for %lld sequences", (long long)e->slots,
-			       (long long)e->sequences);
+		return err_set(err, "there are only %lld states for %lld sequences; each sequence needs a state of its "
+				    "own", (long long)e->slots, (long long)e->sequences);
 	if (indices != NULL && c->axis[indices->axis[0]] < e->sequences)
 		return err_set(err, "%s has %lld slots for %lld sequences", indices->name,
 			       (long long)c->axis[indices->axis[0]], (long long)e->sequences);

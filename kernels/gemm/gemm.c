@@ -75,8 +75,8 @@ static const char *const op_words[] = {"gemm", "matmul", "mm", "matrix_multiplic
 static int refuse_tensor(const struct op_arg *arg, const char *what, struct err *why)
 {
 	if (arg->rank == OP_SCALAR)
-		return err_set(why, "%s '%s' is a Python scalar; a matrix product has two matrices and their "
-				    "product", what,
+		return err_set(why, "%s '%s' is a Python scalar; a matrix product takes two matrices and returns "
+				    "their product", what,
 			       arg->name);
 	if (!match_is_float(arg))
 		return err_set(why, "%s '%s' is %s; it must be float32, float16 or bfloat16", what, arg->name,
@@ -203,7 +203,7 @@ enum { EDGE_NO_ROWS = 1, EDGE_MANY_ROWS };
 
 static const struct op_edge edges[] = {
     {"no_rows", "if A has no rows, the product has no rows"},
-    {"many_rows", "every row of A is multiplied, however many there are"},
+    {"many_rows", "every row of A is multiplied, however many rows A has"},
     {NULL, NULL},
 };
 

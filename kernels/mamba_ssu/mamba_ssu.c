@@ -493,8 +493,8 @@ static int check_states(const struct ssu_extent *e, struct err *err)
 {
 	if (e->slots >= e->batch)
 		return 0;
-	return err_set(err, "there are %lld states for %lld sequences", (long long)e->slots,
-	               (long long)e->batch);
+	return err_set(err, "there are only %lld states for %lld sequences; each sequence needs a state of its own",
+	               (long long)e->slots, (long long)e->batch);
 }
 
 /* Checks that an input has no NaN. The elements of padding sequences may be NaN, because the operation does not use
@@ -592,28 +592,28 @@ static bool change_slots(struct op_variation *v, const struct op_mistake *mistak
 static const struct op_mistake mistakes[] = {
     {.says = "the decay was exp(A), without the step dt", .in_oracle = NO_STEP_IN_DECAY},
     {.says = "the decay was A dt, without its exponential", .in_oracle = NO_EXP},
-    {.says = "A was a logarithm: the decay is exp(-exp(A) dt)", .in_oracle = A_LOG},
+    {.says = "A was taken for a logarithm: the decay was exp(-exp(A) dt)", .in_oracle = A_LOG},
     {.says = "the softplus of dt was left out, or added where the definition has none", .in_oracle = OTHER_SOFTPLUS},
-    {.says = "dt went through softplus where it must not", .before = before_set, .role = "softplus", .by = 1},
-    {.says = "the softplus of dt was left out where it is needed", .before = before_set, .role = "softplus", .by = 0},
+    {.says = "dt went through softplus although dt_softplus is false", .before = before_set, .role = "softplus", .by = 1},
+    {.says = "the softplus of dt was left out although dt_softplus is true", .before = before_set, .role = "softplus", .by = 0},
     {.says = "the softplus of dt was left out above 5", .in_oracle = SOFTPLUS_UP_TO, .by = 5},
     {.says = "the bias was added to dt after the softplus", .in_oracle = SOFTPLUS_FIRST},
     {.says = "dt with its bias was rounded to bfloat16", .in_oracle = ROUNDED_STEP},
-    {.says = "steps below 0 were 0", .in_oracle = STEP_AT_LEAST_0},
-    {.says = "steps below 0 lost their sign", .in_oracle = STEP_MAGNITUDE},
+    {.says = "negative steps dt were set to 0", .in_oracle = STEP_AT_LEAST_0},
+    {.says = "negative steps dt lost their sign", .in_oracle = STEP_MAGNITUDE},
     {.says = "all elements of a head used the dt of the head's first element", .in_oracle = FIRST_STEP},
     {.says = "the decay was left out", .in_oracle = NO_DECAY},
     {.says = "the decay was 1 + A dt, without its exponential", .in_oracle = LINEAR_DECAY},
     {.says = "all elements of a head used the A of the head's first element", .in_oracle = FIRST_DECAY},
-    {.says = "x was left out where it enters the state", .in_oracle = NO_X},
+    {.says = "dt B was added to the state, without x", .in_oracle = NO_X},
     {.says = "the last element of the state was not read", .in_oracle = LAST_STATE},
-    {.says = "only the groups of B were tiled, not interleaved", .in_oracle = TILED_B},
-    {.says = "only the groups of C were tiled, not interleaved", .in_oracle = TILED_C},
+    {.says = "the groups of B, but not those of C, were tiled instead of interleaved", .in_oracle = TILED_B},
+    {.says = "the groups of C, but not those of B, were tiled instead of interleaved", .in_oracle = TILED_C},
     {.says = "all heads used the first group of B, but the right groups of C", .in_oracle = FIRST_GROUP_B},
     {.says = "all heads used the first group of C, but the right groups of B", .in_oracle = FIRST_GROUP_C},
-    {.says = "dt was left out where x enters the state", .in_oracle = NO_STEP_IN_X},
-    {.says = "dt without softplus entered the state with x", .in_oracle = RAW_STEP_IN_X},
-    {.says = "the output was read before the decay, and before x enters the state", .in_oracle = READ_FIRST},
+    {.says = "x B was added to the state, without dt", .in_oracle = NO_STEP_IN_X},
+    {.says = "the softplus of dt was left out of the term dt x B that is added to the state", .in_oracle = RAW_STEP_IN_X},
+    {.says = "the output was read from the old state, before the decay and before x enters the state", .in_oracle = READ_FIRST},
     {.says = "the output was read after the decay, but before x enters the state", .in_oracle = READ_DECAYED},
     {.says = "x entered the state before the decay", .in_oracle = X_FIRST},
     {.says = "the skip was D dt x, not D x", .in_oracle = STEP_ON_D},
@@ -629,12 +629,12 @@ static const struct op_mistake mistakes[] = {
     {.says = "B and C were swapped", .before = before_swap, .role = "b", .other = "c"},
     {.says = "the initial state was ignored", .in_oracle = NO_STATE},
     {.says = "the state was not updated", .after = after_input, .role = "new_state", .other = "state"},
-    {.says = "the slots of states were ignored", .before = before_iota, .role = "indices"},
+    {.says = "the slot indices were ignored: sequence i used slot i", .before = before_iota, .role = "indices"},
     {.says = "slot 0 was taken for padding", .before = change_slots, .by = 0},
-    {.says = "padding ended the batch", .before = change_slots, .by = 1},
-    {.says = "states that no sequence uses were 0", .after = after_clear_others, .role = "new_state", .other = "indices"},
+    {.says = "the batch ended at the first padding sequence", .before = change_slots, .by = 1},
+    {.says = "states that no sequence uses were set to 0", .after = after_clear_others, .role = "new_state", .other = "indices"},
     {.says = "the new state of a sequence was stored at the sequence's index, not in its slot", .after = after_places, .role = "new_state", .other = "indices"},
-    {.says = "the new state of a sequence was stored in the slot after the right one", .after = after_places, .role = "new_state", .other = "indices", .by = 1},
+    {.says = "the new state of a sequence was stored one slot too far", .after = after_places, .role = "new_state", .other = "indices", .by = 1},
     {.says = NULL},
 };
 

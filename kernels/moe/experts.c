@@ -393,7 +393,7 @@ int experts_oracle(const struct op_case *c, const struct moe_roles *roles, const
 	if (out->elements != w.e.tokens * w.e.hidden)
 		return err_set(err, "the shapes of the tensors of %s are inconsistent", c->problem->name);
 	if (!has_mistake(&w, r))
-		return err_set(err, "there is nothing that this mistake would change");
+		return err_set(err, "this mistake would change nothing in this case");
 	make_visits(&w, r);
 	most = most_visits(&w);
 	w.x = take(most * w.e.hidden, sizeof *w.x);

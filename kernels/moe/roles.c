@@ -205,7 +205,8 @@ static int match_scales(const struct op_problem *problem, const struct moe_roles
 	const struct op_arg *s1, *s2, *hidden;
 
 	if ((roles->scale1 < 0) != (roles->scale2 < 0))
-		return err_set(why, "one of the two weights has scales by block and the other has no scales");
+		return err_set(why, "only one of the two weights has block scales; either both or neither must have "
+				    "them");
 	if (roles->scale1 >= 0) {
 		s1 = &problem->inputs[roles->scale1];
 		s2 = &problem->inputs[roles->scale2];
@@ -241,8 +242,8 @@ static int match_factors(const struct op_problem *problem, const struct moe_role
 	if (!has_axis(problem, roles->factor_up, 0, experts) || !has_axis(problem, roles->factor_gate, 0, experts) ||
 	    !has_axis(problem, roles->factor_down, 0, experts))
 		return err_set(why,
-			       "each factor on an expert's products must have the shape [experts], with the experts of "
-			       "the weights");
+			       "each factor on an expert's products must have the shape [experts], where experts is "
+			       "the same axis as in the weights");
 	return 0;
 }
 

@@ -62,7 +62,8 @@ int routing_variant(const struct op_problem *problem, const struct moe_roles *ro
 	if (said < 0)
 		return err_set(why,
 			       "the definition does not say how tokens are routed; it needs a bias and a scaling "
-			       "factor (DeepSeek), or words such as 'Renormalize routing' or 'Llama4 routing'");
+			       "factor (DeepSeek), or a description with words such as 'Renormalize routing' or "
+			       "'Llama4 routing'");
 	return err_set(why, said == MOE_DEEPSEEK
 				? "DeepSeek routing needs a routing bias and a scaling factor as inputs"
 				: "renormalised routing must have neither a routing bias nor a scaling factor as "

@@ -168,7 +168,7 @@ static int match_widths(const struct op_problem *problem, const struct rope_role
 		int64_t width = fixed(problem, problem->inputs[roles->rotated[r]].axis[1]);
 
 		if (width == 0 || width % size != 0)
-			return err_set(why, "input '%s' is flat, and its width is not a const multiple of the head "
+			return err_set(why, "input '%s' is flat, but its last axis is not a const multiple of the head "
 					    "size %lld",
 			               problem->inputs[roles->rotated[r]].name, (long long)size);
 	}
@@ -588,12 +588,12 @@ static const struct op_mistake mistakes[] = {
     {.says = "pairs were always halves", .before = always_interleaved, .by = 0},
     {.says = "pairs were rotated by the negative angle", .in_oracle = BACKWARDS},
     {.says = "sine and cosine were exchanged", .in_oracle = SINE_FOR_COSINE},
-    {.says = "the exponent of theta was twice as large", .in_oracle = HALF_EXPONENT},
-    {.says = "the exponent of theta was half as large", .in_oracle = DOUBLE_EXPONENT},
+    {.says = "the exponent of theta was doubled", .in_oracle = HALF_EXPONENT},
+    {.says = "the exponent of theta was halved", .in_oracle = DOUBLE_EXPONENT},
     {.says = "frequencies were multiplied by the scale, not divided", .in_oracle = MULTIPLIED},
     {.says = "every frequency was divided by the scale", .in_oracle = ALL_SCALED},
     {.says = "the frequencies were not divided by the scale", .in_oracle = NONE_SCALED},
-    {.says = "scaled and unscaled frequencies were mixed the wrong way round", .in_oracle = MIXED_BACKWARDS},
+    {.says = "where a scaled and an unscaled frequency are mixed, their weights were swapped", .in_oracle = MIXED_BACKWARDS},
     {.says = "frequencies were theta^(2i/d), not theta^(-2i/d)", .in_oracle = INVERSE},
     {.says = "the frequencies of short wavelengths were scaled, and those of long wavelengths were not", .in_oracle = EXCHANGED},
     {.says = "no frequency was a mix of a scaled and an unscaled frequency", .in_oracle = NO_MIXING},
@@ -601,11 +601,11 @@ static const struct op_mistake mistakes[] = {
     {.says = "angles were rounded to bfloat16", .in_oracle = ROUNDED_ANGLES},
     {.says = "pairs were read the wrong way (halves instead of interleaved, or the reverse), but written the right way", .in_oracle = READ_OTHERWISE},
     {.says = "pairs were written the wrong way (halves instead of interleaved, or the reverse), but read the right way", .in_oracle = WRITTEN_OTHERWISE},
-    {.says = "the second element of a pair was computed from the first after its rotation", .in_oracle = SECOND_FROM_ROTATED},
+    {.says = "the second element of a pair was computed from the rotated first element, not from the original one", .in_oracle = SECOND_FROM_ROTATED},
     {.says = "the second element of a pair was not rotated", .in_oracle = SECOND_KEPT},
     {.says = "the last elements of a head were rotated, not the first", .in_oracle = LAST_ROTATED},
     {.says = "the elements that are not rotated came first", .in_oracle = REST_FIRST},
-    {.says = "the elements that are not rotated were 0", .in_oracle = REST_ZERO},
+    {.says = "the elements that are not rotated were set to 0", .in_oracle = REST_ZERO},
     {.says = "theta was always 10000", .before = before_set, .role = "theta", .by = 10000},
     {.says = "the next row of the cache was read", .before = next_position, .role = "positions"},
     {.says = "positions were 16-bit integers", .before = short_positions, .role = "positions"},

@@ -15,16 +15,16 @@ static const double false_suspicion = 1e-9; /* beta: the probability of a false 
 
 static const char *const bucket_names[DRAWS_WAYS + 1][DRAWS_BUCKETS] = {
     {"the most likely token", "the second most likely token", "the third most likely token", "a less likely token"},
-    {"a token in the first quarter of the cumulative probability, counted in the order of the vocabulary",
-     "a token in the second quarter of the cumulative probability, counted in the order of the vocabulary",
-     "a token in the third quarter of the cumulative probability, counted in the order of the vocabulary",
-     "a token in the last quarter of the cumulative probability, counted in the order of the vocabulary"},
+    {"a token in the first quarter of the probability mass (in the order of the vocabulary)",
+     "a token in the second quarter of the probability mass (in the order of the vocabulary)",
+     "a token in the third quarter of the probability mass (in the order of the vocabulary)",
+     "a token in the last quarter of the probability mass (in the order of the vocabulary)"},
     {"the last kept token", "the second to last kept token", "the third to last kept token",
      "an earlier kept token"},
-    {"a token in the first quarter of the cumulative probability, counted from the most likely token",
-     "a token in the second quarter of the cumulative probability, counted from the most likely token",
-     "a token in the third quarter of the cumulative probability, counted from the most likely token",
-     "a token in the last quarter of the cumulative probability, counted from the most likely token"},
+    {"a token in the first quarter of the probability mass (most likely tokens first)",
+     "a token in the second quarter of the probability mass (most likely tokens first)",
+     "a token in the third quarter of the probability mass (most likely tokens first)",
+     "a token in the last quarter of the probability mass (most likely tokens first)"},
 };
 static const char *const shape_names[DRAW_SHAPES] = {
     "in which no token has a probability of 0.55 or more", "in which one token has a probability of 0.55 or more",
@@ -493,7 +493,8 @@ double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why)
 	static const char *const draws_so[DRAW_SUSPECTS] = {
 	    [DRAW_RACE] = "draws likely tokens too often, because it divides probabilities by uniform noise instead of "
 			  "exponential noise",
-	    [DRAW_SHORT] = "draws, with a wrong probability (the rest of top_p), the last token that top-p keeps",
+	    [DRAW_SHORT] = "draws the last token that top-p keeps with a wrong probability (the rest of top_p, not the "
+			   "token's own)",
 	    [DRAW_NO_LAST_K] = "never draws the last token that top-k keeps",
 	    [DRAW_NO_LAST_P] = "never draws the last token that top-p keeps",
 	    [DRAW_NO_LAST_OF_MANY] = "never draws the least likely kept token when three or more tokens are kept",
@@ -529,9 +530,9 @@ double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why)
 
 	if (margin > 1)
 		err_set(why,
-		        "the samples do not follow the filtered probabilities: probably the reference %s, which makes "
-		        "these samples e^%.1f times as likely; a correct sampler gives such samples in fewer than one "
-		        "case in 10^9",
+		        "the samples do not follow the filtered probabilities: probably the reference %s; these "
+		        "samples are e^%.1f times as likely from such a reference as from a correct sampler, which "
+		        "gives such samples in fewer than one case in 10^9",
 		        draws_so[worst], suspicion[worst]);
 	return margin;
 }

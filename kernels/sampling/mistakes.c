@@ -21,9 +21,9 @@ static bool largest_of_batch(struct op_variation *v, const struct op_mistake *mi
 /* Let a mistake A keep all tokens that a mistake B keeps, and more tokens. Then all draws of B are also possible with
  * A, so A comes after B and names B in `narrower`. */
 const struct op_mistake sampling_mistakes[] = {
-    {.says = "one token more than top_k was kept", .in_oracle = SAMPLING_K_MORE},
-    {.says = "one token less than top_k was kept", .in_oracle = SAMPLING_K_LESS},
-    {.says = "the largest top_k of the batch applied to every row", .before = largest_of_batch, .role = "top_k", .in_oracle = SAMPLING_K_OF_BATCH,
+    {.says = "top_k + 1 tokens were kept, not top_k", .in_oracle = SAMPLING_K_MORE},
+    {.says = "top_k - 1 tokens were kept, not top_k", .in_oracle = SAMPLING_K_LESS},
+    {.says = "the largest top_k of the batch was applied to every row", .before = largest_of_batch, .role = "top_k", .in_oracle = SAMPLING_K_OF_BATCH,
      .narrower = {SAMPLING_K_MORE}},
     {.says = "top_k was ignored", .in_oracle = SAMPLING_K_IGNORED, .narrower = {SAMPLING_K_MORE, SAMPLING_K_OF_BATCH}},
     {.says = "top_k was limited to 64", .in_oracle = SAMPLING_K_64},
@@ -55,8 +55,8 @@ const struct op_mistake sampling_mistakes[] = {
     {.says = "the last half of the vocabulary was left out", .in_oracle = SAMPLING_HALF_VOCABULARY},
     {.says = "the last token of the vocabulary was left out", .in_oracle = SAMPLING_NO_LAST},
     {.says = "the first token of the vocabulary was left out", .in_oracle = SAMPLING_NO_FIRST},
-    {.says = "the first row's top_k applied to every row", .before = before_first, .role = "top_k"},
-    {.says = "the first row's top_p applied to every row", .before = before_first, .role = "top_p"},
-    {.says = "the first row's min_p applied to every row", .before = before_first, .role = "min_p"},
+    {.says = "the first row's top_k was applied to every row", .before = before_first, .role = "top_k"},
+    {.says = "the first row's top_p was applied to every row", .before = before_first, .role = "top_p"},
+    {.says = "the first row's min_p was applied to every row", .before = before_first, .role = "min_p"},
     {.says = NULL},
 };

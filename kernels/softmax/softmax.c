@@ -220,7 +220,7 @@ static const struct op_mistake mistakes[] = {
     {.says = "logits were rounded to bfloat16 after the division by the temperature", .in_oracle = ROUNDED_LOGITS},
     {.says = "the exponentials were rounded to bfloat16", .in_oracle = ROUNDED_EXPONENTIALS},
     {.says = "the sum of the exponentials was rounded to bfloat16", .in_oracle = ROUNDED_SUM},
-    {.says = "the sum of the exponentials was a float16", .in_oracle = SATURATED_SUM},
+    {.says = "the sum of the exponentials was rounded to float16", .in_oracle = SATURATED_SUM},
     {.says = "an epsilon of 1e-2 was added to the sum of the exponentials", .in_oracle = EPSILON, .by = 1e-2},
     {.says = "an epsilon of 1e-3 was added to the sum of the exponentials", .in_oracle = EPSILON, .by = 1e-3},
     {.says = "the largest logit was not subtracted before the exponentials, which overflow", .in_oracle = NO_MAXIMUM},

@@ -311,7 +311,7 @@ def rmsnorm(call: Call):
     from fla.modules.norm.layernorm import rms_norm
 
     if call.has("residual"):
-        raise Unavailable("with a residual it rounds the sum before it normalises")
+        raise Unavailable("with a residual, it rounds the sum of input and residual before the normalisation")
     require_elements(call["hidden"])
     return call.outputs_of(output=rms_norm(call["hidden"], call["weight"], None, eps=float(call.constant("eps"))))
 

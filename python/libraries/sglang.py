@@ -29,7 +29,8 @@ def by_itself(module):
     """Raises Unavailable if FlashInfer is installed, because some functions of SGLang then call FlashInfer's kernels.
     Their results would not be independent of those of FlashInfer."""
     if getattr(sys.modules.get(module), "_has_flashinfer", False):
-        raise Unavailable("it calls FlashInfer's kernels when FlashInfer is installed")
+        raise Unavailable("it calls FlashInfer's kernels when FlashInfer is installed, so it is not an independent "
+                          "ground truth")
 
 
 def flash_attention(name):
@@ -215,10 +216,10 @@ def sampling(call: Call):
 
     by_itself(module.__name__)
     if not call.is_("renormalise"):
-        raise Unavailable("it samples with FlashInfer's kernels")
+        raise Unavailable("it samples with FlashInfer's kernels, so it is not an independent ground truth")
     filters = filters_of(call)
     if filters not in (["top_k"], ["top_p"]):
-        raise Unavailable("it renormalises only by top-k and by top-p")
+        raise Unavailable("it renormalises only after top-k or top-p filtering")
     value = kept_by_top_k(call) if filters == ["top_k"] else call["top_p"]
     probs = call["probs"].float().contiguous()
     return call.outputs_of(output=of(module, filters[0] + "_renorm_probs")(probs, value))

@@ -156,7 +156,7 @@ def compare_left(test, case, inputs, left, truth):
     for place, given in enumerate(definition["inputs"]):
         if given not in changed:
             continue
-        what = f"{test.NAME}, its input '{given}' after the call against {truth.name}"
+        what = f"{test.NAME}: input '{given}' after the call, compared with {truth.name}"
         if same_bits(left[given], inputs[given]):
             what = f"{test.NAME} leaves its input '{given}' unchanged, but must write to it"
         output = changed[given].output
@@ -219,7 +219,7 @@ def small_run(test, device):
     case = (
         test.SIZES[0]
         if test.SIZES
-        else pytest.skip("the family has no sizes for this definition")
+        else pytest.skip("the op family has no sizes for this definition")
     )
     inputs = make_inputs(test, case, device)
     return case, inputs, *run_and_leave(test, inputs)
@@ -399,7 +399,7 @@ def check_calls_are_independent(test, device):
     input values, a second set with the same shapes, and the first set again. The last call must give the same outputs
     as the first."""
     small = [case for case in test.SIZES if case.label == "small"]
-    case = small[-1] if small else pytest.skip("the family has no small size")
+    case = small[-1] if small else pytest.skip("the op family has no small sizes for this definition")
     inputs = make_inputs(test, case, device)
     run = compiled(test)
     first = run_and_leave(test, inputs, run=run)

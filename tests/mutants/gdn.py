@@ -169,8 +169,8 @@ MUTANTS = [
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
-    "a scale of 1 taken for none": r"a scale of 1 (was|were) ignored, and the scale (was|were) 1 / sqrt\(K\)",
-    "slots ignored": "the slots of states were ignored",
+    "a scale of 1 taken for none": r"a scale of 1 (was|were) replaced by 1 / sqrt\(K\)",
+    "slots ignored": "the slot indices were ignored: sequence i used slot i",
     "every token meets the initial state": "every token used the initial state, not the state after the previous token",
     "decay of the first token for all": "every token had the decay of the first token",
     "tokens in reverse": "tokens were read in reverse order",

@@ -99,7 +99,7 @@ DIAGNOSES = {
     "state runs on into the next sequence": "a sequence began with the final state of the one before",
     "a scale of 0 taken as it is": r"a scale of 0 (was|were) used unchanged, not replaced by 1 / sqrt\(K\)",
     "a scale of 0 taken for 1": r"a scale of 0 (was|were) taken for 1, not for 1 / sqrt\(K\)",
-    "a scale of 1 taken for none": r"a scale of 1 (was|were) ignored, and the scale (was|were) 1 / sqrt\(K\)",
+    "a scale of 1 taken for none": r"a scale of 1 (was|were) replaced by 1 / sqrt\(K\)",
     "one NaN": "is NaN only where",
     "gate of the token before": "the gate of the token before was used",
     "cu_seqlens ignored: one long sequence": "cu_seqlens were ignored: one sequence has all tokens",

@@ -120,7 +120,7 @@ DIAGNOSES = {
     "returns zeros": "(was|were) 0",
     "bound -5 in any case": "lower_bound was always -5",
     "state in float16": "decays were rounded to float16",
-    "a scale of 1 taken for none": r"a scale of 1 (was|were) ignored, and the scale (was|were) 1 / sqrt\(K\)",
+    "a scale of 1 taken for none": r"a scale of 1 (was|were) replaced by 1 / sqrt\(K\)",
     "a scale of 0 taken as it is": "a scale of 0 was used unchanged",
     "a scale of 0 taken for 1": "a scale of 0 was taken for 1",
     "a large epsilon in the norm": "q and k (was|were) normalised with an epsilon of 1e-2",

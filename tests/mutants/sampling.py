@@ -159,7 +159,7 @@ MUTANTS = [
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
     "not renormalised": "the kept probabilities were not divided by their sum",
-    "boundary token dropped": "one token less than top_k was kept",
+    "boundary token dropped": "top_k - 1 tokens were kept, not top_k",
     "k of 64 at most": "top_k was limited to 64",
     "2 % too large": r"(was|were) multiplied by 1\.02",
     "softmax for renormalising": "a softmax of the kept probabilities was taken",

@@ -90,7 +90,7 @@ DIAGNOSES = {
     "returns zeros": "(was|were) 0",
     "a scale of 0 taken as it is": r"a scale of 0 (was|were) used unchanged, not replaced by 1 / sqrt\(K\)",
     "a scale of 0 taken for 1": r"a scale of 0 (was|were) taken for 1, not for 1 / sqrt\(K\)",
-    "a scale of 1 taken for none": r"a scale of 1 (was|were) ignored, and the scale (was|were) 1 / sqrt\(K\)",
+    "a scale of 1 taken for none": r"a scale of 1 (was|were) replaced by 1 / sqrt\(K\)",
     "nothing from earlier chunks": "differs only where seq_len >= 64",
     "earlier chunks do not fade": "differs only where seq_len >= 64",
     "cu_seqlens ignored: sequences of equal length": "cu_seqlens were ignored: sequences have equal lengths",

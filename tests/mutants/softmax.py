@@ -88,6 +88,6 @@ DIAGNOSES = {
     "temperatures below 0.3 taken for greedy": r"temperatures below 0\.3 were greedy",
     "temperature kept below 2": r"had an upper limit of 2$",
     "sum rounded to bfloat16": "the sum of the exponentials was rounded to bfloat16",
-    "sum in float16, which saturates": "the sum of the exponentials was a float16",
+    "sum in float16, which saturates": "the sum of the exponentials was rounded to float16",
     "logarithms": "the logarithm of the softmax was returned",
 }

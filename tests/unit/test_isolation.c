@@ -228,7 +228,7 @@ static void expect_unread(struct reader *r, int64_t now_ms)
 
 	assert_true(isolation_next(&r->reader, &r->runners, now_ms, &answer));
 	assert_int_equal(answer.question, 1);
-	assert_string_equal(answer.why, "its source code could not be read");
+	assert_string_equal(answer.why, "the source code could not be read");
 	assert_false(answer.stateless);
 	assert_null(r->reader.child);
 	free(answer.why);

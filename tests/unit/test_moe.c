@@ -104,7 +104,7 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	expect_refused(&b, "'gemm1_weights' is [num_experts, gemm1_out_size, hidden_size] of uint8");
 	renormalised(&b);
 	b.problem.input_count--;
-	expect_refused(&b, "the other has no scales");
+	expect_refused(&b, "only one of the two weights has block scales");
 	renormalised(&b);
 	add_input(&b, "residual", DTYPE_FLOAT8_E4M3FN, "seq_len hidden_size");
 	expect_refused(&b, "'residual'");

@@ -307,7 +307,7 @@ static void note_without_effect(struct trial *trial, int input)
 	trial_note_check(trial, TRIAL_CHECK_NOT_CONSTANT, left_out || written ? CHECK_PROPERTY : CHECK_FAILS,
 			 arena_printf(&trial->arena, "no output depends on the values of input '%s'%s%s",
 				      trial->job->problem.inputs[input].name,
-				      left_out ? "; other inputs have the same values in all runs" : "",
+				      left_out ? "; at least one other input has the same values in all runs" : "",
 				      written ? "; the definition says that the operation writes to it" : ""));
 }
 
@@ -318,7 +318,7 @@ static void finish_inputs(struct trial *trial)
 
 	if (extra->examined == 0) {
 		trial_note_check(trial, TRIAL_CHECK_NOT_CONSTANT, CHECK_NOT_RUN,
-				 "no input has a second set of values, or the reference refuses this set");
+				 "no input has a second set of values that the reference accepts");
 		return;
 	}
 	if (extra->without_effect >= 0)
@@ -485,7 +485,7 @@ static void finish_on_cpu(struct trial *trial)
 	if (trial->checks[TRIAL_CHECK_DEVICES].name == NULL)
 		trial_note_check(trial, TRIAL_CHECK_DEVICES, CHECK_NOT_RUN,
 				 trial->extra.failures > 0 ? trial->extra.failure
-				 : runs_on_cpu(trial)      ? "the case runs on the CPU alone"
+				 : runs_on_cpu(trial)      ? "the case runs only on the CPU"
 							   : "the operation samples, and devices have different generators");
 }
 

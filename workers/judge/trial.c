@@ -256,8 +256,8 @@ static void decide_too_coarse(struct trial *trial, const struct round *round)
 		return;
 	trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH,
 		     arena_printf(&trial->arena,
-				  "no ground truth can decide this case: builtin failed, and the other ground truths are coarser "
-				  "than the tolerance rule; builtin: %s",
+				  "no ground truth can decide this case: builtin failed, and the other ground truths "
+				  "are less precise than the tolerance rule requires; builtin: %s",
 				  round->passed_over[builtin]));
 }
 

@@ -319,7 +319,7 @@ static void take_input(struct trial *trial, int input, const cJSON *said, const 
 	struct made made;
 
 	if (!read_made(said, &made))
-		trial_decide(trial, STATUS_ERROR, REASON_INPUTS, "the process that makes inputs sent an invalid answer");
+		trial_decide(trial, STATUS_ERROR, REASON_INPUTS, "invalid answer from the process that makes inputs");
 	else if (made.absent)
 		take_absent(trial, input, others, source);
 	else if (made.scalar)
@@ -350,7 +350,8 @@ static const char *why_taken(const char *why)
 		const char *why, *sentence;
 	} rows[] = {
 	    {"name", "one of the two names is a part of the other, and the dtype and the shape are valid"},
-	    {"order", "as many returned tensors as missing inputs have this dtype and shape, and both are matched in order"},
+	    {"order", "there is one returned tensor for each missing input of this dtype and shape, and reftest "
+		      "matched them in order"},
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
@@ -619,7 +620,8 @@ enum trial_answer trial_stored(struct trial *trial, struct buf *out)
 	struct err err = {""};
 
 	if (!trial->decided && (!trial_needs_custom_inputs(trial) || custom->memory[custom->contents] == NULL))
-		trial_decide(trial, STATUS_ERROR, REASON_INPUTS, "the process that makes inputs answered without a request");
+		trial_decide(trial, STATUS_ERROR, REASON_INPUTS,
+			     "answer without a request from the process that makes inputs");
 	if (!trial->decided && copy_values(trial, &err) != 0)
 		trial_decide_error(trial, &err);
 	if (trial->decided)

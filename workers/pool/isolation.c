@@ -141,7 +141,8 @@ bool isolation_next(struct isolation_reader *reader, struct zygote *runners, int
 			return true;
 		}
 		if (event != CHILD_NOTHING || now_ms >= reader->deadline_ms) {
-			*out = (struct isolation_answer){reader->question, strdup("its source code could not be read"), false};
+			*out = (struct isolation_answer){reader->question, strdup("the source code could not be read"),
+							 false};
 			if (out->why == NULL)
 				die_no_memory();
 			isolation_close(reader, runners);

@@ -122,7 +122,7 @@ static void on_line(struct pool_shared *shared, struct lane *lane, const char *l
 	cJSON *message = json_parse(&text, NULL);
 	const cJSON *error = json_member(message, "error");
 
-	lane_reached(lane, "its code that makes inputs", message);
+	lane_reached(lane, "the code that makes inputs", message);
 	if (cJSON_IsObject(error)) {
 		on_error(shared, lane, error);
 	} else if (!lane->maker_loaded && cJSON_IsTrue(json_member(message, "loaded"))) {
@@ -134,7 +134,7 @@ static void on_line(struct pool_shared *shared, struct lane *lane, const char *l
 		lane->deadline = lane_case_deadline(shared);
 		lane_judge_ask(lane, line, length);
 	} else {
-		fail(shared, lane, "its process sent an invalid answer", 0, true, false);
+		fail(shared, lane, "the function's process sent an invalid answer", 0, true, false);
 	}
 	cJSON_Delete(message);
 }
@@ -148,12 +148,13 @@ static void on_end(struct pool_shared *shared, struct lane *lane)
 	    !lane->work->alone)
 		lane_retry_alone(shared, lane, true); /* another process killed the maker */
 	else if (maker->out_of_memory)
-		fail(shared, lane, "its processes together ran out of memory; --memory SIZE changes how much memory they may use", 0,
-		     true, false);
+		fail(shared, lane, "all processes of the function together ran out of memory; --memory SIZE changes "
+				   "how much memory they may use", 0, true, false);
 	else
-		fail(shared, lane, maker->shut || maker->lost ? "its process ended without an answer"
-							      : arena_printf(&arena, "its process terminated with %s",
-									     process_end(maker->status).text),
+		fail(shared, lane,
+		     maker->shut || maker->lost ? "the function's process ended without an answer"
+						: arena_printf(&arena, "the function's process terminated with %s",
+							       process_end(maker->status).text),
 		     0, true, false);
 	arena_free(&arena);
 }
@@ -170,7 +171,8 @@ void lane_maker_read(struct pool_shared *shared, struct lane *lane)
 		if (event == CHILD_LINE)
 			on_line(shared, lane, line, length);
 		else if (event == CHILD_BABBLES)
-			fail(shared, lane, "its process sent an unterminated line instead of an answer", 0, true, false);
+			fail(shared, lane, "the function's process sent an unterminated line instead of an answer", 0,
+			     true, false);
 		else if (event == CHILD_ENDED && lane->making)
 			on_end(shared, lane);
 	}
@@ -179,7 +181,7 @@ void lane_maker_read(struct pool_shared *shared, struct lane *lane)
 void lane_maker_late(struct pool_shared *shared, struct lane *lane, double limit)
 {
 	struct arena arena = {0};
-	const char *message = arena_printf(&arena, "it did not %s within %g s",
+	const char *message = arena_printf(&arena, "the function's process did not %s within %g s",
 					   lane->maker_loaded || lane->maker == NULL ? "answer" : "load", limit);
 
 	if (lane->maker != NULL)

@@ -20,7 +20,7 @@ void lane_retry_alone(struct pool_shared *shared, struct lane *lane, bool attack
 	work = queued_new(&one);
 	work->alone = true;
 	work->attacked = attacked;
-	isolation_set(work, "it runs alone, while no other reference runs");
+	isolation_set(work, "the reference runs alone, while no other reference runs");
 	queue_push(&shared->alone, work);
 	trace("lane", "%s %s: retry alone", one.name, one.jobs[0]->id);
 	lane_judge_forget(lane);
@@ -71,7 +71,7 @@ static void repeat_in_own_runner(struct pool_shared *shared, struct lane *lane)
 	lane_judge_forget(lane);
 	free(lane->work->failure);
 	lane->work->failure = NULL;
-	isolation_set(lane->work, "it failed in a kept runner, so it runs again in a new one");
+	isolation_set(lane->work, "the reference failed in a kept runner, so it runs again in a new one");
 	lane->used = false;
 	lane->phase = LANE_WAITING;
 }
@@ -89,6 +89,6 @@ bool lane_runs_again(struct pool_shared *shared, struct lane *lane, const char *
 		return true;
 	}
 	if (failure)
-		isolation_set(lane->work, "it failed, so no other definition runs in its runner");
+		isolation_set(lane->work, "the reference failed, so no other definition runs in its runner");
 	return false;
 }

@@ -136,8 +136,8 @@ static int make_step(struct chain_plan *plan, const struct kernels_api *api, int
 	if (step->entry == NULL)
 		return err_set(err, "ground_truth/%d (%s): %s", number, err_show(said->op).text, why.text);
 	if (step->entry->op->judge != NULL || step->entry->op->samples != NULL)
-		return err_set(err, "ground_truth/%d (%s): the op family judges its outputs itself, so the operation cannot be a "
-				    "step of a chain",
+		return err_set(err, "ground_truth/%d (%s): this op family judges outputs by rules of its own, so the "
+				    "operation cannot be a step of a chain",
 			       number, said->op);
 	return set_constants(step, number, err);
 }

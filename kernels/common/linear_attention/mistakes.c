@@ -54,7 +54,7 @@ const struct op_mistake recurrence_mistakes[] = {
     {.says = "beta went through a sigmoid, or its sigmoid was left out", .in_oracle = RECURRENCE_OTHER_SIGMOID},
     {.says = "beta went through a sigmoid where it must not", .before = before_set, .role = "sigmoid", .by = 1},
     {.says = "the sigmoid of beta was left out", .before = before_set, .role = "sigmoid", .by = 0},
-    {.says = "beta went through a sigmoid only if some element was below 0 or above 1", .in_oracle = RECURRENCE_BETA_BY_VALUE},
+    {.says = "beta went through a sigmoid only if an element of beta was below 0 or above 1", .in_oracle = RECURRENCE_BETA_BY_VALUE},
     {.says = "beta was doubled, or its doubling was left out", .in_oracle = RECURRENCE_OTHER_DOUBLED},
     {.says = "beta was doubled where it must not be", .before = before_set, .role = "doubled", .by = 1},
     {.says = "beta was not doubled where it must be", .before = before_set, .role = "doubled", .by = 0},
@@ -68,6 +68,6 @@ const struct op_mistake recurrence_mistakes[] = {
     {.says = "the state was lost after each chunk of 128 tokens", .in_oracle = RECURRENCE_STATE_LOST, .by = 128},
     {.says = "a scale of 0 was used unchanged, not replaced by 1 / sqrt(K)", .before = recurrence_scale_of_zero, .role = "scale", .by = 1e-300},
     {.says = "a scale of 0 was taken for 1, not for 1 / sqrt(K)", .before = recurrence_scale_of_zero, .role = "scale", .by = 1},
-    {.says = "a scale of 1 was ignored, and the scale was 1 / sqrt(K)", .before = recurrence_scale_of_one, .role = "scale"},
+    {.says = "a scale of 1 was replaced by 1 / sqrt(K)", .before = recurrence_scale_of_one, .role = "scale"},
     {.says = NULL},
 };

@@ -174,7 +174,7 @@ class Coordinator:
     def _ready(self, worker, line):
         facts = facts_of(line)
         if facts is None:
-            self._failed(worker, "its description of itself is malformed")
+            self._failed(worker, "the worker's description of itself is malformed")
             return
         reply = self.merger.merge([line])[0]
         if reply["refused"] is not None:
@@ -183,7 +183,8 @@ class Coordinator:
         found = facts["device_class"]
         self.device_class = self.device_class or found
         if found != self.device_class:
-            self._send_away(worker, f"its device is a {found}, but the verdicts must be from a {self.device_class}")
+            self._send_away(worker, f"the worker's device is a {found}, but the verdicts must be from a "
+                                    f"{self.device_class}")
             return
         self.failures, self.worked = 0, True
         self.scheduler.join(worker, facts.get("requests", 1))

@@ -44,7 +44,7 @@ grep -q '"name": "rmsnorm_h128", "op_type": "rmsnorm", "status": "stale".*"histo
 # There was only one run, so no margin has changed.
 run drift
 expect_exit 0
-expect_says '4 definitions have verdicts of fewer than two versions'
+expect_says '4 definitions have fewer than two verdicts to compare'
 run drift --format json nothing
 expect_exit 2
 run report

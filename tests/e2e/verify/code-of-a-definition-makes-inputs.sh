@@ -152,9 +152,9 @@ made double error inputs "input 'x' is (4, 8) float64, but it is declared as [n,
 made number error inputs "input 'x' is an int, but it is declared as [n, width] float32"
 made tensor error inputs "input 'scale' is (4, 8) float32, but it is declared as a Python scalar of dtype float32"
 made flag_of_two error inputs "input 'flag' is an int, but it is declared as a Python scalar of dtype bool"
-made text error inputs "it made a value of type str for input 'scale', which must be a Python scalar"
-made elsewhere error inputs "it made input 'x' on meta, but was asked to make it on cpu"
-made no_dict error inputs "it returned a value of type list, but must return a dict of inputs"
+made text error inputs "the function made a value of type str for input 'scale', which must be a Python scalar"
+made elsewhere error inputs "the function made input 'x' on meta, but was asked to make it on cpu"
+made no_dict error inputs "the function returned a value of type list, but must return a dict of inputs"
 made two_names error inputs "it returned no input 'x', but 'input', 'residual'"
 made three error inputs "it returned no input 'x', but 'more', 'pair[0]', 'pair[1]'"
 expect_status no_module skipped no_ground_truth
@@ -177,8 +177,8 @@ finding other_name "_made_init returns no input 'x'; 'input' is used instead, be
 for name in pair in_order; do
 	finding $name "_made_init returns no input 'batch_scalar'; 'batch' is used instead, because one of the two names is a part of the other"
 done
-for index in 0 1; do finding pair "'pair[$index]' is used instead, because as many returned tensors as missing inputs have this dtype and shape"; done
-finding in_order "_made_init returns no input 'z'; 'twice' is used instead, because as many"
+for index in 0 1; do finding pair "'pair[$index]' is used instead, because there is one returned tensor for each missing input of this dtype and shape"; done
+finding in_order "_made_init returns no input 'z'; 'twice' is used instead, because there is one returned tensor"
 finding one_set '_made_init makes the same inputs for another seed, so the case has only one set of input values'
 finding other_shapes '_made_init makes inputs of other shapes for another seed'
 
@@ -192,7 +192,7 @@ fell_back() {
 for name in raises dies; do expect_status "$name" skipped no_ground_truth; done
 expect_status takes_any checked no_ground_truth
 fell_back raises "it raised KeyError: 'no such size'"
-fell_back dies 'its process terminated with exit status 3'
+fell_back dies "the function's process terminated with exit status 3"
 fell_back takes_any "it raised KeyError: 'no such size'"
 verify takes_any
 expect_ran 0
@@ -231,7 +231,7 @@ expect "'not cached: line 1 of init contains' in d['reads_clock']['notes'][0]"
 edit definitions/made/right.json 'torch.manual_seed(seed)' 'while True: pass'
 verify right longer --timeout 3
 expect_status right skipped no_ground_truth # the reference takes no generic inputs
-fell_back right 'it did not answer within 3 s'
+fell_back right "the function's process did not answer within 3 s"
 expect_status longer failed shape
 
 # Generated tests run the reference, but not the code that makes inputs. The tests do not use other inputs instead. The
