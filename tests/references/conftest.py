@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: d4c9cec4a91e0e020ce3b1b1fe404a91
+# reftest-body: 7be92a37d33e0809851304a12595953c
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
 Each definition of the dataset has a class in a test file here. A test calls the definition's reference on valid inputs
@@ -141,8 +141,8 @@ def read_tolerance(word):
             raise ValueError
     except ValueError:
         raise pytest.UsageError(
-            f"invalid tolerance '{word}' (--tolerance takes ATOL, ATOL,RTOL or ATOL,RTOL,HIT_RATIO, after DTYPE= if it "
-            "is for one dtype)"
+            f"invalid tolerance '{word}' (--tolerance takes "
+            "[DTYPE=]ATOL[,RTOL[,HIT_RATIO]], as in 1e-4 or bfloat16=8e-3,1e-2)"
         ) from None
     return (dtype if equals else None), (atol, rtol, hit)
 
@@ -1287,7 +1287,7 @@ class Kernels:
         code, found = self.call(
             self.host.reftest_probe, text, places(inputs), places(outputs)
         )
-        assert code != self.REFUSED, f"no constant explains the reference: {found}"
+        assert code != self.REFUSED, f"no value of a constant explains the reference's outputs: {found}"
         return json.loads(found) if code == self.OK else {}
 
     def truth(self, text, inputs, outputs, left, device):
@@ -1856,7 +1856,7 @@ def compare_left(test, case, inputs, left, truth):
     for place, given in enumerate(definition["inputs"]):
         if given not in changed:
             continue
-        what = f"{test.NAME}, its input '{given}' after the call against {truth.name}"
+        what = f"{test.NAME}: input '{given}' after the call, compared with {truth.name}"
         if same_bits(left[given], inputs[given]):
             what = f"{test.NAME} leaves its input '{given}' unchanged, but must write to it"
         output = changed[given].output
@@ -1919,7 +1919,7 @@ def small_run(test, device):
     case = (
         test.SIZES[0]
         if test.SIZES
-        else pytest.skip("the family has no sizes for this definition")
+        else pytest.skip("the op family has no sizes for this definition")
     )
     inputs = make_inputs(test, case, device)
     return case, inputs, *run_and_leave(test, inputs)
@@ -2099,7 +2099,7 @@ def check_calls_are_independent(test, device):
     input values, a second set with the same shapes, and the first set again. The last call must give the same outputs
     as the first."""
     small = [case for case in test.SIZES if case.label == "small"]
-    case = small[-1] if small else pytest.skip("the family has no small size")
+    case = small[-1] if small else pytest.skip("the op family has no small sizes for this definition")
     inputs = make_inputs(test, case, device)
     run = compiled(test)
     first = run_and_leave(test, inputs, run=run)

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 75110e495ae9c63f9f318bfeec472121
+# reftest-body: bf82a8470b7966e7791a45a4736a4ed6
 # fmt: off
 # ruff: noqa
 """fla - computes ground truths with flash-linear-attention. The table in this file was written for fla-core 0.6.0.
@@ -315,7 +315,7 @@ def rmsnorm(call: Call):
     from fla.modules.norm.layernorm import rms_norm
 
     if call.has("residual"):
-        raise Unavailable("with a residual it rounds the sum before it normalises")
+        raise Unavailable("with a residual, it rounds the sum of input and residual before the normalisation")
     require_elements(call["hidden"])
     return call.outputs_of(output=rms_norm(call["hidden"], call["weight"], None, eps=float(call.constant("eps"))))
 

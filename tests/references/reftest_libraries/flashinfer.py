@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 0b84e4cfd5ca8cf0b747c08c083511e2
+# reftest-body: d5b72e795e2ad74d1ca20c04fa6c2a65
 # fmt: off
 # ruff: noqa
 """flashinfer - computes ground truths with FlashInfer. The tables in this file were written for flashinfer-python
@@ -319,7 +319,7 @@ def sampling(call: Call):
             probs = module.top_k_renorm_probs(probs, values[0])
             filters, values = filters[1:], values[1:]
         if filters not in (["top_k"], ["top_p"]):
-            raise Unavailable("it renormalises only by top-k and by top-p")
+            raise Unavailable("it renormalises only after top-k or top-p filtering")
         return call.outputs_of(output=getattr(module, filters[0] + "_renorm_probs")(probs, values[0]))
     name = "_".join([*filters, "sampling_from_probs"])
     if not hasattr(module, name):
@@ -336,7 +336,7 @@ def masked(call: Call):
 
     torch = call.torch
     if not call.is_("renormalise") or filters_of(call) != ["top_k"]:
-        raise Unavailable("it only masks the logits outside a top-k")
+        raise Unavailable("its kernel that masks logits supports only top-k")
     probs, k = call["probs"].float().contiguous(), call["top_k"]
     k = int32(k).expand(len(probs)) if hasattr(k, "dtype") else torch.full((len(probs),), int(k), device=probs.device)
     vocabulary = probs.shape[1]
@@ -570,7 +570,8 @@ TABLES = (
             "sampling": Row(sampling, first_use_s=SHORT),
             "softmax": Row(softmax, first_use_s=SHORT),
         },
-        never={"gemm": "its dense products use cuBLAS for bfloat16, as torch does"},
+        never={"gemm": "its dense products use cuBLAS for bfloat16, as torch does, so they are not independent of "
+                       "torch"},
     ),
     Table(
         "flashinfer_fa3",

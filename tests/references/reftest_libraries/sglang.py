@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: f9b781d6a78d3aac084e4d1df3995314
+# reftest-body: 6f5a0cb3e585bc603a667e767e355749
 # fmt: off
 # ruff: noqa
 """sglang - computes ground truths with SGLang. "sglang" uses its Triton kernels; that table was written for sglang
@@ -33,7 +33,8 @@ def by_itself(module):
     """Raises Unavailable if FlashInfer is installed, because some functions of SGLang then call FlashInfer's kernels.
     Their results would not be independent of those of FlashInfer."""
     if getattr(sys.modules.get(module), "_has_flashinfer", False):
-        raise Unavailable("it calls FlashInfer's kernels when FlashInfer is installed")
+        raise Unavailable("it calls FlashInfer's kernels when FlashInfer is installed, so it is not an independent "
+                          "ground truth")
 
 
 def flash_attention(name):
@@ -219,10 +220,10 @@ def sampling(call: Call):
 
     by_itself(module.__name__)
     if not call.is_("renormalise"):
-        raise Unavailable("it samples with FlashInfer's kernels")
+        raise Unavailable("it samples with FlashInfer's kernels, so it is not an independent ground truth")
     filters = filters_of(call)
     if filters not in (["top_k"], ["top_p"]):
-        raise Unavailable("it renormalises only by top-k and by top-p")
+        raise Unavailable("it renormalises only after top-k or top-p filtering")
     value = kept_by_top_k(call) if filters == ["top_k"] else call["top_p"]
     probs = call["probs"].float().contiguous()
     return call.outputs_of(output=of(module, filters[0] + "_renorm_probs")(probs, value))
