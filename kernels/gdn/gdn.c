@@ -6,9 +6,9 @@
  *   g = exp(-exp(A_log) softplus(a + dt_bias)),  beta = sigmoid(b)
  *   S <- g S;   S <- S + beta (v - S k) k^T;   output = scale S q
  *
- * S k is computed after the decay, and the output is computed after the correction. Value head h uses q and k of heads
- * h / (H_v / H_q) and h / (H_v / H_k). If the definition's name, a tag or a Python scalar says "l2norm", q and k are
- * normalised to q / |q| and k / |k|; otherwise q and k are not normalised. If the scale is 0 or absent, it is 1 /
+ * S k is computed after the decay, and the output is computed after the correction. Value head h uses q of head h /
+ * (H_v / H_q) and k of head h / (H_v / H_k). If the definition's name, a tag or a Python scalar says "l2norm", q and k
+ * are normalised to q / |q| and k / |k|; otherwise q and k are not normalised. If the scale is 0 or absent, it is 1 /
  * sqrt(K). softplus(x) = log(1 + e^x).
  *
  * A definition has one of two forms, which differ in the shape of q (roles.h has all shapes):
@@ -27,9 +27,10 @@
  * definition does not mention disable_state_update at all, reftest runs the reference and observes whether it returns
  * the pool unchanged (the hidden constant updates_state). All other passes update the states.
  *
- * A buffer of intermediate states receives the state after each token, at [slot, token] or, if its first axis is the
- * batch, at [sequence, token]. The other entries of the buffer stay unchanged. A reference that gets a buffer must
- * write to it, even if the pool is not updated. The buffer is compared like an output, with the tolerance of states.
+ * A buffer of intermediate states receives the state after each token: at [sequence, token] if the buffer's first axis
+ * is the batch, else at [slot, token]. The other entries of the buffer stay unchanged. A reference that gets a buffer
+ * must write to it, even if the pool is not updated. The buffer is compared like an output, with the tolerance of
+ * states.
  *
  * Tolerances. An output element is the product of the scale, |q| and the projection of a state's row on the direction
  * of q. The projection is around 1/2. Therefore the atol of outputs is 2^-12 scale sqrt(K / 3), or 2^-12 scale if q is
@@ -209,11 +210,11 @@ static double left_out(const struct op_case *c, const struct gdn_roles *roles, i
 	return input == roles->l2norm && (c->variant & GDN_L2NORM) != 0 ? (double)NAN : 0;
 }
 
-/* If a case has one sequence with at most this number of tokens, the scale in its second set of values is 0, which
- * means the default scale. */
+/* If a case has one sequence with at most this number of tokens, its second set of values has a scale of 0, which means
+ * the default scale. */
 enum { NO_SCALE_TOKENS = 5 };
 
-/* Returns the value of a Python scalar. The cases of the presets have all four combinations of l2norm and
+/* Returns the value of a Python scalar. The cases of the presets cover all four combinations of l2norm and
  * disable_state_update. */
 static double scalar(const struct op_case *c, int input)
 {
@@ -266,14 +267,14 @@ struct gdn_fill gdn_fill_of(const struct op_case *c, int input)
 	return f;
 }
 
-/* Writes cu_seqlens for three sequences, of which the second one has all tokens and the others are empty. */
+/* Writes cu_seqlens for three sequences: the second one has all tokens, and the first and the last are empty. */
 static void fill_empty(const struct gdn_extent *e, struct tensor *out)
 {
 	for (int64_t n = 0; n < out->elements; n++)
 		dtype_store(out->data, out->dtype, n, n < 2 ? 0 : (double)e->total);
 }
 
-/* Writes the slot of each sequence, in random order. Every `sharing` consecutive sequences use the same slot. */
+/* Writes the slot of each sequence, in random order. Each slot is used by `sharing` consecutive sequences. */
 static void fill_indices(const struct gdn_extent *e, uint64_t key, int64_t sharing, struct tensor *out)
 {
 	int64_t *order = take(e->slots, sizeof *order);

@@ -28,7 +28,7 @@
  *     allows an error of 16. In a high row, elements of C are at least 98304 minus the rest of the sum: they are
  *     infinite in float16, whatever the order of the sum.
  *   float16: atol = 2 u sqrt(K) = 2^-10 sqrt(K). This tolerance also accepts a split-K kernel that rounds partial sums
- *     to float16. By default torch allows cuBLAS to use such a kernel, but no run was seen in which cuBLAS used one.
+ *     to float16. By default torch allows cuBLAS to use such a kernel, but cuBLAS did not use one in any observed run.
  *     Rounding a sum to float16 has an error of 0.43 u s = 0.23 u sqrt(K). If eight partial sums are added in float16,
  *     the error is 0.53 u sqrt(K). This tolerance detects an error of 1 % in elements with |C| > 0.2 s.
  *   bfloat16: atol = u sqrt(K) / 2 = 2^-9 sqrt(K). An error of 1 % is 2.56 u |C|, of which rtol allows 2 u |C|. The
@@ -60,10 +60,10 @@
 /* The numbers of rows of A in the medium cases. The first case usually has GEMM_ROWS rows, which is one more than a
  * multiple of 16, 32 and 64. If B has more than GEMM_FEW_B and at most GEMM_MORE_B elements, the first case has
  * GEMM_MORE_ROWS rows. If B has more than GEMM_B_ELEMENTS elements, the first case has GEMM_FEW_ROWS rows, one more
- * than a block. If B has at most GEMM_FEW_B elements, cases take little time, and there are more of them: their numbers
- * of rows are block sizes, or one more or less. If B has at most GEMM_TINY_B elements, one more case has GEMM_MANY_ROWS
- * rows; N and K are small in this case if they are var. If B has more than GEMM_FEW_B elements, the second small case
- * has 128 rows, a usual block size. */
+ * than a block has. If B has at most GEMM_FEW_B elements, cases take little time, and there are more of them: their
+ * numbers of rows are a block size, one more, or one less. If B has at most GEMM_TINY_B elements, one more case has
+ * GEMM_MANY_ROWS rows; N and K are small in this case if they are var. If B has more than GEMM_FEW_B elements, the
+ * second small case has 128 rows, a usual block size. */
 enum { GEMM_MORE_ROWS = 513, GEMM_MORE_B = 1 << 22 };
 enum { GEMM_ROWS = 321, GEMM_FEW_ROWS = 129, GEMM_FEW_B = 1 << 21, GEMM_B_ELEMENTS = 1 << 24, GEMM_CASES = 8 };
 enum { GEMM_MANY_ROWS = ROWS_PAST_GRID, GEMM_TINY_B = 1 << 18 };
@@ -406,8 +406,8 @@ static void read_b(struct tile *t, const struct gemm_extent *e, const struct ten
 	}
 }
 
-/* If a reference with this mistake splits K into parts and rounds the sum of each part, returns the length of a part.
- * For any other mistake, returns 0. */
+/* Returns the length of a part if a reference with this mistake splits K into parts and rounds the sum of each part.
+ * Returns 0 for any other mistake. */
 static int64_t rounded_part(int mistake, int64_t k)
 {
 	switch (mistake) {

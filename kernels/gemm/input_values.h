@@ -251,7 +251,7 @@ HOST_DEVICE static inline int gemm_is_special(const struct gemm_fill *f, int64_t
 }
 
 /* Computes element (row, column) of A[m][k] or B(n, k). `lift` is the flat index of element (row, GEMM_LIFT). The
- * input's dtype represents the element exactly. */
+ * input's dtype represents the returned element exactly. */
 HOST_DEVICE static inline float gemm_at(const struct gemm_fill *f, int64_t row, int64_t column, int64_t lift,
                                         uint32_t random)
 {

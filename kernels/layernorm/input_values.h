@@ -74,7 +74,7 @@ static inline struct layernorm_roles layernorm_roles_of(const struct op_problem 
 	return roles;
 }
 
-/* Returns the epsilon of a case, or NaN if no source states an epsilon. Only a probe case has no stated epsilon. Host
+/* Returns the epsilon of a case, or NaN if the epsilon is unknown. Only a probe case has an unknown epsilon. Host
  * only. */
 static inline double layernorm_eps(const struct op_case *c)
 {

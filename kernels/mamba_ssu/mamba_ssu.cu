@@ -17,8 +17,8 @@ struct layer {
 	bool softplus;
 };
 
-/* Returns an element of a tensor that has one value per head or, if its rank is `by_element`, one value per head and
- * element. Returns 0 if the tensor is absent. */
+/* Returns an element of a tensor. The tensor has one value per head and element if its rank is `by_element`, else one
+ * value per head. Returns 0 if the tensor is absent. */
 static __device__ __forceinline__ float load_weight(const struct tensor &tensor, int by_element, int64_t row,
                                                     int64_t dim, int64_t i)
 {

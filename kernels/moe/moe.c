@@ -195,8 +195,8 @@ static bool numbers_given(const struct op_case *c, const struct moe_roles *roles
 	return roles->id_weights < 0 && is_given(c, roles->ids);
 }
 
-/* Returns the fraction of tokens whose output may differ, because two experts nearly tie when the experts of the token
- * are selected. */
+/* Returns the fraction of tokens whose output may differ from the ground truth, because a near tie may change which
+ * experts are selected. */
 static double undecided(const struct op_case *c, const struct moe_roles *roles)
 {
 	int64_t tokens = c->axis[c->problem->outputs[0].axis[0]], one_in = 256;
@@ -305,7 +305,8 @@ static int carrier(int factor, int scale, int weights)
 struct exponents {
 	int hidden, hidden_scale, weights1, weights2; /* exponents of numbers that are uniform; CODES for numbers that
 						       * resemble quantised data */
-	int first, second; /* the exponents of the factors of "up" and gate, and of the second product */
+	int first, second; /* first: the exponent of the factors of "up" and gate; second: of the factor of the second
+			    * product */
 	int up;            /* the exponent of the factor of "up" minus that of the gate */
 };
 

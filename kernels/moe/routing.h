@@ -52,7 +52,8 @@ int routing_of(const struct op_case *c, const struct moe_roles *roles, struct ro
 
 /* Selects experts for one token by its scores, which are logits if the method is MOE_RENORMALISE, else sigmoids. `bias`
  * is NULL if there is none. Writes the selected experts in descending order, and their weights. Returns the smallest
- * margin between a selected expert or group and one that was left out, or infinity if no expert was left out. */
+ * margin between a selected expert and a rejected expert, or between a selected group and a rejected group. Returns
+ * infinity if no expert was rejected. */
 double routing_choose(const struct routing *r, const double *score, const double *bias, int64_t *expert,
 		      double *weight);
 

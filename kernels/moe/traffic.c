@@ -13,7 +13,8 @@
 #include "kernels/core/take.h"
 
 /* Logits are multiples of a step, 1 / STEPS. The slope of a row determines the differences between its SPREAD largest
- * logits, or between its selected logits if these are more than SPREAD. The other logits are one step apart. */
+ * logits, or between all selected logits if more than SPREAD logits are selected. The other logits are one step
+ * apart. */
 enum { STEPS = 32, SPREAD = 16, TRIES = 64, NEAR_TRIES = 16, LONELY = 8, REGULAR_ROWS = 16 };
 /* The height of a row is its largest logit. A case has HEIGHTS different heights, and FAR_HEIGHTS more if the routing
  * computes softmaxes. SPECIALS is the number of "special" experts, each of which has a fixed number of tokens. */
