@@ -446,8 +446,8 @@ static void list_twice(const struct traffic *t, int64_t *order)
 }
 
 /* Fills the given experts. If there are fewer experts than a token must list, the token lists experts repeatedly.
- * Otherwise, one token in 16 lists an expert twice, but only if weights apply to outputs, because two weights of inputs
- * cannot be combined into one. */
+ * Otherwise, one token in 16 lists an expert twice if weights apply to outputs. If weights apply to inputs, no token
+ * does so, because two weights of one input cannot be combined into one. */
 static void make_ids(const struct op_case *c, const struct moe_roles *roles, const struct routing *r,
 		     struct tensor *out)
 {

@@ -46,11 +46,11 @@
  * has at least PREFIX tokens and PREFIX_PAGES pages, so that offsets in kv_indptr need more than 15 bits. */
 enum { MOST_SEQUENCES = 321, MOST_TOKENS = 333, PREFIX = 1 << 17, PREFIX_PAGES = 1 << 15 };
 
-/* The medium case has at least POOL pages, so that page numbers need more than 8 bits. If at most 2 POOL pages have
- * more than POOL_PLACES slots (for example, 513 pages of 64 slots), the medium case has so many slots, and slot numbers
- * need more than 15 bits. The number of pages is not enlarged if the cache would have more than POOL_ELEMENTS elements.
- * If LARGE_POOL pages have at most LARGE_POOL_ELEMENTS elements, the case has LARGE_POOL pages, and page numbers need
- * more than 12 bits. */
+/* The medium case has at least POOL pages, so that page numbers need more than 8 bits. If at most 2 POOL pages are
+ * enough for more than POOL_PLACES slots (for example, 513 pages of 64 slots), the medium case has more than
+ * POOL_PLACES slots, so that slot numbers need more than 15 bits. The number of pages is not enlarged if the cache
+ * would have more than POOL_ELEMENTS elements. If LARGE_POOL pages have at most LARGE_POOL_ELEMENTS elements, the case
+ * has LARGE_POOL pages, and page numbers need more than 12 bits. */
 enum { POOL = 321, POOL_ELEMENTS = 1 << 25, POOL_PLACES = 1 << 15 };
 enum { LARGE_POOL = 6145, LARGE_POOL_ELEMENTS = 1 << 23 };
 
@@ -429,8 +429,8 @@ static int table_open(const struct op_case *c, struct table *table, struct err *
 	               (long long)table->indices, (long long)table->page_size, (long long)table->tokens);
 }
 
-/* Exchanges pages so that the last page of the cache gets tokens from the middle of the tokens that are appended to the
- * sequence with the most appended tokens. */
+/* Takes the sequence with the most appended tokens, and exchanges two pages so that the middle one of these tokens is
+ * in the last page of the cache. */
 static void place_last_page(const struct table *table, int64_t *pages)
 {
 	int64_t b = 0, at, other = 0;

@@ -232,7 +232,7 @@ static void set_axes(const struct op_problem *problem, int64_t tokens, int64_t r
 enum { MOST_TOKENS = 321, MOST_ROWS = 40960 };
 
 /* If a token has at most GRID_ELEMENTS elements, there is a second medium case with GRID_TOKENS tokens. Many kernels
- * launch fewer blocks than this. */
+ * launch fewer than GRID_TOKENS blocks. */
 enum { GRID_TOKENS = 4097, GRID_ELEMENTS = 256 };
 
 /* Returns the number of elements of a token in all rotated tensors. */

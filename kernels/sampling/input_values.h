@@ -63,16 +63,16 @@
  * than 2^-8, the parameter is in its middle. In a wider range, the parameter is above the lower end by 1/16 of the
  * range in two of four rows, by 1/4 in one row, and by 15/16 in one row. If p is above the lower end by 1/16 of the
  * range, the tokens before the last kept token leave only a small rest of p. The probability of the last kept token is
- * far larger than this rest. In the second set, min_p is 1 in even rows that keep one token.
+ * far larger than this rest. In the second set, min_p is 1 in those rows with an even index that keep one token.
  *
  * With both top_k and top_p, block % 8 determines which of the two filters drops the last tokens. In blocks 0, 2 and 4,
  * top-p drops no token that top-k keeps. In blocks 1, 5 and 6, top-p drops some of these tokens, and a reference that
  * does not renormalise the probabilities after top-k keeps one token more. In block 3, p is 1, and only top-k drops
- * tokens. The even rows of the second set are an exception: there, k is the size of the vocabulary, and p is 2^-16. In
- * block 7, k is the size of the vocabulary, and only top-p drops tokens. Whatever the filters are, rows of block 3 keep
- * one token, except peaks, which keep as many tokens as in other blocks. With a single filter, rows of block 7 keep all
- * tokens. If a parameter is a Python scalar, all rows share this parameter, and its value determines which tokens a row
- * keeps. The second set has another value.
+ * tokens. Rows of the second set with an even index are an exception: there, k is the size of the vocabulary, and p is
+ * 2^-16. In block 7, k is the size of the vocabulary, and only top-p drops tokens. Whatever the filters are, rows of
+ * block 3 keep one token, except peaks, which keep as many tokens as in other blocks. With a single filter, rows of
+ * block 7 keep all tokens. If a parameter is a Python scalar, all rows share this parameter, and its value determines
+ * which tokens a row keeps. The second set has another value.
  *
  * Implementations differ if tokens tie at the boundary, if k or p is zero or less, if k exceeds the size of the
  * vocabulary, or if a row does not sum to 1. The size presets therefore have no such rows. */
@@ -442,7 +442,7 @@ struct sampling_parameters {
  * kind of row, p is between two successive sums of probabilities, and min_p is between two successive ratios. In flat
  * rows, the token that crosses p is a likely one (if there is also k = 4, p is 0.88). In the second set, k keeps three
  * tokens, or five if there is also a p. A p alone, or a min_p, keeps more tokens in the second set than in the first. A
- * p differs by at least 0.002 from the nearest sum, and a min_p from the nearest ratio. A p of 1 and a min_p of 0 keep
+ * p differs from the nearest sum, and a min_p from the nearest ratio, by at least 0.002. A p of 1 and a min_p of 0 keep
  * all tokens, and a reference may mistake these values for absent parameters. To detect this, the second set has a p of
  * 1 if there are many rows (many draws show which tokens are kept), and a min_p of 0 if there is one row. */
 static inline struct sampling_parameters sampling_shared(int filters, int second, int64_t rows)
