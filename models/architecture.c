@@ -67,7 +67,7 @@ static int descending(const void *a, const void *b)
 }
 
 /* Returns the longest name of `stems` with which `stem` begins, such as "Mistral" for "MistralSmall". Returns NULL if
- * no stem is such a beginning. */
+ * `stem` begins with none of these names. */
 static const char *beginning_of(const char *stem, const char *const *stems, int count)
 {
 	const char *longest = NULL;
