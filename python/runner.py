@@ -74,8 +74,8 @@ The fields of these messages:
 - "grad" is true if the output requires a gradient, and "overwrites" is true if the output uses the memory of an earlier
   call's output.
 - "list" is true if run() returned its outputs in a list and not in a tuple.
-- "touched" lists the inputs that were written to, as counted by torch, even if they have their old values again. -
-"effects" says for each input whether some output has a nonzero gradient with respect to the input; null if there are
+- "touched" lists the inputs that were written to, as counted by torch, even if they have their old values again.
+- "effects" says for each input whether some output has a nonzero gradient with respect to the input; null if there are
   no gradients.
 - "unmapped" reports that the arena cannot be mapped because this machine refuses CUDA IPC."""
 
