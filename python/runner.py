@@ -877,8 +877,8 @@ def has_gpu_memory(device, size):
 
 
 def overwrite_freed_memory():
-    """From now on, malloc overwrites memory when it is freed and when it is allocated. This works only without malloc's
-    caches of small blocks, which workers/pool/environment.c turns off."""
+    """Makes malloc overwrite memory when it is freed and when it is allocated. This works only without malloc's caches
+    of small blocks, which workers/pool/environment.c turns off."""
     libc.mallopt(M_PERTURB, 255)
 
 

@@ -326,7 +326,7 @@ static int replace_files(struct work *work, const struct update *update)
 	return 0;
 }
 
-/* Returns the reason why the checkout must not be updated. If it may be updated, returns NULL and sets
+/* Returns the reason why the checkout must not be updated. If the checkout may be updated, returns NULL and sets
  * update->branch. */
 static const char *why_kept(struct work *work, struct update *update)
 {

@@ -20,9 +20,9 @@ int indexer_oracle(const struct op_case *c, const struct tensor *in, struct tens
 /* Implements op.judge. Let n be min(chosen, length), and let the least selected score be the smallest of the n largest
  * scores. A correct row of `reference` lists n different keys, all from the row's sequence. It lists every key whose
  * score is clearly above the least selected score, and no key whose score is clearly below the least selected score.
- * The order of the keys does not matter. "Clearly" means by more than 2^-14 S, where S is the largest sum of |terms| of
- * a score in the row. A float32 sum of 64 x 128 products has an error of 1e-6 S. A sum on 8-bit tensor cores, which
- * keep 14 bits, has an error of 2^-15 S.
+ * The order of the keys does not matter. "Clearly" means by more than 2^-14 S. For each score of the row, take the sum
+ * of the magnitudes of its terms; S is the largest of these sums. A float32 sum of 64 x 128 products has an error of
+ * 1e-6 S. A sum on 8-bit tensor cores, which keep 14 bits, has an error of 2^-15 S.
  *
  * In the metrics, `hits` is the number of correct entries. `max_abs` is the largest distance between the least selected
  * score and the score of a key that is wrongly listed or omitted. `margin` is the largest distance divided by the

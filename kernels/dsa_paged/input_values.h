@@ -38,8 +38,8 @@
  *   weights  are uniform on [-1, 1), so that a reference that ignores the weights or the relu orders the keys
  *            differently. In one third of the sequences, the weights are 0.5 lower, and most scores are negative. In
  *            another third, the weights are 0.5 higher, and most scores are positive. In the other sequences, scores
- *            have both signs. The weights of one sequence in four are 2^10 times as large, and those of another one in
- *            four are 2^10 times as small; such a factor does not change the order of a sequence's keys.
+ *            have both signs. In one quarter of the sequences, the weights are 2^10 times as large, and in another
+ *            quarter, they are 2^10 times as small; such a factor does not change the order of a sequence's keys.
  *
  * In the second set of values, eight consecutive keys in a page of the cache are equal. Several keys then have the
  * least selected score, and a reference may select any of these keys. In the first set, no two keys are equal. */

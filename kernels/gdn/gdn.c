@@ -22,10 +22,10 @@
  *
  * A multi-token pass over a pool of states verifies draft tokens (speculative decoding). Some implementations return
  * the pool unchanged; others return the pool with the new states in the slots of the sequences. The schema does not
- * show what an implementation does. The Python scalar `disable_state_update` selects one of these two behaviours. If
- * the definition has no such scalar, "disable_state_update=True" (or False) in a tag or the description decides. If the
- * definition does not mention disable_state_update at all, reftest runs the reference and observes whether it returns
- * the pool unchanged (the hidden constant updates_state). All other passes update the states.
+ * show which of the two an implementation does. The Python scalar `disable_state_update` selects one of these
+ * behaviours. If the definition has no such scalar, "disable_state_update=True" (or False) in a tag or the description
+ * decides. If the definition does not mention disable_state_update at all, reftest runs the reference and observes
+ * whether it returns the pool unchanged (the hidden constant updates_state). All other passes update the states.
  *
  * A buffer of intermediate states receives the state after each token: at [sequence, token] if the buffer's first axis
  * is the batch, else at [slot, token]. The other entries of the buffer stay unchanged. A reference that gets a buffer
@@ -78,9 +78,9 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
-/* The sizes of the cases of each preset: the number of sequences, the number of tokens in each sequence (in `packed`,
- * in all sequences together), and the number of slots. In one small case, all slots are used, in random order. In
- * another small case, a multi-token pass has a single token. recurrence_fill_offsets divides packed tokens into
+/* The sizes of the cases of each preset: the number of sequences, the number of tokens in each sequence (`packed`: the
+ * number in all sequences together), and the number of slots. In one small case, all slots are used, in random order.
+ * In another small case, a multi-token pass has a single token. recurrence_fill_offsets divides packed tokens into
  * sequences. */
 enum { PRESETS = 3, MANY = -1 }; /* MANY: recurrence_many returns the number of sequences, and recurrence_pool returns
 				  * the number of slots */
@@ -374,8 +374,8 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return false;
 }
 
-/* Returns the largest length of `axis` in the default cases. Some packed sequence has more tokens than two chunks of a
- * chunked kernel, and some batch has more sequences than a kernel has blocks. */
+/* Returns the largest length of `axis` in the default cases. These cases include a packed sequence with more tokens
+ * than two chunks of a chunked kernel, and a batch with more sequences than a kernel has blocks. */
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	struct gdn_roles roles = gdn_roles_of(problem);

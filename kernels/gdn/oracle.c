@@ -76,7 +76,7 @@ static bool is_zero_row(const struct tensor *tensor, int64_t row, int64_t dim)
 	return true;
 }
 
-/* If q and k are normalised, checks that no row of q or k that a workload provides consists of zeros. */
+/* If q and k are normalised, checks that no row of a workload's q or k consists of zeros. */
 static int check_directions(const struct op_case *c, const struct gdn_roles *roles, const struct gdn_extent *e,
 			    const struct tensor *in, struct err *err)
 {
@@ -133,8 +133,7 @@ struct computation {
 	const struct tensor *in;
 	struct tensor *out;
 	struct tensor *buffer; /* NULL if the case has no buffer, or if the output buffer is not requested */
-	struct recurrence_work step; /* the gated delta rule, in the form that the functions of recurrence_work.h
-				      * take */
+	struct recurrence_work step; /* the gated delta rule, as an argument of the functions in recurrence_work.h */
 	bool updates, buffer_by_slot;
 };
 

@@ -123,7 +123,7 @@ static int match(const struct op_problem *problem, struct err *why)
 
 /* Writes the axes of a case with `m` rows. If N or K is var, its length is `n` or `k`. The product of C's leading axes
  * is `m`: each leading var axis has length 4, and the last one has the length that makes the product `m`. A var axis
- * that no tensor has becomes 1. */
+ * that no tensor has gets the length 1. */
 static void set_axes(const struct op_problem *problem, int variant, int64_t m, int64_t n, int64_t k, int64_t *axis)
 {
 	const struct op_arg *out = &problem->outputs[0], *a = &problem->inputs[gemm_left(problem, variant)];
@@ -265,8 +265,7 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 		return 0;
 	if (elements_of_b(problem, variant, 0, 0) <= GEMM_TINY_B)
 		return GEMM_MANY_ROWS;
-	return elements_of_b(problem, variant, 0, 0) > GEMM_B_ELEMENTS ? GEMM_FEW_ROWS : GEMM_ROWS; /* some case may
-												     * have more rows */
+	return elements_of_b(problem, variant, 0, 0) > GEMM_B_ELEMENTS ? GEMM_FEW_ROWS : GEMM_ROWS; /* a lower bound */
 }
 
 /* Computes consecutive elements of one row of A, or of B if B is [N][K]. Computes every element as if its column were

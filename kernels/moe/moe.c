@@ -8,7 +8,7 @@
  * routing.h defines w. Experts of other devices can be selected. Their scores are part of the sum by which weights are
  * divided, but these experts add nothing to the output. Hidden states and weights are floats of 8, 16 or 32 bits.
  * Hidden states and weights may have scales per block, or an expert's products may have factors. The oracle does not
- * quantise intermediate values, even if the kernel that the definition names quantises them. A kernel that quantises
+ * quantise intermediate values, even if the definition names a kernel that quantises them. A kernel that quantises
  * computes a different operation: the root mean square error of such a kernel is 2.6 % with 8-bit intermediate values,
  * and 11 % with MXFP4 weights.
  *
@@ -16,10 +16,10 @@
  * routing's factor; if routing weights are inputs, s may be 2. A reference sums H products in float32, and then I
  * products. If n terms are added one after the other, the error of the sum is 0.43 2^-24 sqrt(n / 2) times the sum's
  * standard deviation. This factor is 1.5e-6 for n = 7168. The second sum averages the errors of the first. One element
- * in 10^7 has an error that is 5.5 times as large, 2^-17 s. Therefore atol is 2^-14. If the routing's factor is above
- * 1, atol is multiplied by the factor. rtol is one ulp of the output's dtype, because two roundings of nearly the same
- * number differ by one ulp. A float32 output is not rounded again, and its rtol is 2^-14, like atol. The measured error
- * of torch in float32 on a CPU, for H = 7168 and a factor of 2.5, is 5e-6, a thirtieth of atol.
+ * in 10^7 has an error of 5.5 times this standard error, 2^-17 s. Therefore atol is 2^-14. If the routing's factor is
+ * above 1, atol is multiplied by the factor. rtol is one ulp of the output's dtype, because two roundings of nearly the
+ * same number differ by one ulp. A float32 output is not rounded again, and its rtol is 2^-14, like atol. The measured
+ * error of torch in float32 on a CPU, for H = 7168 and a factor of 2.5, is 5e-6, a thirtieth of atol.
  *
  * Even if operands have 8 bits, every element must be within the tolerance (hit ratio 1), because such operands are
  * exact in float32, and nothing is rounded to 8 bits again. If all scales have an error of 2 %, nearly every element is
@@ -295,8 +295,8 @@ static double size_of(int scale)
 	return 0.58 * (scale >= 0 ? 1.32 : 1);
 }
 
-/* Returns the input to which a power of two that scales a product is applied: the factor if there is one, else the
- * scale, else the weights. */
+/* Returns the input whose values are multiplied to scale a product: the factor if there is one, else the scale, else
+ * the weights. */
 static int carrier(int factor, int scale, int weights)
 {
 	return factor >= 0 ? factor : scale >= 0 ? scale : weights;

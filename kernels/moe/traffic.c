@@ -402,8 +402,8 @@ static void make_logits(const struct op_case *c, const struct moe_roles *roles, 
 			struct tensor *out)
 {
 	/* In each row of this table, the first height must be the highest: element 0 of `sigmoid` is the sigmoid of the
-	 * first height. Heights for sigmoids are never very low: the sigmoids would be close to 0, and the outputs too,
-	 * because sigmoids are not divided by their sum. */
+	 * first height. Heights for sigmoids are never very low: sigmoids are not divided by their sum, so low sigmoids
+	 * would give outputs close to 0. */
 	static const int64_t heights[][HEIGHTS] = {
 	    [MOE_DEEPSEEK] = {4, 1, -2, -5}, [MOE_RENORMALISE] = {20, 4, 0, -12}, [MOE_LLAMA4] = {4, 1, -1, -4}};
 	static const int64_t far[FAR_HEIGHTS] = {100, -106};

@@ -49,8 +49,8 @@ enum { MOST_SEQUENCES = 321, MOST_TOKENS = 333, PREFIX = 1 << 17, PREFIX_PAGES =
 /* The medium case has at least POOL pages, so that page numbers need more than 8 bits. If at most 2 POOL pages are
  * enough for more than POOL_PLACES slots (for example, 513 pages of 64 slots), the medium case has more than
  * POOL_PLACES slots, so that slot numbers need more than 15 bits. The number of pages is not enlarged if the cache
- * would have more than POOL_ELEMENTS elements. If LARGE_POOL pages have at most LARGE_POOL_ELEMENTS elements, the case
- * has LARGE_POOL pages, and page numbers need more than 12 bits. */
+ * would have more than POOL_ELEMENTS elements. If LARGE_POOL pages have at most LARGE_POOL_ELEMENTS elements, the
+ * medium case has LARGE_POOL pages, so that page numbers need more than 12 bits. */
 enum { POOL = 321, POOL_ELEMENTS = 1 << 25, POOL_PLACES = 1 << 15 };
 enum { LARGE_POOL = 6145, LARGE_POOL_ELEMENTS = 1 << 23 };
 

@@ -506,7 +506,7 @@ static double number_of(const struct op_case *c, enum rope_number n)
 		   * default */
 }
 
-/* The mistakes that the oracle computes. */
+/* The mistakes that the oracle simulates. */
 enum mistake {
 	NO_MISTAKE, HALF_EXPONENT, DOUBLE_EXPONENT, INVERSE, MULTIPLIED, ALL_SCALED, NONE_SCALED, MIXED_BACKWARDS, EXCHANGED,
 	NO_MIXING, NO_TWO_PI, BACKWARDS, SINE_FOR_COSINE, ROUNDED_ANGLES, READ_OTHERWISE, WRITTEN_OTHERWISE, SECOND_FROM_ROTATED,

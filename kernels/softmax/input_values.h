@@ -73,9 +73,9 @@ static inline struct softmax_fill softmax_fill_of(const struct op_case *c, int i
 	return f;
 }
 
-/* Returns the column of a row that dominates (kinds 2 and 7) or that is never masked (kind 3). Of the rows of kind 2, a
- * quarter have the dominating element in the last column, and a quarter in the first column, because a wrong loop over
- * whole blocks omits columns at an end. */
+/* Returns the column whose element dominates the row (kinds 2 and 7) or is never masked (kind 3). Of the rows of kind
+ * 2, a quarter have the dominating element in the last column, and a quarter in the first column, because a wrong loop
+ * over whole blocks omits columns at an end. */
 HOST_DEVICE static inline int64_t softmax_chosen(const struct softmax_fill *f, int64_t row)
 {
 	if (row % 16 == 2)

@@ -201,7 +201,7 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return 0;
 }
 
-/* The mistakes that the oracle computes. With OVER_ROWS and COMMON_MAXIMUM, rows are not normalised separately. */
+/* The mistakes that the oracle simulates. With OVER_ROWS and COMMON_MAXIMUM, rows are not normalised separately. */
 enum mistake {
 	NO_MISTAKE, LOGARITHM, BASE_2, NOT_DIVIDED, MEAN, SIGMOID, MULTIPLIED, NO_TEMPERATURE, OF_THE_OUTPUT, ROUNDED_LOGITS,
 	ROUNDED_EXPONENTIALS, ROUNDED_SUM, SATURATED_SUM, EPSILON, NO_MAXIMUM, LAST_LEFT_OUT, FINITE_MASK,
