@@ -78,7 +78,7 @@ static bool half_of_list(struct op_variation *v, const struct op_mistake *mistak
 	return change_lists(v, halve_list, mistake->by);
 }
 
-/* The page table is ignored: sequences have their pages in the order of the cache. */
+/* Ignores the page table: entry i of every sequence counts as page i. */
 static bool table_ignored(struct op_variation *v, const struct op_mistake *mistake)
 {
 	struct tensor *table = variation_change(v, variation_input(v, mistake->role));

@@ -17,12 +17,12 @@
  * therefore changes by up to 8, for any K.
  *
  * If A, B and C are all 16-bit and K is large enough, two columns of A and B are special: GEMM_LIFT and GEMM_DROP. In
- * each row of B, the two special elements have the same sign and a magnitude of 24 … 28. One row of A in GEMM_LIFTED is
- * "lifted": its two special elements are 4096 and -2304, or -4096 and 2304. In ordinary rows of A, a special element is
- * a quarter of the value that it would have in any other column. In a lifted row, the sum of products rises to 98304 …
- * 114688 at column GEMM_LIFT. This is beyond float16's maximum, so a float16 accumulator becomes infinite. The sum
- * falls to 33792 … 59392 at column GEMM_DROP. Torch lets cuBLAS round partial sums over blocks of 256 columns to
- * float16. Both special columns are in the same block, so that these partial sums stay finite. In the second set of
+ * each row of B, the two special elements have the same sign and a magnitude of 24 … 28. One of every GEMM_LIFTED rows
+ * of A is "lifted": its two special elements are 4096 and -2304, or -4096 and 2304. In ordinary rows of A, a special
+ * element is a quarter of the value that it would have in any other column. In a lifted row, the sum of products rises
+ * to 98304 … 114688 at column GEMM_LIFT. This is beyond float16's maximum, so a float16 accumulator becomes infinite.
+ * The sum falls to 33792 … 59392 at column GEMM_DROP. Torch lets cuBLAS round partial sums over blocks of 256 columns
+ * to float16. Both special columns are in the same block, so that these partial sums stay finite. In the second set of
  * values, the special elements are 2^-7 times as large in A and 2^7 times as large in B.
  *
  * The rows of A after the lifted ones are "high": they are like lifted rows, but their element at GEMM_DROP is 0, so

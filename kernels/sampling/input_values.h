@@ -440,11 +440,12 @@ struct sampling_parameters {
 
 /* Returns parameters that all rows share. In the first set of values, k keeps two tokens of every kind of row. In every
  * kind of row, p is between two successive sums of probabilities, and min_p is between two successive ratios. In flat
- * rows, the token that crosses p is a likely one (if there is also k = 4, p is 0.88). In the second set, k keeps three
- * tokens, or five if there is also a p. A p alone, or a min_p, keeps more tokens in the second set than in the first. A
- * p differs from the nearest sum, and a min_p from the nearest ratio, by at least 0.002. A p of 1 and a min_p of 0 keep
- * all tokens, and a reference may mistake these values for absent parameters. To detect this, the second set has a p of
- * 1 if there are many rows (many draws show which tokens are kept), and a min_p of 0 if there is one row. */
+ * rows, the token at which the sum of probabilities exceeds p is a likely one (if there is also k = 4, p is 0.88). In
+ * the second set, k keeps three tokens, or five if there is also a p. A p alone, or a min_p, keeps more tokens in the
+ * second set than in the first. A p differs from the nearest sum, and a min_p from the nearest ratio, by at least
+ * 0.002. A p of 1 and a min_p of 0 keep all tokens, and a reference may mistake these values for absent parameters. To
+ * detect this, the second set has a p of 1 if there are many rows (many draws show which tokens are kept), and a min_p
+ * of 0 if there is one row. */
 static inline struct sampling_parameters sampling_shared(int filters, int second, int64_t rows)
 {
 	int both = (filters & SAMPLING_TOP_K) && (filters & SAMPLING_TOP_P);

@@ -8,7 +8,7 @@
  *
  * Tolerance. The exponent x / T - max is the difference of two numbers of up to 832 (input_values.h), each with a
  * relative error of 2^-24. In float32, the exponent thus has an error of 1e-4, and y has a relative error of 1e-4. If a
- * reference also rounds 1 / T, both numbers change by the same factor, and their difference has another relative error
+ * reference also rounds 1 / T, x / T and max change by the same factor, and their difference has another relative error
  * of 2^-24. If y is not 0 in float32, the magnitude of this difference is below 104, so this error is below 1e-5.
  * Therefore rtol is 2e-4, twice the total error. The sum of positive numbers adds almost no error. Even a small
  * probability such as 1 / V must be accurate. Therefore atol is only 1e-37, just above the smallest normal float32
