@@ -39,9 +39,9 @@ bool model_find(const char *name, struct model *model, struct arena *arena);
 /* Returns the name or alias in models/models.json that is most similar to `name`, or NULL if none is similar. */
 const char *model_near(const char *name, struct arena *arena);
 
-/* Reads a config.json. `name` becomes the model's name. If `name` is NULL, the model is named after the file or, if the
- * file is called config.json, after its folder. On an error, returns -1 with a message that names the place in the
- * file. Call model_close even after an error. */
+/* Reads a config.json. `name` becomes the model's name. If `name` is NULL, the model is named after the file, or after
+ * the file's folder if the file is called config.json. On an error, returns -1 with a message that names the place in
+ * the file. Call model_close even after an error. */
 int model_read(const char *path, const char *name, struct model *model, struct arena *arena, struct err *err);
 
 void model_close(struct model *model);

@@ -592,7 +592,7 @@ static void add_cause(struct buf *out, const struct buf *text, size_t width)
 	buf_text(out, cut > 0 ? "…\n" : "\n");
 }
 
-/* Prints a failure on one line or, if the name and the cause do not fit into `columns`, on two. If `columns` is 0,
+/* Prints a failure on one line, or on two lines if the name and the cause do not fit into `columns`. If `columns` is 0,
  * there is no limit. */
 static void print_failure(FILE *out, const struct result *result, int columns)
 {

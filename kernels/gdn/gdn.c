@@ -16,8 +16,8 @@
  *   decode or multi-token   q is [batch, tokens, …], and all sequences have the same number of tokens.
  *   prefill                 q is [total, …], and cu_seqlens divides the tokens into sequences.
  *
- * States are stored by sequence or, if the definition has indices, in slots of a pool. A state is [V, K] (k last). If V
- * = K, the shape does not show the layout. The state is then [K, V] only if the name, a tag or the description says
+ * States are stored in slots of a pool if the definition has indices, else by sequence. A state is [V, K] (k last). If
+ * V = K, the shape does not show the layout. The state is then [K, V] only if the name, a tag or the description says
  * "v-last" or "k-major".
  *
  * A multi-token pass over a pool of states verifies draft tokens (speculative decoding). Some implementations return

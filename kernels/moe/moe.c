@@ -28,8 +28,8 @@
  * in elements with |out| < 2^-13 s, which are 1e-4 of all elements. Therefore the hit ratio is 0.999. If a workload
  * provides logits, there are ties: 16-bit logits of real routers tie for one token in 14 to 20, and float32 sigmoids
  * for one token in 10^4. A reference may select any of the tied experts. Therefore one token in 8 may differ if logits
- * have 16 bits, and one token in 256 if logits are float32. In a case with fewer than 8 or 256 tokens, respectively, no
- * token may differ.
+ * have 16 bits, and one token in 256 if logits are float32. If the case has fewer than 8 tokens (256 if logits are
+ * float32), no token may differ.
  *
  * With this family's own inputs, the selection of experts has no ties or near ties, except between experts with equal
  * weights. The family does not match renormalised routing with a bias, weights packed as 4 bits, or an activation other

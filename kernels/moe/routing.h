@@ -28,7 +28,7 @@ enum { MOE_PICKS_MOST = 64 };
 struct routing {
 	enum moe_method method;
 	int64_t experts, picks;
-	int64_t groups, kept; /* 1 unless the method is MOE_DEEPSEEK */
+	int64_t groups, kept; /* 1 for every method except MOE_DEEPSEEK */
 	double factor;
 	int mistake; /* op_case.mistake: a value of enum moe_mistake */
 	double by;   /* op_case.mistake_by */

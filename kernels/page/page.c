@@ -490,7 +490,7 @@ static enum padding padding_of(const struct op_case *c)
 	return (c->variant & PAGE_PADDED) != 0 ? PADDING_MIDDLE : PADDING_NONE;
 }
 
-/* Fills the sequence numbers of the tokens or, if `positions` is true, the positions of the tokens. Both are -1 for
+/* Fills the positions of the tokens if `positions` is true, else the sequence numbers of the tokens. Both are -1 for
  * padding. */
 static void fill_tokens(const struct table *table, bool positions, enum padding padding, struct tensor *out)
 {

@@ -514,7 +514,7 @@ enum mistake {
 };
 
 /* Forms interleaved pairs instead of halves, or halves instead of interleaved pairs. Changes the scalar that selects
- * the pairs or, if there is no such scalar, the variant. */
+ * the pairs, or the variant if there is no such scalar. */
 static bool other_pairs(struct op_variation *v, const struct op_mistake *mistake)
 {
 	struct rope_roles roles = rope_roles_of(v->c.problem);

@@ -454,7 +454,7 @@ static double sum_of_batch(const struct op_case *c, const struct tensor *in, str
 	return sum;
 }
 
-/* Writes one row of the output. Divides the kept probabilities by `divisor` or, if `divisor` is 0, by their sum. */
+/* Writes one row of the output. Divides the kept probabilities by `divisor`, or by their sum if `divisor` is 0. */
 static void write_row(const struct filter *filter, const struct filter_kept *kept, bool renorm, int mistake, double divisor,
 		      int64_t row, struct tensor *out)
 {

@@ -12,7 +12,7 @@
  * of 2^-24. If y is not 0 in float32, the magnitude of this difference is below 104, so this error is below 1e-5.
  * Therefore rtol is 2e-4, twice the total error. The sum of positive numbers adds almost no error. Even a small
  * probability such as 1 / V must be accurate. Therefore atol is only 1e-37, just above the smallest normal float32
- * number, or, for float16, the smallest subnormal number. bfloat16 and float16 outputs are rounded once more: their
+ * number; for float16, atol is the smallest subnormal number. bfloat16 and float16 outputs are rounded once more: their
  * rtol is 2^-7 or 2^-10, plus 2e-4. */
 #include "kernels/softmax/input_values.h"
 
@@ -122,8 +122,9 @@ static struct rule rule(const struct op_case *c, int output)
 }
 
 /* Returns the temperature of all rows. The temperature is below 1 in one set of values and above 1 in the other. With
- * many rows, however, it is exactly 1 in the second set, because a reference may take a temperature of 1 for an absent
- * one. Cases of one row, of few rows and of many rows have different temperatures. An absent temperature means 1. */
+ * many rows, however, the temperature is exactly 1 in the second set, because a reference may take a temperature of 1
+ * for an absent one. Cases of one row, of few rows and of many rows have different temperatures. An absent temperature
+ * means 1. */
 static double scalar(const struct op_case *c, int input)
 {
 	static const double values[3][CONTENTS_COUNT] = {{0.3, 2.5}, {4, 0.05}, {0.15, 1}};
