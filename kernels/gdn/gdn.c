@@ -90,8 +90,8 @@ static const struct preset {
   one_token[SIZE_COUNT][PRESETS] = {{{1, 1, 3}, {3, 1, 3}}, {{MANY, 1, MANY}}, {{512, 1, 640}}},
   packed[SIZE_COUNT][PRESETS] = {{{1, 5, 3}, {2, 129, 7}}, {{33, 1138, 39}}, {{8, 16384, 12}}};
 
-/* Returns the number of state elements that one sequence adds to a MANY case: its state and, if there is a buffer, two
- * intermediate states, because a sequence has at most two tokens. */
+/* Returns the number of state elements that one sequence adds to a MANY case: its state, and two intermediate states if
+ * there is a buffer, because a sequence has at most two tokens. */
 static int64_t slot_elements(const struct op_problem *problem, const struct gdn_roles *roles)
 {
 	const struct op_arg *q = &problem->inputs[roles->q], *v = &problem->inputs[roles->v];

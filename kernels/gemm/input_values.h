@@ -25,13 +25,13 @@
  * to float16. Both special columns are in the same block, so that these partial sums stay finite. In the second set of
  * values, the special elements are 2^-7 times as large in A and 2^7 times as large in B.
  *
- * The rows of A after the lifted ones are "high": they are like lifted rows, but their element at GEMM_DROP is 0, so
- * the sums of products stay at 98304 … 114688. In float16, a sum of this size is infinite, so a reference that limits
- * the sum to float16's maximum fails. If a workload provides A or B, there are no high rows, because a sum could be
- * close to float16's maximum, and rounding would then decide whether the sum is infinite. The rows after the high ones
- * are "faint" in the second set of values: they are scaled so that their smallest elements are 2^-24, the smallest
- * number above 0 in float16, and their two special elements are 0. The products in a faint row are below 2^-14, where
- * float16 is subnormal. If K is 4096, about half of the elements of C in a faint row are also below 2^-14.
+ * The row of A after each lifted row is "high": it is like a lifted row, but its element at GEMM_DROP is 0, so the sum
+ * of products stays at 98304 … 114688. In float16, a sum of this size is infinite, so a reference that limits the sum
+ * to float16's maximum fails. If a workload provides A or B, there are no high rows, because a sum could be close to
+ * float16's maximum, and rounding would then decide whether the sum is infinite. In the second set of values, the row
+ * after each high row is "faint": it is scaled so that its smallest elements are 2^-24, the smallest number above 0 in
+ * float16, and its two special elements are 0. The products in a faint row are below 2^-14, where float16 is subnormal.
+ * If K is 4096, about half of the elements of C in a faint row are also below 2^-14.
  *
  * If neither A nor B is float16, two of eight columns are scaled. If k % 8 is 5, column k of A is scaled by 2^30 and
  * column k of B by 2^-30. If k % 8 is 6, column k of A is scaled by 2^-30 and column k of B by 2^30. The products do

@@ -240,8 +240,8 @@ static int64_t offset_of(const struct moe_extent *e, bool second)
  * of values, and other numbers of groups in the second set. A reference may cache a result and use only one of the
  * scalars as the key, so in each case one scalar is the same in both sets. In cases of up to 16 tokens, both sets have
  * the same factor, that of DeepSeek-V3. In cases of more tokens, both sets have the same offset, the number of this
- * device's first expert. Usually, the offset is that of the device in the middle of all devices. In the second set of
- * cases of up to 16 tokens, the offset is not a multiple of the number of local experts; with one token, the offset is
+ * device's first expert. Usually, the offset is that of the device in the middle of all devices. In cases of up to 16
+ * tokens, the offset of the second set is not a multiple of the number of local experts; with one token, the offset is
  * 0. In cases of more than 16 tokens, the factor is below 1 in the first set and exactly 1 in the second. A reference
  * may take a factor of 1, or an offset of 0, for an absent scalar. The factor is the only scalar with a default, which
  * is 1. */
@@ -500,7 +500,7 @@ WIDE static void make_fine(const struct moe_fill *f, int64_t start, const uint32
 	}
 	if (f->period == 0)
 		return;
-	for (int64_t at = -(start % f->period); at < count; at += f->period) { /* each period that overlaps with
+	for (int64_t at = -(start % f->period); at < count; at += f->period) { /* for each period that overlaps with
 										* `values` */
 		int64_t from = at + f->from > 0 ? at + f->from : 0, until = at + f->until < count ? at + f->until : count;
 

@@ -11,7 +11,7 @@
  *                elements have the expert in the high half and the weight, a bfloat16, in the low half. An expert that
  *                is listed twice counts twice.
  *
- * The weight multiplies an expert's output or, with Llama 4 routing, its input. */
+ * The weight multiplies an expert's output, or the expert's input with Llama 4 routing. */
 #ifndef REFTEST_KERNELS_MOE_ROUTING_H
 #define REFTEST_KERNELS_MOE_ROUTING_H
 

@@ -134,8 +134,8 @@ static bool same_group(const struct traffic *t, int64_t a, int64_t b)
 	return t->r->groups > 1 && a / size == b / size;
 }
 
-/* Returns the number of experts that are neither special nor without tokens. Any row may select these experts;
- * draw_any_order puts them first. */
+/* Returns the number of experts that are neither special nor without tokens. Any row may select these experts, so
+ * draw_any_order ranks them before the others. */
 static int64_t ordinary(const struct traffic *t)
 {
 	return t->e.experts - t->specials - t->unused;

@@ -193,7 +193,7 @@ static int64_t pool_of(const struct op_arg *cache, int64_t pages, int64_t page_s
 
 /* Writes the axes of a case. There are enough pages for 1.5 times `tokens` tokens, however these tokens are distributed
  * over at most `filled` sequences. At least a third of all pages is unused. If `prefix` is not 0, there may be more
- * pages (pool_of), and kv_indices also lists the pages before position `prefix`, at least PREFIX_PAGES pages. */
+ * pages (pool_of), and kv_indices also lists the pages of the prefix (at least PREFIX_PAGES). */
 static void set_axes(const struct op_problem *problem, int variant, int64_t sequences, int64_t filled, int64_t tokens,
                      int64_t prefix, int64_t *axis)
 {
@@ -446,7 +446,7 @@ static void place_last_page(const struct table *table, int64_t *pages)
 	pages[at] = table->pages - 1;
 }
 
-/* Fills the page indices: random pages for the prefix, which may repeat, and then different pages in random order. The
+/* Fills the page indices: random pages, which may repeat, for the prefix, and then different pages in random order. The
  * last page of the cache is among the pages to which tokens are written. */
 static void fill_indices(const struct op_case *c, int input, const struct table *table, struct tensor *out)
 {

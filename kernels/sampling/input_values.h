@@ -1,13 +1,13 @@
 /* sampling inputs - computes rows of probabilities. The CPU and the GPU compute the same values. A few draws from these
  * rows are enough to show a mistake.
  *
- * A row has 8 heavy tokens at random positions, one in each eighth of the vocabulary, in shuffled order. All other
- * tokens have probability 0 or, in every other block of 8 rows, 2^-24 (the tail). The filter keeps 2 to 4 of the heavy
- * tokens. The last token that the filter keeps (the boundary token) and the first token that it drops are nearly as
- * likely as the most likely token. If a reference keeps one token too many, about every fourth draw is the token that
- * should be dropped. If a reference drops the boundary token, it never draws this token, which should be about every
- * third draw. The kind of a row depends on row % 8. In the table, weights are multiples of 1/256, and a bar separates
- * the kept tokens from the dropped ones:
+ * A row has 8 heavy tokens at random positions, one in each eighth of the vocabulary, in shuffled order. In every other
+ * block of 8 rows, the other tokens have probability 2^-24 (the tail); in the remaining blocks, they have probability
+ * 0. The filter keeps 2 to 4 of the heavy tokens. The last token that the filter keeps (the boundary token) and the
+ * first token that it drops are nearly as likely as the most likely token. If a reference keeps one token too many,
+ * about every fourth draw is the token that should be dropped. If a reference drops the boundary token, it never draws
+ * this token, which should be about every third draw. The kind of a row depends on row % 8. In the table, weights are
+ * multiples of 1/256, and a bar separates the kept tokens from the dropped ones:
  *
  *   0, 3     flat, 2 kept: 76 68 | 52 24 16 10 6 4.
  *   2        flat, 3 kept: 56 52 48 | 40 26 18 10 6.
@@ -32,8 +32,8 @@
  *   0        flat, 2 kept; if there is no filter, flat, 3 kept in every other block. With min_p, the row is tied in
  *            blocks 1 and 4 of every eight blocks: 64 32 32 32 32 | 31 31 2, and min_p is 1/2, so four tokens are
  *            exactly at the limit and must be kept. In blocks 2, 6 and 7, the row is long.
- *   3        flat, 3 or 4 kept. Without a filter, a peak; but wide in every fourth block, and long in every other
- *     block.
+ *   3        flat, 3 or 4 kept. Without a filter, long in every second block, wide in every fourth block, and a peak in
+ *            the others.
  *   7        a peak, but wide in every fourth block. Without a filter, the row is even: it has 16384 equally likely
  *            tokens and no tail. A sampler whose random number has few bits draws only some of these tokens. An even
  *            row needs a vocabulary of at least 16384 in float32; otherwise, the row is flat.
@@ -47,8 +47,8 @@
  *
  * In rows 11 and 40 of every 64 rows, one token has all of the probability: the last token of the vocabulary in row 11,
  * and the first token in row 40. If a case may have wide rows, these rows are different after the first 64 rows:
- * another token has the probability 2^-20, and the first or last token has the rest. In such a row 11, a reference that
- * never draws the last token of the vocabulary draws the other token.
+ * another token has the probability 2^-20, and the first or last token has the rest. In row 11, a reference that never
+ * draws the last token of the vocabulary then draws the other token.
  *
  * The rows of every eighth block of 8 rows are twins: they are the same in both sets of values. Their parameters are
  * also the same, except for Python scalars. The state of torch's generators differs between the two sets, so the draws
@@ -90,7 +90,7 @@ enum { SAMPLING_TOP_K = 1, SAMPLING_TOP_P = 2, SAMPLING_MIN_P = 4, SAMPLING_RENO
 
 enum { SAMPLING_HEAVY = 8, SAMPLING_STAIRS = 64, SAMPLING_EVENLY = 16384, SAMPLING_BLOCK = 8, SAMPLING_SMALL_ROWS = 16 };
 
-/* A wide row has one of these two numbers of tokens. The vocabulary must be at least twice as large. */
+/* A wide row has one of these two numbers of tokens. The vocabulary must be at least twice as large as this number. */
 enum { SAMPLING_WIDTH = 2048, SAMPLING_WIDER = 4096 };
 
 #define SAMPLING_UNIT 0x1p-26 /* the unit of sampling_weight */

@@ -148,7 +148,7 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 }
 
 /* Returns a number of rows that some default case reaches. This number is above 300. If the vocabulary has a hundred
- * thousand tokens, it is only 65, because kernels use several blocks for each of these long rows. */
+ * thousand tokens, the number is only 65, because kernels use several blocks for each of these long rows. */
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *y = &problem->outputs[0];
