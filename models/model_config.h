@@ -1,7 +1,7 @@
 /* model_config - the configuration of a model: a model of models/models.json, or a config.json of the user.
  *
- * Fields have the names of config.json. A model of models/models.json may have several rows, each with its own source.
- * In a config.json, a member of "text_config" takes precedence over the same member of the whole file, because
+ * Fields have the names of config.json. models/models.json may contain several objects for one model, each with its own
+ * source. In a config.json, a member of "text_config" takes precedence over the same member of the whole file, because
  * "text_config" describes the language model of a model that also reads images. A member of "rope_parameters" is used
  * only if the field is in neither place. A member that is null counts as absent. */
 #ifndef REFTEST_MODELS_MODEL_CONFIG_H

@@ -235,8 +235,8 @@ static const struct preset {
 } presets[SIZE_COUNT][2] = {{{1, 3}, {5, 8}}, {{SSU_ACTIVE, 41}}, {{256, 512}}};
 
 /* If sequences have slots, and a slot has at most MORE_ELEMENTS elements, the medium case has MORE sequences, and most
- * of the last ones are padding. The edge case many_sequences has MANY sequences. MORE is no multiple of five, so that
- * the function `scalar` sets pad_slot_id to 0 in the second set of values of the medium case. */
+ * of the last sequences are padding. The edge case many_sequences has MANY sequences. MORE is no multiple of five, so
+ * that the function `scalar` sets pad_slot_id to 0 in the second set of values of the medium case. */
 enum { MORE = 66, MANY = 129, MORE_ELEMENTS = 1 << 18 };
 
 /* Returns the number of elements of a slot. */

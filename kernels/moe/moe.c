@@ -240,11 +240,10 @@ static int64_t offset_of(const struct moe_extent *e, bool second)
  * of values, and other numbers of groups in the second set. A reference may cache a result and use only one of the
  * scalars as the key, so in each case one scalar is the same in both sets. In cases of up to 16 tokens, both sets have
  * the same factor, that of DeepSeek-V3. In cases of more tokens, both sets have the same offset, the number of this
- * device's first expert. Usually, the offset is that of the device in the middle of all devices. In cases of up to 16
- * tokens, the offset of the second set is not a multiple of the number of local experts; with one token, the offset is
- * 0. In cases of more than 16 tokens, the factor is below 1 in the first set and exactly 1 in the second. A reference
- * may take a factor of 1, or an offset of 0, for an absent scalar. The factor is the only scalar with a default, which
- * is 1. */
+ * device's first expert. Usually, this device is in the middle of all devices. In cases of up to 16 tokens, the offset
+ * of the second set is not a multiple of the number of local experts; with one token, the offset is 0. In cases of more
+ * than 16 tokens, the factor is below 1 in the first set and exactly 1 in the second. A reference may take a factor of
+ * 1, or an offset of 0, for an absent scalar. The factor is the only scalar with a default, which is 1. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct moe_roles roles = moe_roles_of(c->problem);
