@@ -8,7 +8,7 @@
 
 struct totals {
 	int64_t definitions, by_status[STATUS_COUNT], unknown, changed, findings;
-	int64_t checked[CHECKED_KINDS]; /* for each kind, the number of definitions in by_status[STATUS_CHECKED] */
+	int64_t checked[CHECKED_KINDS]; /* for each kind, the number of definitions with STATUS_CHECKED */
 	/* The counts of the summary line. `shown` is `by_status` without the definitions that lack a verdict. Of the
 	 * definitions that lack a verdict, shown_unknown counts those that were never verified, and shown_stale counts
 	 * the others. */

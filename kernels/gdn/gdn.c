@@ -285,7 +285,8 @@ static void fill_indices(const struct gdn_extent *e, uint64_t key, int64_t shari
 	free(order);
 }
 
-/* Fills states and buffers, which have most of the elements of a case. All elements of a row have the same range. */
+/* Fills states and buffers. This function is vectorised, because these inputs have most of the elements of a case. All
+ * elements of a row have the same range. */
 WIDE static void make_states(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
                              float *values)
 {

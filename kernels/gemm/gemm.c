@@ -22,8 +22,8 @@
  *
  *   float16, bfloat16: The reference and the ground truth round nearly the same number and differ by at most one ulp,
  *     so rtol = 2 u. For elements near zero, rtol allows almost no error, so atol must allow the error of the float32
- *     sums. On an H200 (torch 2.11, K up to 65536, M 1 to 4096) this error exceeded what rtol allows by at most 0.08 u
- *     sqrt(K) for float16. bfloat16 results were exact. In a lifted row (input_values.h) elements of C are at least
+ *     sums. On an H200 (torch 2.11, K up to 65536, M 1 to 4096), float16 errors were larger than rtol allows, but by at
+ *     most 0.08 u sqrt(K). bfloat16 results were exact. In a lifted row (input_values.h) elements of C are at least
  *     2^15. Float32 numbers of this magnitude are multiples of 2^-8, so sums have errors of at most 2^-9 sqrt(K). rtol
  *     allows an error of 16. In a high row, elements of C are at least 98304 minus the rest of the sum: they are
  *     infinite in float16, whatever the order of the sum.
@@ -207,7 +207,8 @@ static const struct op_edge edges[] = {
     {NULL, NULL},
 };
 
-/* The edge case many_rows has as many rows of A as possible with at most MANY_PRODUCTS products. */
+/* The edge case many_rows has the largest number of rows of A with which the case needs at most MANY_PRODUCTS
+ * products. */
 #define MANY_PRODUCTS (INT64_C(9) << 30)
 
 static int64_t many_rows(int64_t of_b)

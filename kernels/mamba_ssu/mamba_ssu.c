@@ -728,8 +728,8 @@ static double enters_of(const struct computation *w, int64_t n, int64_t h, int64
 	}
 }
 
-/* Updates the S states of element i of sequence n and head h in `state`, and returns y before the gate. `a`, `b` and
- * `c` have S elements each. */
+/* Updates the S states of element i of sequence n and head h in `state`, and returns y before it is multiplied by the
+ * gate. `a`, `b` and `c` have S elements each. */
 static double update(const struct computation *w, int64_t n, int64_t h, int64_t i, double z, double *state,
 		     const double *a, const double *b, const double *c)
 {

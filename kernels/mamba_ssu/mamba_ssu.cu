@@ -35,7 +35,7 @@ static __device__ __forceinline__ float step_size(const struct layer &layer, int
 	return !layer.softplus || d > 20.0f ? d : log1pf(expf(d));
 }
 
-/* Updates the states of element i of sequence n and head h. Returns y before the gate. */
+/* Updates the states of element i of sequence n and head h. Returns y before it is multiplied by the gate. */
 static __device__ float update(const struct layer &layer, int64_t slot, int64_t n, int64_t h, int64_t i)
 {
 	const struct ssu_extent &e = layer.e;

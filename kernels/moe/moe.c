@@ -648,7 +648,8 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 }
 
 /* Widens `out`, the range of values that the default cases must cover, by the values that `f` gives. Uniform numbers
- * must reach nine tenths of their limits. Scales and factors must be on both sides of 1.2 times their power of two. */
+ * must reach nine tenths of their limits. Scales and factors must include values below and values above 1.2 times their
+ * power of two. */
 static void widen(const struct moe_fill *f, struct op_range *out)
 {
 	int low = f->exponent + (f->extra < 0 ? f->extra : 0), high = f->exponent + (f->extra > 0 ? f->extra : 0);

@@ -32,8 +32,8 @@ struct routing {
 	double factor;
 	int mistake; /* op_case.mistake: a value of enum moe_mistake */
 	double by;   /* op_case.mistake_by */
-	int64_t offset, local; /* the experts of this device: the number of the first one, and how many there are; only
-				* mistakes use them */
+	int64_t offset, local; /* offset: the number of this device's first expert; local: the number of experts on this
+				* device; used only for mistakes */
 };
 
 /* Returns true if r->mistake can change this routing. */

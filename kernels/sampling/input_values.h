@@ -327,8 +327,9 @@ HOST_DEVICE static inline int32_t sampling_long_weight(int rank)
 	                : 16777216 - 4032 * 1000 - (SAMPLING_EVENLY - SAMPLING_LONG_HEAVY) * SAMPLING_LONG_WEIGHT;
 }
 
-/* Returns the probability of the row's token at rank `rank`, in units of 2^-24, for all rows except the widest. The
- * probability of a tail is subtracted from the last of 8 tokens, from all stairs evenly, or from the peak. */
+/* Returns the probability of the row's token at rank `rank`, in units of 2^-24, for all rows except the widest. If the
+ * row has a tail, the probability of the tail is subtracted: from the last of 8 heavy tokens, from all tokens of stairs
+ * evenly, or from the most likely token of a peak. */
 HOST_DEVICE static inline int32_t sampling_coarse_weight(const struct sampling_fill *f, int64_t row, int rank)
 {
 	const int32_t parts[4][SAMPLING_HEAVY] = {{76, 68, 52, 24, 16, 10, 6, 4},
