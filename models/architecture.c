@@ -245,7 +245,7 @@ static enum expression_result value_of_name(void *context, const char *name, int
 		*value = 0;
 		return EXPRESSION_VALUE;
 	}
-	/* the name under "let" replaces a field that the model lacks, but not a field that is not an integer */
+	/* a name under "let" is used if the model lacks the field, but not if the field is no integer */
 	const char *let = model_member(degrees->model, name, NULL) == NULL ? let_of(degrees->architecture, name) : NULL;
 
 	if (let != NULL)

@@ -663,7 +663,7 @@ static void widen(const struct moe_fill *f, struct op_range *out)
 /* Logits range from values for which sigmoids and softmaxes saturate to values for which they vanish, and biases have
  * both signs. The scaling factor is above 1 in some cases and below 1 in others. Hidden states, weights and scales
  * resemble quantised data in one set; in the other, numbers are below 1 and scales are around 1. Given experts have no
- * range, because any number of an existing expert is valid. */
+ * range, because the number of any existing expert is valid. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	struct moe_roles roles = moe_roles_of(problem);

@@ -22,8 +22,8 @@
  * page of the cache. If kv_indices has more entries than the cache has pages, the first sequence starts with a long
  * prefix in pages that other sequences also use, as in a prefix cache. The tokens that are appended to the first
  * sequence then have positions beyond 131072, although the cache has few pages. The tokens are not in the order of
- * their sequences. In the second set of values, the order of the tokens is reversed, and other sequences have full last
- * pages.
+ * their sequences. In the second set of values, the order of the tokens is reversed, and other sequences than in the
+ * first set have full last pages.
  *
  * A token of sequence -1 is padding and is not written. If a definition's description mentions padding, the token in
  * the middle of the batch is padding. If the description does not mention padding, only cases of --edge have padding. A
@@ -795,8 +795,8 @@ static bool tables_at_hand(const struct op_case *c, const struct tensor *in)
 	return true;
 }
 
-/* Checks that this family can compute tables with the axes of the case. Returns 0 if the family can, or if a workload
- * provides a table, because the axes of provided tables need not meet the same conditions. */
+/* Checks that this family can compute tables with the axes of the case. Returns 0 without this check if a workload
+ * provides a table, because provided tables may have other axes. */
 static int check_axes(const struct op_case *c, struct err *err)
 {
 	struct table table;
