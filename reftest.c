@@ -74,7 +74,8 @@ int main(int argc, char **argv)
 	struct program program = {.argv = argv, .signals = -1};
 
 	/* Other processes of this user must not attach a debugger, because they could change the decisions of this
-	 * process. The secrets are removed from the environment, because no child of this process needs them. */
+	 * process. Secrets such as passwords are removed from the environment, because no child of this process needs
+	 * them. */
 	prctl(PR_SET_DUMPABLE, 0);
 	secrets_take(&program.secrets);
 	signal(SIGPIPE, SIG_IGN);

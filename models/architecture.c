@@ -67,7 +67,7 @@ static int descending(const void *a, const void *b)
 }
 
 /* Returns the longest name of `stems` with which `stem` begins, such as "Mistral" for "MistralSmall". Returns NULL if
- * no stem is such a beginning. */
+ * `stem` begins with none of these names. */
 static const char *beginning_of(const char *stem, const char *const *stems, int count)
 {
 	const char *longest = NULL;
@@ -245,7 +245,7 @@ static enum expression_result value_of_name(void *context, const char *name, int
 		*value = 0;
 		return EXPRESSION_VALUE;
 	}
-	/* the name under "let" replaces a field that the model lacks, but not a field that is not an integer */
+	/* a name under "let" is used if the model lacks the field, but not if the field is no integer */
 	const char *let = model_member(degrees->model, name, NULL) == NULL ? let_of(degrees->architecture, name) : NULL;
 
 	if (let != NULL)

@@ -42,7 +42,7 @@ struct architecture {
 	int rule_count;
 };
 
-/* Finds the architecture that the model's configuration names. If this architecture is unknown, returns -1 with a
+/* Finds the architecture that is named in the model's configuration. If this architecture is unknown, returns -1 with a
  * message that names the most similar known one. */
 int architecture_find(struct architectures *all, const struct model *model, struct architecture *architecture, struct arena *arena,
 		      struct err *err);
@@ -64,7 +64,7 @@ struct degrees {
 	char missing[64]; /* if the last result was EXPRESSION_MISSING: the name that has no value; else "" */
 };
 
-/* Evaluates an expression. Records the names that the expression uses in the used_… members and in `fields`. */
+/* Evaluates an expression. Records, in the used_… members and in `fields`, which names the expression uses. */
 enum expression_result degrees_evaluate(struct degrees *degrees, const char *expression, int64_t *value);
 
 /* Resets what was used. */

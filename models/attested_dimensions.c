@@ -70,8 +70,8 @@ static const struct token {
     {"rd", {"rotary_dim"}},
 };
 
-/* Some names use "h" for the length of a head, and "nh" for the number of heads. Returns whether "h" stands for the
- * length of a head in this name. */
+/* Some names use "h" for the head dimension, and "nh" for the number of heads. Returns whether "h" stands for the head
+ * dimension in this name. */
 static bool says_head_dim(const struct definition *d, const struct token *token, int64_t number)
 {
 	const struct axis *axis = const_axis(d, "head_dim");
@@ -141,8 +141,8 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) != 0 || c == '_';
 }
 
-/* Returns whether the text before `at` ends with an operator. Behind an operator, the name at `at` is only the end of
- * an expression, and the number is the value of the whole expression: "heads * head_dim = 4096". */
+/* Returns whether the text before `at` ends with an operator. For example, head_dim follows an operator in "heads *
+ * head_dim = 4096", so 4096 is not the length of head_dim. */
 static bool behind_operator(const char *text, const char *at)
 {
 	while (at > text && at[-1] == ' ')

@@ -1,7 +1,7 @@
 /* model_config - the configuration of a model: a model of models/models.json, or a config.json of the user.
  *
- * Fields have the names of config.json. A model of models/models.json may have several rows, each with its own source.
- * In a config.json, a member of "text_config" takes precedence over the same member of the whole file, because
+ * Fields have the names of config.json. models/models.json may contain several objects for one model, each with its own
+ * source. In a config.json, a member of "text_config" takes precedence over the same member of the whole file, because
  * "text_config" describes the language model of a model that also reads images. A member of "rope_parameters" is used
  * only if the field is in neither place. A member that is null counts as absent. */
 #ifndef REFTEST_MODELS_MODEL_CONFIG_H
@@ -39,9 +39,9 @@ bool model_find(const char *name, struct model *model, struct arena *arena);
 /* Returns the name or alias in models/models.json that is most similar to `name`, or NULL if none is similar. */
 const char *model_near(const char *name, struct arena *arena);
 
-/* Reads a config.json. `name` becomes the model's name. If `name` is NULL, the model is named after the file or, if the
- * file is called config.json, after its folder. On an error, returns -1 with a message that names the place in the
- * file. Call model_close even after an error. */
+/* Reads a config.json. `name` becomes the model's name. If `name` is NULL, the model is named after the file, or after
+ * the file's folder if the file is called config.json. On an error, returns -1 with a message that names the place in
+ * the file. Call model_close even after an error. */
 int model_read(const char *path, const char *name, struct model *model, struct arena *arena, struct err *err);
 
 void model_close(struct model *model);

@@ -16,9 +16,9 @@ def is_argument(name):
 
 def fitted(run, fitting):
     """Returns a function that gets the inputs by name and calls `run`, whose parameters may differ from the inputs.
-    For each input, `fitting` gives the parameter that the definition names for the input (by default the input's own
-    name), and whether the input is optional. `fitting` also lists the parameters that no case passes ("left_out"). If
-    `fitting` is None, the inputs are named like the parameters, and `run` itself is returned.
+    For each input, `fitting` gives the name of its parameter in the definition (by default the input's own name), and
+    whether the input is optional. `fitting` also lists the parameters that no case passes ("left_out"). If `fitting` is
+    None, the inputs are named like the parameters, and `run` itself is returned.
 
     - An input is passed as the parameter with the input's own name, or else as the parameter that `fitting` gives.
     - If the value of an input is None, the default of the parameter is used.

@@ -34,9 +34,9 @@ def exercise_product(device, dtype):
 
 
 def settle(device):
-    """Brings the GPU memory of this process to the amount that it has after any reference. torch allocates workspaces
-    for cuBLAS and cuBLASLt at the first matrix product, and keeps them. Also frees cached memory, because a runner does
-    the same after each reference."""
+    """Makes this process use as much GPU memory as it uses after any reference. torch allocates workspaces for cuBLAS
+    and cuBLASLt at the first matrix product, and keeps them. Also frees cached memory, because a runner does the same
+    after each reference."""
     if device == "cpu":
         return
     for dtype in (torch.float32, torch.bfloat16):

@@ -99,7 +99,7 @@ SPACE = Limit("file_limit", "reached the limit of its temporary files (%(size)s 
 DESCRIPTORS = Limit("file_limit", "reached its limit of open files (%(files)d); "
                     "it should close files that it no longer needs")
 
-# The limit of the sandbox that an exception means. The key is the errno of a system error, or else a part of the
+# The limit of the sandbox that caused an exception. The key is the errno of a system error, or else a part of the
 # exception's text.
 LIMIT_ERRORS = {str(errno.ENOMEM): MEMORY, str(errno.EFBIG): SPACE, str(errno.ENOSPC): SPACE, str(errno.EMFILE): DESCRIPTORS}
 LIMIT_TEXTS = {"can't allocate memory": MEMORY, "annot allocate memory": MEMORY, "std::bad_alloc": MEMORY,

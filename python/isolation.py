@@ -232,8 +232,8 @@ def refuse(node, what):
 
 
 def check_bound(node, name):
-    """Refuses to bind the name of a builtin, because this name must always mean the builtin. Also refuses to bind a
-    name that begins with two underscores."""
+    """Refuses source code that binds the name of a builtin, because this name must always mean the builtin. Also
+    refuses source code that binds a name that begins with two underscores."""
     if name.startswith("__"):
         refuse(node, "uses the name '%s'" % name[:80])
     if hasattr(builtins, name) and name not in BINDABLE:

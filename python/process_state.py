@@ -73,8 +73,8 @@ def state(torch, device, own):
 
 
 def difference(before, after, threads):
-    """Returns the name of a part that differs between two states, or None. If the part is a number, both numbers follow
-    its name. `threads` is the number of threads that torch uses for parallel loops."""
+    """Returns the name of a part that differs between two states, or None. If the part is a number, the returned text
+    also contains both numbers. `threads` is the number of threads that torch uses for parallel loops."""
     for name, old in before.items():
         new = after[name]
         if name == "threads":
@@ -85,9 +85,9 @@ def difference(before, after, threads):
             same = new <= old
         elif name == "modules":
             same = all(new.get(key) == value for key, value in old.items()) and all(map(of_libraries, new.keys() - old.keys()))
-        elif name == "descriptors":  # the driver opens its devices when it needs them
+        elif name == "descriptors":  # allowed: the driver opens its devices when it needs them
             same = all(path.startswith("/dev/nvidia") for path in changed(old, new))
-        elif name.startswith("the names of "):  # torch adds modules when they are first used
+        elif name.startswith("the names of "):  # allowed: torch adds modules when they are first used
             same = all(new.get(key) == value for key, value in old.items()) and \
                 all(type(new[key]) is Module for key in new.keys() - old.keys())
         else:

@@ -169,8 +169,8 @@ class Server:
                     return
 
     def progress(self, doing, allow, tell=False):
-        """Reports that a preparation begins, or, if `doing` is None, that the latest preparation has ended. The time of
-        a preparation does not count toward the case's time limit."""
+        """Reports that a preparation begins, or that the latest preparation has ended if `doing` is None. The time of a
+        preparation does not count toward the case's time limit."""
         now = time.perf_counter()
         if doing is not None:
             if not self.doing:

@@ -74,7 +74,7 @@ The fields of these messages:
 - "grad" is true if the output requires a gradient, and "overwrites" is true if the output uses the memory of an earlier
   call's output.
 - "list" is true if run() returned its outputs in a list and not in a tuple.
-- "touched" lists the inputs to which torch counted a write, even if they have their old values again.
+- "touched" lists the inputs that were written to, as counted by torch, even if they have their old values again.
 - "effects" says for each input whether some output has a nonzero gradient with respect to the input; null if there are
   no gradients.
 - "unmapped" reports that the arena cannot be mapped because this machine refuses CUDA IPC."""
@@ -880,8 +880,8 @@ def has_gpu_memory(device, size):
 
 
 def overwrite_freed_memory():
-    """From now on, malloc overwrites memory when it is freed and when it is allocated. This works only without malloc's
-    caches of small blocks, which workers/pool/environment.c turns off."""
+    """Makes malloc overwrite memory when it is freed and when it is allocated. This works only without malloc's caches
+    of small blocks, which workers/pool/environment.c turns off."""
     libc.mallopt(M_PERTURB, 255)
 
 

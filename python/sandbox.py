@@ -32,7 +32,7 @@ class Sandbox:
         self.folder = os.fsdecode(self.library.sandbox_folder(self.handle))
         self.has_pids = bool(self.layers & PID)  # whether each child has its own PID namespace
         self.has_folders = bool(self.layers & TMP)  # whether each child has its own /tmp in memory
-        if self.has_folders:  # set once, in the zygote, because setting it in each runner would copy pages of memory
+        if self.has_folders:  # set the folder once, because each runner would have to copy pages of memory
             set_folder(self.folder)
 
     def before_fork(self):

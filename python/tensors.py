@@ -82,11 +82,11 @@ def taken_instead(specs, values, missing):
     """Returns {input: [name, why]} for the inputs in `missing` that the code returned under another name. `values` is
     {name: value} for the returned values whose names are not names of inputs. The reasons, which are tried in this
     order:
-    - "name": one of the two names is a part of the other, and the value has the input's form (dtype and shape). This is
-      true of no other value for this input, and of no other input for this value.
+    - "name": one of the two names is a part of the other, and the value has the input's form (dtype and shape). No
+      other value meets this condition for the input, and no other input meets it for the value.
     - "form": only one of the remaining tensors has the input's form, and no other missing input has this form.
-    - "order": as many remaining tensors as missing inputs have the same form, so the first input gets the first tensor,
-      and so on."""
+    - "order": the number of remaining tensors with this form equals the number of missing inputs with this form, so the
+      first input gets the first tensor, and so on."""
     wanted = [spec for spec in specs if spec["name"] in missing]
     related = {spec["name"]: [name for name, value in values.items()
                               if (is_part(name, spec["name"]) or is_part(spec["name"], name)) and fits(spec, value)] for spec in wanted}
@@ -104,8 +104,7 @@ def taken_instead(specs, values, missing):
 
 
 def version_of(value):
-    """Returns the number of writes to a tensor that torch has counted, or None if torch does not count writes to this
-    value."""
+    """Returns how many writes to a tensor torch has counted, or None if torch does not count writes to this value."""
     try:
         return value._version
     except (AttributeError, RuntimeError):

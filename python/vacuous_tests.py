@@ -348,7 +348,7 @@ def audit(source, reference=None, about=None, name="run"):
 
 
 def imported(tree):
-    """Returns the top-level modules that the statements at the file's top level import."""
+    """Returns the top-level modules that are imported by statements at the file's top level."""
     names = []
     for statement in tree.body:
         if isinstance(statement, ast.Import):

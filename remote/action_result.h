@@ -25,8 +25,8 @@ struct action_result {
 	const unsigned char *value; /* points into the message; NULL if the value is only in /cas */
 };
 /* Reads a message. Returns false if the bytes are not an ActionResult, if the message has no output file, or if the
- * value does not have the length that the message states. Skips unknown fields. The caller must check the hash of the
- * value. */
+ * value does not have the length that is given in the message. Skips unknown fields. The caller must check the hash of
+ * the value. */
 bool action_result_read(const void *message, size_t length, struct action_result *out);
 
 #endif

@@ -41,7 +41,8 @@ enum approved_side {
 	APPROVED_SIDE_NEITHER
 };
 
-/* Returns what the cases of a result show. The only ground truth of every case must be the reference in the commit. */
+/* Returns the behaviour that the cases of a result show. The only ground truth of every case must be the reference in
+ * the commit. */
 enum behaviour behaviour_of(const struct result *result);
 
 void behaviour_print(const struct differences *differences);

@@ -8,7 +8,7 @@
 
 #include "engine/run.h"
 
-/* The numbers that the events of a batch report. A batch is a set of changed definitions that are verified together. */
+/* The numbers in the events of a batch. A batch is a set of changed definitions that are verified together. */
 struct batch_counts {
 	int64_t number;		     /* the number of the batch; batch 1 verifies all definitions at the start */
 	int verdicts[STATUS_COUNT];

@@ -539,9 +539,9 @@ static const char *without_place(const struct result *result)
 	return space + 1;
 }
 
-/* Returns the cause of a failure: the diagnosis or, without one, the message of the result. Without both, returns the
- * region of the failures in the first failed case, or this case's message. Only the first line of the returned text is
- * used. */
+/* Returns the cause of a failure: the diagnosis or, if there is none, the message of the result. If there is neither,
+ * returns the region of the failures in the first failed case, or this case's message. Only the first line of the
+ * returned text is used. */
 static const char *cause_of(const struct result *result, const char **before)
 {
 	const char *says[DIAGNOSIS_SHOWN];
@@ -592,7 +592,7 @@ static void add_cause(struct buf *out, const struct buf *text, size_t width)
 	buf_text(out, cut > 0 ? "…\n" : "\n");
 }
 
-/* Prints a failure on one line or, if the name and the cause do not fit into `columns`, on two. If `columns` is 0,
+/* Prints a failure on one line, or on two lines if the name and the cause do not fit into `columns`. If `columns` is 0,
  * there is no limit. */
 static void print_failure(FILE *out, const struct result *result, int columns)
 {

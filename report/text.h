@@ -31,8 +31,8 @@ struct report_options {
 /* Returns the escape sequence that sets a terminal's colour for a status; "\033[0m" ends the colour. */
 const char *report_colour(enum status status);
 
-/* Returns the name of the status of a result. If a case did not run and has no valid verdict, returns "stale" or, if
- * the definition was never verified, "unknown". */
+/* Returns the name of the status of a result. If a case did not run and has no valid verdict, returns "unknown" for a
+ * definition that was never verified, and "stale" for any other definition. */
 const char *report_status(const struct result *result);
 
 /* Returns whether the dataset's setting `tolerance` gives some bound of the result. */

@@ -8,9 +8,10 @@
 
 struct totals {
 	int64_t definitions, by_status[STATUS_COUNT], unknown, changed, findings;
-	int64_t checked[CHECKED_KINDS]; /* for each kind, the number of definitions in by_status[STATUS_CHECKED] */
-	/* The counts of the summary line. `shown` is `by_status` without the definitions that lack a verdict. Of these
-	 * definitions, shown_unknown counts those that were never verified, and shown_stale counts the others. */
+	int64_t checked[CHECKED_KINDS]; /* for each kind, the number of definitions with STATUS_CHECKED */
+	/* The counts of the summary line. `shown` is `by_status` without the definitions that lack a verdict. Of the
+	 * definitions that lack a verdict, shown_unknown counts those that were never verified, and shown_stale counts
+	 * the others. */
 	int64_t shown[STATUS_COUNT], shown_stale, shown_unknown;
 	int64_t elements; /* number of output elements that were compared */
 };

@@ -62,7 +62,7 @@ static int step(struct work *work, const char *const *words)
 	return err_set(&work->err, "git %s: %s", words[0], git_said(&work->git));
 }
 
-/* Returns the first line that git printed, in the arena. */
+/* Returns the first line that git printed, allocated in the arena. */
 static const char *printed(struct work *work)
 {
 	return arena_copy(work->arena, work->git.out.data, strcspn(work->git.out.data, "\n"));
@@ -326,7 +326,7 @@ static int replace_files(struct work *work, const struct update *update)
 	return 0;
 }
 
-/* Returns the reason why the checkout must not be updated. If it may be updated, returns NULL and sets
+/* Returns the reason why the checkout must not be updated. If the checkout may be updated, returns NULL and sets
  * update->branch. */
 static const char *why_kept(struct work *work, struct update *update)
 {

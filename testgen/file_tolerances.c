@@ -34,7 +34,7 @@ static void write_one(const char *dtype, const struct tolerance *t, struct buf *
 	buf_text(out, "\",\n");
 }
 
-/* Returns the bounds that the most dtypes have, or NULL if some dtype has no bounds. */
+/* Returns the bounds that are the same for the most dtypes, or NULL if some dtype has no bounds. */
 static const struct tolerance *usual(const struct tolerance by_dtype[DTYPE_COUNT])
 {
 	const struct tolerance *best = NULL;

@@ -13,9 +13,9 @@ struct replaced {
 	int left;    /* the number of files that are kept because git has no commit with their content */
 };
 
-/* Removes the files of `found`, whose paths are relative to `root`. `root_fd` is a descriptor of the same folder. Keeps
- * a file if git has no commit with its content. With `check`, only reports which files it would remove. Returns 0, or
- * -1 and sets `err`. */
+/* Removes the files of `found`, whose paths are relative to `root`. `root_fd` is a descriptor of the folder `root`.
+ * Keeps a file if git has no commit with its content. With `check`, only reports which files it would remove. Returns
+ * 0, or -1 and sets `err`. */
 int replace_vacuous(int root_fd, const char *root, const struct vacuous_tests *found, bool check, struct arena *arena,
 		    struct replaced *out, struct err *err);
 

@@ -15,17 +15,18 @@
  *   6  a random number of keys                        one key fewer than are selected.
  *   7  one page of keys                               one page of keys, plus one key.
  *
- * In the second set, sequences 0 and 1, if both exist, are exchanged; the first sequence then has one key. Sequences 8
- * to 22 have 15, 16, 17, 31, 32, 33, … 257 keys. Of the later sequences, the last one and those next to a power of two
- * have one to three keys. The other later sequences have no keys, because a reference takes time for each sequence with
- * keys. The pages of a sequence are distinct and in random order; several sequences use the same page. One page in
- * eight is unused. The entries of the page table after the last page of a sequence have no meaning, and a reference
- * need not read them. They are the number of an unused page in the first set of values, and -1 in the second set. The
- * keys in unused pages, and those after the last key of a sequence, are NaN, and so are their scales.
+ * In the second set, sequences 0 and 1 are exchanged if both exist, so the first sequence has one key. Sequences 8 to
+ * 22 have 15, 16, 17, 31, 32, 33, … 257 keys. Of the later sequences, the last one and those whose numbers are next to
+ * a power of two have one to three keys. The other later sequences have no keys, because a reference takes time for
+ * each sequence with keys. The pages of a sequence are distinct and in random order; a page can belong to several
+ * sequences. One page in eight is unused. The entries of the page table after the last page of a sequence have no
+ * meaning, and a reference need not read them. These entries are the number of an unused page in the first set of
+ * values, and -1 in the second set. The keys in unused pages, and those after the last key of a sequence, are NaN, and
+ * so are their scales.
  *
- * Each edge case has three sequences. In empty_sequences, no sequence has keys. In few_keys, the lengths are one key
- * fewer than are selected, one key, and one page plus one key. In equal_scores, each sequence has as many keys as the
- * table can hold, all keys of the cache are equal, and all scales are equal.
+ * Each edge case has three sequences. In empty_sequences, no sequence has keys. In few_keys, the three sequences have
+ * one key fewer than are selected, one key, and one page plus one key. In equal_scores, each sequence has as many keys
+ * as the table can hold, all keys of the cache are equal, and all scales are equal.
  *
  *   queries  are uniform on [-8, 8).
  *   keys     are uniform on [-448, 448), rounded to e4m3; every second zero is -0. One group of keys in sixteen
@@ -37,8 +38,8 @@
  *   weights  are uniform on [-1, 1), so that a reference that ignores the weights or the relu orders the keys
  *            differently. In one third of the sequences, the weights are 0.5 lower, and most scores are negative. In
  *            another third, the weights are 0.5 higher, and most scores are positive. In the other sequences, scores
- *            have both signs. The weights of one sequence in four are 2^10 times as large, and those of another one in
- *            four are 2^10 times as small; such a factor does not change the order of a sequence's keys.
+ *            have both signs. In one quarter of the sequences, the weights are 2^10 times as large, and in another
+ *            quarter, they are 2^10 times as small; such a factor does not change the order of a sequence's keys.
  *
  * In the second set of values, eight consecutive keys in a page of the cache are equal. Several keys then have the
  * least selected score, and a reference may select any of these keys. In the first set, no two keys are equal. */
@@ -50,8 +51,8 @@
 /* The variants that op.match returns. */
 enum { DSA_ATTENTION = 0, DSA_INDEXER = 1 };
 
-/* Equal keys form groups, which are numbered. Of every INDEXER_ZERO_GROUPS groups, group INDEXER_ZERO_GROUP has only
- * zeros. */
+/* Consecutive keys that are equal form a group. The keys of group n are zeros if n % INDEXER_ZERO_GROUPS is
+ * INDEXER_ZERO_GROUP. */
 enum { INDEXER_ZERO_GROUPS = 16, INDEXER_ZERO_GROUP = 5 };
 
 /* The indices of the indexer's inputs and of its only output. */
@@ -60,7 +61,7 @@ struct indexer_roles {
 	int cache;   /* [pages, page size, 1, dim + 4] bytes: all keys of the page (e4m3), then all their scales (float32) */
 	int weights; /* [sequences, heads] floats */
 	int lengths; /* [sequences] integers */
-	int table;   /* [sequences, most pages] integers: page numbers */
+	int table;   /* [sequences, most pages of a sequence] integers: page numbers */
 	int indices; /* [sequences, chosen] integers */
 };
 
@@ -79,7 +80,7 @@ struct indexer_cache {
 	const uint8_t *used;
 };
 
-/* Returns an element of a key, computed from its random bits. If `zero` is true, returns 0. */
+/* Returns the element of a key that is made from the bits `random`. If `zero` is true, the element is 0 or -0. */
 HOST_DEVICE static inline uint8_t indexer_key_byte(int zero, uint32_t random)
 {
 	uint8_t byte = zero ? 0 : e4m3_from_float(uniform_signed(random, 8) * 448);
@@ -110,8 +111,8 @@ HOST_DEVICE static inline uint8_t indexer_byte(const struct indexer_cache *f, in
 
 enum { INDEXER_LOUD_SCALES = 12, INDEXER_LOUD_WEIGHTS = 10 };
 
-/* If `heads` is 0, computes element `index` of the indexer's queries. Otherwise, computes element `index` of its
- * weights, which have `heads` heads. `turn` is op_case.contents. */
+/* If `heads` is 0, computes element `index` of the indexer's queries. Otherwise, computes element `index` of the
+ * indexer's weights, which have `heads` heads. `turn` is op_case.contents. */
 HOST_DEVICE static inline float indexer_element(int64_t heads, int turn, int64_t index, uint32_t random)
 {
 	if (heads == 0)

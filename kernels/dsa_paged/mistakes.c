@@ -14,7 +14,7 @@ static bool change_lists(struct op_variation *v, void (*change)(struct tensor *l
 	return true;
 }
 
-/* Entries that list no key are replaced by row `by`. */
+/* Replaces each entry of -1 by row `by`. */
 static void fill_list(struct tensor *lists, int64_t first, int64_t length, double by)
 {
 	for (int64_t i = first; i < first + length; i++)
@@ -22,7 +22,7 @@ static void fill_list(struct tensor *lists, int64_t first, int64_t length, doubl
 			dtype_store(lists->data, lists->dtype, i, by);
 }
 
-/* Entries after the first one that lists no key are ignored. */
+/* Sets all entries after the first -1 to -1. */
 static void end_list(struct tensor *lists, int64_t first, int64_t length, double by)
 {
 	bool ended = false;
@@ -35,7 +35,7 @@ static void end_list(struct tensor *lists, int64_t first, int64_t length, double
 	}
 }
 
-/* Entries that list row `by` are ignored. */
+/* Sets the entries that list row `by` to -1. */
 static void skip_row(struct tensor *lists, int64_t first, int64_t length, double by)
 {
 	for (int64_t i = first; i < first + length; i++)
@@ -78,7 +78,7 @@ static bool half_of_list(struct op_variation *v, const struct op_mistake *mistak
 	return change_lists(v, halve_list, mistake->by);
 }
 
-/* The page table is ignored: sequences have their pages in the order of the cache. */
+/* Ignores the page table: entry i of every sequence counts as page i. */
 static bool table_ignored(struct op_variation *v, const struct op_mistake *mistake)
 {
 	struct tensor *table = variation_change(v, variation_input(v, mistake->role));

@@ -1,6 +1,6 @@
-/* mistakes - the mistakes that people make in references of sparse attention and of its indexer. The table has all
- * mistakes. The enum has a number for each mistake that the oracle of the indexer computes itself.
- * kernels/common/attention/attention.h has the numbers for sparse attention. */
+/* mistakes - the mistakes that people make in references of sparse attention and of its indexer. The table lists all
+ * mistakes. The enum numbers the mistakes that the oracle of the indexer simulates.
+ * kernels/common/attention/attention.h numbers the mistakes of sparse attention. */
 #ifndef REFTEST_KERNELS_DSA_PAGED_MISTAKES_H
 #define REFTEST_KERNELS_DSA_PAGED_MISTAKES_H
 
@@ -16,7 +16,7 @@ enum indexer_mistake {
 	INDEXER_NO_SCALES,
 	INDEXER_DIVIDED_SCALES,
 	INDEXER_SCALE_AFTER_KEY, /* the cache is read as if each key were followed by its scale */
-	INDEXER_INTEGERS,        /* elements of keys are signed bytes */
+	INDEXER_INTEGERS,        /* elements of keys are read as signed integers */
 	INDEXER_SMALLEST,
 	INDEXER_MAGNITUDES,
 	INDEXER_FIRST_KEYS,

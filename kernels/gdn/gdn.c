@@ -6,9 +6,9 @@
  *   g = exp(-exp(A_log) softplus(a + dt_bias)),  beta = sigmoid(b)
  *   S <- g S;   S <- S + beta (v - S k) k^T;   output = scale S q
  *
- * S k is computed after the decay, and the output is computed after the correction. Value head h uses q and k of heads
- * h / (H_v / H_q) and h / (H_v / H_k). If the definition's name, a tag or a Python scalar says "l2norm", q and k are
- * normalised to q / |q| and k / |k|; otherwise q and k are not normalised. If the scale is 0 or absent, it is 1 /
+ * S k is computed after the decay, and the output is computed after the correction. Value head h uses q of head h /
+ * (H_v / H_q) and k of head h / (H_v / H_k). If the definition's name, a tag or a Python scalar says "l2norm", q and k
+ * are normalised to q / |q| and k / |k|; otherwise q and k are not normalised. If the scale is 0 or absent, it is 1 /
  * sqrt(K). softplus(x) = log(1 + e^x).
  *
  * A definition has one of two forms, which differ in the shape of q (roles.h has all shapes):
@@ -16,20 +16,21 @@
  *   decode or multi-token   q is [batch, tokens, …], and all sequences have the same number of tokens.
  *   prefill                 q is [total, …], and cu_seqlens divides the tokens into sequences.
  *
- * States are stored by sequence or, if the definition has indices, in slots of a pool. A state is [V, K] (k last). If V
- * = K, the shape does not show the layout. The state is then [K, V] only if the name, a tag or the description says
+ * States are stored in slots of a pool if the definition has indices, else by sequence. A state is [V, K] (k last). If
+ * V = K, the shape does not show the layout. The state is then [K, V] only if the name, a tag or the description says
  * "v-last" or "k-major".
  *
  * A multi-token pass over a pool of states verifies draft tokens (speculative decoding). Some implementations return
  * the pool unchanged; others return the pool with the new states in the slots of the sequences. The schema does not
- * show what an implementation does. The Python scalar `disable_state_update` selects one of these two behaviours. If
- * the definition has no such scalar, "disable_state_update=True" (or False) in a tag or the description decides. If the
- * definition does not mention disable_state_update at all, reftest runs the reference and observes whether it returns
- * the pool unchanged (the hidden constant updates_state). All other passes update the states.
+ * show which of the two an implementation does. The Python scalar `disable_state_update` selects one of these
+ * behaviours. If the definition has no such scalar, "disable_state_update=True" (or False) in a tag or the description
+ * decides. If the definition does not mention disable_state_update at all, reftest runs the reference and observes
+ * whether it returns the pool unchanged (the hidden constant updates_state). All other passes update the states.
  *
- * A buffer of intermediate states receives the state after each token, at [slot, token] or, if its first axis is the
- * batch, at [sequence, token]. The other entries of the buffer stay unchanged. A reference that gets a buffer must
- * write to it, even if the pool is not updated. The buffer is compared like an output, with the tolerance of states.
+ * A buffer of intermediate states receives the state after each token: at [sequence, token] if the buffer's first axis
+ * is the batch, else at [slot, token]. The other entries of the buffer stay unchanged. A reference that gets a buffer
+ * must write to it, even if the pool is not updated. The buffer is compared like an output, with the tolerance of
+ * states.
  *
  * Tolerances. An output element is the product of the scale, |q| and the projection of a state's row on the direction
  * of q. The projection is around 1/2. Therefore the atol of outputs is 2^-12 scale sqrt(K / 3), or 2^-12 scale if q is
@@ -77,9 +78,9 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
-/* The sizes of the cases of each preset: the number of sequences, the number of tokens in each sequence (in `packed`,
- * in all sequences together), and the number of slots. In one small case, all slots are used, in random order. In
- * another small case, a multi-token pass has a single token. recurrence_fill_offsets divides packed tokens into
+/* The sizes of the cases of each preset: the number of sequences, the number of tokens in each sequence (`packed`: the
+ * number in all sequences together), and the number of slots. In one small case, all slots are used, in random order.
+ * In another small case, a multi-token pass has a single token. recurrence_fill_offsets divides packed tokens into
  * sequences. */
 enum { PRESETS = 3, MANY = -1 }; /* MANY: recurrence_many returns the number of sequences, and recurrence_pool returns
 				  * the number of slots */
@@ -89,8 +90,8 @@ static const struct preset {
   one_token[SIZE_COUNT][PRESETS] = {{{1, 1, 3}, {3, 1, 3}}, {{MANY, 1, MANY}}, {{512, 1, 640}}},
   packed[SIZE_COUNT][PRESETS] = {{{1, 5, 3}, {2, 129, 7}}, {{33, 1138, 39}}, {{8, 16384, 12}}};
 
-/* Returns the number of state elements that one sequence adds to a MANY case: its state and, if there is a buffer, two
- * intermediate states, because a sequence has at most two tokens. */
+/* Returns the number of state elements that one sequence adds to a MANY case: its state, and two intermediate states if
+ * there is a buffer, because a sequence has at most two tokens. */
 static int64_t slot_elements(const struct op_problem *problem, const struct gdn_roles *roles)
 {
 	const struct op_arg *q = &problem->inputs[roles->q], *v = &problem->inputs[roles->v];
@@ -209,11 +210,11 @@ static double left_out(const struct op_case *c, const struct gdn_roles *roles, i
 	return input == roles->l2norm && (c->variant & GDN_L2NORM) != 0 ? (double)NAN : 0;
 }
 
-/* If a case has one sequence with at most this number of tokens, the scale in its second set of values is 0, which
- * means the default scale. */
+/* If a case has one sequence with at most this number of tokens, its second set of values has a scale of 0, which means
+ * the default scale. */
 enum { NO_SCALE_TOKENS = 5 };
 
-/* Returns the value of a Python scalar. The cases of the presets have all four combinations of l2norm and
+/* Returns the value of a Python scalar. The cases of the presets cover all four combinations of l2norm and
  * disable_state_update. */
 static double scalar(const struct op_case *c, int input)
 {
@@ -266,14 +267,14 @@ struct gdn_fill gdn_fill_of(const struct op_case *c, int input)
 	return f;
 }
 
-/* Writes cu_seqlens for three sequences, of which the second one has all tokens and the others are empty. */
+/* Writes cu_seqlens for three sequences: the second one has all tokens, and the first and the last are empty. */
 static void fill_empty(const struct gdn_extent *e, struct tensor *out)
 {
 	for (int64_t n = 0; n < out->elements; n++)
 		dtype_store(out->data, out->dtype, n, n < 2 ? 0 : (double)e->total);
 }
 
-/* Writes the slot of each sequence, in random order. Every `sharing` consecutive sequences use the same slot. */
+/* Writes the slot of each sequence, in random order. Each slot is used by `sharing` consecutive sequences. */
 static void fill_indices(const struct gdn_extent *e, uint64_t key, int64_t sharing, struct tensor *out)
 {
 	int64_t *order = take(e->slots, sizeof *order);
@@ -284,7 +285,8 @@ static void fill_indices(const struct gdn_extent *e, uint64_t key, int64_t shari
 	free(order);
 }
 
-/* Fills states and buffers, which have most of the elements of a case. All elements of a row have the same range. */
+/* Fills states and buffers. This function is vectorised, because these inputs have most of the elements of a case. All
+ * elements of a row have the same range. */
 WIDE static void make_states(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
                              float *values)
 {
@@ -373,8 +375,8 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return false;
 }
 
-/* Returns the largest length of `axis` in the default cases. Some packed sequence has more tokens than two chunks of a
- * chunked kernel, and some batch has more sequences than a kernel has blocks. */
+/* Returns the largest length of `axis` in the default cases. These cases include a packed sequence with more tokens
+ * than two chunks of a chunked kernel, and a batch with more sequences than a kernel has blocks. */
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	struct gdn_roles roles = gdn_roles_of(problem);

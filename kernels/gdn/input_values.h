@@ -1,7 +1,8 @@
 /* gdn inputs - computes the inputs of a gated delta net. The CPU and the GPU compute the same values.
  *
- * kernels/common/linear_attention/input_values.h describes both sets of values; that file calls a "g" and b "beta". a
- * is the value before softplus, and b the value before a sigmoid. The comments here describe only two inputs:
+ * kernels/common/linear_attention/input_values.h describes both sets of values; in that file, a is called g, and b is
+ * called beta. a is the value before softplus, and b the value before a sigmoid. The comments here describe only two
+ * inputs:
  *
  *   state      Every slot has a state, even if no sequence uses the slot, because the output contains all slots. States
  *              are huge only if every sequence has one token and the case has no slots.
@@ -26,7 +27,7 @@ enum gdn_part { GDN_Q, GDN_K, GDN_V, GDN_STATE, GDN_A_LOG, GDN_A, GDN_DT_BIAS, G
 
 /* The parameters from which an input element is computed. Kernels take this struct by value. */
 struct gdn_fill {
-	uint64_t key, k_key; /* k_key: the random key of k, for the rows of q that have the direction of a row of k */
+	uint64_t key, k_key; /* k_key: the random key of k, which gives some rows of q the direction of a row of k */
 	int part;            /* enum gdn_part */
 	int follows, l2norm;
 	bool second; /* is this the second set of values? */
@@ -39,7 +40,7 @@ struct gdn_fill {
 	struct recurrence_alike alike;
 	bool single;     /* does every sequence have one token? If so, sequence n has state n */
 	bool for_gradients; /* does the case check gradients? Such a case has no short rows of q and no huge values */
-	int short_query; /* a short row of q is multiplied by 2^short_query if it is normalised */
+	int short_query; /* a short row of q is multiplied by 2^short_query if q is normalised */
 };
 
 #ifdef __cplusplus

@@ -76,7 +76,7 @@ static bool is_zero_row(const struct tensor *tensor, int64_t row, int64_t dim)
 	return true;
 }
 
-/* If q and k are normalised, checks that no row of q or k that a workload provides consists of zeros. */
+/* If q and k are normalised, checks that no row of a workload's q or k consists of zeros. */
 static int check_directions(const struct op_case *c, const struct gdn_roles *roles, const struct gdn_extent *e,
 			    const struct tensor *in, struct err *err)
 {
@@ -97,8 +97,8 @@ static int check_directions(const struct op_case *c, const struct gdn_roles *rol
 	return 0;
 }
 
-/* Checks that no float input is NaN. If the states are not an output, a state may be NaN, because perhaps no sequence
- * uses its slot. */
+/* Checks that no float input is NaN. If the states are not an output, a state may be NaN, because its slot may be
+ * unused. */
 static int check_floats(const struct op_case *c, const struct gdn_roles *roles, const struct tensor *in, struct err *err)
 {
 	for (int i = 0; i < c->problem->input_count; i++)
@@ -133,8 +133,7 @@ struct computation {
 	const struct tensor *in;
 	struct tensor *out;
 	struct tensor *buffer; /* NULL if the case has no buffer, or if the output buffer is not requested */
-	struct recurrence_work step; /* the gated delta rule, in the form that the functions of recurrence_work.h
-				      * take */
+	struct recurrence_work step; /* the gated delta rule, as an argument of the functions in recurrence_work.h */
 	bool updates, buffer_by_slot;
 };
 
@@ -172,8 +171,8 @@ static double beta_of(const struct computation *w, int64_t place)
 	return w->step.mistake == RECURRENCE_BETA_1 ? 1 : w->step.modes.sigmoid ? recurrence_sigmoid(b) : b;
 }
 
-/* Processes one token of value head h with the decay of token `decayed`. `decayed` is `token`, unless a mistake uses
- * another token's decay. `state` is [V][K]. */
+/* Processes one token of value head h with the decay of token `decayed`. `decayed` differs from `token` only if a
+ * mistake uses another token's decay. `state` is [V][K]. */
 static void step(const struct computation *w, int64_t token, int64_t decayed, int64_t h, double *state,
 		 struct recurrence_token *values)
 {
@@ -250,7 +249,7 @@ static void run_sequence(const struct computation *w, int64_t n, int64_t h, doub
 		dtype_store_run(w->out[w->roles.new_state].data, w->out[w->roles.new_state].dtype, place, size, stored);
 }
 
-/* Runs the sequences first … end - 1 of value head h. */
+/* Computes value head h of the sequences first … end - 1. */
 static void run_head(const struct computation *w, int64_t first, int64_t end, int64_t h)
 {
 	int64_t size = w->e.v_dim * w->e.k_dim;

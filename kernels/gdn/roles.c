@@ -31,7 +31,7 @@ static int *vector_place(struct gdn_roles *roles, const struct op_arg *input)
 }
 
 /* Returns the member of `roles` for an input. The input's rank determines the role. If several roles have that rank,
- * the input's name determines which of them it is. `rank` is the rank of the output. */
+ * the input's name selects one of these roles. `rank` is the rank of the output. */
 static int *place_of(struct gdn_roles *roles, const struct op_arg *input, int rank)
 {
 	const char first = (char)tolower((unsigned char)input->name[0]);

@@ -1,5 +1,5 @@
-/* roles - finds the role of each tensor of a gated delta net, the sizes of a case, and the options that the
- * definition's name, tags and description state. Host only. */
+/* roles - finds the role of each tensor of a gated delta net, the sizes of a case, and the options that are given in
+ * the definition's name, tags and description. Host only. */
 #ifndef REFTEST_KERNELS_GDN_ROLES_H
 #define REFTEST_KERNELS_GDN_ROLES_H
 
@@ -26,15 +26,15 @@ struct gdn_roles {
 	/* [sequences + 1] integers: sequence n has the tokens cu_seqlens[n] … cu_seqlens[n + 1] - 1. Sequences are
 	 * packed if and only if this input is present. */
 	int cu_seqlens;
-	int indices;	    /* [sequences] integers: the slot of each sequence; without them, sequence n has slot n */
+	int indices;	    /* [sequences] integers: the slot of each sequence; if absent, sequence n has slot n */
 	int buffer;	    /* [slots or batch, tokens, H_v, V, K] floats; receives the state after each token */
 	int scale, l2norm, frozen; /* Python scalars; frozen is the scalar disable_state_update */
 	int output, new_state;
 };
 
 struct gdn_extent {
-	int64_t sequences, tokens, total; /* tokens: the tokens of each sequence, or 0 if sequences are packed; total:
-					   * the tokens of all sequences */
+	int64_t sequences, tokens, total; /* tokens: the number of tokens in each sequence, or 0 if sequences are
+					   * packed; total: the number of all tokens */
 	int64_t slots, q_heads, k_heads, v_heads, k_dim, v_dim;
 };
 

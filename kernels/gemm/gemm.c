@@ -22,13 +22,13 @@
  *
  *   float16, bfloat16: The reference and the ground truth round nearly the same number and differ by at most one ulp,
  *     so rtol = 2 u. For elements near zero, rtol allows almost no error, so atol must allow the error of the float32
- *     sums. On an H200 (torch 2.11, K up to 65536, M 1 to 4096) this error exceeded what rtol allows by at most 0.08 u
- *     sqrt(K) for float16. bfloat16 results were exact. In a lifted row (input_values.h) elements of C are at least
+ *     sums. On an H200 (torch 2.11, K up to 65536, M 1 to 4096), float16 errors were larger than rtol allows, but by at
+ *     most 0.08 u sqrt(K). bfloat16 results were exact. In a lifted row (input_values.h) elements of C are at least
  *     2^15. Float32 numbers of this magnitude are multiples of 2^-8, so sums have errors of at most 2^-9 sqrt(K). rtol
  *     allows an error of 16. In a high row, elements of C are at least 98304 minus the rest of the sum: they are
  *     infinite in float16, whatever the order of the sum.
  *   float16: atol = 2 u sqrt(K) = 2^-10 sqrt(K). This tolerance also accepts a split-K kernel that rounds partial sums
- *     to float16. By default torch allows cuBLAS to use such a kernel, but no run was seen in which cuBLAS used one.
+ *     to float16. By default torch allows cuBLAS to use such a kernel, but cuBLAS did not use one in any observed run.
  *     Rounding a sum to float16 has an error of 0.43 u s = 0.23 u sqrt(K). If eight partial sums are added in float16,
  *     the error is 0.53 u sqrt(K). This tolerance detects an error of 1 % in elements with |C| > 0.2 s.
  *   bfloat16: atol = u sqrt(K) / 2 = 2^-9 sqrt(K). An error of 1 % is 2.56 u |C|, of which rtol allows 2 u |C|. The
@@ -60,10 +60,10 @@
 /* The numbers of rows of A in the medium cases. The first case usually has GEMM_ROWS rows, which is one more than a
  * multiple of 16, 32 and 64. If B has more than GEMM_FEW_B and at most GEMM_MORE_B elements, the first case has
  * GEMM_MORE_ROWS rows. If B has more than GEMM_B_ELEMENTS elements, the first case has GEMM_FEW_ROWS rows, one more
- * than a block. If B has at most GEMM_FEW_B elements, cases take little time, and there are more of them: their numbers
- * of rows are block sizes, or one more or less. If B has at most GEMM_TINY_B elements, one more case has GEMM_MANY_ROWS
- * rows; N and K are small in this case if they are var. If B has more than GEMM_FEW_B elements, the second small case
- * has 128 rows, a usual block size. */
+ * than a block has. If B has at most GEMM_FEW_B elements, cases take little time, and there are more of them: their
+ * numbers of rows are a block size, one more, or one less. If B has at most GEMM_TINY_B elements, one more case has
+ * GEMM_MANY_ROWS rows; N and K are small in this case if they are var. If B has more than GEMM_FEW_B elements, the
+ * second small case has 128 rows, a usual block size. */
 enum { GEMM_MORE_ROWS = 513, GEMM_MORE_B = 1 << 22 };
 enum { GEMM_ROWS = 321, GEMM_FEW_ROWS = 129, GEMM_FEW_B = 1 << 21, GEMM_B_ELEMENTS = 1 << 24, GEMM_CASES = 8 };
 enum { GEMM_MANY_ROWS = ROWS_PAST_GRID, GEMM_TINY_B = 1 << 18 };
@@ -123,7 +123,7 @@ static int match(const struct op_problem *problem, struct err *why)
 
 /* Writes the axes of a case with `m` rows. If N or K is var, its length is `n` or `k`. The product of C's leading axes
  * is `m`: each leading var axis has length 4, and the last one has the length that makes the product `m`. A var axis
- * that no tensor has becomes 1. */
+ * that no tensor has gets the length 1. */
 static void set_axes(const struct op_problem *problem, int variant, int64_t m, int64_t n, int64_t k, int64_t *axis)
 {
 	const struct op_arg *out = &problem->outputs[0], *a = &problem->inputs[gemm_left(problem, variant)];
@@ -207,7 +207,8 @@ static const struct op_edge edges[] = {
     {NULL, NULL},
 };
 
-/* The edge case many_rows has as many rows of A as possible with at most MANY_PRODUCTS products. */
+/* The edge case many_rows has the largest number of rows of A with which the case needs at most MANY_PRODUCTS
+ * products. */
 #define MANY_PRODUCTS (INT64_C(9) << 30)
 
 static int64_t many_rows(int64_t of_b)
@@ -265,8 +266,7 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 		return 0;
 	if (elements_of_b(problem, variant, 0, 0) <= GEMM_TINY_B)
 		return GEMM_MANY_ROWS;
-	return elements_of_b(problem, variant, 0, 0) > GEMM_B_ELEMENTS ? GEMM_FEW_ROWS : GEMM_ROWS; /* some case may
-												     * have more rows */
+	return elements_of_b(problem, variant, 0, 0) > GEMM_B_ELEMENTS ? GEMM_FEW_ROWS : GEMM_ROWS; /* a lower bound */
 }
 
 /* Computes consecutive elements of one row of A, or of B if B is [N][K]. Computes every element as if its column were
@@ -406,8 +406,8 @@ static void read_b(struct tile *t, const struct gemm_extent *e, const struct ten
 	}
 }
 
-/* If a reference with this mistake splits K into parts and rounds the sum of each part, returns the length of a part.
- * For any other mistake, returns 0. */
+/* Returns the length of a part if a reference with this mistake splits K into parts and rounds the sum of each part.
+ * Returns 0 for any other mistake. */
 static int64_t rounded_part(int mistake, int64_t k)
 {
 	switch (mistake) {

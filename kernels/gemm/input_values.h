@@ -17,21 +17,21 @@
  * therefore changes by up to 8, for any K.
  *
  * If A, B and C are all 16-bit and K is large enough, two columns of A and B are special: GEMM_LIFT and GEMM_DROP. In
- * each row of B, the two special elements have the same sign and a magnitude of 24 … 28. One row of A in GEMM_LIFTED is
- * "lifted": its two special elements are 4096 and -2304, or -4096 and 2304. In ordinary rows of A, a special element is
- * a quarter of the value that it would have in any other column. In a lifted row, the sum of products rises to 98304 …
- * 114688 at column GEMM_LIFT. This is beyond float16's maximum, so a float16 accumulator becomes infinite. The sum
- * falls to 33792 … 59392 at column GEMM_DROP. Torch lets cuBLAS round partial sums over blocks of 256 columns to
- * float16. Both special columns are in the same block, so that these partial sums stay finite. In the second set of
+ * each row of B, the two special elements have the same sign and a magnitude of 24 … 28. One of every GEMM_LIFTED rows
+ * of A is "lifted": its two special elements are 4096 and -2304, or -4096 and 2304. In ordinary rows of A, a special
+ * element is a quarter of the value that it would have in any other column. In a lifted row, the sum of products rises
+ * to 98304 … 114688 at column GEMM_LIFT. This is beyond float16's maximum, so a float16 accumulator becomes infinite.
+ * The sum falls to 33792 … 59392 at column GEMM_DROP. Torch lets cuBLAS round partial sums over blocks of 256 columns
+ * to float16. Both special columns are in the same block, so that these partial sums stay finite. In the second set of
  * values, the special elements are 2^-7 times as large in A and 2^7 times as large in B.
  *
- * The rows of A after the lifted ones are "high": they are like lifted rows, but their element at GEMM_DROP is 0, so
- * the sums of products stay at 98304 … 114688. In float16, a sum of this size is infinite, so a reference that limits
- * the sum to float16's maximum fails. If a workload provides A or B, there are no high rows, because a sum could be
- * close to float16's maximum, and rounding would then decide whether the sum is infinite. The rows after the high ones
- * are "faint" in the second set of values: they are scaled so that their smallest elements are 2^-24, the smallest
- * number above 0 in float16, and their two special elements are 0. The products in a faint row are below 2^-14, where
- * float16 is subnormal. If K is 4096, about half of the elements of C in a faint row are also below 2^-14.
+ * The row of A after each lifted row is "high": it is like a lifted row, but its element at GEMM_DROP is 0, so the sum
+ * of products stays at 98304 … 114688. In float16, a sum of this size is infinite, so a reference that limits the sum
+ * to float16's maximum fails. If a workload provides A or B, there are no high rows, because a sum could be close to
+ * float16's maximum, and rounding would then decide whether the sum is infinite. In the second set of values, the row
+ * after each high row is "faint": it is scaled so that its smallest elements are 2^-24, the smallest number above 0 in
+ * float16, and its two special elements are 0. The products in a faint row are below 2^-14, where float16 is subnormal.
+ * If K is 4096, about half of the elements of C in a faint row are also below 2^-14.
  *
  * If neither A nor B is float16, two of eight columns are scaled. If k % 8 is 5, column k of A is scaled by 2^30 and
  * column k of B by 2^-30. If k % 8 is 6, column k of A is scaled by 2^-30 and column k of B by 2^30. The products do
@@ -251,7 +251,7 @@ HOST_DEVICE static inline int gemm_is_special(const struct gemm_fill *f, int64_t
 }
 
 /* Computes element (row, column) of A[m][k] or B(n, k). `lift` is the flat index of element (row, GEMM_LIFT). The
- * input's dtype represents the element exactly. */
+ * input's dtype represents the returned element exactly. */
 HOST_DEVICE static inline float gemm_at(const struct gemm_fill *f, int64_t row, int64_t column, int64_t lift,
                                         uint32_t random)
 {

@@ -1,5 +1,5 @@
-/* mistakes - the mistakes that people make in references of matrix products. The table has all mistakes. The enum has a
- * number for each mistake that the oracle computes itself. */
+/* mistakes - the mistakes that people make in references of matrix products. The table lists all mistakes. The enum
+ * numbers the mistakes that the oracle simulates. */
 #ifndef REFTEST_KERNELS_GEMM_MISTAKES_H
 #define REFTEST_KERNELS_GEMM_MISTAKES_H
 

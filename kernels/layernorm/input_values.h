@@ -74,7 +74,7 @@ static inline struct layernorm_roles layernorm_roles_of(const struct op_problem 
 	return roles;
 }
 
-/* Returns the epsilon of a case, or NaN if no source states an epsilon. Only a probe case has no stated epsilon. Host
+/* Returns the epsilon of a case, or NaN if the epsilon is unknown. Only a probe case has an unknown epsilon. Host
  * only. */
 static inline double layernorm_eps(const struct op_case *c)
 {
@@ -202,8 +202,8 @@ HOST_DEVICE static inline bool layernorm_is_far(int64_t row)
 }
 
 /* Computes an element of a row of integers close to M. Columns 2 i and 2 i + 1 have M + d and M - d, in some order. The
- * random bits of column 2 i determine the order and, if the output is float32, d. If the number of columns is odd, the
- * last element is M. */
+ * random bits of column 2 i determine the order, and also d if the output is float32. If the number of columns is odd,
+ * the last element is M. */
 HOST_DEVICE static inline float layernorm_far(const struct layernorm_fill *f, int64_t row, int64_t column)
 {
 	uint32_t random = philox_bits(f->key, row * f->columns + column / 2 * 2);

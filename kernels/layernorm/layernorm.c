@@ -108,8 +108,8 @@ static void set_axes(const struct op_problem *problem, int64_t rows, int64_t col
 }
 
 /* The numbers of rows of the default cases: 1, a multiple of the number of rows that kernels process as a block, and
- * one row more than such a multiple (row_counts.h). The last case may have more rows, up to 2^23 elements, so that
- * every column has a spike in some row. */
+ * one row more than such a multiple (row_counts.h). The last case may have more rows, so that every column has a spike
+ * in some row; it has at most 2^23 elements. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	const struct op_axis *last = &problem->axes[problem->outputs[0].axis[problem->outputs[0].rank - 1]];

@@ -15,9 +15,9 @@
  *             x + 0.005. If dt does not go through softplus, dt is uniform on [0, 1), and bias on [0, 1) | [0, 1/8).
  *             Then, for k = 21, dt is 12. For k = 5, 37 and 53, dt is -5/4 | -1/4, and dt + bias is below 0. For these
  *             three k the state grows by a factor of at most e^2.6 | e^4.2.
- *   A         Uniform on (-2.0625, -0.0625] | eight times as large, each element separately. Kernels use one value of A
- *             per head, but definitions declare one per element of the state. Because all elements differ, the result
- *             changes if a reference transposes or wrongly broadcasts A.
+ *   A         Uniform on (-2.0625, -0.0625] | eight times as large. Kernels use one value of A per head, but
+ *             definitions declare one per element of the state. All elements of A differ, so the result changes if a
+ *             reference transposes or wrongly broadcasts A.
  *   D, z      Uniform on [-4, 4) | z on [-16, 16). In y, the term D x is half as large as the term that comes from the
  *             state.
  *
@@ -49,11 +49,11 @@ struct ssu_roles {
 	int a;           /* [heads, dim, S], or [heads] */
 	int b, c;        /* [batch, groups, S]; heads is a multiple of groups */
 	int d, dt_bias;  /* [heads, dim], or [heads]; an absent D or dt_bias is 0 */
-	int indices;     /* [batch] integers: the slot of each sequence; without them, sequence n has slot n */
+	int indices;     /* [batch] integers: the slot of each sequence; if absent, sequence n has slot n */
 	int softplus;    /* a Python scalar; true if the problem has none */
 	int pad;         /* a Python scalar; -1 if the problem has none */
 	int output;      /* [batch, heads, dim] */
-	int new_state;   /* the shape of `state`; may be absent */
+	int new_state;   /* has the shape of `state`; may be absent */
 };
 
 struct ssu_extent {
@@ -99,8 +99,8 @@ struct ssu_fill {
 /* Most sequences from this number on are padding, so that a case of many sequences is cheap. */
 enum { SSU_ACTIVE = 33 };
 
-/* Returns true if a sequence is padding. Of the sequences from SSU_ACTIVE on, the last one and those next to a power of
- * two are not padding. */
+/* Returns true if a sequence is padding. Of the sequences from SSU_ACTIVE on, the last one and those whose numbers are
+ * next to a power of two are not padding. */
 HOST_DEVICE static inline bool ssu_is_padding(int64_t batch, int64_t sequence)
 {
 	int64_t low = sequence & (sequence - 1), high = (sequence + 1) & sequence, above = (sequence - 1) & (sequence - 2);

@@ -9,9 +9,9 @@
  * changes no slot. The state output contains all slots, most of which are unchanged. dt, A, D and dt_bias may have one
  * value per head.
  *
- * The reference may write to the input state if the definition says so (op_in_place_as_said). If there is a state
- * output, it is compared. If there is no state output, the reference may write to the input state. The reference must
- * do so if the description of the state says "in place" (SSU_IN_PLACE).
+ * If the states are an output, this output is compared, and the reference may write to the input state only if the
+ * definition says so (op_in_place_as_said). If the states are not an output, the reference may write to the input
+ * state, and must do so if the description of the state says "in place" (SSU_IN_PLACE).
  *
  * Tolerances. A float32 sum of S products of magnitude 1 has an error of 1e-6. Where dt is 96, the products have a
  * magnitude of a hundred, and their sum has an error of 1e-4. The gate multiplies y by at most 16. The atol of y is
@@ -235,8 +235,8 @@ static const struct preset {
 } presets[SIZE_COUNT][2] = {{{1, 3}, {5, 8}}, {{SSU_ACTIVE, 41}}, {{256, 512}}};
 
 /* If sequences have slots, and a slot has at most MORE_ELEMENTS elements, the medium case has MORE sequences, and most
- * of the last ones are padding. The edge case many_sequences has MANY sequences. MORE is no multiple of five, so that
- * pad_slot_id is 0 in the second set of values of the medium case (scalar). */
+ * of the last sequences are padding. The edge case many_sequences has MANY sequences. MORE is no multiple of five, so
+ * that the function `scalar` sets pad_slot_id to 0 in the second set of values of the medium case. */
 enum { MORE = 66, MANY = 129, MORE_ELEMENTS = 1 << 18 };
 
 /* Returns the number of elements of a slot. */
@@ -347,8 +347,8 @@ static double scalar(const struct op_case *c, int input)
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
 
-/* Returns true if the elements of padding sequences are NaN in this input. They are not NaN if a workload provides the
- * slots, because any sequence may then be read. The elements of z are never NaN, because z must be finite
+/* Returns true if the elements of padding sequences are NaN in this input. If a workload provides the slots, no element
+ * is NaN, because any sequence may then be read. The elements of z are never NaN, because z must be finite
  * (check_floats). */
 static bool is_padded(const struct op_case *c, const struct ssu_roles *roles, enum ssu_part part)
 {
@@ -497,8 +497,8 @@ static int check_states(const struct ssu_extent *e, struct err *err)
 	               (long long)e->slots, (long long)e->batch);
 }
 
-/* Checks that an input has no NaN. The elements of padding sequences may be NaN, because the operation does not use
- * them. */
+/* Checks that an input has no NaN outside padding sequences. The operation does not use the elements of padding
+ * sequences. */
 static int check_tokens(const struct op_case *c, const struct ssu_roles *roles, const struct ssu_extent *e, int input,
                         const struct tensor *in, struct err *err)
 {
@@ -649,8 +649,8 @@ static double value_of(const struct computation *w, int input, int64_t index)
 	return input < 0 || w->in[input].data == NULL ? 0 : dtype_load(w->in[input].data, w->in[input].dtype, index);
 }
 
-/* Returns an element of an input that has one value per head or, if its rank is `by_element`, one value per head and
- * element. `row` is the index of the head, counted over all sequences if the input has a batch axis. */
+/* Returns an element of an input. The input has one value per head and element if its rank is `by_element`, else one
+ * value per head. `row` is the index of the head, counted over all sequences if the input has a batch axis. */
 static double weight_of(const struct computation *w, int input, int by_element, int64_t row, int64_t i)
 {
 	if (input >= 0 && w->in[input].rank == by_element)
@@ -728,8 +728,8 @@ static double enters_of(const struct computation *w, int64_t n, int64_t h, int64
 	}
 }
 
-/* Updates the S states of element i of sequence n and head h in `state`, and returns y before the gate. `a`, `b` and
- * `c` have S elements each. */
+/* Updates the S states of element i of sequence n and head h in `state`, and returns y before it is multiplied by the
+ * gate. `a`, `b` and `c` have S elements each. */
 static double update(const struct computation *w, int64_t n, int64_t h, int64_t i, double z, double *state,
 		     const double *a, const double *b, const double *c)
 {
@@ -761,7 +761,7 @@ static void read_decays(const struct computation *w, int64_t h, int64_t i, doubl
 		out[j] = dtype_load(a->data, a->dtype, h);
 }
 
-/* Returns the group of B or C that head h reads. A mistake may change the group that is read of B, of C, or of both. */
+/* Returns the group of B or C that head h reads. A mistake may change the group of B, of C, or of both. */
 static int64_t group_of(const struct computation *w, int64_t h, enum mistake tiled, enum mistake first)
 {
 	if (w->mistake == TILED || w->mistake == (int)tiled)

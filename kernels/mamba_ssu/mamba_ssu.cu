@@ -17,8 +17,8 @@ struct layer {
 	bool softplus;
 };
 
-/* Returns an element of a tensor that has one value per head or, if its rank is `by_element`, one value per head and
- * element. Returns 0 if the tensor is absent. */
+/* Returns an element of a tensor. The tensor has one value per head and element if its rank is `by_element`, else one
+ * value per head. Returns 0 if the tensor is absent. */
 static __device__ __forceinline__ float load_weight(const struct tensor &tensor, int by_element, int64_t row,
                                                     int64_t dim, int64_t i)
 {
@@ -35,7 +35,7 @@ static __device__ __forceinline__ float step_size(const struct layer &layer, int
 	return !layer.softplus || d > 20.0f ? d : log1pf(expf(d));
 }
 
-/* Updates the states of element i of sequence n and head h. Returns y before the gate. */
+/* Updates the states of element i of sequence n and head h. Returns y before it is multiplied by the gate. */
 static __device__ float update(const struct layer &layer, int64_t slot, int64_t n, int64_t h, int64_t i)
 {
 	const struct ssu_extent &e = layer.e;

@@ -59,7 +59,7 @@ static bool counts(const struct computation *w, const int64_t *expert, int64_t k
 	return w->mistake != MOE_LAST_EXPERT || expert[k] != w->e.offset + w->e.local - 1;
 }
 
-/* Sets to -1 the experts of the visits that a reference with the mistake of the case does not compute. */
+/* Sets the expert of a visit to -1 if a reference with the mistake of the case does not compute this visit. */
 static void leave_out_visits(const struct computation *w, int64_t picks, int64_t *expert)
 {
 	bool *kept = take(picks, sizeof *kept);
@@ -126,8 +126,8 @@ static double value(const struct computation *w, int input, int64_t index)
 	return input < 0 ? 1 : dtype_load(w->in[input].data, w->in[input].dtype, index);
 }
 
-/* Reads row `row` of the weights, counted over all experts. A row has `columns` columns. Multiplies its elements by row
- * `scale_row` of the scales, where each scale applies to `block` columns. */
+/* Reads row `row` of the weights, counted over all experts. A row has `columns` columns. Multiplies the elements of the
+ * row by row `scale_row` of the scales, where each scale applies to `block` columns. */
 static void read_row(const struct computation *w, int input, int64_t row, int64_t columns, int scales,
                      int64_t scale_row, int64_t block, double *out)
 {
@@ -366,7 +366,7 @@ static void visit_expert(struct computation *w, int64_t l)
 	second_product(w, l);
 }
 
-/* Returns true if the mistake of the case can change its results. */
+/* Returns true if the mistake of the case can change the results of the case. */
 static bool has_mistake(const struct computation *w, const struct routing *r)
 {
 	switch (w->mistake) {

@@ -8,7 +8,7 @@
 #include "kernels/core/take.h"
 #include "kernels/moe/roles.h"
 
-/* Applies `change` to the tensors op_mistake.role and op_mistake.other. */
+/* Applies `change` to the tensors that op_mistake.role and op_mistake.other name. */
 static bool change_both(struct op_variation *v, const struct op_mistake *mistake,
 			bool (*change)(struct op_variation *v, const struct op_mistake *mistake))
 {

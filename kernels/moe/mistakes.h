@@ -1,5 +1,5 @@
-/* mistakes - the mistakes that people make in references of mixtures of experts. The table has all mistakes. The enum
- * has a number for each mistake that the oracle computes itself. */
+/* mistakes - the mistakes that people make in references of mixtures of experts. The table lists all mistakes. The enum
+ * numbers the mistakes that the oracle simulates. */
 #ifndef REFTEST_KERNELS_MOE_MISTAKES_H
 #define REFTEST_KERNELS_MOE_MISTAKES_H
 
@@ -14,10 +14,10 @@ enum moe_mistake {
 	MOE_SIGMOID,
 	MOE_SILU_OF_PRODUCT,
 	MOE_INTERLEAVED,        /* in the first weights, "up" has the even rows and the gate the odd rows */
-	MOE_GATE_LIMIT,         /* the gate is limited to magnitudes of mistake_by */
+	MOE_GATE_LIMIT,         /* the magnitude of the gate is limited to mistake_by */
 	MOE_GATE_FACTOR_LAST,   /* the factor of the gate is applied after silu */
 	MOE_INNER_ROUNDED,      /* the inputs of the second product are rounded to the dtype mistake_by */
-	MOE_INNER_LIMIT,        /* the inputs of the second product are limited to magnitudes of mistake_by */
+	MOE_INNER_LIMIT,        /* the magnitudes of the inputs of the second product are limited to mistake_by */
 	MOE_PRODUCTS_ROUNDED,   /* the first product is rounded to the dtype mistake_by */
 	MOE_HIDDEN_SCALE_TURNED, /* scales of hidden states are read as if their two axes were swapped */
 	MOE_HIDDEN_ROUNDED,     /* scaled hidden states are rounded to the dtype mistake_by */

@@ -8,7 +8,7 @@
  * routing.h defines w. Experts of other devices can be selected. Their scores are part of the sum by which weights are
  * divided, but these experts add nothing to the output. Hidden states and weights are floats of 8, 16 or 32 bits.
  * Hidden states and weights may have scales per block, or an expert's products may have factors. The oracle does not
- * quantise intermediate values, even if the kernel that the definition names quantises them. A kernel that quantises
+ * quantise intermediate values, even if the definition names a kernel that quantises them. A kernel that quantises
  * computes a different operation: the root mean square error of such a kernel is 2.6 % with 8-bit intermediate values,
  * and 11 % with MXFP4 weights.
  *
@@ -16,10 +16,10 @@
  * routing's factor; if routing weights are inputs, s may be 2. A reference sums H products in float32, and then I
  * products. If n terms are added one after the other, the error of the sum is 0.43 2^-24 sqrt(n / 2) times the sum's
  * standard deviation. This factor is 1.5e-6 for n = 7168. The second sum averages the errors of the first. One element
- * in 10^7 has an error that is 5.5 times as large, 2^-17 s. Therefore atol is 2^-14. If the routing's factor is above
- * 1, atol is multiplied by the factor. rtol is one ulp of the output's dtype, because two roundings of nearly the same
- * number differ by one ulp. A float32 output is not rounded again, and its rtol is 2^-14, like atol. The measured error
- * of torch in float32 on a CPU, for H = 7168 and a factor of 2.5, is 5e-6, a thirtieth of atol.
+ * in 10^7 has an error of 5.5 times this standard error, 2^-17 s. Therefore atol is 2^-14. If the routing's factor is
+ * above 1, atol is multiplied by the factor. rtol is one ulp of the output's dtype, because two roundings of nearly the
+ * same number differ by one ulp. A float32 output is not rounded again, and its rtol is 2^-14, like atol. The measured
+ * error of torch in float32 on a CPU, for H = 7168 and a factor of 2.5, is 5e-6, a thirtieth of atol.
  *
  * Even if operands have 8 bits, every element must be within the tolerance (hit ratio 1), because such operands are
  * exact in float32, and nothing is rounded to 8 bits again. If all scales have an error of 2 %, nearly every element is
@@ -28,8 +28,8 @@
  * in elements with |out| < 2^-13 s, which are 1e-4 of all elements. Therefore the hit ratio is 0.999. If a workload
  * provides logits, there are ties: 16-bit logits of real routers tie for one token in 14 to 20, and float32 sigmoids
  * for one token in 10^4. A reference may select any of the tied experts. Therefore one token in 8 may differ if logits
- * have 16 bits, and one token in 256 if logits are float32. In a case with fewer than 8 or 256 tokens, respectively, no
- * token may differ.
+ * have 16 bits, and one token in 256 if logits are float32. If the case has fewer than 8 tokens (256 if logits are
+ * float32), no token may differ.
  *
  * With this family's own inputs, the selection of experts has no ties or near ties, except between experts with equal
  * weights. The family does not match renormalised routing with a bias, weights packed as 4 bits, or an activation other
@@ -195,8 +195,8 @@ static bool numbers_given(const struct op_case *c, const struct moe_roles *roles
 	return roles->id_weights < 0 && is_given(c, roles->ids);
 }
 
-/* Returns the fraction of tokens whose output may differ, because two experts nearly tie when the experts of the token
- * are selected. */
+/* Returns the fraction of tokens whose output may differ from the ground truth, because a near tie may change which
+ * experts are selected. */
 static double undecided(const struct op_case *c, const struct moe_roles *roles)
 {
 	int64_t tokens = c->axis[c->problem->outputs[0].axis[0]], one_in = 256;
@@ -240,11 +240,10 @@ static int64_t offset_of(const struct moe_extent *e, bool second)
  * of values, and other numbers of groups in the second set. A reference may cache a result and use only one of the
  * scalars as the key, so in each case one scalar is the same in both sets. In cases of up to 16 tokens, both sets have
  * the same factor, that of DeepSeek-V3. In cases of more tokens, both sets have the same offset, the number of this
- * device's first expert. Usually, the offset is that of the device in the middle of all devices. In the second set of
- * cases of up to 16 tokens, the offset is not a multiple of the number of local experts; with one token, the offset is
- * 0. In cases of more than 16 tokens, the factor is below 1 in the first set and exactly 1 in the second. A reference
- * may take a factor of 1, or an offset of 0, for an absent scalar. The factor is the only scalar with a default, which
- * is 1. */
+ * device's first expert. Usually, this device is in the middle of all devices. In cases of up to 16 tokens, the offset
+ * of the second set is not a multiple of the number of local experts; with one token, the offset is 0. In cases of more
+ * than 16 tokens, the factor is below 1 in the first set and exactly 1 in the second. A reference may take a factor of
+ * 1, or an offset of 0, for an absent scalar. The factor is the only scalar with a default, which is 1. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct moe_roles roles = moe_roles_of(c->problem);
@@ -295,8 +294,8 @@ static double size_of(int scale)
 	return 0.58 * (scale >= 0 ? 1.32 : 1);
 }
 
-/* Returns the input to which a power of two that scales a product is applied: the factor if there is one, else the
- * scale, else the weights. */
+/* Returns the input whose values are multiplied to scale a product: the factor if there is one, else the scale, else
+ * the weights. */
 static int carrier(int factor, int scale, int weights)
 {
 	return factor >= 0 ? factor : scale >= 0 ? scale : weights;
@@ -305,7 +304,8 @@ static int carrier(int factor, int scale, int weights)
 struct exponents {
 	int hidden, hidden_scale, weights1, weights2; /* exponents of numbers that are uniform; CODES for numbers that
 						       * resemble quantised data */
-	int first, second; /* the exponents of the factors of "up" and gate, and of the second product */
+	int first, second; /* first: the exponent of the factors of "up" and gate; second: of the factor of the second
+			    * product */
 	int up;            /* the exponent of the factor of "up" minus that of the gate */
 };
 
@@ -499,7 +499,7 @@ WIDE static void make_fine(const struct moe_fill *f, int64_t start, const uint32
 	}
 	if (f->period == 0)
 		return;
-	for (int64_t at = -(start % f->period); at < count; at += f->period) { /* each period that overlaps with
+	for (int64_t at = -(start % f->period); at < count; at += f->period) { /* for each period that overlaps with
 										* `values` */
 		int64_t from = at + f->from > 0 ? at + f->from : 0, until = at + f->until < count ? at + f->until : count;
 
@@ -648,7 +648,8 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 }
 
 /* Widens `out`, the range of values that the default cases must cover, by the values that `f` gives. Uniform numbers
- * must reach nine tenths of their limits. Scales and factors must be on both sides of 1.2 times their power of two. */
+ * must reach nine tenths of their limits. Scales and factors must include values below and values above 1.2 times their
+ * power of two. */
 static void widen(const struct moe_fill *f, struct op_range *out)
 {
 	int low = f->exponent + (f->extra < 0 ? f->extra : 0), high = f->exponent + (f->extra > 0 ? f->extra : 0);
@@ -662,7 +663,7 @@ static void widen(const struct moe_fill *f, struct op_range *out)
 /* Logits range from values for which sigmoids and softmaxes saturate to values for which they vanish, and biases have
  * both signs. The scaling factor is above 1 in some cases and below 1 in others. Hidden states, weights and scales
  * resemble quantised data in one set; in the other, numbers are below 1 and scales are around 1. Given experts have no
- * range, because any number of an existing expert is valid. */
+ * range, because the number of any existing expert is valid. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	struct moe_roles roles = moe_roles_of(problem);

@@ -286,7 +286,7 @@ static bool is_kept(const struct best *groups, int64_t group)
 }
 
 /* Selects the K experts with the largest scores, from all experts or from the groups that are kept. Returns the
- * smallest margin between a selected expert or group and one that was left out. */
+ * smallest margin between a selected expert and a rejected expert, or between a selected group and a rejected group. */
 static double choose_experts(const struct routing *r, const double *score, const double *bias, struct best *best)
 {
 	struct best groups = {.room = r->kept, .left = -INFINITY};
@@ -349,7 +349,7 @@ static double divisor_of(const struct routing *r, const double *score, const int
 	return sum + (r->mistake == MOE_DIVIDED_BY_LOCAL ? 1e-9 : 1e-20);
 }
 
-/* Applies the mistake to the list of a token's experts and weights, if it is a mistake in this list. */
+/* Applies the mistake to the list of a token's experts and weights, if the mistake changes this list. */
 static void mistake_list(const struct routing *r, int64_t *expert, double *weight)
 {
 	for (int64_t k = 0; k < r->picks; k++) {
@@ -434,8 +434,8 @@ bool routing_has_mistake(const struct routing *r)
 	}
 }
 
-/* Reads one of the given experts and its weight. If one int32 holds both, the expert is in its high half. The high half
- * is signed: a negative number means no expert. */
+/* Reads one of the given experts and its weight. If one int32 holds the expert and the weight, the expert is in the
+ * high half. The high half is signed: a negative number means no expert. */
 static void take_given(const struct moe_roles *roles, int mistake, const struct tensor *in, int64_t index, int64_t *expert,
 		       double *weight)
 {

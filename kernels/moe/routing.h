@@ -11,7 +11,7 @@
  *                elements have the expert in the high half and the weight, a bfloat16, in the low half. An expert that
  *                is listed twice counts twice.
  *
- * The weight multiplies an expert's output or, with Llama 4 routing, its input. */
+ * The weight multiplies an expert's output, or the expert's input with Llama 4 routing. */
 #ifndef REFTEST_KERNELS_MOE_ROUTING_H
 #define REFTEST_KERNELS_MOE_ROUTING_H
 
@@ -28,12 +28,12 @@ enum { MOE_PICKS_MOST = 64 };
 struct routing {
 	enum moe_method method;
 	int64_t experts, picks;
-	int64_t groups, kept; /* 1 unless the method is MOE_DEEPSEEK */
+	int64_t groups, kept; /* 1 for every method except MOE_DEEPSEEK */
 	double factor;
 	int mistake; /* op_case.mistake: a value of enum moe_mistake */
 	double by;   /* op_case.mistake_by */
-	int64_t offset, local; /* the experts of this device: the number of the first one, and how many there are; only
-				* mistakes use them */
+	int64_t offset, local; /* offset: the number of this device's first expert; local: the number of experts on this
+				* device; used only for mistakes */
 };
 
 /* Returns true if r->mistake can change this routing. */
@@ -52,7 +52,8 @@ int routing_of(const struct op_case *c, const struct moe_roles *roles, struct ro
 
 /* Selects experts for one token by its scores, which are logits if the method is MOE_RENORMALISE, else sigmoids. `bias`
  * is NULL if there is none. Writes the selected experts in descending order, and their weights. Returns the smallest
- * margin between a selected expert or group and one that was left out, or infinity if no expert was left out. */
+ * margin between a selected expert and a rejected expert, or between a selected group and a rejected group. Returns
+ * infinity if no expert was rejected. */
 double routing_choose(const struct routing *r, const double *score, const double *bias, int64_t *expert,
 		      double *weight);
 

@@ -13,7 +13,8 @@
 #include "kernels/core/take.h"
 
 /* Logits are multiples of a step, 1 / STEPS. The slope of a row determines the differences between its SPREAD largest
- * logits, or between its selected logits if these are more than SPREAD. The other logits are one step apart. */
+ * logits, or between all selected logits if more than SPREAD logits are selected. The other logits are one step
+ * apart. */
 enum { STEPS = 32, SPREAD = 16, TRIES = 64, NEAR_TRIES = 16, LONELY = 8, REGULAR_ROWS = 16 };
 /* The height of a row is its largest logit. A case has HEIGHTS different heights, and FAR_HEIGHTS more if the routing
  * computes softmaxes. SPECIALS is the number of "special" experts, each of which has a fixed number of tokens. */
@@ -133,8 +134,8 @@ static bool same_group(const struct traffic *t, int64_t a, int64_t b)
 	return t->r->groups > 1 && a / size == b / size;
 }
 
-/* Returns the number of experts that are neither special nor without tokens. Any row may select these experts;
- * draw_any_order puts them first. */
+/* Returns the number of experts that are neither special nor without tokens. Any row may select these experts, so
+ * draw_any_order ranks them before the others. */
 static int64_t ordinary(const struct traffic *t)
 {
 	return t->e.experts - t->specials - t->unused;
@@ -401,8 +402,8 @@ static void make_logits(const struct op_case *c, const struct moe_roles *roles, 
 			struct tensor *out)
 {
 	/* In each row of this table, the first height must be the highest: element 0 of `sigmoid` is the sigmoid of the
-	 * first height. Heights for sigmoids are never very low: the sigmoids would be close to 0, and the outputs too,
-	 * because sigmoids are not divided by their sum. */
+	 * first height. Heights for sigmoids are never very low: sigmoids are not divided by their sum, so low sigmoids
+	 * would give outputs close to 0. */
 	static const int64_t heights[][HEIGHTS] = {
 	    [MOE_DEEPSEEK] = {4, 1, -2, -5}, [MOE_RENORMALISE] = {20, 4, 0, -12}, [MOE_LLAMA4] = {4, 1, -1, -4}};
 	static const int64_t far[FAR_HEIGHTS] = {100, -106};
@@ -445,8 +446,8 @@ static void list_twice(const struct traffic *t, int64_t *order)
 }
 
 /* Fills the given experts. If there are fewer experts than a token must list, the token lists experts repeatedly.
- * Otherwise, one token in 16 lists an expert twice, but only if weights apply to outputs, because two weights of inputs
- * cannot be combined into one. */
+ * Otherwise, one token in 16 lists an expert twice if weights apply to outputs. If weights apply to inputs, no token
+ * does so, because two weights of one input cannot be combined into one. */
 static void make_ids(const struct op_case *c, const struct moe_roles *roles, const struct routing *r,
 		     struct tensor *out)
 {

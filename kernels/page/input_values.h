@@ -119,8 +119,8 @@ HOST_DEVICE static inline int64_t page_offset(const struct page_extent *e, int64
 	return ((page * e->halves + half) * e->page_size * e->heads + inside) * e->width;
 }
 
-/* Returns the reach of a dtype. Elements have magnitudes from 2^-reach to 2^(reach + 1); the dtype represents them as
- * finite, normal numbers. */
+/* Returns the exponent `reach` for a dtype. Elements have magnitudes from 2^-reach to 2^(reach + 1), which the dtype
+ * represents as finite, normal numbers. */
 static inline int page_reach(enum dtype dtype)
 {
 	switch (dtype) {

@@ -1,5 +1,5 @@
-/* mistakes - the mistakes that people make in references of appending to paged caches. The table has all mistakes. The
- * enum has a number for each mistake that the oracle computes itself. */
+/* mistakes - the mistakes that people make in references of appending to paged caches. The table lists all mistakes.
+ * The enum numbers the mistakes that the oracle simulates. */
 #ifndef REFTEST_KERNELS_PAGE_MISTAKES_H
 #define REFTEST_KERNELS_PAGE_MISTAKES_H
 

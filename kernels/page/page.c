@@ -22,8 +22,8 @@
  * page of the cache. If kv_indices has more entries than the cache has pages, the first sequence starts with a long
  * prefix in pages that other sequences also use, as in a prefix cache. The tokens that are appended to the first
  * sequence then have positions beyond 131072, although the cache has few pages. The tokens are not in the order of
- * their sequences. In the second set of values, the order of the tokens is reversed, and other sequences have full last
- * pages.
+ * their sequences. In the second set of values, the order of the tokens is reversed, and other sequences than in the
+ * first set have full last pages.
  *
  * A token of sequence -1 is padding and is not written. If a definition's description mentions padding, the token in
  * the middle of the batch is padding. If the description does not mention padding, only cases of --edge have padding. A
@@ -46,11 +46,11 @@
  * has at least PREFIX tokens and PREFIX_PAGES pages, so that offsets in kv_indptr need more than 15 bits. */
 enum { MOST_SEQUENCES = 321, MOST_TOKENS = 333, PREFIX = 1 << 17, PREFIX_PAGES = 1 << 15 };
 
-/* The medium case has at least POOL pages, so that page numbers need more than 8 bits. If at most 2 POOL pages have
- * more than POOL_PLACES slots (for example, 513 pages of 64 slots), the medium case has so many slots, and slot numbers
- * need more than 15 bits. The number of pages is not enlarged if the cache would have more than POOL_ELEMENTS elements.
- * If LARGE_POOL pages have at most LARGE_POOL_ELEMENTS elements, the case has LARGE_POOL pages, and page numbers need
- * more than 12 bits. */
+/* The medium case has at least POOL pages, so that page numbers need more than 8 bits. If at most 2 POOL pages are
+ * enough for more than POOL_PLACES slots (for example, 513 pages of 64 slots), the medium case has more than
+ * POOL_PLACES slots, so that slot numbers need more than 15 bits. The number of pages is not enlarged if the cache
+ * would have more than POOL_ELEMENTS elements. If LARGE_POOL pages have at most LARGE_POOL_ELEMENTS elements, the
+ * medium case has LARGE_POOL pages, so that page numbers need more than 12 bits. */
 enum { POOL = 321, POOL_ELEMENTS = 1 << 25, POOL_PLACES = 1 << 15 };
 enum { LARGE_POOL = 6145, LARGE_POOL_ELEMENTS = 1 << 23 };
 
@@ -193,7 +193,7 @@ static int64_t pool_of(const struct op_arg *cache, int64_t pages, int64_t page_s
 
 /* Writes the axes of a case. There are enough pages for 1.5 times `tokens` tokens, however these tokens are distributed
  * over at most `filled` sequences. At least a third of all pages is unused. If `prefix` is not 0, there may be more
- * pages (pool_of), and kv_indices also lists the pages before position `prefix`, at least PREFIX_PAGES pages. */
+ * pages (pool_of), and kv_indices also lists the pages of the prefix (at least PREFIX_PAGES). */
 static void set_axes(const struct op_problem *problem, int variant, int64_t sequences, int64_t filled, int64_t tokens,
                      int64_t prefix, int64_t *axis)
 {
@@ -430,8 +430,8 @@ static int table_open(const struct op_case *c, struct table *table, struct err *
 	               (long long)table->indices, (long long)table->page_size, (long long)table->tokens);
 }
 
-/* Exchanges pages so that the last page of the cache gets tokens from the middle of the tokens that are appended to the
- * sequence with the most appended tokens. */
+/* Takes the sequence with the most appended tokens, and exchanges two pages so that the middle one of these tokens is
+ * in the last page of the cache. */
 static void place_last_page(const struct table *table, int64_t *pages)
 {
 	int64_t b = 0, at, other = 0;
@@ -447,7 +447,7 @@ static void place_last_page(const struct table *table, int64_t *pages)
 	pages[at] = table->pages - 1;
 }
 
-/* Fills the page indices: random pages for the prefix, which may repeat, and then different pages in random order. The
+/* Fills the page indices: random pages, which may repeat, for the prefix, and then different pages in random order. The
  * last page of the cache is among the pages to which tokens are written. */
 static void fill_indices(const struct op_case *c, int input, const struct table *table, struct tensor *out)
 {
@@ -491,7 +491,7 @@ static enum padding padding_of(const struct op_case *c)
 	return (c->variant & PAGE_PADDED) != 0 ? PADDING_MIDDLE : PADDING_NONE;
 }
 
-/* Fills the sequence numbers of the tokens or, if `positions` is true, the positions of the tokens. Both are -1 for
+/* Fills the positions of the tokens if `positions` is true, else the sequence numbers of the tokens. Both are -1 for
  * padding. */
 static void fill_tokens(const struct table *table, bool positions, enum padding padding, struct tensor *out)
 {
@@ -796,8 +796,8 @@ static bool tables_at_hand(const struct op_case *c, const struct tensor *in)
 	return true;
 }
 
-/* Checks that this family can compute tables with the axes of the case. Returns 0 if the family can, or if a workload
- * provides a table, because the axes of provided tables need not meet the same conditions. */
+/* Checks that this family can compute tables with the axes of the case. Returns 0 without this check if a workload
+ * provides a table, because provided tables may have other axes. */
 static int check_axes(const struct op_case *c, struct err *err)
 {
 	struct table table;

@@ -78,7 +78,7 @@ static inline struct quantize_roles quantize_roles_of(const struct op_problem *p
 	return roles;
 }
 
-/* Returns the floor of a case, or NaN if no source states a floor. Only a probe case has no stated floor. Host only. */
+/* Returns the floor of a case, or NaN if the floor is unknown. Only a probe case has an unknown floor. Host only. */
 static inline double quantize_eps(const struct op_case *c)
 {
 	int scalar = quantize_roles_of(c->problem).eps;
@@ -187,7 +187,7 @@ HOST_DEVICE static inline struct quantize_group quantize_group_of(const struct q
 	return g;
 }
 
-/* Computes an element that is not the peak of its group from its random bits. */
+/* Computes an element from its random bits. The element is not the peak of its group. */
 HOST_DEVICE static inline float quantize_other(const struct quantize_fill *f, const struct quantize_group *g,
                                                uint32_t random)
 {

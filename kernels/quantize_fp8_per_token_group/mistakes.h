@@ -4,7 +4,7 @@
 
 #include "kernels/core/op.h"
 
-/* The mistakes that the oracle computes. The order matters: first the mistakes in the largest magnitude of a group,
+/* The mistakes that the oracle simulates. The order matters: first the mistakes in the largest magnitude of a group,
  * then those in the scale, and from QUANTIZE_TO_E5M2 on, those in the quotient. */
 enum quantize_mistake {
 	QUANTIZE_NO_MISTAKE,

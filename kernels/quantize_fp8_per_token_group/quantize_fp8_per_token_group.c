@@ -3,8 +3,8 @@
  * dtype.
  *
  * x is [..., H] in float32, float16 or bfloat16; q has the shape of x; s is [..., H / group] in float32. The last axes
- * of x and s are const, and their quotient is the size of a group. A problem whose scales are rounded to powers of two
- * does not match.
+ * of x and s are const, and the quotient of their lengths is the size of a group. A problem whose scales are rounded to
+ * powers of two does not match.
  *
  * The floor `eps` is a Python scalar, or a hidden constant (kernels/core/norm_epsilon.h), such as "eps is 1e-10" in the
  * description. SGLang, vLLM and FlashInfer use the floor 1e-10, and DeepGEMM uses 1e-4. If no source states the floor,
@@ -428,8 +428,8 @@ static void expect_group(const struct op_case *c, const struct tensor *x, const 
 {
 	int64_t group = quantize_extent_of(c->problem).group;
 	int exponent;
-	bool plain = c->mistake == QUANTIZE_NO_MISTAKE || c->mistake >= QUANTIZE_TO_E5M2; /* true if the scale has no
-											   * mistake */
+	bool plain = c->mistake == QUANTIZE_NO_MISTAKE || c->mistake >= QUANTIZE_TO_E5M2; /* true if the mistake does
+											   * not change the scale */
 	double slack = frexp(most[number] / LARGEST, &exponent) == 0.5 && plain ? 0 : SLACK;
 	double factor = factor_of(c, most, number);
 

@@ -235,7 +235,7 @@ enum { BLOCK_TOKENS = 128 };
 enum { MOST_TOKENS = 321, MOST_ROWS = 40960 };
 
 /* If a token has at most GRID_ELEMENTS elements, there is a second medium case with GRID_TOKENS tokens. Many kernels
- * launch fewer blocks than this. */
+ * launch fewer than GRID_TOKENS blocks. */
 enum { GRID_TOKENS = 4097, GRID_ELEMENTS = 256 };
 
 /* Returns the number of elements of a token in all rotated tensors. */
@@ -509,7 +509,7 @@ static double number_of(const struct op_case *c, enum rope_number n)
 		   * default */
 }
 
-/* The mistakes that the oracle computes. */
+/* The mistakes that the oracle simulates. */
 enum mistake {
 	NO_MISTAKE, HALF_EXPONENT, DOUBLE_EXPONENT, INVERSE, MULTIPLIED, ALL_SCALED, NONE_SCALED, MIXED_BACKWARDS, EXCHANGED,
 	NO_MIXING, NO_TWO_PI, BACKWARDS, SINE_FOR_COSINE, ROUNDED_ANGLES, READ_OTHERWISE, WRITTEN_OTHERWISE, SECOND_FROM_ROTATED,
@@ -517,7 +517,7 @@ enum mistake {
 };
 
 /* Forms interleaved pairs instead of halves, or halves instead of interleaved pairs. Changes the scalar that selects
- * the pairs or, if there is no such scalar, the variant. */
+ * the pairs, or the variant if there is no such scalar. */
 static bool other_pairs(struct op_variation *v, const struct op_mistake *mistake)
 {
 	struct rope_roles roles = rope_roles_of(v->c.problem);

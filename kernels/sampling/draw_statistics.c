@@ -6,8 +6,8 @@
 #include "kernels/core/dtype_convert.h"
 
 enum { BY = 3, TALLIES = DRAW_SHAPES * BY * DRAWS_WAYS, SPLITS = (1 << DRAWS_BUCKETS) / 2, STEPS = 32 };
-enum { HALVES_FROM = 4 }; /* for suspects that draw half of the kept tokens: more than this number of tokens must be
-			   * kept */
+enum { HALVES_FROM = 4 }; /* suspects that draw half of the kept tokens are tested in rows with more than HALVES_FROM
+			   * kept tokens */
 enum { QUESTIONS = 2 * (TALLIES + DRAWS_GRIDS) * (SPLITS - 1) };
 
 static const double false_alarm = 4e-10;    /* alpha: the probability of a false alarm for a set of draws */
@@ -32,9 +32,8 @@ static const char *const shape_names[DRAW_SHAPES] = {
 static const char *const by_names[BY] = {"", " and top-k decides which tokens are kept",
                                          " and top-p decides which tokens are kept"};
 
-/* Returns `at`, unless a block of BLOCK tokens begins there that has neither `token` nor a kept token. Skips such
- * blocks, and returns the token after them, or the size of the vocabulary. This saves time, because most rows keep few
- * tokens. */
+/* From `at` on, skips the blocks of BLOCK tokens that contain neither `token` nor a kept token. Returns the first token
+ * after the skipped blocks, or the size of the vocabulary. This saves time, because most rows keep few tokens. */
 static int64_t next_place(const struct filter *filter, const struct filter_kept *kept, int64_t at, int64_t token)
 {
 	enum { BLOCK = 128 };
@@ -161,7 +160,7 @@ static double suspicion_of(bool drawn, double suspect, double right)
 }
 
 /* Let a sampler divide the probability of each kept token by uniform noise, and draw the token with the largest
- * quotient. Returns the probability that it draws the most likely token. */
+ * quotient. Returns the probability that this sampler draws the most likely token. */
 static double race_share(const struct filter *filter, const struct filter_kept *kept)
 {
 	int64_t some = kept->count < FILTER_ORDERED ? kept->count : FILTER_ORDERED;

@@ -35,9 +35,9 @@
  * 100 rows and m = 0.3, fractions x from 0.03 to 0.65 pass. test_draw_statistics.c computes the exact probabilities.
  *
  * Suspects. A suspect is a specific wrong sampler that differs little from a correct one. To detect a suspect, reftest
- * needs a specific test and the draws of both sets of values. The definition of a suspect is the probability with which
- * this sampler draws a certain token, or certain tokens, of a row. Most suspects never draw the tokens of certain ranks
- * or positions. Each draw multiplies the likelihood ratio of a suspect by the probability that the suspect draws this
+ * needs a specific test and the draws of both sets of values. A suspect is defined by the probability with which it
+ * draws a certain token, or certain tokens, of a row. Most suspects never draw the tokens of certain ranks or
+ * positions. Each draw multiplies the likelihood ratio of a suspect by the probability that the suspect draws this
  * token, divided by the correct probability. For a correct sampler, the product of these factors has mean 1, for any
  * number of rows with any values. The product is checked after the first set of values and after both sets. The
  * probability that the product exceeds T in one of the two checks is at most 1 / T (Ville 1939). There are 24 suspects,
@@ -118,8 +118,8 @@ struct draw {
 	double suspicion[DRAW_SUSPECTS];
 };
 
-/* Describes the draw of `token` from a row that filter_row has filtered. A correct filter must be able to keep
- * `token`. */
+/* Describes the draw of `token` from a row that filter_row has filtered. `token` must be a token that a correct filter
+ * may keep. */
 struct draw draw_of(const struct filter *filter, const struct filter_kept *kept, int64_t token);
 
 struct draws_verdict {

@@ -228,7 +228,7 @@ static struct counts min_p(struct filter *filter, double ratio)
 		return counts;
 	while (nth(filter, rank) > 0 && nth(filter, rank) >= sure)
 		rank++;
-	counts.strict = rank > 0 ? rank : 1; /* the most likely token is kept, however the limit is rounded */
+	counts.strict = rank > 0 ? rank : 1; /* the most likely token is kept even if the limit is rounded up */
 	while (nth(filter, rank) > 0 && nth(filter, rank) >= limit)
 		rank++;
 	counts.kept = rank;

@@ -1,13 +1,13 @@
 /* sampling inputs - computes rows of probabilities. The CPU and the GPU compute the same values. A few draws from these
  * rows are enough to show a mistake.
  *
- * A row has 8 heavy tokens at random positions, one in each eighth of the vocabulary, in shuffled order. All other
- * tokens have probability 0 or, in every other block of 8 rows, 2^-24 (the tail). The filter keeps 2 to 4 of the heavy
- * tokens. The last token that the filter keeps (the boundary token) and the first token that it drops are nearly as
- * likely as the most likely token. If a reference keeps one token too many, about every fourth draw is the token that
- * should be dropped. If a reference drops the boundary token, it never draws this token, which should be about every
- * third draw. The kind of a row depends on row % 8. In the table, weights are multiples of 1/256, and a bar separates
- * the kept tokens from the dropped ones:
+ * A row has 8 heavy tokens at random positions, one in each eighth of the vocabulary, in shuffled order. In every other
+ * block of 8 rows, the other tokens have probability 2^-24 (the tail); in the remaining blocks, they have probability
+ * 0. The filter keeps 2 to 4 of the heavy tokens. The last token that the filter keeps (the boundary token) and the
+ * first token that it drops are nearly as likely as the most likely token. If a reference keeps one token too many,
+ * about every fourth draw is the token that should be dropped. If a reference drops the boundary token, it never draws
+ * this token, which should be about every third draw. The kind of a row depends on row % 8. In the table, weights are
+ * multiples of 1/256, and a bar separates the kept tokens from the dropped ones:
  *
  *   0, 3     flat, 2 kept: 76 68 | 52 24 16 10 6 4.
  *   2        flat, 3 kept: 56 52 48 | 40 26 18 10 6.
@@ -32,8 +32,8 @@
  *   0        flat, 2 kept; if there is no filter, flat, 3 kept in every other block. With min_p, the row is tied in
  *            blocks 1 and 4 of every eight blocks: 64 32 32 32 32 | 31 31 2, and min_p is 1/2, so four tokens are
  *            exactly at the limit and must be kept. In blocks 2, 6 and 7, the row is long.
- *   3        flat, 3 or 4 kept. Without a filter, a peak; but wide in every fourth block, and long in every other
- *     block.
+ *   3        flat, 3 or 4 kept. Without a filter, long in every second block, wide in every fourth block, and a peak in
+ *            the others.
  *   7        a peak, but wide in every fourth block. Without a filter, the row is even: it has 16384 equally likely
  *            tokens and no tail. A sampler whose random number has few bits draws only some of these tokens. An even
  *            row needs a vocabulary of at least 16384 in float32; otherwise, the row is flat.
@@ -47,8 +47,8 @@
  *
  * In rows 11 and 40 of every 64 rows, one token has all of the probability: the last token of the vocabulary in row 11,
  * and the first token in row 40. If a case may have wide rows, these rows are different after the first 64 rows:
- * another token has the probability 2^-20, and the first or last token has the rest. In such a row 11, a reference that
- * never draws the last token of the vocabulary draws the other token.
+ * another token has the probability 2^-20, and the first or last token has the rest. In row 11, a reference that never
+ * draws the last token of the vocabulary then draws the other token.
  *
  * The rows of every eighth block of 8 rows are twins: they are the same in both sets of values. Their parameters are
  * also the same, except for Python scalars. The state of torch's generators differs between the two sets, so the draws
@@ -63,16 +63,16 @@
  * than 2^-8, the parameter is in its middle. In a wider range, the parameter is above the lower end by 1/16 of the
  * range in two of four rows, by 1/4 in one row, and by 15/16 in one row. If p is above the lower end by 1/16 of the
  * range, the tokens before the last kept token leave only a small rest of p. The probability of the last kept token is
- * far larger than this rest. In the second set, min_p is 1 in even rows that keep one token.
+ * far larger than this rest. In the second set, min_p is 1 in those rows with an even index that keep one token.
  *
  * With both top_k and top_p, block % 8 determines which of the two filters drops the last tokens. In blocks 0, 2 and 4,
  * top-p drops no token that top-k keeps. In blocks 1, 5 and 6, top-p drops some of these tokens, and a reference that
  * does not renormalise the probabilities after top-k keeps one token more. In block 3, p is 1, and only top-k drops
- * tokens. The even rows of the second set are an exception: there, k is the size of the vocabulary, and p is 2^-16. In
- * block 7, k is the size of the vocabulary, and only top-p drops tokens. Whatever the filters are, rows of block 3 keep
- * one token, except peaks, which keep as many tokens as in other blocks. With a single filter, rows of block 7 keep all
- * tokens. If a parameter is a Python scalar, all rows share this parameter, and its value determines which tokens a row
- * keeps. The second set has another value.
+ * tokens. Rows of the second set with an even index are an exception: there, k is the size of the vocabulary, and p is
+ * 2^-16. In block 7, k is the size of the vocabulary, and only top-p drops tokens. Whatever the filters are, rows of
+ * block 3 keep one token, except peaks, which keep as many tokens as in other blocks. With a single filter, rows of
+ * block 7 keep all tokens. If a parameter is a Python scalar, all rows share this parameter, and its value determines
+ * which tokens a row keeps. The second set has another value.
  *
  * Implementations differ if tokens tie at the boundary, if k or p is zero or less, if k exceeds the size of the
  * vocabulary, or if a row does not sum to 1. The size presets therefore have no such rows. */
@@ -90,7 +90,7 @@ enum { SAMPLING_TOP_K = 1, SAMPLING_TOP_P = 2, SAMPLING_MIN_P = 4, SAMPLING_RENO
 
 enum { SAMPLING_HEAVY = 8, SAMPLING_STAIRS = 64, SAMPLING_EVENLY = 16384, SAMPLING_BLOCK = 8, SAMPLING_SMALL_ROWS = 16 };
 
-/* A wide row has one of these two numbers of tokens. The vocabulary must be at least twice as large. */
+/* A wide row has one of these two numbers of tokens. The vocabulary must be at least twice as large as this number. */
 enum { SAMPLING_WIDTH = 2048, SAMPLING_WIDER = 4096 };
 
 #define SAMPLING_UNIT 0x1p-26 /* the unit of sampling_weight */
@@ -327,8 +327,9 @@ HOST_DEVICE static inline int32_t sampling_long_weight(int rank)
 	                : 16777216 - 4032 * 1000 - (SAMPLING_EVENLY - SAMPLING_LONG_HEAVY) * SAMPLING_LONG_WEIGHT;
 }
 
-/* Returns the probability of the row's token at rank `rank`, in units of 2^-24, for all rows except the widest. The
- * probability of a tail is subtracted from the last of 8 tokens, from all stairs evenly, or from the peak. */
+/* Returns the probability of the row's token at rank `rank`, in units of 2^-24, for all rows except the widest. If the
+ * row has a tail, the probability of the tail is subtracted: from the last of 8 heavy tokens, from all tokens of stairs
+ * evenly, or from the most likely token of a peak. */
 HOST_DEVICE static inline int32_t sampling_coarse_weight(const struct sampling_fill *f, int64_t row, int rank)
 {
 	const int32_t parts[4][SAMPLING_HEAVY] = {{76, 68, 52, 24, 16, 10, 6, 4},
@@ -440,11 +441,12 @@ struct sampling_parameters {
 
 /* Returns parameters that all rows share. In the first set of values, k keeps two tokens of every kind of row. In every
  * kind of row, p is between two successive sums of probabilities, and min_p is between two successive ratios. In flat
- * rows, the token that crosses p is a likely one (if there is also k = 4, p is 0.88). In the second set, k keeps three
- * tokens, or five if there is also a p. A p alone, or a min_p, keeps more tokens in the second set than in the first. A
- * p differs by at least 0.002 from the nearest sum, and a min_p from the nearest ratio. A p of 1 and a min_p of 0 keep
- * all tokens, and a reference may mistake these values for absent parameters. To detect this, the second set has a p of
- * 1 if there are many rows (many draws show which tokens are kept), and a min_p of 0 if there is one row. */
+ * rows, the token at which the sum of probabilities exceeds p is a likely one (if there is also k = 4, p is 0.88). In
+ * the second set, k keeps three tokens, or five if there is also a p. A p alone, or a min_p, keeps more tokens in the
+ * second set than in the first. A p differs from the nearest sum, and a min_p from the nearest ratio, by at least
+ * 0.002. A p of 1 and a min_p of 0 keep all tokens, and a reference may mistake these values for absent parameters. To
+ * detect this, the second set has a p of 1 if there are many rows (many draws show which tokens are kept), and a min_p
+ * of 0 if there is one row. */
 static inline struct sampling_parameters sampling_shared(int filters, int second, int64_t rows)
 {
 	int both = (filters & SAMPLING_TOP_K) && (filters & SAMPLING_TOP_P);

@@ -1,7 +1,7 @@
 /* sampling - draws tokens from filtered probabilities, or returns the filtered probabilities.
  *
  *   samples[r] ~ probs[r], filtered by top-k, by top-p, by both (top-k first), by min-p, or not at all
- *   renorm[r][v] = probs[r][v] / (sum of the probabilities that the filter keeps in row r) if it keeps v, else 0
+ *   renorm[r][v] = probs[r][v] / (sum of the kept probabilities of row r) if the filter keeps v, else 0
  *
  * filter.h defines which tokens each filter keeps. probs is [rows][vocabulary]. A filter's parameter has one value per
  * row (top_k int32, top_p and min_p float32) or is a Python scalar for all rows. The output is [rows] of integers
@@ -14,9 +14,9 @@
  * or infinite values, or all zeros) has no ground truth, and a workload with such a row is invalid.
  *
  * For some cases, implementations have different conventions. These cases occur only with --edge. If tokens tie at the
- * boundary, some implementations keep exactly k tokens, but not all keep the same ones. Therefore, a sample may be any
- * of the tied tokens. In this family, k <= 0 keeps all tokens, and p <= 0 or min_p > 1 keeps only the most likely token
- * (for min_p = 1, all implementations agree). */
+ * boundary, some implementations keep exactly k tokens, but different implementations keep different ones. Therefore, a
+ * sample may be any of the tied tokens. In this family, k <= 0 keeps all tokens, and p <= 0 or min_p > 1 keeps only the
+ * most likely token (for min_p = 1, all implementations agree). */
 #include <math.h>
 #include <stdlib.h>
 
@@ -29,8 +29,8 @@
 
 _Static_assert((int)DRAW_SUSPECTS <= (int)METRICS_EVIDENCE, "metrics must have room for the suspicions of draws_judge");
 
-/* The reference fails if the draws of a case are the same under another seed, and a correct reference would draw the
- * same tokens with a probability of at most 1e-10. */
+/* The reference fails if another seed gives the same draws in a case in which a correct reference repeats its draws
+ * with a probability of at most 1e-10. */
 static const double false_sameness = 1e-10;
 
 /* PARALLEL_FROM: if there are fewer elements, one thread is faster than several. */
@@ -454,7 +454,7 @@ static double sum_of_batch(const struct op_case *c, const struct tensor *in, str
 	return sum;
 }
 
-/* Writes one row of the output. Divides the kept probabilities by `divisor` or, if `divisor` is 0, by their sum. */
+/* Writes one row of the output. Divides the kept probabilities by `divisor`, or by their sum if `divisor` is 0. */
 static void write_row(const struct filter *filter, const struct filter_kept *kept, bool renorm, int mistake, double divisor,
 		      int64_t row, struct tensor *out)
 {
@@ -730,8 +730,8 @@ static int judge_both(const struct op_case *const *c, int output, const struct t
 		suspicion[s] = metrics[CONTENTS_FIRST]->evidence[s] + metrics[CONTENTS_SECOND]->evidence[s];
 	if (draws_suspect(suspicion, why) > 1)
 		return -1;
-	if (first->given != 0 || first->edge != 0) /* only cases with this family's own values surely have rows that are
-						    * the same in both sets */
+	if (first->given != 0 || first->edge != 0) /* only cases with this family's own values are sure to have rows
+						    * that are the same in both sets */
 		return 0;
 	return judge_generator(first, samples[CONTENTS_FIRST], samples[CONTENTS_SECOND], why);
 }

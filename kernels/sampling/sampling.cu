@@ -170,8 +170,8 @@ static __device__ double inspect(const struct row *r)
 	return wrong > 0 || largest == 0 ? -1 : largest;
 }
 
-/* The parameters of the filters. Each parameter is a tensor with one value per row or, if the pointer to the tensor is
- * NULL, one number for all rows. */
+/* The parameters of the filters. Each parameter is a tensor with one value per row, or one number for all rows if the
+ * pointer to the tensor is NULL. */
 struct parameters {
 	int filters;
 	const void *top_k, *top_p, *min_p;
@@ -222,8 +222,8 @@ static __global__ void renorm(const void *probs, enum dtype dtype, int64_t vocab
 	}
 }
 
-/* Writes the most likely token of each row or, if several tokens are equally likely, the first of them. Writes 0 for a
- * row that is not a distribution. */
+/* Writes the most likely token of each row: the first one if several tokens are equally likely. Writes 0 for a row that
+ * is not a distribution. */
 static __global__ void most_likely(const void *probs, enum dtype dtype, int64_t vocab, void *out, enum dtype out_dtype)
 {
 	__shared__ double sums[THREADS];

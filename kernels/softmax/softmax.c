@@ -8,11 +8,11 @@
  *
  * Tolerance. The exponent x / T - max is the difference of two numbers of up to 832 (input_values.h), each with a
  * relative error of 2^-24. In float32, the exponent thus has an error of 1e-4, and y has a relative error of 1e-4. If a
- * reference also rounds 1 / T, both numbers change by the same factor, and their difference has another relative error
+ * reference also rounds 1 / T, x / T and max change by the same factor, and their difference has another relative error
  * of 2^-24. If y is not 0 in float32, the magnitude of this difference is below 104, so this error is below 1e-5.
  * Therefore rtol is 2e-4, twice the total error. The sum of positive numbers adds almost no error. Even a small
  * probability such as 1 / V must be accurate. Therefore atol is only 1e-37, just above the smallest normal float32
- * number, or, for float16, the smallest subnormal number. bfloat16 and float16 outputs are rounded once more: their
+ * number; for float16, atol is the smallest subnormal number. bfloat16 and float16 outputs are rounded once more: their
  * rtol is 2^-7 or 2^-10, plus 2e-4. */
 #include "kernels/softmax/input_values.h"
 
@@ -122,8 +122,9 @@ static struct rule rule(const struct op_case *c, int output)
 }
 
 /* Returns the temperature of all rows. The temperature is below 1 in one set of values and above 1 in the other. With
- * many rows, however, it is exactly 1 in the second set, because a reference may take a temperature of 1 for an absent
- * one. Cases of one row, of few rows and of many rows have different temperatures. An absent temperature means 1. */
+ * many rows, however, the temperature is exactly 1 in the second set, because a reference may take a temperature of 1
+ * for an absent one. Cases of one row, of few rows and of many rows have different temperatures. An absent temperature
+ * means 1. */
 static double scalar(const struct op_case *c, int input)
 {
 	static const double values[3][CONTENTS_COUNT] = {{0.3, 2.5}, {4, 0.05}, {0.15, 1}};
@@ -147,7 +148,7 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 }
 
 /* Returns a number of rows that some default case reaches. This number is above 300. If the vocabulary has a hundred
- * thousand tokens, it is only 65, because kernels use several blocks for each of these long rows. */
+ * thousand tokens, the number is only 65, because kernels use several blocks for each of these long rows. */
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *y = &problem->outputs[0];
@@ -201,7 +202,7 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return 0;
 }
 
-/* The mistakes that the oracle computes. With OVER_ROWS and COMMON_MAXIMUM, rows are not normalised separately. */
+/* The mistakes that the oracle simulates. With OVER_ROWS and COMMON_MAXIMUM, rows are not normalised separately. */
 enum mistake {
 	NO_MISTAKE, LOGARITHM, BASE_2, NOT_DIVIDED, MEAN, SIGMOID, MULTIPLIED, NO_TEMPERATURE, OF_THE_OUTPUT, ROUNDED_LOGITS,
 	ROUNDED_EXPONENTIALS, ROUNDED_SUM, SATURATED_SUM, EPSILON, NO_MAXIMUM, LAST_LEFT_OUT, FINITE_MASK,

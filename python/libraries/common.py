@@ -105,7 +105,7 @@ class Call:
         self.roles, self.output_roles = request["roles"], request["output_roles"]
         self.modes = frozenset(request["modes"])
         self.outputs = request["outputs"]
-        self.api = request.get("api")  # the function that the tag fi_api: names, if any
+        self.api = request.get("api")  # the name of the function in the tag fi_api:, if any
         self.arguments = request.get("arguments", {})  # {input: argument of this function}
         self.noise = 0.0  # the quantisation error of intermediate values, as a fraction of an output's root mean square
 

@@ -11,7 +11,7 @@ def wide_of(call):
 
 
 def gemm(call: Call):
-    """Multiplies in float32, or, if the inputs are float32, in float64."""
+    """Multiplies in float64 if the inputs are float32, else in float32."""
     torch = call.torch
     a, b = call["a"], call["b"]
     wide = torch.float64 if torch.float32 in (a.dtype, b.dtype) else wide_of(call)

@@ -76,7 +76,8 @@ def outputs_or_inputs(test, result, inputs):
 
 
 def compiled(test):
-    """Compiles the test's reference anew. The returned function keeps its state between calls."""
+    """Compiles the test's reference anew, and returns its function, which keeps its
+    state between calls."""
     with reference_may_run(test):
         return compile_reference(test)
 

@@ -139,8 +139,8 @@ def changed_inputs(test, inputs, left):
 
 
 def own_truths(test, case, inputs, changed):
-    """Computes the expected values of the changed inputs whose values after the call are not those of an output. Raises
-    Unavailable if reftest's kernels are not installed."""
+    """Computes the expected values of the changed inputs whose new values are not
+    outputs. Raises Unavailable if reftest's kernels are not installed."""
     names = [name for name, leaves in changed.items() if leaves.output is None]
     return builtin_truth(test, case, inputs, names)[1] if names else {}
 

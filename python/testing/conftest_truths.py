@@ -426,7 +426,8 @@ def in_order(definition, inputs):
 
 def builtin_truth(test, case, inputs, left=()):
     """Computes the ground truth "builtin" with reftest's kernels. Returns the outputs, and the values that the inputs
-    in `left` must have after the call. `left` names inputs whose values after the call are not those of an output."""
+    in `left` must have after the call. `left` lists the inputs whose new values are not
+    outputs."""
     definition = definition_of(test)
     sizes = resolve_axes(definition, case.axes)
     device = device_of(inputs)

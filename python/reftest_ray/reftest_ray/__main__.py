@@ -70,7 +70,7 @@ def shared_options(rest):
             found.append(word)
         elif word in SHARED_WITH_VALUE:
             found += [word, next(words, "")]
-        elif name == "--case":  # include every kind of case that the name can mean
+        elif name == "--case":  # add the options without which this case would not exist
             case = word.split("=", 1)[1] if "=" in word else next(words, "")
             found += ["--sizes", "small,medium,large"]
             found += ["--edge"] if case.startswith("edge:") else []

@@ -29,7 +29,7 @@ class WorkerActor:
         return self.process.verify(message)
 
     def place(self):
-        """Returns the node and the pid of `reftest work`, for tests that kill them."""
+        """Returns the node and the pid of `reftest work`, for tests that kill this process."""
         return ray.get_runtime_context().get_node_id(), self.process.process.pid
 
 
