@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 7be92a37d33e0809851304a12595953c
+# reftest-body: 80020d33773c89456b85b2692a8514da
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
 Each definition of the dataset has a class in a test file here. A test calls the definition's reference on valid inputs
@@ -351,9 +351,9 @@ def is_argument(name):
 
 def fitted(run, fitting):
     """Returns a function that gets the inputs by name and calls `run`, whose parameters may differ from the inputs.
-    For each input, `fitting` gives the parameter that the definition names for the input (by default the input's own
-    name), and whether the input is optional. `fitting` also lists the parameters that no case passes ("left_out"). If
-    `fitting` is None, the inputs are named like the parameters, and `run` itself is returned.
+    For each input, `fitting` gives the name of its parameter in the definition (by default the input's own name), and
+    whether the input is optional. `fitting` also lists the parameters that no case passes ("left_out"). If `fitting` is
+    None, the inputs are named like the parameters, and `run` itself is returned.
 
     - An input is passed as the parameter with the input's own name, or else as the parameter that `fitting` gives.
     - If the value of an input is None, the default of the parameter is used.
@@ -483,7 +483,8 @@ def outputs_or_inputs(test, result, inputs):
 
 
 def compiled(test):
-    """Compiles the test's reference anew. The returned function keeps its state between calls."""
+    """Compiles the test's reference anew, and returns its function, which keeps its
+    state between calls."""
     with reference_may_run(test):
         return compile_reference(test)
 
@@ -1640,7 +1641,8 @@ def in_order(definition, inputs):
 
 def builtin_truth(test, case, inputs, left=()):
     """Computes the ground truth "builtin" with reftest's kernels. Returns the outputs, and the values that the inputs
-    in `left` must have after the call. `left` names inputs whose values after the call are not those of an output."""
+    in `left` must have after the call. `left` lists the inputs whose new values are not
+    outputs."""
     definition = definition_of(test)
     sizes = resolve_axes(definition, case.axes)
     device = device_of(inputs)
@@ -1839,8 +1841,8 @@ def changed_inputs(test, inputs, left):
 
 
 def own_truths(test, case, inputs, changed):
-    """Computes the expected values of the changed inputs whose values after the call are not those of an output. Raises
-    Unavailable if reftest's kernels are not installed."""
+    """Computes the expected values of the changed inputs whose new values are not
+    outputs. Raises Unavailable if reftest's kernels are not installed."""
     names = [name for name, leaves in changed.items() if leaves.output is None]
     return builtin_truth(test, case, inputs, names)[1] if names else {}
 

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 2cc52df21060877622b2f78e0dc489b6
+# reftest-body: b8fc52972f75eaf3a0e6f32841359e35
 # fmt: off
 # ruff: noqa
 """common - code for the tables of libraries, for the provider (python/provider.py), and for generated tests.
@@ -109,7 +109,7 @@ class Call:
         self.roles, self.output_roles = request["roles"], request["output_roles"]
         self.modes = frozenset(request["modes"])
         self.outputs = request["outputs"]
-        self.api = request.get("api")  # the function that the tag fi_api: names, if any
+        self.api = request.get("api")  # the name of the function in the tag fi_api:, if any
         self.arguments = request.get("arguments", {})  # {input: argument of this function}
         self.noise = 0.0  # the quantisation error of intermediate values, as a fraction of an output's root mean square
 

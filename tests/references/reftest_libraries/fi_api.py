@@ -1,10 +1,10 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: dc2baeb6f804271089e6adb91e765ae8
+# reftest-body: 882a03b126d15a882970eb59f24e8aff
 # fmt: off
 # ruff: noqa
-"""fi_api - calls the function of FlashInfer that a definition's tag `fi_api:` names, with the definition's inputs under the
-names of the function's arguments. Definitions without an op family can have this ground truth as well,
-so its only row has the family "*".
+"""fi_api - calls the FlashInfer function that is named in a definition's tag `fi_api:`, and passes the definition's
+inputs as its arguments. Definitions without an op family can have this ground truth as well, so its only row has the
+family "*".
 
 Only functions that FlashInfer itself defines are called, because a definition is not trusted and could name any
 function."""

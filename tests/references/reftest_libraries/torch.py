@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: e1adcb1b48ef717675af46eb94014b5e
+# reftest-body: 808ceae1163f1876869eddadad4b39d8
 # fmt: off
 # ruff: noqa
 """torch - computes ground truths with PyTorch's own kernels. Matrix products use cuBLAS, or a BLAS library for the CPU,
@@ -15,7 +15,7 @@ def wide_of(call):
 
 
 def gemm(call: Call):
-    """Multiplies in float32, or, if the inputs are float32, in float64."""
+    """Multiplies in float64 if the inputs are float32, else in float32."""
     torch = call.torch
     a, b = call["a"], call["b"]
     wide = torch.float64 if torch.float32 in (a.dtype, b.dtype) else wide_of(call)
