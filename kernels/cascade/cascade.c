@@ -125,14 +125,17 @@ static int match(const struct op_problem *problem, struct err *why)
 	return many ? CASCADE_MANY : CASCADE_TWO;
 }
 
-/* The number of tokens of the medium case, and the number of states of a small case. Neither number is a multiple of a
- * usual block size. BLOCK_TOKENS is a multiple of the block sizes 16, 32, 64 and 128. */
-enum { BLOCK_TOKENS = 128, MOST_TOKENS = 321, MOST_STATES = 33 };
+/* A small case has BLOCK_TOKENS tokens, a multiple of the block sizes 16, 32, 64 and 128, or FEW_TOKENS tokens if each
+ * has MOST_STATES states. The medium case has MOST_TOKENS tokens. MOST_STATES and MOST_TOKENS are multiples of no usual
+ * block size. */
+enum { FEW_TOKENS = 16, BLOCK_TOKENS = 128, MOST_TOKENS = 321, MOST_STATES = 33 };
 
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
-	static const int64_t tokens[SIZE_COUNT][2] = {{1, BLOCK_TOKENS}, {MOST_TOKENS, 0}, {8192, 0}},
-			     states[SIZE_COUNT][2] = {{2, MOST_STATES}, {9, 0}, {8, 0}};
+	const int64_t tokens[SIZE_COUNT][2] = {{1, variant == CASCADE_MANY ? FEW_TOKENS : BLOCK_TOKENS},
+					       {MOST_TOKENS, 0},
+					       {8192, 0}},
+		      states[SIZE_COUNT][2] = {{2, MOST_STATES}, {9, 0}, {8, 0}};
 	const struct op_arg *v = &problem->inputs[cascade_roles_of(problem).v[0]];
 	int count = 0, many = variant == CASCADE_MANY;
 

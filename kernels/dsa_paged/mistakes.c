@@ -14,7 +14,7 @@ static bool change_lists(struct op_variation *v, void (*change)(struct tensor *l
 	return true;
 }
 
-/* Replaces each entry of -1 by row `by`. */
+/* Replaces each negative entry with the number `by`. */
 static void fill_list(struct tensor *lists, int64_t first, int64_t length, double by)
 {
 	for (int64_t i = first; i < first + length; i++)

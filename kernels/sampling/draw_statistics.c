@@ -498,13 +498,13 @@ double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why)
 	    [DRAW_NO_LAST_P] = "never draws the last token that top-p keeps",
 	    [DRAW_NO_LAST_OF_MANY] = "never draws the least likely kept token when three or more tokens are kept",
 	    [DRAW_LIKELY_HALF] = "draws only the more likely half of the kept tokens",
-	    [DRAW_FIRST_HALF] = "draws only the first half of the kept tokens, sorted by their index",
-	    [DRAW_SECOND_HALF] = "draws only the second half of the kept tokens, sorted by their index",
+	    [DRAW_FIRST_HALF] = "draws only the half of the kept tokens that has the smaller indices",
+	    [DRAW_SECOND_HALF] = "draws only the half of the kept tokens that has the larger indices",
 	    [DRAW_LIKELY_HALF_OF_MANY] = "draws only the more likely half of the kept tokens when many are kept",
-	    [DRAW_FIRST_HALF_OF_MANY] = "draws only the first half of the kept tokens, sorted by their index, "
-	                  "when many tokens are kept",
-	    [DRAW_SECOND_HALF_OF_MANY] = "draws only the second half of the kept tokens, sorted by their index, "
-	                  "when many tokens are kept",
+	    [DRAW_FIRST_HALF_OF_MANY] = "draws only the half of the kept tokens that has the smaller indices, when "
+	                  "many tokens are kept",
+	    [DRAW_SECOND_HALF_OF_MANY] = "draws only the half of the kept tokens that has the larger indices, when "
+	                  "many tokens are kept",
 	    [DRAW_NO_FIRST_PLACE] = "never draws the kept token that comes first in the vocabulary",
 	    [DRAW_NO_LAST_PLACE] = "never draws the kept token that comes last in the vocabulary",
 	    [DRAW_LOWER_TOKENS] = "draws only from the first half of the vocabulary when this half has a kept token",

@@ -463,9 +463,10 @@ static int64_t seen_by(const struct attention_view *v, const struct attention_sp
 	}
 }
 
-/* Computes the outputs of up to TOGETHER pairs of a query and a head, starting with pair `first`. The heads are from
- * the `group` heads that read kv head query_rows->kv_head. Pair i has query i / group and, of these heads, head i %
- * group. `room` is scratch memory for one query. The rows of query_rows->query after the last pair are not used. */
+/* Computes the outputs of up to TOGETHER pairs of a query and a head, starting with pair `first`. The heads are the
+ * `group` heads that read kv head query_rows->kv_head; they are numbered from 0. Pair i consists of query (i / group)
+ * and head (i % group). `room` is scratch memory for one query. The rows of query_rows->query after the last
+ * pair are not used. */
 static void attend_some(const struct attention_view *v, const struct attention_span *span, const struct gathered *g,
                         int64_t first, struct query_rows *query_rows, double *room)
 {

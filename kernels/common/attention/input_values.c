@@ -184,7 +184,7 @@ static int64_t last_of(const struct draft *d, int64_t b)
 	if (d->entries[b] == 0)
 		return 0;
 	least = least < 1 ? 1 : least > d->page_size ? d->page_size : least;
-	if (d->lengths && d->keys[b] >= 0) /* the list of the case determines the number of keys */
+	if (d->lengths && d->keys[b] >= 0) /* keys[b] is the number of keys of sequence b */
 		return d->keys[b] - before > least ? d->keys[b] - before : least;
 	if (!d->lengths || b % 8 == 4)
 		return d->page_size;
