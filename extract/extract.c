@@ -275,7 +275,7 @@ static void leave_out(struct extraction *e, const struct rule *rule, const char 
 		string_list_add(&e->result->left_out, text);
 }
 
-/* Makes the definition of a rule for these degrees. */
+/* Makes the kernel definition that a rule describes, for these degrees of parallelism. */
 static int extract_one(struct extraction *e, const struct rule *rule, struct degrees *degrees)
 {
 	struct err why = {""};

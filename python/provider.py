@@ -77,7 +77,8 @@ with open(COMMON, encoding="utf-8") as text:
 
 
 def folder_of_tables():
-    """Returns the directory of the tables. Tests set REFTEST_PROVIDERS to a directory with faulty tables."""
+    """Returns the directory of the files that say how libraries are called. Tests set REFTEST_PROVIDERS to a directory
+    with faulty files."""
     return os.environ.get("REFTEST_PROVIDERS") or os.path.join(FOLDER, "libraries")
 
 

@@ -19,10 +19,11 @@
  * The elements of the second half are usually at most 2. Therefore atol is 2e-6. With gelu, these elements exceed 2
  * only in two kinds of rows. In rows whose |gate| is at most 1, 1 + erf is at least 0.3, and its relative error is at
  * most 2e-7. In rows whose |gate| is 128 or more, nothing cancels. silu has no cancellation, and its error is smaller.
- * In rows with factors up to 2^40, gates are at least -32. The exponent -x of e^-x is thus at most 32, and the relative
- * error of silu is below 3e-6. In rows with still larger factors, gates are at most -128, and the result is 0 or below
- * 1e-15. If a gate is subnormal in float16 (input_values.h), its activation is nearly always subnormal, too. Rounding
- * then changes the activation by at most atol. */
+ * The rows of inputs are scaled by factors (input_values.h). With factors up to 2^40, gates are at least -32. The
+ * exponent -x of e^-x is thus at most 32, and the relative error of silu is below 3e-6. In rows with still larger
+ * factors, gates are at most -128, and the result is 0 or below 1e-15. If a gate is subnormal in float16
+ * (input_values.h), its activation is nearly always subnormal, too. Rounding then changes the activation by at most
+ * atol. */
 #include "kernels/activation/input_values.h"
 
 #include <math.h>

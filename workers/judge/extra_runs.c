@@ -147,7 +147,7 @@ static void read_seeds(struct trial *trial, int item)
 		trial_note_check(trial, TRIAL_CHECK_SEEDS, CHECK_PROPERTY,
 				 arena_printf(&trial->arena,
 					      "output '%s' differs under another seed of the generators of torch, NumPy and Python; "
-					      "the definition says that the operation samples ('%s')",
+					      "the definition says that the operation draws random numbers ('%s')",
 					      output_name(trial, i), described_samples(&trial->job->problem)));
 		return;
 	}
@@ -486,7 +486,7 @@ static void finish_on_cpu(struct trial *trial)
 		trial_note_check(trial, TRIAL_CHECK_DEVICES, CHECK_NOT_RUN,
 				 trial->extra.failures > 0 ? trial->extra.failure
 				 : runs_on_cpu(trial)      ? "the case runs only on the CPU"
-							   : "the operation samples, and devices have different generators");
+							   : "the operation draws random numbers, and devices have different random number generators");
 }
 
 /* ---- the order of the runs ---- */

@@ -150,7 +150,7 @@ static void note_seeds(struct trial *trial)
 		trial_note_check(trial, TRIAL_CHECK_SEEDS, CHECK_FAILS,
 				 arena_printf(&trial->arena,
 					      "%s differs under another seed of the generators of torch, NumPy and Python, and "
-					      "nothing in the definition says that the operation samples",
+					      "nothing in the definition says that the operation draws random numbers",
 					      trial->seed_matters));
 	else if (trial->seed_changed)
 		trial_note_check(trial, TRIAL_CHECK_SEEDS, CHECK_HOLDS, TRIAL_SEEDS_HOLD);

@@ -59,7 +59,7 @@ expect "$wrong == []"
 check() { # check NAME CHECK: the evidence of a check
 	printf "[c['evidence'] for c in d['%s']['cases'][0]['checks'] if c['name'] == '%s'][0]" "$1" "$2"
 }
-expect "'nothing in the definition says that the operation samples' in $(check dice seeds)"
+expect "'nothing in the definition says that the operation draws random numbers' in $(check dice seeds)"
 expect "\"no output depends on the values of input 'x'\" in $(check truncated not_constant)"
 expect "'unstable: ' in $(check cancels numerics) and 'units of float32' in $(check cancels numerics)"
 expect "'and changes by ' in $(check cancels numerics) and 'if the inputs change by half a unit' in $(check cancels numerics)"
