@@ -416,8 +416,8 @@ static void examine_inotify(struct doctor *d)
 
 	snprintf(events.name, sizeof events.name, "fs.inotify.max_queued_events");
 	events.value = queue != NULL ? strtol(queue, NULL, 10) : 0;
-	examine_limit(d, &watches, d->folders + 1, "watches that this dataset needs:");
-	examine_limit(d, &events, (int64_t)EVENTS_A_FILE * d->files + 1, "events if all files are replaced at once:");
+	examine_limit(d, &watches, d->folders + 1, "this dataset needs as many watches as it has folders:");
+	examine_limit(d, &events, (int64_t)EVENTS_A_FILE * d->files + 1, "replacing all files of the dataset at once causes this number of events:");
 }
 
 /* Tries the sandbox of references. If layers are missing, references still run; the line in the output then says what

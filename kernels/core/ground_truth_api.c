@@ -280,7 +280,7 @@ static int read_sources(struct request *request, const cJSON *json, struct err *
 		return -1;
 	for (int i = 0; i < request->problem.input_count; i++)
 		if ((c->absent >> i & 1) != 0 && !request->problem.inputs[i].optional)
-			return err_set(err, "the case cannot be read: input '%s' is not optional",
+			return err_set(err, "the request omits input '%s', which is not optional",
 				       request->problem.inputs[i].name);
 	return 0;
 }

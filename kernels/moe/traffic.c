@@ -265,8 +265,9 @@ static int64_t height_of(const struct traffic *t, int64_t token)
 	return t->height[highest ? 0 : philox_bits(t->key ^ 1, token) % (uint32_t)t->heights];
 }
 
-/* Returns how many steps the logit of the expert at `rank` is below the largest logit. The distances are large enough
- * for bfloat16, which represents only multiples of 1/8 from 16 to 32, and of 1/2 from 64 to 128. */
+/* Returns the distance between the largest logit and the logit of the expert at `rank`, in steps of 1 / STEPS. The
+ * distances are large enough for bfloat16, which represents only multiples of 1/8 from 16 to 32, and of 1/2 from 64 to
+ * 128. */
 static int64_t depth_of(const struct traffic *t, int64_t rank, enum slope slope, int64_t height)
 {
 	int64_t picks = t->r->picks, spread = picks >= SPREAD ? picks + 2 : SPREAD, apart = STEPS / 4;
