@@ -73,7 +73,9 @@ class Kernels:
         code, found = self.call(
             self.host.reftest_probe, text, places(inputs), places(outputs)
         )
-        assert code != self.REFUSED, f"no value of a constant explains the reference's outputs: {found}"
+        assert code != self.REFUSED, (
+            f"no value of a constant explains the reference's outputs: {found}"
+        )
         return json.loads(found) if code == self.OK else {}
 
     def truth(self, text, inputs, outputs, left, device):

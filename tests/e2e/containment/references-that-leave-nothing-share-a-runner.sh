@@ -53,8 +53,8 @@ verify --all --force --isolation kept
 for name in a_kept b_kept f_kept h_kept; do expect_isolation $name passed kept None; done
 expect_isolation c_memory passed own "uses the attribute 'empty'"
 expect_isolation d_patches failed own "changes the attribute 'copy_'"
-expect_isolation e_wrong failed own "it failed"
-expect_isolation g_raises error own "it failed"
+expect_isolation e_wrong failed own "the reference failed"
+expect_isolation g_raises error own "the reference failed"
 expect_says 'repeated in a runner of its own'
 expectations=$((expectations + 1))
 [ "$(kept)" -ge 2 ] || fail "runners were kept $(kept) times, expected 2 or more"
