@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 80020d33773c89456b85b2692a8514da
+# reftest-body: b092782947c1c9552d13849f7594d2ca
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
 Each definition of the dataset has a class in a test file here. A test calls the definition's reference on valid inputs
@@ -1288,7 +1288,9 @@ class Kernels:
         code, found = self.call(
             self.host.reftest_probe, text, places(inputs), places(outputs)
         )
-        assert code != self.REFUSED, f"no value of a constant explains the reference's outputs: {found}"
+        assert code != self.REFUSED, (
+            f"no value of a constant explains the reference's outputs: {found}"
+        )
         return json.loads(found) if code == self.OK else {}
 
     def truth(self, text, inputs, outputs, left, device):

@@ -56,7 +56,7 @@ look()
 		expect "(d['$one']['status'], d['$one']['reason'], d['$one']['family']) == ('checked', 'no_ground_truth', None)"
 		expect "'but the reference computes something else' in d['$one']['cases'][0]['message']"
 	done
-	expect "'the shapes of gemma_rmsnorm, layernorm, rmsnorm, but' in d['gamma']['cases'][0]['message']"
+	expect "'the shapes of the definition also fit gemma_rmsnorm, layernorm, rmsnorm, but' in d['gamma']['cases'][0]['message']"
 	expect "(d['rms_norm_of_theta']['status'], d['rms_norm_of_theta']['matched_by']) == ('failed', 'words')"
 }
 verify
