@@ -156,7 +156,9 @@ def compare_left(test, case, inputs, left, truth):
     for place, given in enumerate(definition["inputs"]):
         if given not in changed:
             continue
-        what = f"{test.NAME}: input '{given}' after the call, compared with {truth.name}"
+        what = (
+            f"{test.NAME}: input '{given}' after the call, compared with {truth.name}"
+        )
         if same_bits(left[given], inputs[given]):
             what = f"{test.NAME} leaves its input '{given}' unchanged, but must write to it"
         output = changed[given].output
@@ -399,7 +401,11 @@ def check_calls_are_independent(test, device):
     input values, a second set with the same shapes, and the first set again. The last call must give the same outputs
     as the first."""
     small = [case for case in test.SIZES if case.label == "small"]
-    case = small[-1] if small else pytest.skip("the op family has no small sizes for this definition")
+    case = (
+        small[-1]
+        if small
+        else pytest.skip("the op family has no small sizes for this definition")
+    )
     inputs = make_inputs(test, case, device)
     run = compiled(test)
     first = run_and_leave(test, inputs, run=run)

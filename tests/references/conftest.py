@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: b092782947c1c9552d13849f7594d2ca
+# reftest-body: dbb399130e9592989fc012931ceb1201
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
 Each definition of the dataset has a class in a test file here. A test calls the definition's reference on valid inputs
@@ -1860,7 +1860,9 @@ def compare_left(test, case, inputs, left, truth):
     for place, given in enumerate(definition["inputs"]):
         if given not in changed:
             continue
-        what = f"{test.NAME}: input '{given}' after the call, compared with {truth.name}"
+        what = (
+            f"{test.NAME}: input '{given}' after the call, compared with {truth.name}"
+        )
         if same_bits(left[given], inputs[given]):
             what = f"{test.NAME} leaves its input '{given}' unchanged, but must write to it"
         output = changed[given].output
@@ -2103,7 +2105,11 @@ def check_calls_are_independent(test, device):
     input values, a second set with the same shapes, and the first set again. The last call must give the same outputs
     as the first."""
     small = [case for case in test.SIZES if case.label == "small"]
-    case = small[-1] if small else pytest.skip("the op family has no small sizes for this definition")
+    case = (
+        small[-1]
+        if small
+        else pytest.skip("the op family has no small sizes for this definition")
+    )
     inputs = make_inputs(test, case, device)
     run = compiled(test)
     first = run_and_leave(test, inputs, run=run)
