@@ -1,6 +1,7 @@
 /* device_cuda - implements kernels/core/device.h on one CUDA GPU.
  *
- * All work runs on one stream of the device, and every call waits for that stream once, before it returns. After a
+ * All work runs on one stream of the device, and every call but `fill` waits for that stream once, before it returns. A
+ * case has many inputs, and if several processes use the GPU at the same time, each wait costs a time slice. After a
  * sticky error, such as a kernel's invalid memory access, the device is marked as broken: every later call only reports
  * that error, and another process must continue the work.
  *
@@ -436,7 +437,7 @@ static int cuda_fill(struct device *device, const struct op *op, const struct op
 		rc = family->fill(c, input, out, d->stream, err);
 	if (rc == 1)
 		return fill_on_host(device, op, c, input, out, err);
-	return rc == 0 ? finish(d, "a fill kernel", err) : -1;
+	return rc;
 }
 
 static int64_t cuda_truth_scratch(struct device *, const struct op *op, const struct op_case *c)
