@@ -43,6 +43,8 @@ CHECKS = re.compile(r"(^|_)check(_|$)")  # matches the functions that check work
 MISTAKE = re.compile(r"mistak")
 # Matches a comparison that is true only for a mistake. NO_MISTAKE is 0, the value of op_case.mistake without a mistake.
 HAS_MISTAKE = re.compile(r"mistake (== (?!\w*NO_MISTAKE|0\b)|>=? |!= (\w*NO_MISTAKE|0)\b)")
+# Matches a condition that first asks for a mistake, so that without a mistake nothing else in it is evaluated.
+ASKS_FIRST = re.compile(r"[\w.>-]*" + HAS_MISTAKE.pattern)
 FAILS = re.compile(r"\berr_set\(|return -1;|\bdie_no_memory\(")
 
 
@@ -98,7 +100,8 @@ class Names:
     define a name, the file that uses it comes first, then a header, then a file in which the name is not static."""
 
     def __init__(self, functions, family):
-        self.text, self.words, self.right_words, self.of_mistakes = {}, {}, {}, {}
+        self.text, self.words, self.right_words = {}, {}, {}
+        self.of_mistakes, self.asking = {}, {}
         self.own, self.places = collections.defaultdict(set), collections.defaultdict(list)
         for path in {path for path, _ in functions} | {f"kernels/{family}/{family}.c"}:
             self.text[path] = uncommented(path).split("\n")
@@ -110,7 +113,8 @@ class Names:
                 self.add(path, match[1], start, start + match[0].count("\n"))
 
     def add(self, path, name, start, end):
-        text, mistaken = self.text[path], mistake_lines(self.text[path], start, end)
+        text = self.text[path]
+        mistaken, self.asking[path, name] = mistake_lines(text, start, end)
         self.of_mistakes[path, name] = mistaken
         self.words[path, name] = set(WORD.findall("\n".join(text[start - 1:end])))
         self.right_words[path, name] = set(WORD.findall("\n".join(
@@ -139,8 +143,9 @@ class Names:
 
 def mistake_lines(text, start, end):
     """Returns the lines of a function that run only with a mistake: the lines that are indented below a condition that
-    only a mistake meets, and the cases of a switch over mistakes up to its `default`."""
-    mistaken, until, switch = set(), None, None
+    only a mistake meets, and the cases of a switch over mistakes up to its `default`. Also returns the lines of the
+    conditions and switches that decide at once without a mistake, so that only a mistake reaches other branches."""
+    mistaken, asking, until, switch = set(), set(), None, None
     for number in range(start + 1, end + 1):
         line = text[number - 1].strip()
         indent = len(text[number - 1]) - len(text[number - 1].lstrip("\t"))
@@ -159,11 +164,15 @@ def mistake_lines(text, start, end):
             until = indent
         elif re.match(r"switch \(.*mistake\) \{", line):
             switch = indent
+            asking.add(number)
         elif re.match(r"(\} )?(else )?if \(.*\)( \{)?$|for \(.*;.*;.*\)( \{)?$", line):
             condition = line.split(";")[1] if "for (" in line else line
             if all(HAS_MISTAKE.search(part) for part in condition.split("||")):
                 until = indent
-    return mistaken
+                first = re.sub(r"^(\} )?(else )?if \(", "", line)
+                if "?" not in line and all(ASKS_FIRST.match(part.strip()) for part in first.split("||")):
+                    asking.add(number)
+    return mistaken, asking
 
 
 def members_of(table):
@@ -227,7 +236,9 @@ def report(names, functions, lines, called, with_mistakes, family):
             ran, again = with_mistakes.get(key, (0, []))
         if count == 0 and ran > 0:
             continue
-        if len(again) == len(branches):
+        if key[2] in names.asking[key[:2]]:
+            branches = [branch or None for branch in branches]
+        elif len(again) == len(branches):
             branches = [None if branch == 0 and mistaken > 0 else branch for branch, mistaken in zip(branches, again)]
         found[key] = [count] + branches
     return found
