@@ -14,8 +14,8 @@ report leaves out:
 - error handling: statements that set an error message or return -1, and the branches that lead to them
 - code that only computes mistakes (op_case.mistake), for diagnoses: code under a condition that only a mistake meets,
   such as `if (c->mistake == SWAPPED)`, and functions that only such code calls
-- on other lines that name a mistake: lines and branches that are reached only when BUILD/tests/coverage/oracles runs
-  the same inputs with mistakes (docs/coverage.md)
+- on other lines that compare op_case.mistake: branches that are reached only when BUILD/tests/coverage/oracles runs the
+  same inputs with mistakes (docs/coverage.md)
 
 If a line or one of its branches is not reached, tests/coverage/explained.tsv must give a reason. If the reason is
 missing, or if a line with a reason is reached completely, the script prints the line and exits with status 1.
@@ -23,6 +23,7 @@ missing, or if a line with a reason is reached completely, the script prints the
 --read uses the counters of the last run; --write writes the tables of docs/coverage.md."""
 
 import collections
+import itertools
 import json
 import os
 import pathlib
@@ -43,6 +44,7 @@ CHECKS = re.compile(r"(^|_)check(_|$)")  # matches the functions that check work
 MISTAKE = re.compile(r"mistak")
 # Matches a comparison that is true only for a mistake. NO_MISTAKE is 0, the value of op_case.mistake without a mistake.
 HAS_MISTAKE = re.compile(r"mistake (== (?!\w*NO_MISTAKE|0\b)|>=? |!= (\w*NO_MISTAKE|0)\b)")
+COMPARES = re.compile(r"mistake (==|!=|<|>)")
 # Matches a condition that first asks for a mistake, so that without a mistake nothing else in it is evaluated.
 ASKS_FIRST = re.compile(r"[\w.>-]*" + HAS_MISTAKE.pattern)
 FAILS = re.compile(r"\berr_set\(|return -1;|\bdie_no_memory\(")
@@ -159,7 +161,7 @@ def mistake_lines(text, start, end):
             switch = None
         if switch is not None and line.startswith("default"):
             switch = None
-        elif switch is not None and line.startswith("case "):
+        elif switch is not None and re.match(r"case (?!\w*NO_MISTAKE\b|0\b)", line):
             mistaken.add(number)
             until = indent
         elif re.match(r"switch \(.*mistake\) \{", line):
@@ -231,15 +233,12 @@ def report(names, functions, lines, called, with_mistakes, family):
     for key, (count, branches) in lines.items():
         if key[:2] not in judged or key[2] in left_out[key[:2]]:
             continue
-        ran, again = (0, [])
-        if MISTAKE.search(names.text[key[0]][key[2] - 1]):
-            ran, again = with_mistakes.get(key, (0, []))
-        if count == 0 and ran > 0:
-            continue
         if key[2] in names.asking[key[:2]]:
             branches = [branch or None for branch in branches]
-        elif len(again) == len(branches):
-            branches = [None if branch == 0 and mistaken > 0 else branch for branch, mistaken in zip(branches, again)]
+        elif COMPARES.search(names.text[key[0]][key[2] - 1]):
+            again = with_mistakes.get(key, (0, []))[1]
+            branches = [None if branch == 0 and mistaken > 0 else branch
+                        for branch, mistaken in itertools.zip_longest(branches, again[:len(branches)], fillvalue=0)]
         found[key] = [count] + branches
     return found
 
