@@ -42,11 +42,9 @@ WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")  # matches a name that is not a me
 COMMON = re.compile(r"kernels/core/(dtype_convert|input_check|random_inputs|ops|op|compare|row_counts|take)\.[ch]$")
 CHECKS = re.compile(r"(^|_)check(_|$)")  # matches the functions that check workload inputs
 MISTAKE = re.compile(r"mistak")
-# Matches a comparison that is true only for a mistake. NO_MISTAKE is 0, the value of op_case.mistake without a mistake.
-HAS_MISTAKE = re.compile(r"mistake (== (?!\w*NO_MISTAKE|0\b)|>=? |!= (\w*NO_MISTAKE|0)\b)")
 COMPARES = re.compile(r"mistake (==|!=|<|>)")
-# Matches a condition that first asks for a mistake, so that without a mistake nothing else in it is evaluated.
-ASKS_FIRST = re.compile(r"[\w.>-]*" + HAS_MISTAKE.pattern)
+# Matches a comparison that is true only for a mistake. NO_MISTAKE is 0, the value of op_case.mistake without a mistake.
+HAS_MISTAKE = re.compile(r"\(*[\w.>-]*mistake (== (?!\w*NO_MISTAKE\b|0\b)|>= (?!0\b)|> |!= (\w*NO_MISTAKE|0)\b)")
 FAILS = re.compile(r"\berr_set\(|return -1;|\bdie_no_memory\(")
 
 
@@ -168,11 +166,11 @@ def mistake_lines(text, start, end):
             switch = indent
             asking.add(number)
         elif re.match(r"(\} )?(else )?if \(.*\)( \{)?$|for \(.*;.*;.*\)( \{)?$", line):
-            condition = line.split(";")[1] if "for (" in line else line
-            if all(HAS_MISTAKE.search(part) for part in condition.split("||")):
+            condition = line.split(";")[1] if "for (" in line else line.split("if (", 1)[1]
+            parts = [[HAS_MISTAKE.match(term.strip()) for term in part.split("&&")] for part in condition.split("||")]
+            if all(map(any, parts)) and not re.search(r"!\(|\) [!=]=", condition):
                 until = indent
-                first = re.sub(r"^(\} )?(else )?if \(", "", line)
-                if "?" not in line and all(ASKS_FIRST.match(part.strip()) for part in first.split("||")):
+                if "?" not in line and "for (" not in line and all(part[0] for part in parts):
                     asking.add(number)
     return mistaken, asking
 
@@ -231,6 +229,8 @@ def report(names, functions, lines, called, with_mistakes, family):
     found = {}
     left_out = {key: failing_lines(names.text[key[0]], *functions[key]) | names.of_mistakes[key] for key in judged}
     for key, (count, branches) in lines.items():
+        if key[:2] in judged and key[2] in names.of_mistakes[key[:2]] and count > 0:
+            fail(f"{key[0]}:{key[2]} runs without a mistake, although mistake_lines says otherwise")
         if key[:2] not in judged or key[2] in left_out[key[:2]]:
             continue
         if key[2] in names.asking[key[:2]]:
