@@ -10,9 +10,9 @@
  * outputs, this code runs on the oracle's outputs, because no reference runs here. Lines that run only while inputs and
  * sizes are generated do not count as covered.
  *
- * --mistakes counts the lines that the oracle needs for diagnoses: op.mistakes lists the values of op_case.mistake. It
- * runs the first small case of each definition and the small cases with few elements, to save time. The inputs are those
- * of the same cases without --mistakes, because op_mistake.before and op_mistake.after do not run. */
+ * --mistakes counts the lines that the oracle needs for diagnoses: op.mistakes lists the values of op_case.mistake. To
+ * save time, it runs only the first small case of each definition and the small cases with few elements. The inputs are
+ * those of the same cases without --mistakes, because op_mistake.before and op_mistake.after do not run. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
