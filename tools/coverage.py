@@ -12,6 +12,10 @@ report leaves out:
 - code that op.match of the family also calls, because this code parses definitions
 - code that all families share (number formats, memory)
 - error handling: statements that set an error message or return -1, and the branches that lead to them
+- code that only computes mistakes (op_case.mistake), for diagnoses: code under a condition that only a mistake meets,
+  such as `if (c->mistake == SWAPPED)`, and functions that only such code calls
+- on other lines that compare op_case.mistake: branches that are reached only when BUILD/tests/coverage/oracles runs the
+  same inputs with mistakes (docs/coverage.md)
 
 If a line or one of its branches is not reached, tests/coverage/explained.tsv must give a reason. If the reason is
 missing, or if a line with a reason is reached completely, the script prints the line and exits with status 1.
@@ -19,6 +23,7 @@ missing, or if a line with a reason is reached completely, the script prints the
 --read uses the counters of the last run; --write writes the tables of docs/coverage.md."""
 
 import collections
+import itertools
 import json
 import os
 import pathlib
@@ -36,6 +41,10 @@ WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")  # matches a name that is not a me
 # Code that all op families share (number formats, memory, tensors from workloads); unit tests cover it.
 COMMON = re.compile(r"kernels/core/(dtype_convert|input_check|random_inputs|ops|op|compare|row_counts|take)\.[ch]$")
 CHECKS = re.compile(r"(^|_)check(_|$)")  # matches the functions that check workload inputs
+MISTAKE = re.compile(r"mistak")
+COMPARES = re.compile(r"mistake (==|!=|<|>)")
+# Matches a comparison that is true only for a mistake. NO_MISTAKE is 0, the value of op_case.mistake without a mistake.
+HAS_MISTAKE = re.compile(r"\(*[\w.>-]*mistake (== (?!\w*NO_MISTAKE\b|0\b)|>= (?!0\b)|> |!= (\w*NO_MISTAKE|0)\b)")
 FAILS = re.compile(r"\berr_set\(|return -1;|\bdie_no_memory\(")
 
 
@@ -43,14 +52,14 @@ def fail(text):
     sys.exit(f"coverage: {text}")
 
 
-def run_cases(build, family):
+def run_cases(build, family, *option):
     """Runs the cases of an op family. Writes gcov's counters to BUILD/families/FAMILY/…, and beside them links to the
-    .gcno files."""
-    folder = build / "families" / family
+    .gcno files. With the option --mistakes, FAMILY is followed by --mistakes."""
+    folder = build / "families" / "".join((family, *option))
     shutil.rmtree(folder, ignore_errors=True)
     strip = len((ROOT / build).resolve().parts) - 1
     surroundings = {**os.environ, "GCOV_PREFIX": str(folder.resolve()), "GCOV_PREFIX_STRIP": str(strip), "OMP_NUM_THREADS": "1"}
-    command = [build / "tests/coverage/oracles", family]
+    command = [build / "tests/coverage/oracles", family, *option]
     if subprocess.run(command, cwd=ROOT, env=surroundings, stdout=subprocess.DEVNULL).returncode != 0:
         fail(f"the cases of {family} did not run")
 
@@ -59,7 +68,7 @@ def read_counts(build, family):
     """Returns the functions and lines of each source file below kernels/, as gcov reports them. The counters of a
     header are summed over all files that include it."""
     folder = build / "families" / family
-    functions, lines = {}, {}
+    functions, lines, called = {}, {}, collections.Counter()
     for counts in sorted(folder.glob("obj/kernels/**/*.gcda")):
         notes = counts.with_suffix(".gcno")
         if not notes.is_symlink():
@@ -70,6 +79,7 @@ def read_counts(build, family):
             if not file["file"].startswith("kernels/"):
                 continue
             for function in file["functions"]:
+                called[file["file"], function["name"]] += function["execution_count"]
                 functions[file["file"], function["name"]] = (function["start_line"], function["end_line"])
             for line in file["lines"]:
                 key = (file["file"], line.get("function_name", "").split("._omp_fn")[0], line["line_number"])
@@ -77,7 +87,7 @@ def read_counts(build, family):
                 count, before = lines.get(key, (0, []))
                 both = [a + b for a, b in zip(before, branches)] if len(before) == len(branches) else before or branches
                 lines[key] = (count + line["count"], both)
-    return functions, lines
+    return functions, lines, {function for function, count in called.items() if count > 0}
 
 
 def uncommented(path):
@@ -90,7 +100,8 @@ class Names:
     define a name, the file that uses it comes first, then a header, then a file in which the name is not static."""
 
     def __init__(self, functions, family):
-        self.text, self.words = {}, {}
+        self.text, self.words, self.right_words = {}, {}, {}
+        self.of_mistakes, self.asking = {}, {}
         self.own, self.places = collections.defaultdict(set), collections.defaultdict(list)
         for path in {path for path, _ in functions} | {f"kernels/{family}/{family}.c"}:
             self.text[path] = uncommented(path).split("\n")
@@ -102,7 +113,12 @@ class Names:
                 self.add(path, match[1], start, start + match[0].count("\n"))
 
     def add(self, path, name, start, end):
-        self.words[path, name] = set(WORD.findall("\n".join(self.text[path][start - 1:end])))
+        text = self.text[path]
+        mistaken, self.asking[path, name] = mistake_lines(text, start, end)
+        self.of_mistakes[path, name] = mistaken
+        self.words[path, name] = set(WORD.findall("\n".join(text[start - 1:end])))
+        self.right_words[path, name] = set(WORD.findall("\n".join(
+            text[at - 1] for at in range(start, end + 1) if at not in mistaken and not MISTAKE.search(text[at - 1]))))
         self.own[path].add(name)
         if path.endswith(".h") or not self.text[path][start - 1].startswith("static"):
             self.places[name].append(path)
@@ -111,22 +127,69 @@ class Names:
         return path if name in self.own[path] else next(iter(self.places.get(name, [])), None)
 
     def reached(self, path, names):
-        found, todo = set(), [(path, name) for name in names]
+        return self.closure([(path, name) for name in names], self.words)
+
+    def closure(self, todo, words):
+        found, todo = set(), list(todo)
         while todo:
             path, name = todo.pop()
             at = self.place(path, name)
             if at is None or CHECKS.search(name) or COMMON.match(at) or (at, name) in found:
                 continue
             found.add((at, name))
-            todo += [(at, word) for word in self.words[at, name]]
+            todo += [(at, word) for word in words[at, name]]
         return found
+
+
+def mistake_lines(text, start, end):
+    """Returns the lines of a function that run only with a mistake: the lines that are indented below a condition that
+    only a mistake meets, and the cases of a switch over mistakes up to its `default`. Also returns the lines of the
+    conditions and switches that decide at once without a mistake, so that only a mistake reaches other branches."""
+    mistaken, asking, until, switch = set(), set(), None, None
+    for number in range(start + 1, end + 1):
+        line = text[number - 1].strip()
+        indent = len(text[number - 1]) - len(text[number - 1].lstrip("\t"))
+        if not line:
+            continue
+        if until is not None and indent > until:
+            mistaken.add(number)
+            continue
+        until = None
+        if switch is not None and (indent < switch or (indent == switch and not re.match("(case|default)\\b", line))):
+            switch = None
+        if switch is not None and line.startswith("default"):
+            switch = None
+        elif switch is not None and re.match(r"case (?!\w*NO_MISTAKE\b|0\b)", line):
+            mistaken.add(number)
+            until = indent
+        elif re.match(r"switch \(.*mistake\) \{", line):
+            switch = indent
+            asking.add(number)
+        elif re.match(r"(\} )?(else )?if \(.*\)( \{)?$|for \(.*;.*;.*\)( \{)?$", line):
+            condition = line.split(";")[1] if "for (" in line else line.split("if (", 1)[1]
+            parts = [[HAS_MISTAKE.match(term.strip()) for term in part.split("&&")] for part in condition.split("||")]
+            if all(map(any, parts)) and not re.search(r"!\(|\) [!=]=", condition):
+                until = indent
+                if "?" not in line and "for (" not in line and all(part[0] for part in parts):
+                    asking.add(number)
+    return mistaken, asking
+
+
+def members_of(table):
+    """Returns the members in the table of an op family, and the members of the macros that the table uses."""
+    for macro in re.findall(r"^\s*(\w+_MEMBERS),", table, re.M):
+        headers = "\n".join(path.read_text() for path in sorted((ROOT / "kernels").rglob("*.h")))
+        table += re.search(rf"^#define {macro}\b((?:.*\\\n)*.*)", headers, re.M)[1]
+    return dict(re.findall(r"\.(\w+) = (\w+)", table))
 
 
 def judged_functions(names, family):
     path = f"kernels/{family}/{family}.c"
     text = "\n".join(names.text[path])
     table = re.search(rf"^const struct op {family}_op = \{{(.*?)^\}};", text, re.M | re.S)
-    members = dict(re.findall(r"\.(\w+) = (\w+)", table[1]))
+    members = members_of(table[1])
+    if "oracle" not in members:
+        fail(f"{path} does not say which function is the oracle")
     of = names.reached(path, [members[member] for member in JUDGED if member in members])
     return of - names.reached(path, [members["match"]])
 
@@ -157,18 +220,32 @@ def failing_lines(text, start, end):
     return failing
 
 
-def report(names, functions, lines, family):
+def report(names, functions, lines, called, with_mistakes, family):
     """Returns the lines that the report covers as {(path, function, line): counts}. `counts` has the execution count of
-    the line and of each of its branches."""
-    failing = {key: failing_lines(names.text[key[0]], *functions[key])
-               for key in judged_functions(names, family) if key in functions}
-    return {key: [count] + branches for key, (count, branches) in lines.items()
-            if key[:2] in failing and key[2] not in failing[key[:2]]}
+    the line and of each of its branches; a branch that only mistakes reach has None. `called` has the functions that
+    ran without a mistake, and `with_mistakes` has the lines of the run with mistakes."""
+    judged = {key for key in judged_functions(names, family) if key in functions}
+    judged &= names.closure(called & judged, names.right_words)
+    found = {}
+    left_out = {key: failing_lines(names.text[key[0]], *functions[key]) | names.of_mistakes[key] for key in judged}
+    for key, (count, branches) in lines.items():
+        if key[:2] in judged and key[2] in names.of_mistakes[key[:2]] and count > 0:
+            fail(f"{key[0]}:{key[2]} runs without a mistake, although mistake_lines says otherwise")
+        if key[:2] not in judged or key[2] in left_out[key[:2]]:
+            continue
+        if key[2] in names.asking[key[:2]]:
+            branches = [branch or None for branch in branches]
+        elif COMPARES.search(names.text[key[0]][key[2] - 1]):
+            again = with_mistakes.get(key, (0, []))[1]
+            branches = [None if branch == 0 and mistaken > 0 else branch
+                        for branch, mistaken in itertools.zip_longest(branches, again[:len(branches)], fillvalue=0)]
+        found[key] = [count] + branches
+    return found
 
 
 def totals_of(lines):
     ran = [counts[0] > 0 for counts in lines.values()]
-    branches = [branch > 0 for counts in lines.values() for branch in counts[1:]]
+    branches = [branch > 0 for counts in lines.values() for branch in counts[1:] if branch is not None]
     return sum(ran), len(ran), sum(branches), len(branches)
 
 
@@ -178,16 +255,18 @@ def is_shared(path):
 
 def left_of(family, reports):
     """Yields (path, function, line, branches, shared) for each line that never runs or has an unreached branch.
-    `branches` has a 1 for each reached branch and a 0 for each other branch, or is "-" if the line never runs. `shared`
-    is true if other op families also use the line, and these families together reach the line and all its branches."""
+    `branches` has a 1 for each reached branch, a 0 for each branch that is not reached and an x for each branch that
+    only mistakes reach, or is "-" if the line never runs. `shared` is true if other op families also use the line, and
+    these families together reach the line and all its branches, or reach them with mistakes."""
     left = []
     for key, counts in sorted(reports[family].items()):
-        if all(counts):
+        if 0 not in counts:
             continue
         shared = is_shared(key[0])
         others = [other[key] for other in reports.values() if shared and len(other.get(key, [])) == len(counts)]
-        elsewhere = shared and all(any(other[i] for other in others) for i in range(len(counts)))
-        left.append((*key, "".join("01"[count > 0] for count in counts[1:]) if counts[0] else "-", elsewhere))
+        elsewhere = shared and all(any(other[i] != 0 for other in others) for i in range(len(counts)))
+        branches = "".join("x" if count is None else "01"[count > 0] for count in counts[1:])
+        left.append((*key, branches if counts[0] else "-", elsewhere))
     return left
 
 
@@ -222,8 +301,10 @@ def main():
     for family in families:
         if "--read" not in options:
             run_cases(build, family)
-        functions, lines = read_counts(build, family)
-        reports[family] = report(Names(functions, family), functions, lines, family)
+            run_cases(build, family, "--mistakes")
+        functions, lines, called = read_counts(build, family)
+        with_mistakes = read_counts(build, family + "--mistakes")[1]
+        reports[family] = report(Names(functions, family), functions, lines, called, with_mistakes, family)
     for family in families:
         kinds, totals = collections.Counter(), totals_of(reports[family])
         print(f"{family}: {totals[0]} of {totals[1]} lines, {totals[2]} of {totals[3]} branches")

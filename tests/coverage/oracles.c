@@ -1,13 +1,18 @@
 /* oracles - runs the oracle (the C code that computes the ground truth) of an op family on the default cases of its
  * starter definitions, so that tools/coverage.py can report which lines and branches ran.
  *
- *   oracles            prints the names of the families
- *   oracles FAMILY     runs the family's cases
+ *   oracles                        prints the names of the families
+ *   oracles FAMILY                 runs the family's cases
+ *   oracles FAMILY --mistakes      runs short cases with each value of op_case.mistake
  *
  * The cases are those of engine/cases.c: the sizes small and medium, both sets of input values, and for each optional
  * input the smallest case without it. All cases run on the CPU. If the family has its own code to judge or weigh
  * outputs, this code runs on the oracle's outputs, because no reference runs here. Lines that run only while inputs and
- * sizes are generated do not count as covered. */
+ * sizes are generated do not count as covered.
+ *
+ * --mistakes counts the lines that the oracle needs for diagnoses: op.mistakes lists the values of op_case.mistake. To
+ * save time, it runs only the first small case of each definition and the small cases with few elements. The inputs are
+ * those of the same cases without --mistakes, because op_mistake.before and op_mistake.after do not run. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,6 +30,8 @@
 #include "kernels/core/op.h"
 #include "workers/protocol/job.h"
 
+enum { FEW_ELEMENTS = 1 << 16 }; /* in all inputs of a case that --mistakes runs */
+
 /* A function of libgcov that adds the counters to their files, and resets them. */
 extern void __gcov_dump(void);
 extern void __gcov_reset(void);
@@ -33,6 +40,7 @@ struct subject {
 	struct op_problem problem;
 	const struct op *op;
 	int variant;
+	bool mistakes; /* whether the oracle computes mistakes */
 	struct arena arena;
 };
 
@@ -79,10 +87,31 @@ static void judge(const struct subject *s, const struct op_case *c, const struct
 		struct metrics metrics = {0};
 		struct err err = {""};
 
-		if (s->op->judge != NULL && s->op->judge(c, i, in, &out[i], &out[i], &metrics, &err) < 0)
+		if (s->op->judge != NULL && s->op->judge(c, i, in, &out[i], &out[i], &metrics, &err) < 0 && !s->mistakes)
 			fail(s, s->problem.outputs[i].name, err.text);
 		if (s->op->weigh != NULL)
 			s->op->weigh(c, i, s->op->rule(c, i), &out[i], &out[i], &metrics, &err);
+	}
+}
+
+static void run_oracle(const struct subject *s, const struct op_case *c, const struct tensor *in, struct tensor *out)
+{
+	struct err err = {""};
+
+	if (s->op->oracle(c, in, out, &err) == 0)
+		judge(s, c, in, out);
+	else if (!s->mistakes)
+		fail(s, "oracle", err.text);
+}
+
+static void run_mistakes(const struct subject *s, struct op_case *c, const struct tensor *in, struct tensor *out)
+{
+	for (const struct op_mistake *mistake = s->op->mistakes; mistake != NULL && mistake->says != NULL; mistake++) {
+		if (mistake->in_oracle == 0)
+			continue;
+		c->mistake = mistake->in_oracle;
+		c->mistake_by = mistake->by;
+		run_oracle(s, c, in, out);
 	}
 }
 
@@ -108,9 +137,10 @@ static void run_case(const struct subject *s, const int64_t *axis, enum op_conte
 	for (int i = 0; i < problem->output_count; i++)
 		out[i] = with_room(s, &problem->outputs[i], axis);
 	__gcov_reset();
-	if (s->op->oracle(&c, in, out, &err) != 0)
-		fail(s, "oracle", err.text);
-	judge(s, &c, in, out);
+	if (s->mistakes)
+		run_mistakes(s, &c, in, out);
+	else
+		run_oracle(s, &c, in, out);
 	__gcov_dump();
 	__gcov_reset();
 	for (int i = 0; i < OP_ARGS; i++)
@@ -135,6 +165,26 @@ static int run_both(const struct subject *s, const int64_t *axis, uint32_t absen
 	return 1;
 }
 
+static int64_t input_elements(const struct subject *s, const int64_t *axis)
+{
+	int64_t elements = 0;
+
+	for (int i = 0; i < s->problem.input_count; i++)
+		elements += s->problem.inputs[i].rank == OP_SCALAR ? 0 : job_tensor(&s->problem.inputs[i], axis).elements;
+	return elements;
+}
+
+/* Runs the first small case and the small cases of few elements, with the first set of input values. */
+static void run_short_cases(struct subject *s)
+{
+	int axes = s->problem.axis_count;
+	int64_t *rows = arena_array(&s->arena, (size_t)(SIZE_ROWS * axes + 1), sizeof *rows);
+
+	for (int r = 0, count = s->op->sizes(&s->problem, s->variant, SIZE_SMALL, rows, SIZE_ROWS); r < count; r++)
+		if (r == 0 || input_elements(s, rows + r * axes) <= FEW_ELEMENTS)
+			run_case(s, rows + r * axes, CONTENTS_FIRST, 0);
+}
+
 static void run_cases(struct subject *s)
 {
 	int axes = s->problem.axis_count, ran = 0;
@@ -153,9 +203,10 @@ static void run_cases(struct subject *s)
 	fflush(stdout);
 }
 
-static void run_definition(const struct dataset *dataset, const struct dataset_file *file, const char *family)
+static void run_definition(const struct dataset *dataset, const struct dataset_file *file, const char *family,
+			   bool mistakes)
 {
-	struct subject s = {0};
+	struct subject s = {.mistakes = mistakes};
 	struct buf bytes = {0};
 	struct err err = {""};
 
@@ -172,7 +223,10 @@ static void run_definition(const struct dataset *dataset, const struct dataset_f
 
 	if (entry != NULL && strcmp(entry->op->name, family) == 0) {
 		s.op = entry->op;
-		run_cases(&s);
+		if (mistakes)
+			run_short_cases(&s);
+		else
+			run_cases(&s);
 	}
 	arena_free(&s.arena);
 }
@@ -194,7 +248,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	for (int i = 0; i < dataset.definition_count; i++)
-		run_definition(&dataset, &dataset.definitions[i], argv[1]);
+		run_definition(&dataset, &dataset.definitions[i], argv[1], argc > 2 && strcmp(argv[2], "--mistakes") == 0);
 	dataset_close(&dataset);
 	arena_free(&arena);
 	__gcov_reset();
