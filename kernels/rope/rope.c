@@ -394,9 +394,9 @@ static double scalar_left_out(const struct op_case *c, const struct rope_roles *
  * numbers (theta, scale, …), different pairs and different rotary dimensions: half a head in one set, and three
  * quarters of a head in the other. A reference may cache a table of angles with one of its arguments as the key,
  * although the table also depends on the other arguments. To detect this, one argument is the same in both sets: the
- * pairs if there is one token, the scale if there are 2 to 31 tokens, and theta if there are more. With several tokens,
- * all other numbers have their defaults in the second set. A reference may mistake a default, such as a scale of 1, for
- * an absent number. */
+ * pairs if there is one token, the scale if there are 2 to BLOCK_TOKENS tokens, and theta if there are more. With
+ * several tokens, all other numbers have their defaults in the second set. A reference may mistake a default, such as a
+ * scale of 1, for an absent number. */
 static double scalar(const struct op_case *c, int input)
 {
 	static const double values[CONTENTS_COUNT][ROPE_NUMBERS] = {{30000, 3, 2, 5, 6000}, {2e6, 0.75, 0.75, 3, 11000}},
@@ -409,7 +409,7 @@ static double scalar(const struct op_case *c, int input)
 		return scalar_left_out(c, &roles, input);
 	for (int n = 0; n < ROPE_NUMBERS; n++) {
 		bool like_scale = n == ROPE_SCALE || n == ROPE_HIGH;
-		bool same = like_scale ? tokens > 1 && tokens < 32 : tokens > 31;
+		bool same = like_scale ? tokens > 1 && tokens <= BLOCK_TOKENS : tokens > BLOCK_TOKENS;
 		int set = second && !same ? CONTENTS_SECOND : CONTENTS_FIRST;
 
 		if (input == roles.number[n] && set == CONTENTS_SECOND && tokens > 1)
