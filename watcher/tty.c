@@ -121,9 +121,14 @@ enum tty_key tty_key(struct tty *tty)
 	} keys[] = {{'\n', TTY_STALE}, {'\r', TTY_STALE},  {'f', TTY_FAILURES},
 		    {'a', TTY_ALL},    {'d', TTY_DETAILS}, {'q', TTY_QUIT}};
 	char typed[64];
-	ssize_t length = read(STDIN_FILENO, typed, sizeof typed);
+	ssize_t length;
 	enum tty_key key = TTY_NOTHING;
 
+	/* A shell may have continued this process in the background after poll had begun to wait for keys. Then the text
+	 * is for the shell, and a read would stop this process. */
+	if (!has_keys(tty))
+		return TTY_NOTHING;
+	length = read(STDIN_FILENO, typed, sizeof typed);
 	if (length <= 0) /* the terminal was closed */
 		tty->keys = false;
 	for (ssize_t i = 0; i < length; i++)
