@@ -102,20 +102,19 @@ static int match(const struct op_problem *problem, struct err *why)
 	return kind_of(problem, why);
 }
 
-/* The numbers of rows are 1, a multiple of the block size of usual kernels, and such a multiple plus 1 (row_counts.h).
- * The last of the leading var axes is the number of rows; the other leading var axes have length 1. */
+/* Each row is independent (rows_of_size). The last of the leading var axes is the number of rows; the other leading var
+ * axes have length 1. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	const struct op_arg *x = &problem->inputs[0];
 	int64_t columns = problem->axes[x->axis[x->rank - 1]].value;
-	int64_t rows[SIZE_COUNT][2] = {
-	    {1, rows_of_blocks(columns, 1 << 18)}, {rows_past_blocks(columns, 3 << 20), 0}, {16384, 0}};
-	int count = 0;
+	int64_t rows[ROWS_CASES];
+	int count = rows_of_size(size, columns, ROWS_ELEMENTS, rows);
 
 	(void)variant;
-	for (int i = 0; i < 2 && rows[size][i] > 0 && count < room; i++)
-		rows_set(problem, x, rows[size][i], 1, axis + (int64_t)count++ * problem->axis_count);
-	return count;
+	for (int i = 0; i < count && i < room; i++)
+		rows_set(problem, x, rows[i], 1, axis + (int64_t)i * problem->axis_count);
+	return count < room ? count : room;
 }
 
 /* The values of op_case.edge, in the order of the table `edges`. */
@@ -164,14 +163,15 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-/* Some default case has more than 300 rows, or fewer rows if the input has more than 9000 columns. */
-static int64_t reach(const struct op_problem *problem, int variant, int axis)
+static struct op_reach reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *x = &problem->inputs[0];
 	int64_t columns = problem->axes[x->axis[x->rank - 1]].value;
 
 	(void)variant;
-	return axis != rows_axis(problem, x) ? 1 : columns <= 9000 ? 301 : columns <= 48000 ? 65 : 33;
+	if (axis != rows_axis(problem, x))
+		return (struct op_reach){1, 0};
+	return (struct op_reach){rows_past_block(columns, ROWS_ELEMENTS), rows_block(columns, ROWS_ELEMENTS)};
 }
 
 WIDE static void make_row(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,

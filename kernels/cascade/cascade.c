@@ -125,17 +125,17 @@ static int match(const struct op_problem *problem, struct err *why)
 	return many ? CASCADE_MANY : CASCADE_TWO;
 }
 
-/* A small case has BLOCK_TOKENS tokens, a multiple of the block sizes 16, 32, 64 and 128, or FEW_TOKENS tokens if each
- * has MOST_STATES states. The medium case has MOST_TOKENS tokens. MOST_STATES and MOST_TOKENS are multiples of no usual
- * block size. */
-enum { FEW_TOKENS = 16, BLOCK_TOKENS = 128, MOST_TOKENS = 321, MOST_STATES = 33 };
+/* A case has BLOCK_TOKENS tokens, a multiple of the usual block sizes, and another has one token more than a multiple.
+ * MOST_STATES is a multiple of no usual block size. A case with MOST_STATES states for each token has FEW_TOKENS
+ * tokens. */
+enum { FEW_TOKENS = 16, BLOCK_TOKENS = 256, MOST_TOKENS = 2 * BLOCK_TOKENS + 1, MOST_STATES = 33 };
 
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	const int64_t tokens[SIZE_COUNT][2] = {{1, variant == CASCADE_MANY ? FEW_TOKENS : BLOCK_TOKENS},
-					       {MOST_TOKENS, 0},
+					       {MOST_TOKENS, variant == CASCADE_MANY ? BLOCK_TOKENS : 0},
 					       {8192, 0}},
-		      states[SIZE_COUNT][2] = {{2, MOST_STATES}, {9, 0}, {8, 0}};
+		      states[SIZE_COUNT][2] = {{2, MOST_STATES}, {9, 2}, {8, 0}};
 	const struct op_arg *v = &problem->inputs[cascade_roles_of(problem).v[0]];
 	int count = 0, many = variant == CASCADE_MANY;
 
@@ -207,13 +207,13 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-static int64_t reach(const struct op_problem *problem, int variant, int axis)
+static struct op_reach reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *v = &problem->inputs[cascade_roles_of(problem).v[0]];
 
 	if (variant == CASCADE_MANY && axis == v->axis[1])
-		return MOST_STATES;
-	return axis == v->axis[0] ? MOST_TOKENS : 0;
+		return (struct op_reach){MOST_STATES, 0};
+	return axis == v->axis[0] ? (struct op_reach){MOST_TOKENS, BLOCK_TOKENS} : (struct op_reach){0, 0};
 }
 
 /* Returns true if element `index` of s belongs to a token whose states are all empty. In the edge case all_empty, the

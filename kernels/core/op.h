@@ -139,6 +139,13 @@ struct op_range {
 	double least, most;
 };
 
+/* The lengths of a var axis in the default cases. Kernels process an axis in blocks, and fail at the end of a block. */
+struct op_reach {
+	int64_t most;  /* some case reaches or exceeds this length; 0 if the length follows from other axes */
+	int64_t block; /* some length is a multiple of `block`, and another is one more than a multiple. A power of two
+			* also covers smaller powers. 0: the lengths cover no block size. */
+};
+
 enum op_size { SIZE_SMALL, SIZE_MEDIUM, SIZE_LARGE, SIZE_COUNT };
 
 /* The role of an input or output in the operation, such as "residual" or "kv_indptr". The role does not depend on the
@@ -256,9 +263,9 @@ struct op {
 	 * values). NaN and infinities do not count. tests/unit/test_ranges.c verifies both ends of the range. Returns
 	 * false if the input has no meaningful range, such as indices that only have to be valid. */
 	bool (*range)(const struct op_problem *problem, int variant, int input, struct op_range *out);
-	/* Returns a length that the var axis `axis` reaches or exceeds in some default case, or 0 if its length follows
-	 * from other axes. */
-	int64_t (*reach)(const struct op_problem *problem, int variant, int axis);
+	/* Returns what the default cases promise about the lengths of the var axis `axis`. tests/unit/test_ranges.c
+	 * verifies it. */
+	struct op_reach (*reach)(const struct op_problem *problem, int variant, int axis);
 	/* Returns true if this operation draws random numbers from torch's generators. If it returns false, the output
 	 * must not depend on the seeds of these generators. NULL: the operation draws no random numbers. */
 	bool (*samples)(const struct op_case *c);

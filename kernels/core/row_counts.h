@@ -11,40 +11,38 @@
 
 #include "kernels/core/op.h"
 
-/* `rows` has `count` numbers in descending order. Returns the first number with which a tensor of `columns` columns has
- * at most `elements` elements. If there is none, returns the last number. */
-static inline int64_t rows_within(const int64_t *rows, int count, int64_t columns, int64_t elements)
-{
-	for (int i = 0; i + 1 < count; i++)
-		if (rows[i] <= elements / (columns > 0 ? columns : 1))
-			return rows[i];
-	return rows[count - 1];
-}
-
-/* Returns a number of rows that is a multiple of usual block sizes: 256, 128, 64, 32 or 16. */
-static inline int64_t rows_of_blocks(int64_t columns, int64_t elements)
-{
-	static const int64_t rows[] = {256, 128, 64, 32, 16};
-
-	return rows_within(rows, 5, columns, elements);
-}
+/* The usual maximum number of elements in a default case, and the maximum in a small case. */
+enum { ROWS_ELEMENTS = 6 << 20, ROWS_SMALL_ELEMENTS = 1 << 18 };
 
 /* One row more than 4096, because grids and buffers often have 4096 rows. */
 enum { ROWS_PAST_GRID = 4097 };
 
-/* Returns a number of rows that is one more than a multiple of a block size: 4097 or 513 if a tensor with so many rows
- * has at most `elements` / 2 elements, otherwise 321, 129, 65 or 33. */
-static inline int64_t rows_past_blocks(int64_t columns, int64_t elements)
-{
-	static const int64_t rows[] = {321, 129, 65, 33}, more[] = {ROWS_PAST_GRID, 513, 0};
-	int64_t most = rows_within(more, 3, columns, elements / 2);
-
-	return most > 0 ? most : rows_within(rows, 4, columns, elements);
-}
+/* The maximum number of cases that a size preset has. */
+enum { ROWS_CASES = 2 };
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* `rows` has `count` numbers in descending order. Returns the first number with which a tensor of `columns` columns has
+ * at most `elements` elements. If there is none, returns the last number. */
+int64_t rows_within(const int64_t *rows, int count, int64_t columns, int64_t elements);
+
+/* Returns the largest block size that the default cases cover: 256, 128, 64, 32 or 16 rows of `columns` columns. A block
+ * has at most `elements` elements, or 16 rows. */
+int64_t rows_block(int64_t columns, int64_t elements);
+
+/* Returns a number of rows that is one more than a multiple of rows_block: 4097 or 513 for few columns, otherwise one
+ * more than rows_block. */
+int64_t rows_past_block(int64_t columns, int64_t elements);
+
+/* Returns the smallest number that is at least `least`, and that is `rows` plus a multiple of `block`. */
+int64_t rows_at_least(int64_t rows, int64_t least, int64_t block);
+
+/* Writes the numbers of rows of the cases of a size preset, and returns the number of cases. Small cases have one row,
+ * and a multiple of a block size with at most ROWS_SMALL_ELEMENTS elements. Medium cases have rows_past_block rows, and
+ * rows_block rows if no small case has so many. */
+int rows_of_size(enum op_size size, int64_t columns, int64_t elements, int64_t rows[ROWS_CASES]);
 
 /* Returns the axis that gives a tensor its number of rows: the last var axis before the tensor's last axis. Returns -1
  * if there is none. */

@@ -166,14 +166,14 @@ static void indexer_row_axes(const struct op_problem *problem, int64_t batch, in
 	op_set_axis(problem, cache->axis[0], pages + pages / 2 + 2, row);
 }
 
-/* The cases of each preset. `count` is the number of sequences or queries; MANY stands for the number that
- * attention_many returns. In attention, the cache has `parts` / 2 times as many keys as a query may list. In the
+/* The cases of each preset. `count` is the number of sequences or queries; BLOCK and PAST_BLOCK stand for the results of
+ * attention_block and attention_past_block. In attention, the cache has `parts` / 2 times as many keys as a query may list. In the
  * indexer, a row of the page table has room for `parts` / 4 times as many keys as the indexer selects. */
-enum { MANY = -1 };
+enum { BLOCK = -1, PAST_BLOCK = -2 };
 static const struct dsa_preset {
 	int64_t count, parts;
-} attention_presets[SIZE_COUNT][2] = {{{1, 3}, {8, 3}}, {{MANY, 6}}, {{1024, 64}}},
-  indexer_presets[SIZE_COUNT][2] = {{{1, 5}, {5, 5}}, {{MANY, 8}}, {{64, 64}}};
+} attention_presets[SIZE_COUNT][2] = {{{1, 3}, {8, 3}}, {{PAST_BLOCK, 6}, {BLOCK, 3}}, {{1024, 64}}},
+  indexer_presets[SIZE_COUNT][2] = {{{1, 5}, {5, 5}}, {{PAST_BLOCK, 8}, {BLOCK, 5}}, {{64, 64}}};
 
 /* Returns the number of output elements of one query or sequence. */
 static int64_t row_of(const struct op_problem *problem, int variant)
@@ -210,17 +210,18 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	int count = 0;
 
 	for (; count < 2 && presets[count].count != 0; count++) {
-		int64_t many = attention_many(row_of(problem, variant));
-		int64_t rows = presets[count].count == MANY ? many : presets[count].count;
+		int64_t rows = presets[count].count, elements = row_of(problem, variant);
 		int64_t *row = axis + (int64_t)count * problem->axis_count;
 
 		if (count == room)
 			return -1;
+		if (rows < 0)
+			rows = rows == BLOCK ? attention_block(elements) : attention_past_block(elements);
 		if (variant == DSA_INDEXER)
 			indexer_row_axes(problem, rows, presets[count].parts, row);
 		else
 			attention_row_axes(problem, rows, presets[count].parts, row);
-		if (presets[count].count == MANY)
+		if (presets[count].count == PAST_BLOCK)
 			enlarge_pool(problem, variant, row);
 	}
 	return count;
@@ -485,13 +486,13 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return input != indexer.table;
 }
 
-static int64_t reach(const struct op_problem *problem, int variant, int axis)
+static struct op_reach reach(const struct op_problem *problem, int variant, int axis)
 {
-	const struct op_arg *first = &problem->outputs[0];
+	int64_t row = row_of(problem, variant);
 
-	if (variant == DSA_INDEXER)
-		return axis == first->axis[0] ? attention_many(row_of(problem, variant)) : 0;
-	return attention_reach(problem, variant, axis);
+	if (axis == problem->outputs[0].axis[0])
+		return (struct op_reach){attention_past_block(row), attention_block(row)};
+	return variant == DSA_INDEXER ? (struct op_reach){0, 0} : attention_reach(problem, variant, axis);
 }
 
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)

@@ -82,15 +82,15 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
  * number in all sequences together), and the number of slots. In one small case, all slots are used, in random order.
  * In another small case, a multi-token pass has a single token. recurrence_fill_offsets divides packed tokens into
  * sequences. */
-enum { PRESETS = 3, MANY = -1 }; /* MANY: recurrence_many returns the number of sequences, and recurrence_pool returns
-				  * the number of slots */
+enum { PRESETS = 4, BLOCK = -1, PAST_BLOCK = -2, POOL = -1 }; /* the results of recurrence_block, recurrence_past_block
+							       * and recurrence_pool */
 static const struct preset {
 	int64_t sequences, tokens, slots;
-} by_batch[SIZE_COUNT][PRESETS] = {{{1, 2, 3}, {2, 1, 5}, {3, 5, 3}}, {{1, 17, 3}, {MANY, 2, MANY}}, {{64, 8, 96}}},
-  one_token[SIZE_COUNT][PRESETS] = {{{1, 1, 3}, {3, 1, 3}}, {{MANY, 1, MANY}}, {{512, 1, 640}}},
-  packed[SIZE_COUNT][PRESETS] = {{{1, 5, 3}, {2, 129, 7}}, {{33, 1138, 39}}, {{8, 16384, 12}}};
+} by_batch[SIZE_COUNT][PRESETS] = {{{1, 2, 3}, {2, 1, 5}, {3, 5, 3}}, {{1, 17, 3}, {2, 16, 5}, {PAST_BLOCK, 2, POOL}, {BLOCK, 2, POOL}}, {{64, 8, 96}}},
+  one_token[SIZE_COUNT][PRESETS] = {{{1, 1, 3}, {3, 1, 3}}, {{PAST_BLOCK, 1, POOL}, {BLOCK, 1, POOL}}, {{512, 1, 640}}},
+  packed[SIZE_COUNT][PRESETS] = {{{1, 5, 3}, {2, 129, 7}}, {{33, 1138, 39}, {32, 256, 39}}, {{8, 16384, 12}}};
 
-/* Returns the number of state elements that one sequence adds to a MANY case: its state, and two intermediate states if
+/* Returns the number of state elements that one sequence adds to a case with many sequences: its state, and two intermediate states if
  * there is a buffer, because a sequence has at most two tokens. */
 static int64_t slot_elements(const struct op_problem *problem, const struct gdn_roles *roles)
 {
@@ -101,18 +101,16 @@ static int64_t slot_elements(const struct op_problem *problem, const struct gdn_
 	return roles->buffer >= 0 ? 3 * size : size;
 }
 
-static int64_t many(const struct op_problem *problem, const struct gdn_roles *roles)
-{
-	return recurrence_many(slot_elements(problem, roles));
-}
-
 static void preset_axes(const struct op_problem *problem, const struct gdn_roles *roles, const struct preset *preset,
                         int64_t *row)
 {
 	const struct op_arg *q = &problem->inputs[roles->q];
-	int64_t sequences = preset->sequences == MANY ? many(problem, roles) : preset->sequences;
-	int64_t slots =
-	    preset->slots == MANY ? recurrence_pool(sequences, slot_elements(problem, roles)) : preset->slots;
+	int64_t elements = slot_elements(problem, roles), sequences = preset->sequences, slots = preset->slots;
+
+	if (sequences < 0)
+		sequences = sequences == BLOCK ? recurrence_block(elements) : recurrence_past_block(elements);
+	if (slots == POOL)
+		slots = recurrence_pool(sequences, elements);
 
 	op_start_axes(problem, sequences, row);
 	if (roles->buffer >= 0)
@@ -377,15 +375,20 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 
 /* Returns the largest length of `axis` in the default cases. These cases include a packed sequence with more tokens
  * than two chunks of a chunked kernel, and a batch with more sequences than a kernel has blocks. */
-static int64_t reach(const struct op_problem *problem, int variant, int axis)
+static struct op_reach reach(const struct op_problem *problem, int variant, int axis)
 {
 	struct gdn_roles roles = gdn_roles_of(problem);
 	const struct op_arg *q = &problem->inputs[roles.q];
+	int64_t elements = slot_elements(problem, &roles);
 
 	(void)variant;
 	if (roles.cu_seqlens >= 0)
-		return axis == q->axis[0] ? 1138 : axis == problem->inputs[roles.cu_seqlens].axis[0] ? 34 : 0;
-	return axis == q->axis[0] ? many(problem, &roles) : axis == q->axis[1] ? 17 : 0;
+		return axis == q->axis[0]                                  ? (struct op_reach){1138, 128}
+		       : axis == problem->inputs[roles.cu_seqlens].axis[0] ? (struct op_reach){34, 0}
+		                                                             : (struct op_reach){0, 0};
+	return axis == q->axis[0]   ? (struct op_reach){recurrence_past_block(elements), recurrence_block(elements)}
+	       : axis == q->axis[1] ? (struct op_reach){17, 16}
+	                            : (struct op_reach){0, 0};
 }
 
 static const char *const op_types[] = {"gdn", NULL};

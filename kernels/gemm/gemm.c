@@ -57,17 +57,28 @@
 #include "kernels/core/simd.h"
 #include "kernels/core/take.h"
 
-/* The numbers of rows of A in the medium cases. The first case usually has GEMM_ROWS rows, which is one more than a
- * multiple of 16, 32 and 64. If B has more than GEMM_FEW_B and at most GEMM_MORE_B elements, the first case has
- * GEMM_MORE_ROWS rows. If B has more than GEMM_B_ELEMENTS elements, the first case has GEMM_FEW_ROWS rows, one more
- * than a block has. If B has at most GEMM_FEW_B elements, cases take little time, and there are more of them: their
- * numbers of rows are a block size, one more, or one less. If B has at most GEMM_TINY_B elements, one more case has
- * GEMM_MANY_ROWS rows; N and K are small in this case if they are var. If B has more than GEMM_FEW_B elements, the
- * second small case has 128 rows, a usual block size. */
-enum { GEMM_MORE_ROWS = 513, GEMM_MORE_B = 1 << 22 };
-enum { GEMM_ROWS = 321, GEMM_FEW_ROWS = 129, GEMM_FEW_B = 1 << 21, GEMM_B_ELEMENTS = 1 << 24, GEMM_CASES = 8 };
-enum { GEMM_MANY_ROWS = ROWS_PAST_GRID, GEMM_TINY_B = 1 << 18 };
-static const int64_t medium_rows[GEMM_CASES] = {GEMM_ROWS, 128, 64, 16, 31, 65, 127, 256};
+/* The numbers of rows of A in the second small case and in the first medium cases. One of them is a multiple of `block`,
+ * and another is one more than a multiple. The first line whose `of_b` is at least the number of elements of B applies:
+ * the larger B is, the longer a case takes. If B has at most GEMM_TINY_B elements, one more medium case has
+ * GEMM_MANY_ROWS rows; N and K are small in this case if they are var. */
+enum { GEMM_CASES = 8, GEMM_MANY_ROWS = ROWS_PAST_GRID, GEMM_TINY_B = 1 << 18 };
+static const struct gemm_rows {
+	int64_t of_b, block, small, medium[GEMM_CASES];
+} row_counts[] = {
+    {1 << 21, 256, 32, {513, 128, 64, 16, 31, 65, 127, 256}},
+    {1 << 22, 256, 257, {512}},
+    {1 << 24, 128, 129, {384}},
+    {INT64_MAX, 128, 128, {129}},
+};
+
+static const struct gemm_rows *row_counts_of(int64_t of_b)
+{
+	const struct gemm_rows *at = row_counts;
+
+	while (of_b > at->of_b)
+		at++;
+	return at;
+}
 
 static const char *const op_types[] = {"gemm", NULL};
 static const char *const op_words[] = {"gemm", "matmul", "mm", "matrix_multiplication", "matrix_multiply", NULL};
@@ -151,16 +162,17 @@ static int64_t elements_of_b(const struct op_problem *problem, int variant, int6
 /* Writes the number of rows of A in each case of a size preset to `rows`. Returns the number of cases. */
 static int rows_of(enum op_size size, int64_t of_b, int64_t rows[GEMM_CASES])
 {
-	bool few = of_b <= GEMM_FEW_B;
+	const struct gemm_rows *counts = row_counts_of(of_b);
+	int count = 0;
 
-	if (size == SIZE_MEDIUM && of_b <= GEMM_B_ELEMENTS) {
-		memcpy(rows, medium_rows, sizeof medium_rows);
-		if (!few && of_b <= GEMM_MORE_B)
-			rows[0] = GEMM_MORE_ROWS;
-		return few ? GEMM_CASES : 1;
+	if (size == SIZE_MEDIUM) {
+		memcpy(rows, counts->medium, sizeof counts->medium);
+		while (count < GEMM_CASES && rows[count] > 0)
+			count++;
+		return count;
 	}
-	rows[0] = size == SIZE_SMALL ? 1 : size == SIZE_MEDIUM ? GEMM_FEW_ROWS : 4096;
-	rows[1] = few ? 32 : 128;
+	rows[0] = size == SIZE_SMALL ? 1 : 4096;
+	rows[1] = counts->small;
 	return size == SIZE_SMALL ? 2 : 1;
 }
 
@@ -213,7 +225,7 @@ static const struct op_edge edges[] = {
 
 static int64_t many_rows(int64_t of_b)
 {
-	static const int64_t rows[] = {ROWS_PAST_GRID, 2049, 1025, 513, GEMM_FEW_ROWS};
+	static const int64_t rows[] = {ROWS_PAST_GRID, 2049, 1025, 513, 129};
 
 	return rows_within(rows, 5, of_b, MANY_PRODUCTS);
 }
@@ -253,20 +265,20 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-/* If C has several leading axes, returns 0 for each of them, because their lengths depend on each other. */
-static int64_t reach(const struct op_problem *problem, int variant, int axis)
+/* If C has several leading axes, their lengths depend on each other. */
+static struct op_reach reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *out = &problem->outputs[0], *a = &problem->inputs[gemm_left(problem, variant)];
+	int64_t of_b = elements_of_b(problem, variant, 0, 0);
+	const struct gemm_rows *counts = row_counts_of(of_b);
 
 	if (axis == out->axis[out->rank - 1])
-		return 520;
+		return (struct op_reach){520, 0};
 	if (axis == a->axis[a->rank - 1])
-		return 2048;
+		return (struct op_reach){2048, 0};
 	if (out->rank != 2 || axis != out->axis[0])
-		return 0;
-	if (elements_of_b(problem, variant, 0, 0) <= GEMM_TINY_B)
-		return GEMM_MANY_ROWS;
-	return elements_of_b(problem, variant, 0, 0) > GEMM_B_ELEMENTS ? GEMM_FEW_ROWS : GEMM_ROWS; /* a lower bound */
+		return (struct op_reach){0, 0};
+	return (struct op_reach){of_b <= GEMM_TINY_B ? GEMM_MANY_ROWS : counts->medium[0], counts->block};
 }
 
 /* Computes consecutive elements of one row of A, or of B if B is [N][K]. Computes every element as if its column were

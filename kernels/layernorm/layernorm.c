@@ -107,22 +107,28 @@ static void set_axes(const struct op_problem *problem, int64_t rows, int64_t col
 	op_set_axis(problem, y->axis[y->rank - 1], columns, axis);
 }
 
-/* The numbers of rows of the default cases: 1, a multiple of the number of rows that kernels process as a block, and
- * one row more than such a multiple (row_counts.h). The last case may have more rows, so that every column has a spike
- * in some row; it has at most 2^23 elements. */
+/* Returns the number of rows of the first medium case. There are enough rows for a spike in every column, unless the
+ * tensor would then have more than 2^23 elements. */
+static int64_t medium_rows(int64_t columns)
+{
+	int64_t spiky = (columns - 1) / LAYERNORM_SPIKES + 1, most = (1 << 23) / columns + 1;
+	int64_t cover = LAYERNORM_SPIKE_ROW + spiky + spiky / (LAYERNORM_FAR - 1) + 1;
+
+	return rows_at_least(rows_past_block(columns, ROWS_ELEMENTS), cover < most ? cover : most, rows_block(columns, ROWS_ELEMENTS));
+}
+
+/* The numbers of rows are those of rows_of_size and medium_rows. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	const struct op_axis *last = &problem->axes[problem->outputs[0].axis[problem->outputs[0].rank - 1]];
-	int64_t columns = !last->var ? last->value : size == SIZE_SMALL ? 512 : 4096;
-	int64_t spiky = (columns - 1) / LAYERNORM_SPIKES + 1, most = (1 << 23) / columns + 1;
-	int64_t cover = LAYERNORM_SPIKE_ROW + spiky + spiky / (LAYERNORM_FAR - 1) + 1, past = rows_past_blocks(columns, 5 << 19);
-	int64_t medium = past > cover ? past : cover < most ? cover : most;
-	int64_t rows[SIZE_COUNT][2] = {{1, rows_of_blocks(columns, 1 << 18)}, {medium, 0}, {16384, 0}};
-	int count = size == SIZE_SMALL ? 2 : 1;
+	int64_t columns = !last->var ? last->value : size == SIZE_SMALL ? 512 : 4096, rows[ROWS_CASES];
+	int count = rows_of_size(size, columns, ROWS_ELEMENTS, rows);
 
 	(void)variant;
+	if (size == SIZE_MEDIUM)
+		rows[0] = medium_rows(columns);
 	for (int i = 0; i < count && i < room; i++)
-		set_axes(problem, rows[size][i], columns, axis + (int64_t)i * problem->axis_count);
+		set_axes(problem, rows[i], columns, axis + (int64_t)i * problem->axis_count);
 	return count < room ? count : room;
 }
 
@@ -144,17 +150,18 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-/* Returns the largest length of `axis` in the default cases, or a lower bound of that length. If H is at most 8192,
- * some case has more than 300 rows. */
-static int64_t reach(const struct op_problem *problem, int variant, int axis)
+static struct op_reach reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *y = &problem->outputs[0];
 	int last = y->axis[y->rank - 1];
+	int64_t columns = problem->axes[last].var ? 4096 : problem->axes[last].value;
 
 	(void)variant;
 	if (axis == last)
-		return 4096;
-	return axis != rows_axis(problem, y) ? 1 : problem->axes[last].var || problem->axes[last].value <= 8192 ? 301 : 33;
+		return (struct op_reach){4096, 0};
+	if (axis != rows_axis(problem, y))
+		return (struct op_reach){1, 0};
+	return (struct op_reach){medium_rows(columns), rows_block(columns, ROWS_ELEMENTS)};
 }
 
 static int constants(const struct op_problem *problem, int variant, struct op_constant *out)

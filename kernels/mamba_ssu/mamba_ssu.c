@@ -230,14 +230,17 @@ int64_t ssu_pad(const struct op_case *c, const struct ssu_roles *roles)
 	return given >= -0x1p53 && given <= 0x1p53 ? (int64_t)given : -1;
 }
 
+/* BLOCK and PAST_BLOCK: the result of block_of, and one sequence more. Some definitions demand at least as many slots as
+ * sequences. Their medium cases have SLOTS and SLOTS + 1 sequences. */
+enum { BLOCK = -1, PAST_BLOCK = -2, SLOTS = 48 };
 static const struct preset {
 	int64_t batch, slots;
-} presets[SIZE_COUNT][2] = {{{1, 3}, {5, 8}}, {{SSU_ACTIVE, 41}}, {{256, 512}}};
+} presets[SIZE_COUNT][2] = {{{1, 3}, {5, 8}}, {{PAST_BLOCK, SLOTS + 1}, {BLOCK, SLOTS}}, {{256, 512}}};
 
-/* If sequences have slots, and a slot has at most MORE_ELEMENTS elements, the medium case has MORE sequences, and most
- * of the last sequences are padding. The edge case many_sequences has MANY sequences. MORE is no multiple of five, so
- * that the function `scalar` sets pad_slot_id to 0 in the second set of values of the medium case. */
-enum { MORE = 66, MANY = 129, MORE_ELEMENTS = 1 << 18 };
+/* The number of sequences of a medium case is a block size, or one more. If sequences have slots, and a slot has at most
+ * MORE_ELEMENTS elements, there are MORE sequences, and most of the last sequences are padding. The edge case
+ * many_sequences has MANY sequences. */
+enum { FEW = 32, MORE = 128, MANY = 129, MORE_ELEMENTS = 1 << 18 };
 
 /* Returns the number of elements of a slot. */
 static int64_t slot_size(const struct op_problem *problem, const struct ssu_roles *roles)
@@ -250,24 +253,25 @@ static int64_t slot_size(const struct op_problem *problem, const struct ssu_role
 	return size;
 }
 
-static int64_t medium_batch(const struct op_problem *problem, const struct ssu_roles *roles)
+static int64_t block_of(const struct op_problem *problem, const struct ssu_roles *roles)
 {
-	return roles->indices >= 0 && slot_size(problem, roles) <= MORE_ELEMENTS ? MORE : SSU_ACTIVE;
+	return roles->indices >= 0 && slot_size(problem, roles) <= MORE_ELEMENTS ? MORE : FEW;
 }
 
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	struct ssu_roles roles = ssu_roles_of(problem);
+	int64_t block = block_of(problem, &roles);
 	int count = 0;
 
 	(void)variant;
-	for (; count < 2 && presets[size][count].batch > 0; count++) {
+	for (; count < 2 && presets[size][count].batch != 0; count++) {
 		const struct preset *preset = &presets[size][count];
 		int64_t *row = axis + (int64_t)count * problem->axis_count;
 
 		if (count == room)
 			return -1;
-		op_start_axes(problem, size == SIZE_MEDIUM ? medium_batch(problem, &roles) : preset->batch, row);
+		op_start_axes(problem, preset->batch > 0 ? preset->batch : block + (preset->batch == PAST_BLOCK), row);
 		if (roles.indices >= 0)
 			op_set_axis(problem, problem->inputs[roles.state].axis[0], preset->slots, row);
 	}
@@ -872,12 +876,13 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return false;
 }
 
-static int64_t reach(const struct op_problem *problem, int variant, int axis)
+static struct op_reach reach(const struct op_problem *problem, int variant, int axis)
 {
 	struct ssu_roles roles = ssu_roles_of(problem);
+	int64_t block = block_of(problem, &roles);
 
 	(void)variant;
-	return axis == problem->inputs[roles.x].axis[0] ? medium_batch(problem, &roles) : 0;
+	return axis == problem->inputs[roles.x].axis[0] ? (struct op_reach){block + 1, block} : (struct op_reach){0, 0};
 }
 
 static const char *const op_types[] = {"mamba_ssu", NULL};

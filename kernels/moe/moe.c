@@ -146,20 +146,22 @@ static bool many_are_cheap(const struct op_problem *problem, const struct moe_ro
 	return picks * weights <= 0x1p22;
 }
 
+enum { BLOCK = 256, FEW_BLOCK = 16, FEW_TOKENS = 3 * FEW_BLOCK + 1 };
+
 /* Writes the cases of a size preset. A small case has 16 tokens, which select few experts, because a reference reads
- * all weights of the selected experts. The medium case has 321 tokens, one more than a multiple of 16, 32 and 64, or 48
- * tokens if many tokens would take too long. With 321 tokens, some experts have the numbers of tokens that traffic.h
- * describes. If the experts have more than 2^30 weights, there is no case of one token, because a reference would take
- * half a minute for it on two cores. */
+ * all weights of the selected experts. The medium cases have 513 and 256 tokens: one more than a multiple of the usual
+ * block sizes, and such a multiple. If many tokens would take too long, the medium case has 49 tokens. With 256 or more
+ * tokens, some experts have the numbers of tokens that traffic.h describes. If the experts have more than 2^30 weights,
+ * there is no case of one token, because a reference would take half a minute for it on two cores. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
-	static const int64_t tokens[SIZE_COUNT][2] = {{1, 16}, {321, 0}, {1024, 0}};
+	static const int64_t tokens[SIZE_COUNT][2] = {{1, FEW_BLOCK}, {2 * BLOCK + 1, BLOCK}, {1024, 0}};
 	struct moe_roles roles = moe_roles_of(problem);
 	bool few = size == SIZE_MEDIUM && !many_are_cheap(problem, &roles, variant);
 	int count = 0;
 
-	for (int i = heavy(problem, &roles) && size == SIZE_SMALL; i < 2 && tokens[size][i] > 0 && count < room; i++)
-		set_axes(problem, &roles, few ? 48 : tokens[size][i], axis + (int64_t)count++ * problem->axis_count);
+	for (int i = heavy(problem, &roles) && size == SIZE_SMALL; i < (few ? 1 : 2) && tokens[size][i] > 0 && count < room; i++)
+		set_axes(problem, &roles, few ? FEW_TOKENS : tokens[size][i], axis + (int64_t)count++ * problem->axis_count);
 	return count;
 }
 
@@ -638,13 +640,14 @@ static int check(const struct op_case *c, const struct tensor *in, struct err *e
 
 /* --- ranges that the default cases cover -------------------------------------------------------------------------- */
 
-static int64_t reach(const struct op_problem *problem, int variant, int axis)
+static struct op_reach reach(const struct op_problem *problem, int variant, int axis)
 {
 	struct moe_roles roles = moe_roles_of(problem);
 
 	if (axis != problem->outputs[0].axis[0])
-		return 0;
-	return many_are_cheap(problem, &roles, variant) ? 321 : 48;
+		return (struct op_reach){0, 0};
+	return many_are_cheap(problem, &roles, variant) ? (struct op_reach){2 * BLOCK + 1, BLOCK}
+	                                                : (struct op_reach){FEW_TOKENS, FEW_BLOCK};
 }
 
 /* Widens `out`, the range of values that the default cases must cover, by the values that `f` gives. Uniform numbers

@@ -42,9 +42,10 @@
 #include "kernels/core/simd.h"
 #include "kernels/core/take.h"
 
-/* The medium case has MOST_SEQUENCES sequences and MOST_TOKENS tokens. In this case, the prefix of the first sequence
- * has at least PREFIX tokens and PREFIX_PAGES pages, so that offsets in kv_indptr need more than 15 bits. */
-enum { MOST_SEQUENCES = 321, MOST_TOKENS = 333, PREFIX = 1 << 17, PREFIX_PAGES = 1 << 15 };
+/* The numbers of sequences and of tokens of the medium cases are multiples of BLOCK, or one more. In the first medium
+ * case, the prefix of the first sequence has at least PREFIX tokens and PREFIX_PAGES pages, so that offsets in kv_indptr
+ * need more than 15 bits. */
+enum { BLOCK = 256, MOST_SEQUENCES = 2 * BLOCK, MOST_TOKENS = 2 * BLOCK + 1, PREFIX = 1 << 17, PREFIX_PAGES = 1 << 15 };
 
 /* The medium case has at least POOL pages, so that page numbers need more than 8 bits. If at most 2 POOL pages are
  * enough for more than POOL_PLACES slots (for example, 513 pages of 64 slots), the medium case has more than
@@ -226,14 +227,14 @@ static void set_axes(const struct op_problem *problem, int variant, int64_t sequ
 
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
-	static const int64_t sequences[SIZE_COUNT][2] = {{1, 3}, {MOST_SEQUENCES, 0}, {256, 0}},
-			     filled[SIZE_COUNT][2] = {{1, 3}, {9, 0}, {256, 0}},
-			     tokens[SIZE_COUNT][2] = {{1, 17}, {MOST_TOKENS, 0}, {16384, 0}};
+	static const int64_t sequences[SIZE_COUNT][2] = {{1, 3}, {BLOCK + 1, MOST_SEQUENCES}, {256, 0}},
+			     filled[SIZE_COUNT][2] = {{1, 3}, {9, 9}, {256, 0}},
+			     tokens[SIZE_COUNT][2] = {{1, 17}, {MOST_TOKENS, BLOCK}, {16384, 0}};
 	int count = 0;
 
 	for (int i = 0; i < 2 && tokens[size][i] > 0 && count < room; i++)
 		set_axes(problem, variant, sequences[size][i], filled[size][i], tokens[size][i],
-		         size == SIZE_MEDIUM ? PREFIX : 0, axis + (int64_t)count++ * problem->axis_count);
+		         size == SIZE_MEDIUM && i == 0 ? PREFIX : 0, axis + (int64_t)count++ * problem->axis_count);
 	return count;
 }
 
@@ -548,14 +549,16 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-static int64_t reach(const struct op_problem *problem, int variant, int axis)
+static struct op_reach reach(const struct op_problem *problem, int variant, int axis)
 {
 	struct page_roles roles = page_roles_of(problem);
 
 	(void)variant;
 	if (axis == problem->inputs[roles.positions].axis[0])
-		return MOST_TOKENS;
-	return axis == problem->inputs[roles.indptr].axis[0] ? MOST_SEQUENCES + 1 : 0;
+		return (struct op_reach){MOST_TOKENS, BLOCK};
+	if (roles.last_page_len >= 0 && axis == problem->inputs[roles.last_page_len].axis[0])
+		return (struct op_reach){MOST_SEQUENCES, BLOCK};
+	return (struct op_reach){axis == problem->inputs[roles.indptr].axis[0] ? MOST_SEQUENCES + 1 : 0, 0};
 }
 
 WIDE static void make_elements(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,

@@ -118,25 +118,19 @@ static int match(const struct op_problem *problem, struct err *why)
 	return 0;
 }
 
-enum { MEDIUM_ELEMENTS = 5 << 19 }; /* the maximum number of elements in the medium case */
-
 static void set_axes(const struct op_problem *problem, int64_t rows, int64_t *axis)
 {
 	rows_set(problem, &problem->inputs[quantize_roles_of(problem).x], rows, 2, axis);
 }
 
-/* The numbers of rows of the default cases: 1, a multiple of the number of rows that kernels process as a block, and
- * one row more than such a multiple (row_counts.h). */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
-	int64_t columns = quantize_extent_of(problem).columns;
-	int64_t rows[SIZE_COUNT][2] = {
-	    {1, rows_of_blocks(columns, 1 << 18)}, {rows_past_blocks(columns, MEDIUM_ELEMENTS), 0}, {16384, 0}};
-	int count = size == SIZE_SMALL ? 2 : 1;
+	int64_t rows[ROWS_CASES];
+	int count = rows_of_size(size, quantize_extent_of(problem).columns, ROWS_ELEMENTS, rows);
 
 	(void)variant;
 	for (int i = 0; i < count && i < room; i++)
-		set_axes(problem, rows[size][i], axis + (int64_t)i * problem->axis_count);
+		set_axes(problem, rows[i], axis + (int64_t)i * problem->axis_count);
 	return count < room ? count : room;
 }
 
@@ -160,13 +154,14 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-static int64_t reach(const struct op_problem *problem, int variant, int axis)
+static struct op_reach reach(const struct op_problem *problem, int variant, int axis)
 {
-	const struct op_arg *x = &problem->inputs[quantize_roles_of(problem).x];
+	int64_t columns = quantize_extent_of(problem).columns;
 
 	(void)variant;
-	return axis != rows_axis(problem, x) ? 1
-	                                     : rows_past_blocks(quantize_extent_of(problem).columns, MEDIUM_ELEMENTS);
+	if (axis != rows_axis(problem, &problem->inputs[quantize_roles_of(problem).x]))
+		return (struct op_reach){1, 0};
+	return (struct op_reach){rows_past_block(columns, ROWS_ELEMENTS), rows_block(columns, ROWS_ELEMENTS)};
 }
 
 static int constants(const struct op_problem *problem, int variant, struct op_constant *out)

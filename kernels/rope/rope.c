@@ -227,12 +227,13 @@ static void set_axes(const struct op_problem *problem, int64_t tokens, int64_t r
 	op_set_axis(problem, q->axis[0], tokens, axis);
 }
 
-/* The second small case has BLOCK_TOKENS tokens, a multiple of the usual block sizes of kernels: 16, 32, 64 and 128. */
-enum { BLOCK_TOKENS = 128 };
+/* The second small case has BLOCK_TOKENS tokens, a multiple of the usual block sizes of kernels: 16, 32, 64, 128 and
+ * 256. */
+enum { BLOCK_TOKENS = 256 };
 
 /* The first medium case has MOST_TOKENS tokens, and its cache has MOST_ROWS rows. MOST_ROWS is beyond the range of
  * int16, as in Qwen3. */
-enum { MOST_TOKENS = 321, MOST_ROWS = 40960 };
+enum { MOST_TOKENS = 2 * BLOCK_TOKENS + 1, MOST_ROWS = 40960 };
 
 /* If a token has at most GRID_ELEMENTS elements, there is a second medium case with GRID_TOKENS tokens. Many kernels
  * launch fewer than GRID_TOKENS blocks. */
@@ -441,22 +442,24 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-static int64_t reach(const struct op_problem *problem, int variant, int axis)
+static struct op_reach reach(const struct op_problem *problem, int variant, int axis)
 {
 	struct rope_roles roles = rope_roles_of(problem);
 
 	if (axis == problem->inputs[roles.positions].axis[0]) {
-		int64_t row[OP_ARGS * OP_RANK];
+		int64_t row[OP_ARGS * OP_RANK], most = MOST_TOKENS;
 
-		if (problem->axis_count > (int)(sizeof row / sizeof *row))
-			return MOST_TOKENS;
-		set_axes(problem, GRID_TOKENS, 64, LEAST_HEADS, row);
-		return elements_of_token(problem, row) <= GRID_ELEMENTS ? GRID_TOKENS : MOST_TOKENS;
+		if (problem->axis_count <= (int)(sizeof row / sizeof *row)) {
+			set_axes(problem, GRID_TOKENS, 64, LEAST_HEADS, row);
+			most = elements_of_token(problem, row) <= GRID_ELEMENTS ? GRID_TOKENS : MOST_TOKENS;
+		}
+		return (struct op_reach){most, BLOCK_TOKENS};
 	}
 	for (int r = 0; r < roles.count; r++)
 		if (problem->inputs[roles.rotated[r]].rank == 3 && axis == problem->inputs[roles.rotated[r]].axis[1])
-			return head_counts[MANY_HEADS][r];
-	return (variant & ROPE_CACHE) != 0 && axis == problem->inputs[roles.cache].axis[0] ? MOST_ROWS : 0;
+			return (struct op_reach){head_counts[MANY_HEADS][r], 0};
+	return (struct op_reach){
+	    (variant & ROPE_CACHE) != 0 && axis == problem->inputs[roles.cache].axis[0] ? MOST_ROWS : 0, 0};
 }
 
 WIDE static void make_elements(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,

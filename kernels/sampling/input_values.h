@@ -88,7 +88,11 @@
 /* The bits of the variant that op.match returns: the filters, and whether the output is the filtered probabilities. */
 enum { SAMPLING_TOP_K = 1, SAMPLING_TOP_P = 2, SAMPLING_MIN_P = 4, SAMPLING_RENORM = 8 };
 
-enum { SAMPLING_HEAVY = 8, SAMPLING_STAIRS = 64, SAMPLING_EVENLY = 16384, SAMPLING_BLOCK = 8, SAMPLING_SMALL_ROWS = 16 };
+enum { SAMPLING_HEAVY = 8, SAMPLING_STAIRS = 64, SAMPLING_EVENLY = 16384, SAMPLING_BLOCK = 8 };
+
+/* The second small case has SAMPLING_SMALL_ROWS rows, one more than a usual block size. In medium cases, the number of
+ * rows is a multiple of this block size. */
+enum { SAMPLING_BLOCK_ROWS = 32, SAMPLING_SMALL_ROWS = SAMPLING_BLOCK_ROWS + 1 };
 
 /* A wide row has one of these two numbers of tokens. The vocabulary must be at least twice as large as this number. */
 enum { SAMPLING_WIDTH = 2048, SAMPLING_WIDER = 4096 };

@@ -763,11 +763,13 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	}
 }
 
-static int64_t reach(const struct op_problem *problem, int variant, int axis)
+static struct op_reach reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *probs = &problem->inputs[sampling_roles_of(problem).probs];
 
-	return axis == probs->axis[0] ? medium_rows(problem, variant) : axis == probs->axis[1] ? 32000 : 0;
+	return axis == probs->axis[0]   ? (struct op_reach){medium_rows(problem, variant), SAMPLING_BLOCK_ROWS}
+	       : axis == probs->axis[1] ? (struct op_reach){32000, 0}
+	                                : (struct op_reach){0, 0};
 }
 
 /* Returns true if the definition draws tokens, and false if it returns filtered probabilities. */

@@ -67,32 +67,26 @@ static int match(const struct op_problem *problem, struct err *why)
 	return SOFTMAX_TEMPERATURE;
 }
 
-/* Returns the number of rows of a case: one, a multiple of the number of rows that kernels process as a block, or one
- * more than such a multiple (row_counts.h). All rows together have at most about 2^23 elements, because vocabularies
- * are large. */
-static int64_t rows_of(enum op_size size, int which, int64_t columns)
-{
-	if (size == SIZE_LARGE)
-		return 1024;
-	return size == SIZE_MEDIUM ? rows_past_blocks(columns, 10 << 20) : which == 0 ? 1 : rows_of_blocks(columns, 1 << 18);
-}
+/* The maximum number of elements in a default case. A vocabulary of 150000 tokens then has blocks of 64 rows. */
+enum { SOFTMAX_ELEMENTS = 11 << 20 };
 
-/* Sets the last leading var axis to the result of rows_of, and each other leading var axis to 2. */
+/* Sets the last leading var axis to the number of rows (rows_of_size), and each other leading var axis to 2. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	static const int64_t columns[] = {1000, 32000, 128256};
 	const struct op_arg *y = &problem->outputs[0];
-	int last = y->axis[y->rank - 1], count = 0;
+	int last = y->axis[y->rank - 1];
+	int64_t width = problem->axes[last].var ? columns[size] : problem->axes[last].value, rows[ROWS_CASES];
+	int count = rows_of_size(size, width, SOFTMAX_ELEMENTS, rows);
 
 	(void)variant;
-	for (int i = 0; i < (size == SIZE_SMALL ? 2 : 1) && count < room; i++) {
-		int64_t *row = axis + (int64_t)count++ * problem->axis_count;
-		int64_t width = problem->axes[last].var ? columns[size] : problem->axes[last].value;
+	for (int i = 0; i < count && i < room; i++) {
+		int64_t *row = axis + (int64_t)i * problem->axis_count;
 
-		rows_set(problem, y, rows_of(size, i, width), 2, row);
+		rows_set(problem, y, size == SIZE_LARGE ? 1024 : rows[i], 2, row);
 		row[last] = width;
 	}
-	return count;
+	return count < room ? count : room;
 }
 
 /* The values of op_case.edge, in the order of the table `edges`. */
@@ -149,15 +143,18 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 
 /* Returns a number of rows that some default case reaches. This number is above 300. If the vocabulary has a hundred
  * thousand tokens, the number is only 65, because kernels use several blocks for each of these long rows. */
-static int64_t reach(const struct op_problem *problem, int variant, int axis)
+static struct op_reach reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *y = &problem->outputs[0];
 	const struct op_axis *last = &problem->axes[y->axis[y->rank - 1]];
+	int64_t columns = last->var ? 32000 : last->value;
 
 	(void)variant;
 	if (axis == y->axis[y->rank - 1])
-		return 32000;
-	return axis != rows_axis(problem, y) ? 1 : (last->var ? 32000 : last->value) <= 32000 ? 301 : 65;
+		return (struct op_reach){32000, 0};
+	if (axis != rows_axis(problem, y))
+		return (struct op_reach){1, 0};
+	return (struct op_reach){rows_past_block(columns, SOFTMAX_ELEMENTS), rows_block(columns, SOFTMAX_ELEMENTS)};
 }
 
 WIDE static void make_row(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,

@@ -42,6 +42,8 @@ struct subject {
 	/* whether the two sets of input values of some case had different values of the scalar */
 	bool differed[OP_ARGS];
 	int64_t *most;                          /* the largest length of each axis */
+	int64_t *lengths;                       /* for each case, the length of each axis */
+	int cases;
 };
 
 static const char *only; /* the family named on the command line; NULL: all families */
@@ -117,11 +119,13 @@ static void look_at_cases(struct subject *s)
 	int axes = s->problem.axis_count;
 	int64_t *rows = arena_array(&s->arena, (size_t)(ROWS * axes + 1), sizeof *rows);
 
+	s->lengths = arena_array(&s->arena, (size_t)(2 * ROWS * axes + 1), sizeof *s->lengths);
 	s->most = arena_array(&s->arena, (size_t)axes + 1, sizeof *s->most);
 	for (int i = 0; i < s->problem.input_count; i++)
 		s->found[i] = (struct op_range){DBL_MAX, -DBL_MAX};
 	for (enum op_size size = SIZE_SMALL; size <= SIZE_MEDIUM; size++)
 		for (int r = 0, count = s->op->sizes(&s->problem, s->variant, size, rows, ROWS); r < count; r++) {
+			memcpy(s->lengths + (size_t)s->cases++ * (size_t)axes, rows + r * axes, (size_t)axes * sizeof *rows);
 			for (int a = 0; a < axes; a++)
 				if (rows[r * axes + a] > s->most[a])
 					s->most[a] = rows[r * axes + a];
@@ -131,6 +135,27 @@ static void look_at_cases(struct subject *s)
 				if (s->problem.inputs[i].rank == OP_SCALAR && !differs(s, i, size == SIZE_MEDIUM && r == count - 1))
 					complain(s, "the second value", s->problem.inputs[i].name, NAN, s->scalar[i][1]);
 		}
+}
+
+/* Returns true if the axis has a length in some case that is a multiple of `block` plus `rest`, and at least `block`. */
+static bool has_length(const struct subject *s, int axis, int64_t block, int64_t rest)
+{
+	for (int i = 0; i < s->cases; i++) {
+		int64_t length = s->lengths[i * s->problem.axis_count + axis];
+
+		if (length >= block && length % block == rest)
+			return true;
+	}
+	return false;
+}
+
+/* An axis that is processed in blocks must have whole blocks in one case, and one element more in another. */
+static void check_blocks(const struct subject *s, int axis, int64_t block)
+{
+	for (int64_t rest = 0; block > 0 && rest < 2; rest++)
+		if (!has_length(s, axis, block, rest))
+			complain(s, rest == 0 ? "a multiple of the block size" : "one more than a multiple of the block size",
+			         s->problem.axes[axis].name, (double)block, NAN);
 }
 
 static void check_ranges(struct subject *s)
@@ -153,9 +178,11 @@ static void check_ranges(struct subject *s)
 			continue;
 		if (only != NULL)
 			print_message("# %s: axis %s reaches %lld\n", s->problem.name, s->problem.axes[a].name, (long long)s->most[a]);
-		if (s->most[a] < s->op->reach(&s->problem, s->variant, a))
-			complain(s, "the most", s->problem.axes[a].name, (double)s->op->reach(&s->problem, s->variant, a),
-			         (double)s->most[a]);
+		struct op_reach claimed = s->op->reach(&s->problem, s->variant, a);
+
+		check_blocks(s, a, claimed.block);
+		if (s->most[a] < claimed.most)
+			complain(s, "the most", s->problem.axes[a].name, (double)claimed.most, (double)s->most[a]);
 	}
 }
 

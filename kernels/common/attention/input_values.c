@@ -912,17 +912,17 @@ static int write_presets(const struct op_problem *problem, const struct attentio
 
 enum { MOST_PRESETS = 2 };
 
-/* The presets of prefill. With latent heads, the medium preset has no CHUNK list, because each pair of a query and a
- * key then costs ten times as much. */
+/* The presets of prefill. With latent heads, the medium preset has a MANY list instead of a CHUNK list, because each pair
+ * of a query and a key then costs ten times as much. */
 static const struct attention_preset prefill_sizes[SIZE_COUNT][MOST_PRESETS] = {
-    [SIZE_SMALL] = {{1, 16, 33, LIST_SINGLE_PREFILL}, {4, 16, 44, LIST_NONE}},
+    [SIZE_SMALL] = {{1, 16, 33, LIST_SINGLE_PREFILL}, {4, 16, 64, LIST_NONE}},
     [SIZE_MEDIUM] = {{8, 160, 640, LIST_BLOCKS_PREFILL}, {2, 520, 536, LIST_CHUNK_FULL}},
     [SIZE_LARGE] = {{8, 4096, 16384, LIST_NONE}},
 };
 
 static const struct attention_preset decode_sizes[SIZE_COUNT][MOST_PRESETS] = {
     [SIZE_SMALL] = {{1, 0, 33, LIST_SINGLE_DECODE}, {4, 0, 60, LIST_NONE}},
-    [SIZE_MEDIUM] = {{13, 0, 2048, LIST_BLOCKS_DECODE}},
+    [SIZE_MEDIUM] = {{13, 0, 2048, LIST_BLOCKS_DECODE}, {13, 0, 256, LIST_MANY_DECODE}},
     [SIZE_LARGE] = {{64, 0, 131072, LIST_NONE}},
 };
 
@@ -935,8 +935,10 @@ static int presets_of(const struct op_problem *problem, const struct attention_r
 
 	for (; count < MOST_PRESETS; count++) {
 		presets[count] = decode ? decode_sizes[size][count] : prefill_sizes[size][count];
-		if (presets[count].batch == 0 || (latent && presets[count].list == LIST_CHUNK_FULL))
+		if (presets[count].batch == 0)
 			break;
+		if (latent && presets[count].list == LIST_CHUNK_FULL)
+			presets[count].list = LIST_MANY_PREFILL;
 		if (latent && presets[count].list == LIST_BLOCKS_PREFILL)
 			presets[count].list = LIST_BLOCKS_LATENT;
 		if (latent && presets[count].list == LIST_BLOCKS_DECODE)
@@ -1001,27 +1003,26 @@ static int64_t most_queries(const struct op_problem *problem, const struct atten
 	return most;
 }
 
-/* Returns the largest length of `axis` in the cases of the medium preset. Returns 0 for the axis of pages, because its
- * length follows from the page numbers. */
-int64_t attention_reach(const struct op_problem *problem, int variant, int axis)
+/* The number of pages follows from the page numbers. */
+struct op_reach attention_reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct attention_roles found = attention_roles_of(problem), *roles = &found;
 	bool decode = roles->qo_indptr < 0, paged = roles->kv_indices >= 0;
-	int64_t batch = attention_many(row_of(problem, roles));
+	int64_t row = row_of(problem, roles), block = attention_block(row), batch = attention_past_block(row);
 	int64_t longest = roles->query[1] >= 0 ? LIST_LATENT_LONGEST : LIST_LONGEST;
 
 	(void)variant;
 	if (roles->kv_indptr >= 0 && fixed_batch(problem, roles) >= 0)
-		return 0;
+		return (struct op_reach){0, 0};
 	if (is_axis(problem, roles->query[0], 0, axis))
-		return decode ? batch : most_queries(problem, roles);
+		return (struct op_reach){decode ? batch : most_queries(problem, roles), block};
 	if (is_axis(problem, roles->kv_indptr, 0, axis))
-		return batch + 1;
+		return (struct op_reach){batch + 1, 0};
 	if (!paged && roles->sparse < 0 && is_axis(problem, roles->key[0], 0, axis))
-		return LIST_LONGEST;
+		return (struct op_reach){LIST_LONGEST, 32};
 	if (is_axis(problem, roles->kv_indices, 0, axis)) /* the number of pages of the longest sequence */
-		return longest / problem->axes[problem->inputs[roles->key[0]].axis[1]].value + 1;
-	return 0;
+		return (struct op_reach){longest / problem->axes[problem->inputs[roles->key[0]].axis[1]].value + 1, 0};
+	return (struct op_reach){0, 0};
 }
 
 /* --- edges -------------------------------------------------------------------------------------------------------- */

@@ -169,7 +169,7 @@ enum { ATTENTION_POOL = 321 };
 
 int attention_sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room);
 bool attention_range(const struct op_problem *problem, int variant, int input, struct op_range *out);
-int64_t attention_reach(const struct op_problem *problem, int variant, int axis);
+struct op_reach attention_reach(const struct op_problem *problem, int variant, int axis);
 
 /* The edge cases in op.edges of every attention family; dsa_paged has further edge cases. */
 #define ATTENTION_EDGES                                                                                                \

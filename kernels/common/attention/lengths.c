@@ -6,10 +6,15 @@ struct length {
 
 enum { PARTS = 12 };
 
-/* One list of sequence lengths. Sequences 1 … `count` have the lengths part[…][0 … count - 1]. If `many` is set, more
- * sequences follow, each with few keys or none (see part_of). `rest` is the smallest length of sequence 0. */
+/* The number of sequences of a list: that of its parts, attention_block or attention_past_block. */
+enum sequences { PARTS_ONLY, BLOCK, PAST_BLOCK };
+
+/* One list of sequence lengths. Sequences 1 … `count` have the lengths part[…][0 … count - 1]. Unless `sequences` is
+ * PARTS_ONLY, more sequences follow, each with few keys or none (see part_of). `rest` is the smallest length of sequence
+ * 0. */
 struct list {
-	bool decode, many;
+	bool decode;
+	enum sequences sequences;
 	int count;
 	struct length part[CONTENTS_COUNT][PARTS], rest;
 };
@@ -22,15 +27,15 @@ struct list {
 	}
 
 static const struct list lists[LISTS] = {
-    [LIST_SINGLE_DECODE] = {true, false, 0, {{{0, 0}}}, {1, 33}},
-    [LIST_SINGLE_PREFILL] = {false, false, 0, {{{0, 0}}}, {16, 33}},
-    [LIST_BLOCKS_DECODE] = {true, true, PARTS, DECODE_BLOCKS, {1, LIST_LONGEST}},
+    [LIST_SINGLE_DECODE] = {true, PARTS_ONLY, 0, {{{0, 0}}}, {1, 33}},
+    [LIST_SINGLE_PREFILL] = {false, PARTS_ONLY, 0, {{{0, 0}}}, {16, 33}},
+    [LIST_BLOCKS_DECODE] = {true, PAST_BLOCK, PARTS, DECODE_BLOCKS, {1, LIST_LONGEST}},
     [LIST_BLOCKS_PREFILL] = {false,
-                             true,
-                             12,
+                             PAST_BLOCK,
+                             PARTS,
                              {{{1, 1},
                                {16, 16},
-                               {2, 0},
+                               {162, 0},
                                {17, 33},
                                {0, 20},
                                {1, 256},
@@ -40,7 +45,7 @@ static const struct list lists[LISTS] = {
                                {64, 128},
                                {65, 129},
                                {128, 130}},
-                              {{2, 0},
+                              {{162, 0},
                                {17, 17},
                                {1, 1},
                                {15, 32},
@@ -54,11 +59,11 @@ static const struct list lists[LISTS] = {
                                {129, 129}}},
                              {6, LIST_LONGEST}},
     [LIST_BLOCKS_LATENT] = {false,
-                            true,
-                            12,
+                            PAST_BLOCK,
+                            PARTS,
                             {{{1, 1},
                               {16, 16},
-                              {2, 0},
+                              {129, 0},
                               {17, 33},
                               {0, 20},
                               {1, 256},
@@ -68,7 +73,7 @@ static const struct list lists[LISTS] = {
                               {2, 128},
                               {1, 129},
                               {65, 65}},
-                             {{2, 0},
+                             {{129, 0},
                               {17, 17},
                               {1, 1},
                               {15, 32},
@@ -81,28 +86,33 @@ static const struct list lists[LISTS] = {
                               {2, 255},
                               {64, 65}}},
                             {2, LIST_LATENT_LONGEST}},
-    [LIST_BLOCKS_LATENT_DECODE] = {true, true, PARTS, DECODE_BLOCKS, {1, LIST_LATENT_LONGEST}},
-    [LIST_CHUNK_CAUSAL] = {false, false, 3, {{{1025, 0}, {256, 256}, {16, 16}}, {{1793, 0}, {0, 768}, {17, 17}}}, {512, 513}},
-    [LIST_CHUNK_FULL] = {false, false, 1, {{{256, 17}}, {{257, 16}}}, {2048, 20}},
+    [LIST_BLOCKS_LATENT_DECODE] = {true, PAST_BLOCK, PARTS, DECODE_BLOCKS, {1, LIST_LATENT_LONGEST}},
+    [LIST_CHUNK_CAUSAL] = {false, BLOCK, 3, {{{1011, 0}, {256, 256}, {16, 16}}, {{1779, 0}, {0, 768}, {17, 17}}}, {512, 513}},
+    [LIST_CHUNK_FULL] = {false, BLOCK, 2, {{{256, 17}, {2, 0}}, {{257, 16}, {2, 0}}}, {2048, 20}},
+    [LIST_MANY_DECODE] = {true, BLOCK, 0, {{{0, 0}}}, {1, 33}},
+    [LIST_MANY_PREFILL] = {false, BLOCK, 2, {{{2, 5}, {0, 4}}, {{0, 4}, {2, 5}}}, {1, 33}},
 };
 
 /* For lists of many sequences: those sequences after the first `count` that may have keys get these lengths in turn. */
 enum { LATER = 4 };
-static const struct length later[CONTENTS_COUNT][LATER] = {{{1, 1}, {1, 0}, {2, 2}, {1, 2}},
-                                                          {{1, 0}, {2, 2}, {1, 1}, {1, 2}}};
+static const struct length later[CONTENTS_COUNT][LATER] = {{{1, 1}, {1, 0}, {1, 2}, {1, 2}},
+                                                          {{1, 0}, {1, 2}, {1, 1}, {1, 2}}};
 
-/* MANY_ELEMENTS is the largest number of output elements in a case with a list of many sequences. `many` lists the
- * possible numbers of sequences in such a case: just above 300, 128, 64 and 32. */
+/* The largest number of output elements in a case with many sequences. */
 enum { MANY_ELEMENTS = 9000000 };
-static const int64_t many[] = {301, 133, 69, 37};
 
-int64_t attention_many(int64_t row)
+int64_t attention_block(int64_t row)
 {
-	size_t choice = 0;
+	int64_t block = 256;
 
-	while (choice + 1 < sizeof many / sizeof *many && many[choice] > MANY_ELEMENTS / (row > 0 ? row : 1))
-		choice++;
-	return many[choice];
+	while (block > 32 && block + 1 > MANY_ELEMENTS / (row > 0 ? row : 1))
+		block /= 2;
+	return block;
+}
+
+int64_t attention_past_block(int64_t row)
+{
+	return 513 <= MANY_ELEMENTS / (row > 0 ? row : 1) ? 513 : attention_block(row) + 1;
 }
 
 bool attention_near_power(int64_t number)
@@ -171,17 +181,22 @@ static struct attention_totals totals_of(const struct list *list, int64_t batch,
 
 struct attention_totals attention_list_totals(enum attention_list list, int64_t page_size, int64_t row)
 {
-	return totals_of(&lists[list], lists[list].many ? attention_many(row) : 1 + lists[list].count, page_size);
+	const struct list *chosen = &lists[list];
+	int64_t batch = 1 + chosen->count;
+
+	if (chosen->sequences != PARTS_ONLY)
+		batch = chosen->sequences == BLOCK ? attention_block(row) : attention_past_block(row);
+	return totals_of(chosen, batch, page_size);
 }
 
 /* Returns true if a case with this list may have `batch` sequences. */
 static bool has_batch(const struct list *list, int64_t batch)
 {
-	bool found = !list->many && batch == 1 + list->count;
+	int64_t block = list->sequences == PAST_BLOCK ? batch - 1 : batch;
 
-	for (size_t i = 0; i < sizeof many / sizeof *many && list->many; i++)
-		found = found || batch == many[i];
-	return found;
+	if (list->sequences == PARTS_ONLY)
+		return batch == 1 + list->count;
+	return block == 32 || block == 64 || block == 128 || block == 256 || (block == 512 && list->sequences == PAST_BLOCK);
 }
 
 enum attention_list attention_list_of(const struct attention_totals *totals)
@@ -219,5 +234,5 @@ void attention_list_lengths(enum attention_list list, const struct attention_tot
 
 bool attention_list_ends_long(enum attention_list list, enum op_contents contents)
 {
-	return list != LIST_NONE && lists[list].many && contents == CONTENTS_SECOND;
+	return list != LIST_NONE && lists[list].sequences == PAST_BLOCK && contents == CONTENTS_SECOND;
 }

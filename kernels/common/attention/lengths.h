@@ -9,17 +9,22 @@
  *   BLOCKS  Numbers of keys around every block size. One sequence has more than 2048 keys (latent heads: 4096). Some
  *           sequences have no keys, no queries, neither keys nor queries, one key, or as many keys as queries. In
  *           prefill, the numbers of queries are also around block sizes, up to 128. With latent heads, these numbers
- *           are at most 64, because each pair of a query and a key then costs ten times as much. There are 301
- *           sequences (fewer if a query has many or large heads). Of the sequences after the first 12, the last one and
- *           those next to a power of two have at most two queries and two keys. The others have one query and no key,
- *           which keeps the case fast. In the second set, the first and the last sequence are exchanged: the longest
+ *           are at most 64, because each pair of a query and a key then costs ten times as much. There are
+ *           attention_past_block sequences. Of the sequences after the first 12, the last one and those next to a power
+ *           of two have at most two queries and two keys. The others have one query and no key, which keeps the case
+ *           fast. In the second set, the first and the last sequence are exchanged: the longest
  *           sequence is the last, and the first one has fewer keys than most.
  *   CHUNK   Prefill of long sequences, because references process chunks of 256, 512, 1024 or 2048 queries. In causal
  *           cases, sequence 0 has 1025 queries in the first set and 512 in the second, and one more key than queries.
  *           Sequence 0 has more than 1024 queries in the first set only, because its queries take most of the case's
  *           time. 2049 queries would take four times as long. Sequence 1 has queries but no keys. It has so many
  *           queries that the last sequence begins after query 2048 of the case. In cases without a mask, sequence 0 has
- *           few keys, and 2049 queries in the first set and 2048 in the second. */
+ *           few keys, and 2049 queries in the first set and 2048 in the second. There are attention_block sequences.
+ *           The sequences after the first few have few queries and keys, as in BLOCKS.
+ *   MANY    attention_block sequences, all of which have few queries and keys, as in BLOCKS.
+ *
+ * The total number of queries is a multiple of the number of sequences in CHUNK and MANY_PREFILL, and one more than a
+ * multiple of attention_block in BLOCKS. */
 #ifndef REFTEST_KERNELS_COMMON_ATTENTION_LENGTHS_H
 #define REFTEST_KERNELS_COMMON_ATTENTION_LENGTHS_H
 
@@ -44,6 +49,8 @@ enum attention_list {
 	LIST_BLOCKS_LATENT_DECODE,
 	LIST_CHUNK_CAUSAL,
 	LIST_CHUNK_FULL,
+	LIST_MANY_DECODE,
+	LIST_MANY_PREFILL,
 	LISTS,
 	LIST_NONE = LISTS, /* the case has no list, and its lengths are random */
 };
@@ -55,14 +62,18 @@ struct attention_totals {
 	bool decode; /* whether every sequence has exactly one query */
 };
 
-/* Returns the number of sequences of a case with many sequences, which is at most 301. `row` is the number of elements
- * in the output of one query (heads times value dim); the larger it is, the smaller the result. */
-int64_t attention_many(int64_t row);
+/* Returns the number of sequences of a case with as many sequences as a block: 256, or fewer if a query has many or large
+ * heads. `row` is the number of elements in the output of one query (heads times value dim). */
+int64_t attention_block(int64_t row);
+
+/* Returns the number of sequences of another case with many sequences: 513 if attention_block is 256 and `row` is not
+ * too large, otherwise one more than attention_block. */
+int64_t attention_past_block(int64_t row);
 
 /* Returns true if the number is a power of two that is at least 16, or one more or one less than such a power. */
 bool attention_near_power(int64_t number);
 
-/* Returns the totals of a case with the lengths of `list`. `row` has the same meaning as in attention_many. */
+/* Returns the totals of a case with the lengths of `list`. `row` has the same meaning as in attention_block. */
 struct attention_totals attention_list_totals(enum attention_list list, int64_t page_size, int64_t row);
 
 /* Returns the list whose cases have the totals `totals`, or LIST_NONE if no list has such cases. */

@@ -32,15 +32,15 @@
 
 /* The number of sequences, and the number of tokens: in each sequence or, in packed cases, in all sequences together.
  * The low bits of the total number of tokens determine the switches, such as beta_sigmoid (recurrence_scalar). One
- * small case has more than one chunk of 64 tokens, and lacks the optional initial state. One medium case has a whole
- * chunk of 64 tokens. Another medium case has 16 chunks and one token, because references have blocks or tables for up
- * to 1024 tokens, and because the state must pass through whole chunks. recurrence_fill_offsets sets the lengths of
- * packed sequences. */
-enum { PRESETS = 3, MANY = -1 }; /* MANY: recurrence_many returns the number of sequences */
+ * small case has more than one chunk of 64 tokens, and lacks the optional initial state. One medium case has whole
+ * chunks of 64, 128 or 256 tokens. Another medium case has 1024 tokens and one more, because references have blocks or
+ * tables for up to 1024 tokens, and because the state must pass through whole chunks. recurrence_fill_offsets sets the
+ * lengths of packed sequences. */
+enum { PRESETS = 4, BLOCK = -1, PAST_BLOCK = -2 }; /* the results of recurrence_block and recurrence_past_block */
 static const struct preset {
 	int64_t sequences, tokens;
-} by_batch[SIZE_COUNT][PRESETS] = {{{1, 3}, {2, 81}}, {{1, 64}, {1, 1025}, {MANY, 1}}, {{4, 2048}}},
-  packed[SIZE_COUNT][PRESETS] = {{{1, 5}, {2, 129}}, {{33, 1138}}, {{8, 16384}}},
+} by_batch[SIZE_COUNT][PRESETS] = {{{1, 3}, {2, 81}}, {{1, 256}, {1, 1025}, {PAST_BLOCK, 1}, {BLOCK, 1}}, {{4, 2048}}},
+  packed[SIZE_COUNT][PRESETS] = {{{1, 5}, {2, 129}}, {{33, 1138}, {32, 256}}, {{8, 16384}}},
   edges[] = {{0}, {0, 0}, {1, 1}, {2, 0}, {5, 12}, {2, 9}, {2, 7}};
 
 const struct op_edge recurrence_edges[] = {
@@ -54,21 +54,24 @@ const struct op_edge recurrence_edges[] = {
     {NULL, NULL},
 };
 
-static int64_t many(const struct op_problem *problem, const struct recurrence_roles *roles)
+/* Returns the number of elements of the state of a sequence. If the definition has no states, returns the number of
+ * elements of v of a token. */
+static int64_t elements_of_sequence(const struct op_problem *problem, const struct recurrence_roles *roles)
 {
 	const struct op_arg *q = &problem->inputs[roles->q], *v = &problem->inputs[roles->v];
 	int64_t size = match_fixed_length(problem, v, v->rank - 2) * match_fixed_length(problem, v, v->rank - 1);
 
-	return recurrence_many(roles->state >= 0 || roles->new_state >= 0 ? size * match_fixed_length(problem, q, q->rank - 1)
-	                                                                   : size);
+	return roles->state >= 0 || roles->new_state >= 0 ? size * match_fixed_length(problem, q, q->rank - 1) : size;
 }
 
 static void preset_axes(const struct op_problem *problem, const struct preset *preset, int64_t *row)
 {
 	struct recurrence_roles roles = recurrence_roles_of(problem);
 	const struct op_arg *q = &problem->inputs[roles.q];
+	int64_t elements = elements_of_sequence(problem, &roles), sequences = preset->sequences;
 
-	int64_t sequences = preset->sequences == MANY ? many(problem, &roles) : preset->sequences;
+	if (sequences < 0)
+		sequences = sequences == BLOCK ? recurrence_block(elements) : recurrence_past_block(elements);
 
 	op_start_axes(problem, sequences, row);
 	if (roles.cu_seqlens >= 0) {
@@ -417,14 +420,18 @@ bool recurrence_range(const struct op_problem *problem, int variant, int input, 
 
 /* Returns the largest length of `axis` in the default cases. One sequence has more than 1024 tokens, and one case has
  * more sequences than a kernel has blocks. */
-int64_t recurrence_reach(const struct op_problem *problem, int variant, int axis)
+struct op_reach recurrence_reach(const struct op_problem *problem, int variant, int axis)
 {
 	struct recurrence_roles roles = recurrence_roles_of(problem);
 	const struct op_arg *q = &problem->inputs[roles.q];
-	bool packs = roles.cu_seqlens >= 0;
+	int64_t elements = elements_of_sequence(problem, &roles);
 
 	(void)variant;
-	if (packs)
-		return axis == q->axis[q->rank - 3] ? 1138 : axis == problem->inputs[roles.cu_seqlens].axis[0] ? 34 : 0;
-	return axis == q->axis[0] ? many(problem, &roles) : axis == q->axis[1] ? 1025 : 0;
+	if (roles.cu_seqlens >= 0)
+		return axis == q->axis[q->rank - 3]                          ? (struct op_reach){1138, 128}
+		       : axis == problem->inputs[roles.cu_seqlens].axis[0] ? (struct op_reach){34, 0}
+		                                                             : (struct op_reach){0, 0};
+	return axis == q->axis[0]   ? (struct op_reach){recurrence_past_block(elements), recurrence_block(elements)}
+	       : axis == q->axis[1] ? (struct op_reach){1025, 256}
+	                            : (struct op_reach){0, 0};
 }

@@ -112,7 +112,7 @@ int recurrence_fill_for_gradients(const struct op_case *c, int input, struct ten
 int recurrence_short_query(enum dtype output, int64_t k_dim);
 int recurrence_check(const struct op_case *c, const struct tensor *in, struct err *err);
 bool recurrence_range(const struct op_problem *problem, int variant, int input, struct op_range *out);
-int64_t recurrence_reach(const struct op_problem *problem, int variant, int axis);
+struct op_reach recurrence_reach(const struct op_problem *problem, int variant, int axis);
 
 /* In the second set of input values, v and the initial states are RECURRENCE_LARGER times as large as in the first set.
  * Outputs, final states and their bounds are larger by the same factor. */

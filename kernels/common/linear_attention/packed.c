@@ -55,14 +55,18 @@ void recurrence_fill_offsets(const struct op_case *c, int64_t sequences, int64_t
 	}
 }
 
-int64_t recurrence_many(int64_t elements)
+int64_t recurrence_block(int64_t elements)
 {
-	static const int64_t counts[] = {320, 129, 65};
+	int64_t block = 256;
 
-	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-		if (counts[i] * elements <= 9 << 18)
-			return counts[i];
-	return 33;
+	while (block > 32 && (block + 1) * elements > 9 << 18)
+		block /= 2;
+	return block;
+}
+
+int64_t recurrence_past_block(int64_t elements)
+{
+	return 513 * elements <= 9 << 19 ? 513 : recurrence_block(elements) + 1;
 }
 
 int64_t recurrence_pool(int64_t used, int64_t elements)

@@ -19,11 +19,13 @@ void recurrence_size_keys(int64_t k_dim, int *eighths, int *exponent);
  * need, the last sequence gets the remaining tokens. */
 void recurrence_fill_offsets(const struct op_case *c, int64_t sequences, int64_t total, struct tensor *out);
 
-/* Returns the number of sequences for a case with many sequences, each with a state of `elements` elements. Returns the
- * largest of 320, 129 and 65 for which all states together have at most about 2^21 elements, or 33 if even 65 states
- * have more elements. Three of these numbers are one more than a power of two, because a kernel that processes blocks
- * of sequences may omit the last sequence. */
-int64_t recurrence_many(int64_t elements);
+/* Returns the largest block size, 256, 128, 64 or 32, for which so many states of `elements` elements have at most about
+ * 2^21 elements, or 32. A case with many sequences has as many sequences as a block. */
+int64_t recurrence_block(int64_t elements);
+
+/* Returns the number of sequences for another case with many sequences: 513 if states are small, otherwise one more
+ * than recurrence_block, because a kernel that processes blocks of sequences may omit the last sequence. */
+int64_t recurrence_past_block(int64_t elements);
 
 /* Returns the number of slots in a pool of states. The case uses `used` slots of `elements` elements each, and the pool
  * has a few slots more. If slots are small, the pool has more than 256 slots, and slot numbers need more than 8

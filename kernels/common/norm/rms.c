@@ -111,15 +111,13 @@ int rms_match(const struct op_problem *problem, struct err *why)
 	return roles.residual >= 0 ? RMS_FUSED_ADD : RMS_PLAIN;
 }
 
-/* Returns the number of rows of the medium size: about 300 for the usual numbers of columns. There are enough rows for
- * a spike in every column (rms_input_values.h), unless the tensor would have more than 2^25 elements. */
+/* Returns the number of rows of the first medium case. There are enough rows for a spike in every column
+ * (rms_input_values.h), unless the tensor would then have more than 2^25 elements. */
 static int64_t medium_rows(int64_t columns)
 {
 	int64_t cover = RMS_SPIKE_ROW + (columns - 1) / RMS_SPIKES + 1, most = (1 << 25) / columns;
-	int64_t rows = rows_past_blocks(columns, 5 << 19);
 
-	cover = cover < most ? cover : most;
-	return rows > cover ? rows : cover;
+	return rows_at_least(rows_past_block(columns, ROWS_ELEMENTS), cover < most ? cover : most, rows_block(columns, ROWS_ELEMENTS));
 }
 
 void rms_set_axes(const struct op_problem *problem, int64_t rows, int64_t columns, int64_t *axis)
@@ -139,18 +137,15 @@ static int64_t columns_of(const struct op_problem *problem, int64_t if_var)
 	return axis->var ? if_var : axis->value;
 }
 
-/* The numbers of rows of the default cases: 1, a multiple of the number of rows that kernels process as a block, and
- * one row more than such a multiple (row_counts.h). */
+/* The numbers of rows are those of rows_of_size and medium_rows. */
 int rms_sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
-	int64_t columns = columns_of(problem, size == SIZE_SMALL ? 128 : 4096), rows[2] = {1, 0};
-	int count = size == SIZE_SMALL ? 2 : 1;
+	int64_t columns = columns_of(problem, size == SIZE_SMALL ? 128 : 4096), rows[ROWS_CASES];
+	int count = rows_of_size(size, columns, ROWS_ELEMENTS, rows);
 
 	(void)variant;
-	if (size == SIZE_SMALL)
-		rows[1] = rows_of_blocks(columns, 1 << 18);
-	else
-		rows[0] = size == SIZE_MEDIUM ? medium_rows(columns) : 16384;
+	if (size == SIZE_MEDIUM)
+		rows[0] = medium_rows(columns);
 	for (int i = 0; i < count && i < room; i++)
 		rms_set_axes(problem, rows[i], columns, axis + i * problem->axis_count);
 	return count < room ? count : room;
@@ -175,18 +170,19 @@ bool rms_range(const struct op_problem *problem, int offset, int input, struct o
 }
 
 /* Returns the number of rows of the medium size, or 1 if there are several row axes. */
-int64_t rms_reach(const struct op_problem *problem, int variant, int axis)
+struct op_reach rms_reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *output = &problem->outputs[0];
 	int last = output->axis[output->rank - 1];
+	int64_t columns = columns_of(problem, 4096);
 
 	(void)variant;
 	if (axis == last)
-		return 4096;
+		return (struct op_reach){4096, 0};
 	for (int d = 0; d + 1 < output->rank; d++)
 		if (output->axis[d] == axis && output->rank == 2)
-			return medium_rows(columns_of(problem, 4096));
-	return 1;
+			return (struct op_reach){medium_rows(columns), rows_block(columns, ROWS_ELEMENTS)};
+	return (struct op_reach){1, 0};
 }
 
 const struct op_edge rms_edges[] = {{"no_rows", "if the input has no rows, the output has no rows"}, {NULL, NULL}};

@@ -68,7 +68,7 @@ extern const struct op_edge rms_edges[];
 bool rms_edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis);
 struct rule rms_rule(const struct op_case *c, int output);
 bool rms_range(const struct op_problem *problem, int offset, int input, struct op_range *out);
-int64_t rms_reach(const struct op_problem *problem, int variant, int axis);
+struct op_reach rms_reach(const struct op_problem *problem, int variant, int axis);
 int rms_fill(const struct op_case *c, int offset, int input, struct tensor *out, struct err *err);
 int rms_check(const struct op_case *c, const struct tensor *in, struct err *err);
 int rms_oracle(const struct op_case *c, int offset, const struct tensor *in, struct tensor *out, struct err *err);
