@@ -426,7 +426,7 @@ static inline void expect_passes(const struct op_problem *problem)
 	int64_t axis[MAX_CASES * MAX_AXES];
 	int cases = cases_of(problem, axis);
 
-	assert_int_equal(cases, 3);
+	assert_int_equal(cases, 4);
 	for (uint64_t seed = 0; seed < MANY_SEEDS; seed++)
 		for (int i = 0; i < cases; i++) {
 			struct world w;

@@ -144,7 +144,7 @@ static void sparse_rows_are_valid_and_contain_difficult_patterns(void **state)
 			holes += hole > 0 && named > 1;
 			block += named >= 15 && named <= 17;
 		}
-		assert_int_equal(w.in[4].shape[0], 301);
+		assert_int_equal(w.in[4].shape[0], 513);
 		assert_true(all >= 4 && none > 2 && one > 2 && holes >= 2 && block >= 3);
 		expect_poison_where_unused(&w, &roles);
 		free_world(&w);

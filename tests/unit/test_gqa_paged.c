@@ -334,7 +334,7 @@ static void indices_that_point_nowhere_are_refused(void **state)
 	expect_invalid(&w, "kv_indptr", 3, 0, "kv_indptr[3] is 0");
 	expect_invalid(&w, "kv_indptr", 13, 1e6, "kv_indptr[13] is 1000000");
 	expect_invalid(&w, "kv_indptr", 0, 1, "kv_indptr[0] is 1");
-	expect_invalid(&w, "qo_indptr", 301, 1e6, "at most 658, the number of queries");
+	expect_invalid(&w, "qo_indptr", 513, 1e6, "at most 1025, the number of queries");
 	expect_invalid(&w, "qo_indptr", 5, 0, "qo_indptr[5] is 0");
 	expect_invalid(&w, "kv_last_page_len", 0, 0, "kv_last_page_len[0] is 0");
 	expect_invalid(&w, "kv_last_page_len", 0, 17, "a last page holds 1 to 16 keys");
@@ -345,12 +345,12 @@ static void indices_that_point_nowhere_are_refused(void **state)
 	prefill(&b, causal_name, little_pages, "batch_size");
 	rows_of(&gqa_paged_op, &b.problem, SIZE_MEDIUM, axis);
 	make_world(&w, &gqa_paged_op, &b.problem, axis, 0);
-	expect_axes_invalid(&w, "batch_size", 12, "kv_last_page_len has 12 elements, but there are 301 sequences");
+	expect_axes_invalid(&w, "batch_size", 12, "kv_last_page_len has 12 elements, but there are 513 sequences");
 	free_world(&w);
 	decode(&b, little);
 	rows_of(&gqa_paged_op, &b.problem, SIZE_MEDIUM, axis);
 	make_world(&w, &gqa_paged_op, &b.problem, axis, 0);
-	expect_axes_invalid(&w, "len_indptr", 303, "kv_indptr has offsets of 302 sequences, but there are only 301 queries");
+	expect_axes_invalid(&w, "len_indptr", 515, "kv_indptr has offsets of 514 sequences, but there are only 513 queries");
 	free_world(&w);
 }
 

@@ -159,7 +159,7 @@ static void indices_that_point_nowhere_are_refused(void **state)
 	prefill(&b, causal_name, little_pages);
 	rows_of(&mla_paged_op, &b.problem, SIZE_MEDIUM, axis);
 	make_world(&w, &mla_paged_op, &b.problem, axis, 0);
-	expect_invalid(&w, "qo_indptr", 301, 436, "at most 435, the number of queries");
+	expect_invalid(&w, "qo_indptr", 513, 770, "at most 769, the number of queries");
 	expect_nobodys(&w, "qo_indptr", 3);
 	free_world(&w);
 }

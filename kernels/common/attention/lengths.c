@@ -6,8 +6,9 @@ struct length {
 
 enum { PARTS = 12 };
 
-/* The number of sequences of a list: that of its parts, attention_block or attention_past_block. */
-enum sequences { PARTS_ONLY, BLOCK, PAST_BLOCK };
+/* The number of sequences of a list: that of its parts, attention_block or attention_past_block. BLOCK_WITHOUT_KEYS:
+ * attention_block, and of the sequences after the parts, only the last one has keys. */
+enum sequences { PARTS_ONLY, BLOCK, BLOCK_WITHOUT_KEYS, PAST_BLOCK };
 
 /* One list of sequence lengths. Sequences 1 … `count` have the lengths part[…][0 … count - 1]. Unless `sequences` is
  * PARTS_ONLY, more sequences follow, each with few keys or none (see part_of). `rest` is the smallest length of sequence
@@ -87,8 +88,8 @@ static const struct list lists[LISTS] = {
                               {64, 65}}},
                             {2, LIST_LATENT_LONGEST}},
     [LIST_BLOCKS_LATENT_DECODE] = {true, PAST_BLOCK, PARTS, DECODE_BLOCKS, {1, LIST_LATENT_LONGEST}},
-    [LIST_CHUNK_CAUSAL] = {false, BLOCK, 3, {{{1011, 0}, {256, 256}, {16, 16}}, {{1779, 0}, {0, 768}, {17, 17}}}, {512, 513}},
-    [LIST_CHUNK_FULL] = {false, BLOCK, 2, {{{256, 17}, {2, 0}}, {{257, 16}, {2, 0}}}, {2048, 20}},
+    [LIST_CHUNK_CAUSAL] = {false, BLOCK_WITHOUT_KEYS, 3, {{{1011, 0}, {256, 256}, {16, 16}}, {{1779, 0}, {0, 769}, {17, 17}}}, {512, 513}},
+    [LIST_CHUNK_FULL] = {false, BLOCK_WITHOUT_KEYS, 2, {{{256, 17}, {2, 0}}, {{257, 16}, {2, 0}}}, {2048, 20}},
     [LIST_MANY_DECODE] = {true, BLOCK, 0, {{{0, 0}}}, {1, 33}},
     [LIST_MANY_PREFILL] = {false, BLOCK, 2, {{{2, 5}, {0, 4}}, {{0, 4}, {2, 5}}}, {1, 33}},
 };
@@ -134,7 +135,7 @@ static struct length part_of(const struct list *list, int contents, int64_t batc
 
 	if (b <= list->count)
 		return list->part[contents][b - 1];
-	if (attention_near_power(b) || b + 1 == batch)
+	if ((attention_near_power(b) && list->sequences != BLOCK_WITHOUT_KEYS) || b + 1 == batch)
 		part = later[contents][(b - 1) % LATER];
 	if (list->decode)
 		part.queries = 1;
@@ -185,7 +186,7 @@ struct attention_totals attention_list_totals(enum attention_list list, int64_t 
 	int64_t batch = 1 + chosen->count;
 
 	if (chosen->sequences != PARTS_ONLY)
-		batch = chosen->sequences == BLOCK ? attention_block(row) : attention_past_block(row);
+		batch = chosen->sequences == PAST_BLOCK ? attention_past_block(row) : attention_block(row);
 	return totals_of(chosen, batch, page_size);
 }
 

@@ -20,7 +20,7 @@
  *           time. 2049 queries would take four times as long. Sequence 1 has queries but no keys. It has so many
  *           queries that the last sequence begins after query 2048 of the case. In cases without a mask, sequence 0 has
  *           few keys, and 2049 queries in the first set and 2048 in the second. There are attention_block sequences.
- *           The sequences after the first few have few queries and keys, as in BLOCKS.
+ *           Of the sequences after the first few, only the last one has keys.
  *   MANY    attention_block sequences, all of which have few queries and keys, as in BLOCKS.
  *
  * The total number of queries is a multiple of the number of sequences in CHUNK and MANY_PREFILL, and one more than a
