@@ -45,7 +45,7 @@ MUTANTS = [
     (TWO, "logsumexps held above -100", WEIGHTS, "s_a, s_b = s_a.clamp(min=-100), s_b.clamp(min=-100)\n    largest = torch.maximum(s_a, s_b)\n    " + WEIGHTS),
     (TWO, "weights in bfloat16", WEIGHTS, WEIGHTS + "\n    weight_a, weight_b = weight_a.bfloat16().float(), weight_b.bfloat16().float()"),
     (TWO, "added up in bfloat16", SUM, "v = v_a * (weight_a / total)[..., None].bfloat16() + v_b * (weight_b / total)[..., None].bfloat16()"),
-    (TWO, "the last token left out if the number of tokens is a multiple of 128", RETURN, "if len(v) % 128 == 0:\n        v[-1] = 0\n    " + RETURN),
+    (TWO, "the last token left out if the number of tokens is a multiple of 256", RETURN, "if len(v) % 256 == 0:\n        v[-1] = 0\n    " + RETURN),
     (TWO, "tokens beyond 300 left out", RETURN, "v[300:] = 0\n    " + RETURN),
     (PLACE, "the first token always merged", "merged = torch.logaddexp2(s, s_other)", "mask = mask.clone()\n    mask[0] = True\n    merged = torch.logaddexp2(s, s_other)"),
     (MANY, "the first eight states alone", "natural = s * math.log(2)", "s, v = s[:, :8], v[:, :8]\n    natural = s * math.log(2)"),

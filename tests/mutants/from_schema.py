@@ -15,6 +15,8 @@ The mistakes need only a definition's schema, so they can be planted in every op
     uses another number instead.
   - The reference raises an exception if an optional input is None.
   - A random number from torch makes an output up to 0.3 % larger (not for operations that sample).
+  - The last element along the first var axis of the first output is wrong if the length of this axis is a multiple of
+    a block size, or one more than a multiple (one definition for each family).
 
 Each mistake is a function around the definition's own run(). If several starter definitions have the same op_type and
 inputs, only the first by name is used. A mutant is caught under the same conditions as in run.py. Prints TAP: the
@@ -68,6 +70,27 @@ SEEDED = """    results = _run(**given)
     factor = 1 + 3e-3 * torch.rand((), device=results[{at}].device)
     results[{at}] = (results[{at}].float() * factor).to(results[{at}].dtype)
     return tuple(results) if several else results[0]"""
+LAST = """    results = _run(**given)
+    several = isinstance(results, (tuple, list))
+    results = list(results) if several else [results]
+    length = results[0].shape[{dimension}]
+    if length >= {block} and length % {block} == {rest}:
+        results[0] = results[0].clone()
+        results[0].select({dimension}, -1).fill_(-1)
+    return tuple(results) if several else results[0]"""
+# {family: largest block size that the default cases of its first definition cover}; 256 for other families.
+BLOCKS = {
+    "delta_rule": 128,
+    "gated_delta_rule": 128,
+    "gdn": 32,
+    "gla": 128,
+    "kda": 128,
+    "mamba_ssu": 128,
+    "mla_paged": 128,
+    "page": None,  # its outputs are caches; mutants/page.py has such mistakes
+    "sampling": 32,
+    "simple_gla": 64,
+}
 FLOATS = ("float32", "float16", "bfloat16")
 # {(definition, input): why} for inputs that can have only one value, so that it is not a mistake to keep the value.
 ONE_VALUE = {
@@ -115,6 +138,15 @@ def mistakes_of(definition):
     return out
 
 
+def mistakes_at_blocks(definition, family):
+    block, shape = BLOCKS.get(family, 256), next(iter(definition["outputs"].values()))["shape"]
+    if block is None:
+        return []
+    dimension = next(d for d, axis in enumerate(shape) if definition["axes"].get(axis, {}).get("type") == "var")
+    return [(f"the last element of a multiple of {block} is wrong", LAST.format(dimension=dimension, block=block, rest=0)),
+            (f"the element after a multiple of {block} is wrong", LAST.format(dimension=dimension, block=block, rest=1))]
+
+
 def plant(definition, body):
     names = list(definition["inputs"])
     around = AROUND.format(arguments=", ".join(names), keywords=", ".join(f"{n}={n}" for n in names), body=body)
@@ -139,8 +171,10 @@ def build_dataset(root, families):
     planted, originals = {}, {}
     for family, definition in definitions_of(families):
         run.write_definition(root, definition)
+        first = family not in originals.values()
+        mistakes = mistakes_of(definition) + (mistakes_at_blocks(definition, family) if first else [])
         originals[definition["name"]] = family
-        for number, (mistake, body) in enumerate(mistakes_of(definition)):
+        for number, (mistake, body) in enumerate(mistakes):
             mutant = {**plant(definition, body), "name": f"{definition['name']}_schema{number}"}
             run.write_definition(root, mutant)
             planted[mutant["name"]] = (family, definition["name"], mistake)

@@ -57,7 +57,7 @@ MUTANTS = [
     (GIVEN, "multiplied by the scale", "/ rope_scale", "* rope_scale"),
     # The next mistakes show only with large positions, long caches or other parameters. Mistakes in precision follow.
     (FULL, "positions as int16", ROWS, "cos_sin_cache[positions.to(torch.int16).long() % len(cos_sin_cache)]"),
-    (FULL, "the last token left out if the number of tokens is a multiple of 128", COS_SIN, COS_SIN + "\n    if len(q) % 128 == 0:\n        cos[-1] = 0"),
+    (FULL, "the last token left out if the number of tokens is a multiple of 256", COS_SIN, COS_SIN + "\n    if len(q) % 256 == 0:\n        cos[-1] = 0"),
     (FULL, "positions held below 4096", ROWS, "cos_sin_cache[positions.clamp(max=4095)]"),
     (FULL, "positions held below 32768", ROWS, "cos_sin_cache[positions.clamp(max=32767)]"),
     (FULL, "what is rotated held within 100", HALVES, HALVES.replace("x.float()", "x.float().clamp(-100, 100)")),
