@@ -8,7 +8,7 @@ RANK = "rank = kv_indptr[batch_indices] + positions // page_size"
 PAGE = "page, place = kv_indices[rank].long(), (positions % page_size).long()"
 WRITE_K = "k_cache[page, place] = append_key"
 WRITE_V = "v_cache[page, place] = append_value"
-WRITE_LATENT = "ckv_cache.view(-1, ckv_cache.shape[-1])[slots] = append_ckv"
+REAL = "real = batch_indices >= 0"
 RETURN = "return k_cache, v_cache"
 
 MUTANTS = [
@@ -48,8 +48,8 @@ MUTANTS = [
     (PAGED, "positions below 131072 alone", RANK, "positions = positions.clamp(max=131071)\n    " + RANK),
     (PAGED, "sequences as int8", RANK, "batch_indices = batch_indices.to(torch.int8).int() % len(kv_last_page_len)\n    " + RANK),
     (PAGED, "sequences beyond 255 left out", RANK, "keep = batch_indices < 256\n    append_key, append_value, batch_indices, positions = append_key[keep], append_value[keep], batch_indices[keep], positions[keep]\n    " + RANK),
-    (LATENT, "last token left out of a multiple of 256", WRITE_LATENT, "last = len(slots) - (len(slots) % 256 == 0)\n    " + WRITE_LATENT.replace("[slots] = append_ckv", "[slots[:last]] = append_ckv[:last]")),
-    (LATENT, "token after a multiple of 256 left out", WRITE_LATENT, "last = len(slots) - (len(slots) > 1 and len(slots) % 256 == 1)\n    " + WRITE_LATENT.replace("[slots] = append_ckv", "[slots[:last]] = append_ckv[:last]")),
+    (LATENT, "last token left out of a multiple of 256", REAL, REAL + "\n    if len(real) % 256 == 0:\n        real[real.nonzero()[-1]] = False"),
+    (LATENT, "token after a multiple of 256 left out", REAL, REAL + "\n    if len(real) > 1 and len(real) % 256 == 1:\n        real[real.nonzero()[-1]] = False"),
     (PAGED, "tokens beyond 300 left out", WRITE_V, "v_cache[page[:300], place[:300]] = append_value[:300]"),
     (PAGED, "keys by way of float16", WRITE_K, "k_cache[page, place] = append_key.half().to(append_key.dtype)"),
     (PAGED, "values held within 448", WRITE_V, "v_cache[page, place] = append_value.clamp(-448, 448)"),
