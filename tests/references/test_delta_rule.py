@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 89fe313e6ba9bd85be0268da77d281ef
+# reftest-body: d2fc805c1c0a4042708885c4941ca6bd
 """Tests of definitions/delta_rule. conftest.py says how they run."""
 
 import conftest
@@ -37,6 +37,7 @@ class TestDeltaRuleChunkVarlenH2K128V64(conftest.DefinitionTests):
         conftest.size("small", total_seq_len=5, num_seqs=1, len_cu_seqlens=2),
         conftest.size("small", total_seq_len=129, num_seqs=2, len_cu_seqlens=3),
         conftest.size("medium", total_seq_len=1138, num_seqs=33, len_cu_seqlens=34),
+        conftest.size("medium", total_seq_len=256, num_seqs=32, len_cu_seqlens=33),
         conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
     )
     OMITTED = ("initial_state",)
@@ -122,9 +123,10 @@ class TestDeltaRuleRecurrentQkL2normH4D64(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", batch_size=1, seq_len=3),
         conftest.size("small", batch_size=2, seq_len=81),
-        conftest.size("medium", batch_size=1, seq_len=64),
+        conftest.size("medium", batch_size=1, seq_len=256),
         conftest.size("medium", batch_size=1, seq_len=1025),
         conftest.size("medium", batch_size=129, seq_len=1),
+        conftest.size("medium", batch_size=128, seq_len=1),
         conftest.size("large", batch_size=4, seq_len=2048),
     )
     DEFAULT_NUMBERS = conftest.constants(

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: eeed1e91feeb0c90c72d01d8ed4d43e8
+# reftest-body: 414a53609e4ea7e1465db1e1fdae2f6c
 """Tests of definitions/dsa_paged. conftest.py says how they run."""
 
 import conftest
@@ -39,7 +39,8 @@ class TestDsaSparseAttentionH16Ckv512Kpe64Topk2048Ps64(conftest.DefinitionTests)
     SIZES = (
         conftest.size("small", num_tokens=1, num_pages=50),
         conftest.size("small", num_tokens=8, num_pages=50),
-        conftest.size("medium", num_tokens=301, num_pages=577),
+        conftest.size("medium", num_tokens=513, num_pages=577),
+        conftest.size("medium", num_tokens=256, num_pages=50),
         conftest.size("large", num_tokens=1024, num_pages=1026),
     )
     EDGES = (
@@ -119,7 +120,8 @@ class TestDsaSparseAttentionH32Ckv512Kpe64Topk2048Ps1(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", num_tokens=1, num_pages=3074),
         conftest.size("small", num_tokens=8, num_pages=3074),
-        conftest.size("medium", num_tokens=301, num_pages=36928),
+        conftest.size("medium", num_tokens=513, num_pages=36928),
+        conftest.size("medium", num_tokens=256, num_pages=3074),
         conftest.size("large", num_tokens=1024, num_pages=65538),
     )
     EDGES = (
@@ -201,7 +203,8 @@ class TestDsaTopkIndexerFp8H64D128Topk2048Ps64(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", batch_size=1, max_num_pages=41, num_pages=63),
         conftest.size("small", batch_size=5, max_num_pages=41, num_pages=63),
-        conftest.size("medium", batch_size=301, max_num_pages=65, num_pages=577),
+        conftest.size("medium", batch_size=513, max_num_pages=65, num_pages=577),
+        conftest.size("medium", batch_size=256, max_num_pages=41, num_pages=63),
         conftest.size("large", batch_size=64, max_num_pages=513, num_pages=771),
     )
     EDGES = (

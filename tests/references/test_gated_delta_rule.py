@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 9f62a7c2ab697d1ed6dc3c364db5562c
+# reftest-body: 995a9e4d6b1b985f24e2a83df23a61da
 """Tests of definitions/gated_delta_rule. conftest.py says how they run."""
 
 import conftest
@@ -42,6 +42,7 @@ class TestGatedDeltaRuleChunkVarlenGateH2Hv4K64V128(conftest.DefinitionTests):
         conftest.size("small", total_seq_len=5, num_seqs=1, len_cu_seqlens=2),
         conftest.size("small", total_seq_len=129, num_seqs=2, len_cu_seqlens=3),
         conftest.size("medium", total_seq_len=1138, num_seqs=33, len_cu_seqlens=34),
+        conftest.size("medium", total_seq_len=256, num_seqs=32, len_cu_seqlens=33),
         conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
     )
     OMITTED = ("initial_state",)
@@ -140,9 +141,10 @@ class TestGatedDeltaRuleRecurrentH2Hv4D64(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", batch_size=1, seq_len=3),
         conftest.size("small", batch_size=2, seq_len=81),
-        conftest.size("medium", batch_size=1, seq_len=64),
+        conftest.size("medium", batch_size=1, seq_len=256),
         conftest.size("medium", batch_size=1, seq_len=1025),
         conftest.size("medium", batch_size=129, seq_len=1),
+        conftest.size("medium", batch_size=128, seq_len=1),
         conftest.size("large", batch_size=4, seq_len=2048),
     )
     DEFAULT_NUMBERS = conftest.constants(
@@ -164,6 +166,7 @@ class TestGatedDeltaRuleRecurrentH2Hv4D64(conftest.DefinitionTests):
             True,
             True,
             False,
+            False,
         ],
         use_beta_sigmoid_in_kernel=[False],
         allow_neg_eigval=[
@@ -172,6 +175,7 @@ class TestGatedDeltaRuleRecurrentH2Hv4D64(conftest.DefinitionTests):
             False,
             True,
             True,
+            False,
             False,
         ],
     )
@@ -182,6 +186,7 @@ class TestGatedDeltaRuleRecurrentH2Hv4D64(conftest.DefinitionTests):
             (0.00017619331945484184, 0.01, 1.0),
             (3.814697265625e-05, 0.01, 1.0),
             (3.814697265625e-05, 0.01, 1.0),
+            (0.00017619331945484184, 0.01, 1.0),
             (0.00017619331945484184, 0.01, 1.0),
         ],
         [  # final_state

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 342bbcad316cb2d337e4e44499727eae
+# reftest-body: 473efd35dad19220ddb0cc76d9dfffc5
 """Tests of definitions/gdn. conftest.py says how they run."""
 
 import conftest
@@ -42,6 +42,7 @@ class TestGdnDecodeQk8V16D128KLast(conftest.DefinitionTests):
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=3),
         conftest.size("medium", batch_size=33),
+        conftest.size("medium", batch_size=32),
         conftest.size("large", batch_size=512),
     )
     OMITTED = ("state",)
@@ -137,7 +138,9 @@ class TestGdnMtpQk2V4D128KLast(conftest.DefinitionTests):
         conftest.size("small", batch_size=2, seq_len=2, pool_size=5),
         conftest.size("small", batch_size=3, seq_len=5, pool_size=3),
         conftest.size("medium", batch_size=1, seq_len=17, pool_size=3),
+        conftest.size("medium", batch_size=2, seq_len=16, pool_size=5),
         conftest.size("medium", batch_size=33, seq_len=2, pool_size=40),
+        conftest.size("medium", batch_size=32, seq_len=2, pool_size=39),
         conftest.size("large", batch_size=64, seq_len=8, pool_size=96),
     )
     OMITTED = ("intermediate_states_buffer",)
@@ -231,7 +234,9 @@ class TestGdnMtpQkL2normQk2V4D128KLast(conftest.DefinitionTests):
         conftest.size("small", batch_size=2, seq_len=1, pool_size=5),
         conftest.size("small", batch_size=3, seq_len=5, pool_size=3),
         conftest.size("medium", batch_size=1, seq_len=17, pool_size=3),
+        conftest.size("medium", batch_size=2, seq_len=16, pool_size=5),
         conftest.size("medium", batch_size=33, seq_len=2, pool_size=264),
+        conftest.size("medium", batch_size=32, seq_len=2, pool_size=264),
         conftest.size("large", batch_size=64, seq_len=8, pool_size=96),
     )
     DEFAULT_NUMBERS = conftest.constants(
@@ -245,7 +250,9 @@ class TestGdnMtpQkL2normQk2V4D128KLast(conftest.DefinitionTests):
             False,
             True,
             True,
+            False,
             True,
+            False,
             False,
         ],
         disable_state_update=[
@@ -253,7 +260,9 @@ class TestGdnMtpQkL2normQk2V4D128KLast(conftest.DefinitionTests):
             False,
             True,
             False,
+            False,
             True,
+            False,
             False,
         ],
     )
@@ -263,7 +272,9 @@ class TestGdnMtpQkL2normQk2V4D128KLast(conftest.DefinitionTests):
             (0.00017619331945484184, 0.01, 1.0),
             (2.6973983046972178e-05, 0.01, 1.0),
             (2.6973983046972178e-05, 0.01, 1.0),
+            (0.00017619331945484184, 0.01, 1.0),
             (2.6973983046972178e-05, 0.01, 1.0),
+            (0.00017619331945484184, 0.01, 1.0),
             (0.00017619331945484184, 0.01, 1.0),
         ],
         [  # final_state
@@ -271,7 +282,9 @@ class TestGdnMtpQkL2normQk2V4D128KLast(conftest.DefinitionTests):
             (3.0517578125e-05, 0.000244140625, 1.0),
             (0.0, 0.0, 1.0),
             (3.0517578125e-05, 0.000244140625, 1.0),
+            (3.0517578125e-05, 0.000244140625, 1.0),
             (0.0, 0.0, 1.0),
+            (3.0517578125e-05, 0.000244140625, 1.0),
             (3.0517578125e-05, 0.000244140625, 1.0),
         ],
     )
@@ -348,6 +361,7 @@ class TestGdnPrefillQk2V4D128KLast(conftest.DefinitionTests):
         conftest.size("small", total_seq_len=5, num_seqs=1, len_cu_seqlens=2),
         conftest.size("small", total_seq_len=129, num_seqs=2, len_cu_seqlens=3),
         conftest.size("medium", total_seq_len=1138, num_seqs=33, len_cu_seqlens=34),
+        conftest.size("medium", total_seq_len=256, num_seqs=32, len_cu_seqlens=33),
         conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
     )
     OMITTED = ("state",)

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 7aac75fb92af323781dc4d966dadbac3
+# reftest-body: 2adfccd6be12435853b8776490f235b3
 """Tests of definitions/gemm. conftest.py says how they run."""
 
 import conftest
@@ -28,7 +28,7 @@ class TestGemmBf16N128K2048(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", M=1),
         conftest.size("small", M=32),
-        conftest.size("medium", M=321),
+        conftest.size("medium", M=513),
         conftest.size("medium", M=128),
         conftest.size("medium", M=64),
         conftest.size("medium", M=16),
@@ -82,7 +82,7 @@ class TestGemmBf16N2048K5376(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", M=1),
         conftest.size("small", M=128),
-        conftest.size("medium", M=321),
+        conftest.size("medium", M=385),
         conftest.size("large", M=4096),
     )
     EDGES = (
@@ -127,7 +127,7 @@ class TestGemmBf16N576K7168(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", M=1),
-        conftest.size("small", M=128),
+        conftest.size("small", M=256),
         conftest.size("medium", M=513),
         conftest.size("large", M=4096),
     )
@@ -173,7 +173,7 @@ class TestGemmN1024K4096(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", M=1),
-        conftest.size("small", M=128),
+        conftest.size("small", M=256),
         conftest.size("medium", M=513),
         conftest.size("large", M=4096),
     )
@@ -220,7 +220,7 @@ class TestGemmN4096K4096(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", M=1),
         conftest.size("small", M=128),
-        conftest.size("medium", M=321),
+        conftest.size("medium", M=385),
         conftest.size("large", M=4096),
     )
     EDGES = (

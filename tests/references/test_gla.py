@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: e7d38ee46c0f9f12f3b09b0fb4a954d6
+# reftest-body: fccbb6cc7fe751e38c9624693ee1285c
 """Tests of definitions/gla. conftest.py says how they run."""
 
 import conftest
@@ -35,6 +35,7 @@ class TestGlaChunkVarlenH2D128(conftest.DefinitionTests):
         conftest.size("small", total_seq_len=5, num_seqs=1, len_cu_seqlens=2),
         conftest.size("small", total_seq_len=129, num_seqs=2, len_cu_seqlens=3),
         conftest.size("medium", total_seq_len=1138, num_seqs=33, len_cu_seqlens=34),
+        conftest.size("medium", total_seq_len=256, num_seqs=32, len_cu_seqlens=33),
         conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
     )
     OMITTED = ("initial_state",)
@@ -120,9 +121,10 @@ class TestGlaRecurrentH4K64V128(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", batch_size=1, seq_len=3),
         conftest.size("small", batch_size=2, seq_len=81),
-        conftest.size("medium", batch_size=1, seq_len=64),
+        conftest.size("medium", batch_size=1, seq_len=256),
         conftest.size("medium", batch_size=1, seq_len=1025),
         conftest.size("medium", batch_size=65, seq_len=1),
+        conftest.size("medium", batch_size=64, seq_len=1),
         conftest.size("large", batch_size=4, seq_len=2048),
     )
     DEFAULT_NUMBERS = conftest.constants(

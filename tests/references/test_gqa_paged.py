@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 52d4a50c2d9349d7ec861b42b70c51e6
+# reftest-body: 7d576483dd0b2d528b2106e9e6f9e261
 """Tests of definitions/gqa_paged. conftest.py says how they run."""
 
 import conftest
@@ -53,10 +53,17 @@ class TestGqaPagedDecodeH28Kv4D128Ps1(conftest.DefinitionTests):
         ),
         conftest.size(
             "medium",
-            batch_size=301,
+            batch_size=513,
             num_pages=36928,
-            len_indptr=302,
-            num_kv_indices=3125,
+            len_indptr=514,
+            num_kv_indices=3127,
+        ),
+        conftest.size(
+            "medium",
+            batch_size=256,
+            num_pages=71,
+            len_indptr=257,
+            num_kv_indices=55,
         ),
         conftest.size(
             "large",
@@ -183,10 +190,17 @@ class TestGqaPagedDecodeH40Kv8D128Ps16(conftest.DefinitionTests):
         ),
         conftest.size(
             "medium",
-            batch_size=301,
+            batch_size=513,
             num_pages=321,
-            len_indptr=302,
-            num_kv_indices=216,
+            len_indptr=514,
+            num_kv_indices=217,
+        ),
+        conftest.size(
+            "medium",
+            batch_size=256,
+            num_pages=23,
+            len_indptr=257,
+            num_kv_indices=16,
         ),
         conftest.size(
             "large",
@@ -316,26 +330,26 @@ class TestGqaPagedPrefillCausalH16Kv4D128Ps16(conftest.DefinitionTests):
         conftest.size(
             "small",
             total_q=16,
-            num_pages=10,
+            num_pages=11,
             batch_size=4,
             len_indptr=5,
-            num_kv_indices=6,
+            num_kv_indices=7,
         ),
         conftest.size(
             "medium",
-            total_q=658,
+            total_q=1025,
             num_pages=321,
-            batch_size=301,
-            len_indptr=302,
-            num_kv_indices=207,
+            batch_size=513,
+            len_indptr=514,
+            num_kv_indices=208,
         ),
         conftest.size(
             "medium",
-            total_q=2322,
-            num_pages=106,
-            batch_size=4,
-            len_indptr=5,
-            num_kv_indices=83,
+            total_q=2560,
+            num_pages=109,
+            batch_size=256,
+            len_indptr=257,
+            num_kv_indices=85,
         ),
         conftest.size(
             "large",
@@ -483,23 +497,23 @@ class TestGqaPagedPrefillH20Kv20D64Ps1(conftest.DefinitionTests):
         conftest.size(
             "small",
             total_q=16,
-            num_pages=58,
+            num_pages=83,
             len_indptr=5,
-            num_kv_indices=44,
+            num_kv_indices=64,
         ),
         conftest.size(
             "medium",
-            total_q=658,
+            total_q=1025,
             num_pages=6145,
-            len_indptr=302,
-            num_kv_indices=3062,
+            len_indptr=514,
+            num_kv_indices=3063,
         ),
         conftest.size(
             "medium",
-            total_q=2305,
-            num_pages=49,
-            len_indptr=3,
-            num_kv_indices=37,
+            total_q=2560,
+            num_pages=51,
+            len_indptr=257,
+            num_kv_indices=39,
         ),
         conftest.size(
             "large",

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 41f2ab9dce1ceba03837bed20e529efc
+# reftest-body: dc29d197e701e4471ffe457ffc984ede
 """Tests of definitions/gqa_ragged. conftest.py says how they run."""
 
 import conftest
@@ -36,9 +36,9 @@ class TestGqaRaggedPrefillCausalH10Kv2D128(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", total_q=16, total_kv=33, len_indptr=2),
-        conftest.size("small", total_q=16, total_kv=44, len_indptr=5),
-        conftest.size("medium", total_q=658, total_kv=3062, len_indptr=302),
-        conftest.size("medium", total_q=2322, total_kv=1298, len_indptr=5),
+        conftest.size("small", total_q=16, total_kv=64, len_indptr=5),
+        conftest.size("medium", total_q=1025, total_kv=3063, len_indptr=514),
+        conftest.size("medium", total_q=2560, total_kv=1300, len_indptr=257),
         conftest.size("large", total_q=4096, total_kv=16384, len_indptr=9),
     )
     EDGES = (
@@ -123,9 +123,9 @@ class TestGqaRaggedPrefillCausalH8Kv4D256(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", total_q=16, total_kv=33, len_indptr=2),
-        conftest.size("small", total_q=16, total_kv=44, len_indptr=5),
-        conftest.size("medium", total_q=658, total_kv=3062, len_indptr=302),
-        conftest.size("medium", total_q=2322, total_kv=1298, len_indptr=5),
+        conftest.size("small", total_q=16, total_kv=64, len_indptr=5),
+        conftest.size("medium", total_q=1025, total_kv=3063, len_indptr=514),
+        conftest.size("medium", total_q=2560, total_kv=1300, len_indptr=257),
         conftest.size("large", total_q=4096, total_kv=16384, len_indptr=9),
     )
     EDGES = (
@@ -209,9 +209,9 @@ class TestGqaRaggedPrefillH16Kv16D80(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", total_q=16, total_kv=33, len_indptr=2),
-        conftest.size("small", total_q=16, total_kv=44, len_indptr=5),
-        conftest.size("medium", total_q=658, total_kv=3062, len_indptr=302),
-        conftest.size("medium", total_q=2305, total_kv=37, len_indptr=3),
+        conftest.size("small", total_q=16, total_kv=64, len_indptr=5),
+        conftest.size("medium", total_q=1025, total_kv=3063, len_indptr=514),
+        conftest.size("medium", total_q=2560, total_kv=39, len_indptr=257),
         conftest.size("large", total_q=4096, total_kv=16384, len_indptr=9),
     )
     EDGES = (

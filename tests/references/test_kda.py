@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: b76bd1c714189fa97593a8d244ba36c5
+# reftest-body: 819934f11c1e78c06d37caa04b7a9fe8
 """Tests of definitions/kda. conftest.py says how they run."""
 
 import conftest
@@ -43,6 +43,7 @@ class TestKdaChunkVarlenGateBetaSigmoidH4D64(conftest.DefinitionTests):
         conftest.size("small", total_seq_len=5, num_seqs=1, len_cu_seqlens=2),
         conftest.size("small", total_seq_len=129, num_seqs=2, len_cu_seqlens=3),
         conftest.size("medium", total_seq_len=1138, num_seqs=33, len_cu_seqlens=34),
+        conftest.size("medium", total_seq_len=256, num_seqs=32, len_cu_seqlens=33),
         conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
     )
     OMITTED = ("initial_state",)
@@ -137,9 +138,10 @@ class TestKdaRecurrentLowerBoundH2K64V32(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", batch_size=1, seq_len=3),
         conftest.size("small", batch_size=2, seq_len=81),
-        conftest.size("medium", batch_size=1, seq_len=64),
+        conftest.size("medium", batch_size=1, seq_len=256),
         conftest.size("medium", batch_size=1, seq_len=1025),
-        conftest.size("medium", batch_size=320, seq_len=1),
+        conftest.size("medium", batch_size=513, seq_len=1),
+        conftest.size("medium", batch_size=256, seq_len=1),
         conftest.size("large", batch_size=4, seq_len=2048),
     )
     EDGES = (
@@ -208,9 +210,10 @@ class TestKdaRecurrentQkL2normVFirstH2Hv4D64(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", batch_size=1, seq_len=3),
         conftest.size("small", batch_size=2, seq_len=81),
-        conftest.size("medium", batch_size=1, seq_len=64),
+        conftest.size("medium", batch_size=1, seq_len=256),
         conftest.size("medium", batch_size=1, seq_len=1025),
         conftest.size("medium", batch_size=129, seq_len=1),
+        conftest.size("medium", batch_size=128, seq_len=1),
         conftest.size("large", batch_size=4, seq_len=2048),
     )
     DEFAULT_NUMBERS = conftest.constants(

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 3e03d374bae0b1d4e1d414a894d073eb
+# reftest-body: ceb620b9b7109712c74320a6ef821666
 """Tests of definitions/layernorm. conftest.py says how they run."""
 
 import conftest
@@ -31,6 +31,7 @@ class TestLayernormH1152(conftest.DefinitionTests):
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=128),
         conftest.size("medium", batch_size=513),
+        conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
     EDGES = (conftest.edge("no_rows", batch_size=0),)

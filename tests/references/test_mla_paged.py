@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 334f8f4298a61ca5cdc793e0e3775264
+# reftest-body: 5f904ceeabbd9034fa9e8fe04fd141d7
 """Tests of definitions/mla_paged. conftest.py says how they run."""
 
 import conftest
@@ -55,10 +55,17 @@ class TestMlaPagedDecodeH128Ckv512Kpe64Ps64(conftest.DefinitionTests):
         ),
         conftest.size(
             "medium",
-            batch_size=133,
+            batch_size=129,
             num_pages=321,
-            len_indptr=134,
-            num_kv_indices=101,
+            len_indptr=130,
+            num_kv_indices=99,
+        ),
+        conftest.size(
+            "medium",
+            batch_size=128,
+            num_pages=16,
+            len_indptr=129,
+            num_kv_indices=11,
         ),
         conftest.size(
             "large",
@@ -183,16 +190,23 @@ class TestMlaPagedPrefillCausalH32Ckv512Kpe64Ps1(conftest.DefinitionTests):
         conftest.size(
             "small",
             total_q=16,
-            num_pages=58,
+            num_pages=83,
             len_indptr=5,
-            num_kv_indices=44,
+            num_kv_indices=64,
         ),
         conftest.size(
             "medium",
-            total_q=435,
+            total_q=769,
             num_pages=36928,
-            len_indptr=302,
-            num_kv_indices=5098,
+            len_indptr=514,
+            num_kv_indices=5099,
+        ),
+        conftest.size(
+            "medium",
+            total_q=256,
+            num_pages=83,
+            len_indptr=257,
+            num_kv_indices=64,
         ),
         conftest.size(
             "large",

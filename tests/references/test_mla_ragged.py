@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 4feb0f75cb7b2fcfacfea91ac974730c
+# reftest-body: f2a01113e1664d74ea5cfc92fee4380f
 """Tests of definitions/mla_ragged. conftest.py says how they run."""
 
 import conftest
@@ -38,9 +38,9 @@ class TestMlaRaggedPrefillCausalH8Qk192Vo128(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", total_q=16, total_kv=33, len_indptr=2),
-        conftest.size("small", total_q=16, total_kv=44, len_indptr=5),
-        conftest.size("medium", total_q=658, total_kv=3062, len_indptr=302),
-        conftest.size("medium", total_q=2322, total_kv=1298, len_indptr=5),
+        conftest.size("small", total_q=16, total_kv=64, len_indptr=5),
+        conftest.size("medium", total_q=1025, total_kv=3063, len_indptr=514),
+        conftest.size("medium", total_q=2560, total_kv=1300, len_indptr=257),
         conftest.size("large", total_q=4096, total_kv=16384, len_indptr=9),
     )
     EDGES = (
@@ -124,9 +124,9 @@ class TestMlaRaggedPrefillH16Qk192Vo128(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", total_q=16, total_kv=33, len_indptr=2),
-        conftest.size("small", total_q=16, total_kv=44, len_indptr=5),
-        conftest.size("medium", total_q=658, total_kv=3062, len_indptr=302),
-        conftest.size("medium", total_q=2305, total_kv=37, len_indptr=3),
+        conftest.size("small", total_q=16, total_kv=64, len_indptr=5),
+        conftest.size("medium", total_q=1025, total_kv=3063, len_indptr=514),
+        conftest.size("medium", total_q=2560, total_kv=39, len_indptr=257),
         conftest.size("large", total_q=4096, total_kv=16384, len_indptr=9),
     )
     EDGES = (

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: b9cba64681a31ebc5c0e861669b44c38
+# reftest-body: 3d1112a3b70f6f70f36ff12c09c306b7
 """Tests of definitions/moe. conftest.py says how they run."""
 
 import conftest
@@ -39,7 +39,8 @@ class TestMoeFp4BlockScaleRenormTopk4E32H384I256(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", seq_len=1),
         conftest.size("small", seq_len=16),
-        conftest.size("medium", seq_len=321),
+        conftest.size("medium", seq_len=513),
+        conftest.size("medium", seq_len=256),
         conftest.size("large", seq_len=1024),
     )
     EDGES = (
@@ -103,7 +104,8 @@ class TestMoeFp4BlockScaleRoutedTopk4E16H512I256(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", seq_len=1),
         conftest.size("small", seq_len=16),
-        conftest.size("medium", seq_len=321),
+        conftest.size("medium", seq_len=513),
+        conftest.size("medium", seq_len=256),
         conftest.size("large", seq_len=1024),
     )
     EDGES = (
@@ -187,7 +189,8 @@ class TestMoeFp8BlockScaleDsRoutingTopk6Ng8Kg4E16H512I256(conftest.DefinitionTes
     SIZES = (
         conftest.size("small", seq_len=1),
         conftest.size("small", seq_len=16),
-        conftest.size("medium", seq_len=321),
+        conftest.size("medium", seq_len=513),
+        conftest.size("medium", seq_len=256),
         conftest.size("large", seq_len=1024),
     )
     EDGES = (
@@ -201,12 +204,14 @@ class TestMoeFp8BlockScaleDsRoutingTopk6Ng8Kg4E16H512I256(conftest.DefinitionTes
             2.5,
             0.625,
             0.625,
+            0.625,
         ],
     )
     RULES = conftest.rules(
         [  # output
             (0.000152587890625, 0.0078125, 1.0),
             (0.000152587890625, 0.0078125, 1.0),
+            (6.103515625e-05, 0.0078125, 1.0),
             (6.103515625e-05, 0.0078125, 1.0),
             (6.103515625e-05, 0.0078125, 1.0),
         ],
@@ -316,7 +321,8 @@ class TestMoeFp8BlockScaleDsRoutingTopk8Ng1Kg1E24H256I128(conftest.DefinitionTes
     SIZES = (
         conftest.size("small", seq_len=1),
         conftest.size("small", seq_len=16),
-        conftest.size("medium", seq_len=321),
+        conftest.size("medium", seq_len=513),
+        conftest.size("medium", seq_len=256),
         conftest.size("large", seq_len=1024),
     )
     EDGES = (
@@ -330,12 +336,14 @@ class TestMoeFp8BlockScaleDsRoutingTopk8Ng1Kg1E24H256I128(conftest.DefinitionTes
             2.5,
             0.625,
             0.625,
+            0.625,
         ],
     )
     RULES = conftest.rules(
         [  # output
             (0.000152587890625, 0.0078125, 1.0),
             (0.000152587890625, 0.0078125, 1.0),
+            (6.103515625e-05, 0.0078125, 1.0),
             (6.103515625e-05, 0.0078125, 1.0),
             (6.103515625e-05, 0.0078125, 1.0),
         ],
@@ -426,7 +434,8 @@ class TestMoeFp8BlockScaleRenormTopk4E32H512I384(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", seq_len=1),
         conftest.size("small", seq_len=16),
-        conftest.size("medium", seq_len=321),
+        conftest.size("medium", seq_len=513),
+        conftest.size("medium", seq_len=256),
         conftest.size("large", seq_len=1024),
     )
     EDGES = (
@@ -512,7 +521,8 @@ class TestMoeFp8PerTensorScaleLlama4Topk1E16H640I384(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", seq_len=1),
         conftest.size("small", seq_len=16),
-        conftest.size("medium", seq_len=321),
+        conftest.size("medium", seq_len=513),
+        conftest.size("medium", seq_len=256),
         conftest.size("large", seq_len=1024),
     )
     EDGES = (
@@ -591,7 +601,8 @@ class TestMoeFp8PerTensorScaleRenormTopk2E8H768I512(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", seq_len=1),
         conftest.size("small", seq_len=16),
-        conftest.size("medium", seq_len=321),
+        conftest.size("medium", seq_len=513),
+        conftest.size("medium", seq_len=256),
         conftest.size("large", seq_len=1024),
     )
     EDGES = (

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: d1eef2522221c612aa1049df21e429c3
+# reftest-body: 7ba6f1ca98f75715ab8247d1ad463c2f
 """Tests of definitions/page. conftest.py says how they run."""
 
 import conftest
@@ -58,11 +58,19 @@ class TestAppendPagedKvCacheKv8D128Ps1(conftest.DefinitionTests):
         ),
         conftest.size(
             "medium",
-            nnz_kv=333,
+            nnz_kv=513,
             num_pages=6145,
-            batch_size=321,
-            len_indptr=322,
+            batch_size=257,
+            len_indptr=258,
             num_kv_indices=135169,
+        ),
+        conftest.size(
+            "medium",
+            nnz_kv=256,
+            num_pages=591,
+            batch_size=512,
+            len_indptr=513,
+            num_kv_indices=393,
         ),
         conftest.size(
             "large",
@@ -174,11 +182,19 @@ class TestAppendPagedKvCacheKv8D128Ps16(conftest.DefinitionTests):
         ),
         conftest.size(
             "medium",
-            nnz_kv=333,
+            nnz_kv=513,
             num_pages=321,
-            batch_size=321,
-            len_indptr=322,
+            batch_size=257,
+            len_indptr=258,
             num_kv_indices=32982,
+        ),
+        conftest.size(
+            "medium",
+            nnz_kv=256,
+            num_pages=51,
+            batch_size=512,
+            len_indptr=513,
+            num_kv_indices=33,
         ),
         conftest.size(
             "large",
@@ -291,11 +307,19 @@ class TestAppendPagedMlaKvCacheCkv512Kpe64Ps64(conftest.DefinitionTests):
         ),
         conftest.size(
             "medium",
-            nnz_kv=333,
+            nnz_kv=513,
             num_pages=513,
-            batch_size=321,
-            len_indptr=322,
+            batch_size=257,
+            len_indptr=258,
             num_kv_indices=33110,
+        ),
+        conftest.size(
+            "medium",
+            nnz_kv=256,
+            num_pages=24,
+            batch_size=512,
+            len_indptr=513,
+            num_kv_indices=15,
         ),
         conftest.size(
             "large",

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: c77dacdea7a842f0bf0837f22d144b3c
+# reftest-body: ec90e371bcc36a2bbe6e66b5049a2333
 """Tests of definitions/rmsnorm. conftest.py says how they run."""
 
 import conftest
@@ -31,7 +31,8 @@ class TestFusedAddRmsnormH4096(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=64),
-        conftest.size("medium", batch_size=321),
+        conftest.size("medium", batch_size=513),
+        conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
     EDGES = (conftest.edge("no_rows", batch_size=0),)
@@ -85,7 +86,8 @@ class TestFusedAddRmsnormH5120(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=32),
-        conftest.size("medium", batch_size=321),
+        conftest.size("medium", batch_size=513),
+        conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
     EDGES = (conftest.edge("no_rows", batch_size=0),)
@@ -138,7 +140,8 @@ class TestFusedAddRmsnormH7168(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=32),
-        conftest.size("medium", batch_size=321),
+        conftest.size("medium", batch_size=513),
+        conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
     EDGES = (conftest.edge("no_rows", batch_size=0),)
@@ -235,6 +238,7 @@ class TestRmsnormH1536(conftest.DefinitionTests):
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=128),
         conftest.size("medium", batch_size=513),
+        conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
     EDGES = (conftest.edge("no_rows", batch_size=0),)
@@ -283,6 +287,7 @@ class TestRmsnormH2048(conftest.DefinitionTests):
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=128),
         conftest.size("medium", batch_size=513),
+        conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
     EDGES = (conftest.edge("no_rows", batch_size=0),)
@@ -330,7 +335,8 @@ class TestRmsnormH4096(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=64),
-        conftest.size("medium", batch_size=321),
+        conftest.size("medium", batch_size=513),
+        conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
     EDGES = (conftest.edge("no_rows", batch_size=0),)
@@ -378,7 +384,8 @@ class TestRmsnormH5376(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=32),
-        conftest.size("medium", batch_size=321),
+        conftest.size("medium", batch_size=513),
+        conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
     EDGES = (conftest.edge("no_rows", batch_size=0),)
@@ -426,7 +433,8 @@ class TestRmsnormH7168(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=32),
-        conftest.size("medium", batch_size=321),
+        conftest.size("medium", batch_size=513),
+        conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
     EDGES = (conftest.edge("no_rows", batch_size=0),)

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: f768a8464a3c2f66556d3e5bce0eab8e
+# reftest-body: 134287e5a042c8b407064c6ef4048343
 """Tests of definitions/rope. conftest.py says how they run."""
 
 import conftest
@@ -43,8 +43,8 @@ class TestLlama31RopePosIdsH32Kv8D128(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", nnz=1),
-        conftest.size("small", nnz=128),
-        conftest.size("medium", nnz=321),
+        conftest.size("small", nnz=256),
+        conftest.size("medium", nnz=513),
         conftest.size("large", nnz=65536),
     )
     EDGES = (
@@ -119,8 +119,8 @@ class TestRopePosIdsH32Kv8D128(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", nnz=1),
-        conftest.size("small", nnz=128),
-        conftest.size("medium", nnz=321),
+        conftest.size("small", nnz=256),
+        conftest.size("medium", nnz=513),
         conftest.size("large", nnz=65536),
     )
     EDGES = (
@@ -184,8 +184,8 @@ class TestRopePosIdsInterleavedGivenD64(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", nnz=1, num_q_heads=37, num_k_heads=9),
-        conftest.size("small", nnz=128, num_q_heads=67, num_k_heads=34),
-        conftest.size("medium", nnz=321, num_q_heads=5, num_k_heads=2),
+        conftest.size("small", nnz=256, num_q_heads=67, num_k_heads=34),
+        conftest.size("medium", nnz=513, num_q_heads=5, num_k_heads=2),
         conftest.size("medium", nnz=4097, num_q_heads=1, num_k_heads=1),
         conftest.size("large", nnz=65536, num_q_heads=5, num_k_heads=2),
     )
@@ -268,8 +268,8 @@ class TestRopeWithCosSinCacheInterleavedD64(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", num_tokens=1, max_seq_len=64),
-        conftest.size("small", num_tokens=128, max_seq_len=64),
-        conftest.size("medium", num_tokens=321, max_seq_len=40960),
+        conftest.size("small", num_tokens=256, max_seq_len=64),
+        conftest.size("medium", num_tokens=513, max_seq_len=40960),
         conftest.size("large", num_tokens=65536, max_seq_len=131072),
     )
     EDGES = (
@@ -332,8 +332,8 @@ class TestRopeWithCosSinCacheNeoxStyleD128Rd128(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", num_tokens=1, max_seq_len=64),
-        conftest.size("small", num_tokens=128, max_seq_len=64),
-        conftest.size("medium", num_tokens=321, max_seq_len=40960),
+        conftest.size("small", num_tokens=256, max_seq_len=64),
+        conftest.size("medium", num_tokens=513, max_seq_len=40960),
         conftest.size("large", num_tokens=65536, max_seq_len=131072),
     )
     EDGES = (
@@ -402,14 +402,14 @@ class TestRopeWithCosSinCacheNeoxStyleD128Rd64(conftest.DefinitionTests):
         ),
         conftest.size(
             "small",
-            num_tokens=128,
+            num_tokens=256,
             num_qo_heads=67,
             num_kv_heads=34,
             max_seq_len=64,
         ),
         conftest.size(
             "medium",
-            num_tokens=321,
+            num_tokens=513,
             num_qo_heads=5,
             num_kv_heads=2,
             max_seq_len=40960,

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 52b85b99e8cd2540670e70e9db51fb0d
+# reftest-body: c5690a794ab5cff4c58150784097f31d
 """Tests of definitions/simple_gla. conftest.py says how they run."""
 
 import conftest
@@ -31,9 +31,10 @@ class TestSimpleGlaChunkH8D64(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", batch_size=1, seq_len=3),
         conftest.size("small", batch_size=2, seq_len=81),
-        conftest.size("medium", batch_size=1, seq_len=64),
+        conftest.size("medium", batch_size=1, seq_len=256),
         conftest.size("medium", batch_size=1, seq_len=1025),
         conftest.size("medium", batch_size=65, seq_len=1),
+        conftest.size("medium", batch_size=64, seq_len=1),
         conftest.size("large", batch_size=4, seq_len=2048),
     )
     EDGES = (
@@ -103,9 +104,10 @@ class TestSimpleGlaParallelH4D64(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", batch_size=1, seq_len=3),
         conftest.size("small", batch_size=2, seq_len=81),
-        conftest.size("medium", batch_size=1, seq_len=64),
+        conftest.size("medium", batch_size=1, seq_len=256),
         conftest.size("medium", batch_size=1, seq_len=1025),
-        conftest.size("medium", batch_size=320, seq_len=1),
+        conftest.size("medium", batch_size=513, seq_len=1),
+        conftest.size("medium", batch_size=256, seq_len=1),
         conftest.size("large", batch_size=4, seq_len=2048),
     )
     EDGES = (
@@ -165,6 +167,7 @@ class TestSimpleGlaVarlenGammaH4K64V128(conftest.DefinitionTests):
         conftest.size("small", total_seq_len=5, num_seqs=1, len_cu_seqlens=2),
         conftest.size("small", total_seq_len=129, num_seqs=2, len_cu_seqlens=3),
         conftest.size("medium", total_seq_len=1138, num_seqs=33, len_cu_seqlens=34),
+        conftest.size("medium", total_seq_len=256, num_seqs=32, len_cu_seqlens=33),
         conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
     )
     DEFAULT_NUMBERS = conftest.constants(

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: df7dc9d5d8f8e32e9edeef20522ab332
+# reftest-body: 061b223bd9dc247979d7714ab598b47e
 """Tests of definitions/softmax. conftest.py says how they run."""
 
 import conftest
@@ -67,6 +67,7 @@ class TestSoftmaxV128256(conftest.DefinitionTests):
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=16),
         conftest.size("medium", batch_size=65),
+        conftest.size("medium", batch_size=64),
         conftest.size("large", batch_size=1024),
     )
     EDGES = (
@@ -110,6 +111,7 @@ class TestSoftmaxV151936(conftest.DefinitionTests):
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=16),
         conftest.size("medium", batch_size=65),
+        conftest.size("medium", batch_size=64),
         conftest.size("large", batch_size=1024),
     )
     EDGES = (
@@ -121,6 +123,7 @@ class TestSoftmaxV151936(conftest.DefinitionTests):
             0.3,
             4.0,
             0.15,
+            4.0,
             4.0,
         ],
     )
