@@ -14,6 +14,9 @@
  * v of which it is the sum. A term k v may be as large as a typical element of a state, 1/4. Eight rounding errors
  * change it by at most 2^-12 of its size. As their signs and sizes are random, their sum has a standard deviation of
  * 1.6 times 2^-15, and rarely exceeds 2^-13. Hence, atol is 2^-13 times 1/4, which is 2^-15 (RECURRENCE_STATE_ATOL).
+ * With a constant gate, g_gamma, every token has the same rounding error of exp(g), up to 2^-23 on a GPU. A term that is
+ * n tokens old has n times this error, instead of errors of random signs. Beyond 512 tokens, atol grows with their
+ * number, up to fourfold, because the gates of default cases forget older terms.
  *
  * Outputs and states are linear in v and the initial state. In the second set of input values, v and the initial state
  * are RECURRENCE_LARGER times as large, and so is each atol. */
@@ -118,6 +121,18 @@ bool recurrence_edge_axes(const struct op_problem *problem, int variant, int edg
 	}
 }
 
+/* Returns the factor by which the bound of a state grows with the tokens of a sequence. */
+static double drift_of(const struct op_case *c, const struct recurrence_roles *roles)
+{
+	enum { FREE = 512, MOST = 2048 };
+	struct recurrence_extent e = recurrence_extent_of(c, roles);
+	int64_t tokens = roles->cu_seqlens >= 0 ? e.total - e.sequences + 1 : e.total / (e.sequences > 0 ? e.sequences : 1);
+
+	if (roles->gamma < 0 || tokens <= FREE)
+		return 1;
+	return (double)(tokens < MOST ? tokens : MOST) / FREE;
+}
+
 struct rule recurrence_rule(const struct op_case *c, int output)
 {
 	struct recurrence_roles roles = recurrence_roles_of(c->problem);
@@ -127,7 +142,7 @@ struct rule recurrence_rule(const struct op_case *c, int output)
 	double size = c->contents == CONTENTS_SECOND ? RECURRENCE_LARGER : 1;
 
 	if (output == roles.new_state)
-		return (struct rule){RECURRENCE_STATE_ATOL * size, place, 1};
+		return (struct rule){RECURRENCE_STATE_ATOL * size * drift_of(c, &roles), place, 1};
 	if (!modes.l2norm && roles.state >= 0 && (c->absent >> roles.state & 1) == 0)
 		size *= sqrt((double)recurrence_extent_of(c, &roles).k_dim / 3);
 	return (struct rule){0x1p-12 * fabs(modes.scale) * size, place, 1};
