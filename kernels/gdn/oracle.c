@@ -227,15 +227,12 @@ static void run_sequence(const struct computation *w, int64_t n, int64_t h, doub
 {
 	const struct gdn_extent *e = &w->e;
 	int64_t size = e->v_dim * e->k_dim, place = (slot_of(w, n) * e->v_heads + h) * size, first, end;
-	int64_t lost = w->step.mistake == RECURRENCE_STATE_LOST ? (int64_t)w->step.by : 0;
 
 	begin_state(w, n, place, stored, state);
 	tokens_of(w, n, &first, &end);
 	for (int64_t i = first; i < end; i++) {
 		int64_t t = w->step.mistake == RECURRENCE_BACKWARDS ? first + end - 1 - i : i;
 
-		if (lost > 0 && i > first && (i - first) % lost == 0)
-			memset(state, 0, (size_t)size * sizeof *state);
 		if (w->step.mistake == RECURRENCE_STATE_AGAIN)
 			begin_state(w, n, place, stored, state);
 		step(w, t, w->step.mistake == RECURRENCE_DECAY_BEFORE && t > first ? t - 1 : t, h, state, token);
