@@ -65,8 +65,9 @@ documents := $(BUILD)/reftest.1 $(completions)
 shared := $(addprefix share/,man/man1/reftest.1 bash-completion/completions/reftest zsh/site-functions/_reftest \
 	fish/vendor_completions.d/reftest.fish)
 
+# `make test` gets two jobs more, because pip waits for the network.
 ifeq ($(MAKELEVEL)$(findstring -j,$(MAKEFLAGS)),0)
-MAKEFLAGS += -j$(shell nproc)
+MAKEFLAGS += -j$(shell expr $$(nproc) + $(if $(filter test,$(MAKECMDGOALS)),2,0))
 endif
 $(if $(V),,$(eval .SILENT:))
 
@@ -81,10 +82,17 @@ verify: ## set the machine up, build, and verify the starter dataset
 	$(BUILD)/reftest --root . verify --all
 
 test: ## set the machine up, build, and run every test (also with the address and undefined-behaviour sanitizers)
-	tools/setup.sh --tests
-	$(MAKE) --no-print-directory all unit-tests
+	tools/setup.sh --tests debian
+	$(MAKE) --no-print-directory torch test-tools all unit-tests
 	$(MAKE) --no-print-directory SANITIZE=address,undefined all unit-tests
 	tests/run
+
+# What pip installs is not needed before the tests run.
+torch:
+	tools/setup.sh --tests torch
+
+test-tools:
+	tools/setup.sh --tests tools
 
 references: $(BUILD)/reftest ## make tests/references, the pytest files of the starter dataset, as they should be
 	$(BUILD)/reftest --root . generate
@@ -278,7 +286,7 @@ $(addprefix $(BUILD)/,$(written)): derived ;
 derived:
 	tools/generate.sh $(BUILD) '$(program) $(kernels) $(base) $(cuda)' '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(flags)' '$(NVCC)'
 
-.PHONY: all verify test references check fuzz mutants diagnoses history hostile coverage check-gpu check-races check-memory soak bench bench-gpu install uninstall wheel clean help \
+.PHONY: all verify test torch test-tools references check fuzz mutants diagnoses history hostile coverage check-gpu check-races check-memory soak bench bench-gpu install uninstall wheel clean help \
 	unit-tests derived
 .DELETE_ON_ERROR:
 .SECONDARY:

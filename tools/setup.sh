@@ -3,9 +3,11 @@
 # missing packages that the tests need. This script asks no questions, prints which packages it installs, and does
 # nothing if no package is missing.
 #
-#   tools/setup.sh [--tests]     installs the missing packages
-#   tools/setup.sh --missing     only lists the missing packages of a build, and always fails (make calls it when a
-#                                compilation fails)
+#   tools/setup.sh [--tests]      installs the missing packages
+#   tools/setup.sh --tests PART   installs only a part of them: debian (the Debian packages, which are all that a
+#                                 compilation needs), torch (.venv) or tools (.venv-tests)
+#   tools/setup.sh --missing      only lists the missing packages of a build, and always fails (make calls it when a
+#                                 compilation fails)
 #
 # For each program or library, the script tests whether it works. It need not come from a Debian package. The script
 # uses the names of Debian packages only to install what is missing. torch is looked up in the interpreter's metadata,
@@ -14,6 +16,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 mode=${1:-}
+part=${2:-}
 missing=
 wished=
 
@@ -198,22 +201,30 @@ install_torch() {
 	has_torch .venv/bin/python || fail ".venv still has no usable torch: remove .venv and run this again."
 }
 
-find_missing
-if [ "$mode" = --missing ]; then
-	[ -z "$missing" ] || say "a build needs these Debian packages:$missing; \`make verify\` installs them." >&2
-	exit 1
-fi
-if [ -n "$missing" ] || { [ -n "$wished" ] && may_install; } >/dev/null 2>&1; then
-	missing="$missing$wished"
-	install_packages
-elif [ -n "$wished" ]; then
-	say "not installed, so shared caches and signed records are left out:$wished"
-fi
-case " $missing " in
-*" redis-server "* | *" munge "*)
-	say "with systemd, the packages have started redis and munge services, which the tests do not need:" \
-		"sudo systemctl disable --now redis-server munge"
-	;;
+install_debian() {
+	find_missing
+	if [ "$mode" = --missing ]; then
+		[ -z "$missing" ] || say "a build needs these Debian packages:$missing; \`make verify\` installs them." >&2
+		exit 1
+	fi
+	if [ -n "$missing" ] || { [ -n "$wished" ] && may_install; } >/dev/null 2>&1; then
+		missing="$missing$wished"
+		install_packages
+	elif [ -n "$wished" ]; then
+		say "not installed, so shared caches and signed records are left out:$wished"
+	fi
+	case " $missing " in
+	*" redis-server "* | *" munge "*)
+		say "with systemd, the packages have started redis and munge services, which the tests do not need:" \
+			"sudo systemctl disable --now redis-server munge"
+		;;
+	esac
+}
+
+case $part in
+'' | debian | torch | tools) ;;
+*) fail "there is no part '$part': the parts are debian, torch and tools." ;;
 esac
-python_ready || install_torch
-[ "$mode" != --tests ] || tests_ready || install_test_tools
+case $part in '' | debian) install_debian ;; esac
+case $part in '' | torch) python_ready || install_torch ;; esac
+case $mode$part in --tests | --teststools) tests_ready || install_test_tools ;; esac

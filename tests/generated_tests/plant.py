@@ -3,14 +3,13 @@ BUILD [options] [-- pytest's words].
 
 From each tests/mutants/{family}.py, the script takes a few MUTANTS, of different definitions if possible, and all
 mutants whose mistake matches --also. It writes these mutants as definitions beside the correct definitions in the
-working directory. Then `reftest generate` and pytest run, with reftest's own kernels and torch as the only ground
+working directory, with the smaller constants that tests/mutants/run.py gives them. Then `reftest generate` and pytest run, with reftest's own kernels and torch as the only ground
 truths. Every class of a correct definition must pass, and every class of a mutant must fail. Other libraries are hidden
 (hidden_libraries.py). Prints the number of mutants caught and planted, by family.
 """
 
 import argparse
 import glob
-import importlib.util
 import json
 import os
 import re
@@ -21,13 +20,8 @@ import xml.etree.ElementTree
 from hidden_libraries import library_modules
 
 PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
-
-def load_mutants(path):
-    spec = importlib.util.spec_from_file_location("mutants", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.MUTANTS
+sys.path.insert(0, os.path.join(PROJECT, "tests", "mutants"))
+from run import load_mutants, smaller  # noqa: E402
 
 
 def choose(mutants, count, also):
@@ -72,14 +66,14 @@ def plant(families, count, also):
                 os.path.join(PROJECT, "definitions", "*", name + ".json")
             )
             with open(path) as file:
-                definition = json.load(file)
+                definition = smaller(json.load(file), family)
             if definition["reference"].count(old) != 1:
                 sys.exit(
                     f"plant: {name}: {old!r} does not occur exactly once in the reference"
                 )
             write(definition)
-            right.add(class_name(name))
-            mutant = f"{name}_mutant{number}"
+            right.add(class_name(definition["name"]))
+            mutant = f"{definition['name']}_mutant{number}"
             write(
                 {
                     **definition,

@@ -36,7 +36,8 @@ MEMORY_MAX = 2 << 30  # bytes of memory that a process may have, whatever reftes
 GPU_MEMORY_MAX = 16 << 30  # the limit for a run on a GPU, whose driver reserves more
 CASE = "small:batch_size=256"  # each reference runs in this case: three calls with two sets of values
 MEMORY = "1G"  # the memory limit of a reference
-TIMEOUT, SHORT_TIMEOUT = 60, 2  # seconds for a case
+TIMEOUT = 60  # seconds for a case
+SHORT_TIMEOUT, SHORT_TIMEOUT_ON_GPU = 1, 2  # seconds for a case of references that never end; most of them never rest
 SLEEPERS = ("sleeper", "victim", "stopped")  # processes of the user; the references may end "victim" and stop "stopped"
 
 RIGHT = """import torch
@@ -312,7 +313,8 @@ def attempt(options):
     batches = {"endless": [one.name for one in references if one.is_endless]}
     batches["others"] = [one.name for one in references if not one.is_endless]
     for batch, names in batches.items():
-        timeout = SHORT_TIMEOUT if batch == "endless" else TIMEOUT
+        short = SHORT_TIMEOUT if options["device"] == "cpu" else SHORT_TIMEOUT_ON_GPU
+        timeout = short if batch == "endless" else TIMEOUT
         facts[batch] = verify(options, [*names, *NEIGHBOURS], timeout)
         facts[batch]["left"] = wait_for_end(known)
     facts["files_after"] = files_below(*watched)

@@ -7,6 +7,10 @@ RETURN = "return output.to(v.dtype), state"
 STATE = "state = torch.zeros_like(final_state[n]) if initial_state is None else initial_state[n]"
 LEARNT = "learnt = torch.linalg.solve_triangular(ones + among, surprise, upper=False)"
 
+SMALLER = {
+    STEPS: ("delta_rule_recurrent_qk_l2norm_h2_d32", {"num_heads": 2, "head_size": 32}),
+    CHUNKS: ("delta_rule_chunk_varlen_h2_k64_v32", {"key_size": 64, "value_size": 32}),
+}
 MUTANTS = [
     (STEPS, "nothing erased", "(value[:, t] - held)", "value[:, t]"),
     (STEPS, "strength left out", "beta[:, t, :, None] * (", "("),

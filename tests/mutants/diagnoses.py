@@ -107,7 +107,7 @@ def leave_others_out(root, planted, mistakes):
 
 def measure(build, family, root, options):
     """Returns {"right": [mistakes], "wrong": [...], "silent": [...]}."""
-    planted, _ = run.build_dataset(root, [family], with_originals=False)
+    planted, _ = run.build_dataset(root, [family], with_originals=False, small_constants=False)
     words = table_of(family) or {}
     unknown = set(words) - {p[2] for p in planted.values()}
     if unknown:

@@ -9,6 +9,11 @@ BEST = "best = torch.topk(scores, min(chosen, length)).indices"
 NAMES = "(pages[best // page_size] * page_size + best % page_size).int()"
 RETURN = "return output, lse"
 
+SMALLER = {
+    INDEXER: ("dsa_topk_indexer_fp8_h16_d128_topk2048_ps64", {"num_index_heads": 16}),
+    SPARSE: ("dsa_sparse_attention_h4_ckv512_kpe64_topk2048_ps64", {"num_qo_heads": 4}),
+    SPARSE1: ("dsa_sparse_attention_h8_ckv512_kpe64_topk2048_ps1", {"num_qo_heads": 8}),
+}
 MUTANTS = [
     (SPARSE, "scale 2 % too large", "* sm_scale", "* (1.02 * sm_scale)"),
     (SPARSE, "scale of the latent", "* sm_scale", "/ math.sqrt(576)"),

@@ -19,7 +19,7 @@ The mistakes need only a definition's schema, so they can be planted in every op
     a block size, or one more than a multiple (one definition for each family).
 
 Each mistake is a function around the definition's own run(). If several starter definitions have the same op_type and
-inputs, only the first by name is used. A mutant is caught under the same conditions as in run.py. Prints TAP: the
+inputs, only the first by name is used, with the smaller constants that run.py gives it. A mutant is caught under the same conditions as in run.py. Prints TAP: the
 number of mutants caught and planted, by device and family.
 """
 import glob
@@ -164,7 +164,7 @@ def definitions_of(families):
         kinds = tuple((n, s["dtype"], s.get("optional"), s["shape"] is None) for n, s in definition["inputs"].items())
         if family in families and (family, kinds) not in seen:
             seen.add((family, kinds))
-            yield family, definition
+            yield family, run.smaller(definition, family)
 
 
 def build_dataset(root, families):

@@ -9,6 +9,10 @@ GATE = "-torch.exp(A_log) * F.softplus(g.float() + dt_bias)"
 STATE = "state = torch.zeros_like(final_state[n]) if initial_state is None else initial_state[n]"
 LEFT = "torch.exp((total[:, :, None] - total[:, None, :]).clamp(max=0))"
 
+SMALLER = {
+    CHUNKS: ("gated_delta_rule_chunk_varlen_gate_h2_hv4_k32_v64", {"key_size": 32, "value_size": 64}),
+    STEPS: ("gated_delta_rule_recurrent_h2_hv4_d32", {"head_size": 32}),
+}
 MUTANTS = [
     (STEPS, "gate left out", FORGET, "pass"),
     (STEPS, "gate without its exponential", "torch.exp(g)", "g"),

@@ -43,6 +43,12 @@ FOUR_FACTORS = """        for start in range(first, end, 64):
             held = since[:, -1:] * held + learnt.transpose(1, 2) @ kept
 """
 
+SMALLER = {
+    DECODE: ("gdn_decode_qk4_v8_d64_k_last", {"num_q_heads": 4, "num_k_heads": 4, "num_v_heads": 8, "head_size": 64}),
+    DRAFTS: ("gdn_mtp_qk2_v4_d64_k_last", {"head_size": 64}),
+    NORMS: ("gdn_mtp_qk_l2norm_qk2_v4_d64_k_last", {"head_size": 64}),
+    PREFILL: ("gdn_prefill_qk2_v4_d64_k_last", {"head_size": 64}),
+}
 MUTANTS = [
     (DECODE, "decay left out", "held = decay[..., None, None] * state", "held = state"),
     (DECODE, "decay without the exponential of A_log", "-torch.exp(A_log) *", "A_log *"),

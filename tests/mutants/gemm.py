@@ -8,6 +8,11 @@ def returns(text):
     return "return " + text
 
 
+SMALLER = {
+    "gemm_n4096_k4096": ("gemm_n512_k4096", {"N": 512}),
+    "gemm_n1024_k4096": ("gemm_n256_k4096", {"N": 256}),
+    "gemm_bf16_n2048_k5376": ("gemm_bf16_n256_k5376", {"N": 256}),
+}
 MUTANTS = [
     ("gemm_n4096_k4096", "B not transposed", "B.float().T", "B.float()"),
     ("gemm_n1024_k4096", "last k left out", PRODUCT, returns("torch.matmul(A[:, :-1].float(), B[:, :-1].float().T).to(A.dtype)")),

@@ -8,6 +8,10 @@ FORGET = "state = decay[:, t, :, :, None] * state"
 LEARN = "state = state + key[:, t, :, :, None] * value[:, t, :, None, :]"
 STATE = "state = torch.zeros_like(final_state[n]) if initial_state is None else initial_state[n]"
 
+SMALLER = {
+    STEPS: ("gla_recurrent_h2_k32_v64", {"num_heads": 2, "key_size": 32, "value_size": 64}),
+    CHUNKS: ("gla_chunk_varlen_h2_d64", {"head_size": 64}),
+}
 MUTANTS = [
     (STEPS, "gate left out", FORGET, "pass"),
     (STEPS, "gate without its exponential", "torch.exp(g)", "g"),

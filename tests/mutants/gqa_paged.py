@@ -10,6 +10,11 @@ SEEN = "torch.arange(length, device=q.device) <= places[rows.start - begin : row
 RETURN = "return output, lse"
 FP8 = ".to(torch.float8_e4m3fn).float()"
 
+SMALLER = {
+    P16: ("gqa_paged_prefill_causal_h8_kv2_d64_ps16", {"num_qo_heads": 8, "num_kv_heads": 2, "head_dim": 64}),
+    FULL: ("gqa_paged_prefill_h4_kv4_d64_ps1", {"num_qo_heads": 4, "num_kv_heads": 4}),
+    D16: ("gqa_paged_decode_h20_kv4_d64_ps16", {"num_qo_heads": 20, "num_kv_heads": 4, "head_dim": 64}),
+}
 MUTANTS = [
     (D16, "scale 2 % too large", "* sm_scale", "* (1.02 * sm_scale)"),
     (D16, "scale ignored", "* sm_scale", "/ math.sqrt(2 * head_dim)"),

@@ -8,6 +8,11 @@ WEIGHTS = "weights = torch.softmax(logits, dim=-1)"
 RETURN = "return output, lse"
 FP8 = ".to(torch.float8_e4m3fn).float()"
 
+SMALLER = {
+    C256: ("gqa_ragged_prefill_causal_h4_kv2_d256", {"num_qo_heads": 4, "num_kv_heads": 2}),
+    C128: ("gqa_ragged_prefill_causal_h10_kv2_d64", {"head_dim": 64}),
+    FULL: ("gqa_ragged_prefill_h4_kv4_d80", {"num_qo_heads": 4, "num_kv_heads": 4}),
+}
 MUTANTS = [
     (C128, "scale 2 % too large", "* sm_scale", "* (1.02 * sm_scale)"),
     (C128, "scale left out", " * sm_scale", ""),

@@ -11,6 +11,10 @@ BOUND = "lower_bound * torch.sigmoid(torch.exp(A_log)[:, None] * (g.float() + dt
 RETURN = "return output.to(v.dtype), state"
 LEFT = "torch.exp((total[:, :, None] - total[:, None]).clamp(max=0))"
 
+SMALLER = {
+    CHUNKS: ("kda_chunk_varlen_gate_beta_sigmoid_h2_d32", {"num_heads": 2, "head_size": 32, "num_gates": 64}),
+    STEPS: ("kda_recurrent_qk_l2norm_v_first_h2_hv4_d32", {"head_size": 32}),
+}
 MUTANTS = [
     (STEPS, "gate left out", FORGET, "pass"),
     (STEPS, "gates of keys for values", FORGET, "state = state * decay[:, t, :, :, None]"),

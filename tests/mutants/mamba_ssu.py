@@ -9,6 +9,10 @@ ENTER = "held = held + (step * x.float())[..., None] * weight_in[:, :, None, :]"
 WRITE = "new_state[slots[active]] = held[active].to(state.dtype)"
 RETURN = "return torch.where(active[:, None, None], y, 0).to(x.dtype), new_state"
 
+SMALLER = {
+    FULL: ("mamba_ssu_decode_h8_d64_s128_ng2", {"nheads": 8}),
+    GATED: ("mamba_ssu_decode_gated_h8_d64_s128_ng4", {"nheads": 8}),
+}
 MUTANTS = [
     (FULL, "decay left out", f"state[slots.clamp(min=0)].float() * {DECAY}", "state[slots.clamp(min=0)].float()"),
     (FULL, "A without the step", DECAY, "torch.exp(A).expand(len(x), -1, -1, -1)"),

@@ -8,6 +8,10 @@ PLACES = "torch.arange(begin - stop, 0, device=keys.device) + len(slots)"
 RETURN = "return output, lse"
 FP8 = ".to(torch.float8_e4m3fn).float()"
 
+SMALLER = {
+    PREFILL: ("mla_paged_prefill_causal_h8_ckv512_kpe64_ps1", {"num_qo_heads": 8}),
+    DECODE: ("mla_paged_decode_h32_ckv512_kpe64_ps64", {"num_qo_heads": 32}),
+}
 MUTANTS = [
     (DECODE, "scale 2 % too large", "* sm_scale", "* (1.02 * sm_scale)"),
     (DECODE, "scale of the latent", "* sm_scale", "/ math.sqrt(576)"),

@@ -6,6 +6,10 @@ PLACES = "torch.arange(num_q, device=q.device) + num_kv - num_q"
 WEIGHTS = "weights = torch.softmax(logits, dim=-1)"
 RETURN = "return output, lse"
 
+SMALLER = {
+    CAUSAL: ("mla_ragged_prefill_causal_h2_qk192_vo128", {"num_qo_heads": 2, "num_kv_heads": 2}),
+    FULL: ("mla_ragged_prefill_h4_qk192_vo128", {"num_qo_heads": 4, "num_kv_heads": 4}),
+}
 MUTANTS = [
     (CAUSAL, "scale 2 % too large", "* sm_scale", "* (1.02 * sm_scale)"),
     (CAUSAL, "scale of the part without rotation", "* sm_scale", "/ math.sqrt(128)"),

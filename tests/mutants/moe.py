@@ -17,6 +17,20 @@ HIDDEN_SCALE = "torch.repeat_interleave(hidden_states_scale.T, 128, dim=1)"
 BEST = "best, chosen = routing_logits.float().topk(4, dim=-1)"
 FP8 = ".to(torch.float8_e4m3fn).float()"
 
+SMALLER = {
+    FLOATS: ("moe_fp4_block_scale_renorm_topk4_e16_h256_i128",
+        {"num_experts": 16, "hidden_size": 256, "intermediate_size": 128, "gemm1_out_size": 256}),
+    ROUTED: ("moe_fp4_block_scale_routed_topk4_e16_h256_i128",
+        {"hidden_size": 256, "intermediate_size": 128, "gemm1_out_size": 256}),
+    GROUPS: ("moe_fp8_block_scale_ds_routing_topk6_ng8_kg4_e16_h256_i256",
+        {"hidden_size": 256, "num_hidden_blocks": 2}),
+    RENORM: ("moe_fp8_block_scale_renorm_topk4_e16_h256_i384",
+        {"num_experts": 16, "hidden_size": 256, "num_hidden_blocks": 2}),
+    LLAMA: ("moe_fp8_per_tensor_scale_llama4_topk1_e16_h256_i128",
+        {"hidden_size": 256, "intermediate_size": 128, "gemm1_out_size": 256}),
+    TENSOR: ("moe_fp8_per_tensor_scale_renorm_topk2_e8_h256_i128",
+        {"hidden_size": 256, "intermediate_size": 128, "gemm1_out_size": 256}),
+}
 MUTANTS = [
     (GROUPS, "routing bias left out", RANKED, "ranked = scores + 0"),
     (GROUPS, "routing bias added to the logits", "torch.sigmoid(logits)", "torch.sigmoid(logits + bias.float())"),

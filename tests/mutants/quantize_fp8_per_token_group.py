@@ -13,6 +13,9 @@ MULTIPLIED = "(groups * factor.unsqueeze(-1)).clamp(-limit, limit)"
 LAST = "return (x * (448.0 / amax)).to(torch.float8_e4m3fn), amax * (1.0 / 448.0)"
 STEP = "y = {}\n    step = torch.exp2(torch.floor(torch.log2(y.abs().clamp(min=2.0**-6))) - 3)\n    "
 
+SMALLER = {
+    DEEPSEEK: ("quantize_fp8_per_token_group_h1024_g128", {"hidden_size": 1024, "num_groups": 8}),
+}
 MUTANTS = [
     (DEEPSEEK, "largest magnitude of the row", "amax(dim=-1, keepdim=True)", "amax(dim=(1, 2), keepdim=True).expand(-1, hidden // 128, 1)"),
     (DEEPSEEK, "largest magnitude of the tensor", "amax(dim=-1, keepdim=True)", "amax().expand(tokens, hidden // 128, 1)"),

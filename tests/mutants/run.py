@@ -5,6 +5,8 @@ them. Words after "--" are passed to `reftest verify`.
 Every tests/mutants/{family}.py has MUTANTS, a list of (definition, mistake, old, new). `old` occurs exactly once in the
 reference of this starter definition, and is replaced by `new`. A new op family needs such a file. A dataset with all
 mutants of all families, and with their original definitions, is verified on the CPU, and on the GPU if there is one.
+The file may also have SMALLER, {definition: (name, {axis: value})}: mutants of this definition have these smaller
+constants, because torch takes long for large ones. With them, the original is a definition of the dataset, too.
 All mutants run at the small size. Mutants that are not caught there, and the originals, also run at the medium size. A
 mutant is caught if its reference fails or raises an exception. A family passes if it has at least ten mutants, all of
 them are caught, and the original definitions pass. Prints TAP: the number of mutants caught and planted, by device and
@@ -47,6 +49,18 @@ def find_definition(name, root=PROJECT):
     return found[0]
 
 
+def smaller(definition, family):
+    """Returns the definition with the constants that the family's table SMALLER has for it. Its name fits these
+    constants, and it has no model that would contradict them."""
+    table = load_table(os.path.join(HERE, family + ".py"), "SMALLER") or {}
+    if definition["name"] not in table:
+        return definition
+    name, constants = table[definition["name"]]
+    axes = {**definition["axes"], **{axis: {"type": "const", "value": value} for axis, value in constants.items()}}
+    tags = [tag for tag in definition["tags"] if not tag.startswith("model:")]
+    return {**definition, "name": name, "tags": tags, "axes": axes}
+
+
 def write_definition(root, definition):
     folder = os.path.join(root, "definitions", definition["op_type"])
     os.makedirs(folder, exist_ok=True)
@@ -61,19 +75,21 @@ def plant(definition, mistake, old, new):
     return {**definition, "reference": definition["reference"].replace(old, new)}
 
 
-def build_dataset(root, families, with_originals=True):
+def build_dataset(root, families, with_originals=True, small_constants=True):
     """Writes the mutants and, if `with_originals` is true, the originals. Returns {mutant's name: (family, definition,
-    mistake)} and {original's name: family}."""
+    mistake)} and {original's name: family}. If `small_constants` is false, the tables SMALLER are not used."""
     planted, originals = {}, {}
     for family in families:
         for number, (name, mistake, old, new) in enumerate(load_mutants(os.path.join(HERE, family + ".py"))):
             with open(find_definition(name)) as source:
-                definition = json.load(source)
-            if with_originals:
-                write_definition(root, definition)
-            originals[name] = family
+                starter = json.load(source)
+            definition = smaller(starter, family) if small_constants else starter
+            for original in (definition, starter):
+                if with_originals:
+                    write_definition(root, original)
+                originals[original["name"]] = family
             mutant = plant(definition, mistake, old, new)
-            mutant["name"] = f"{name}_mutant{number}"
+            mutant["name"] += f"_mutant{number}"
             write_definition(root, mutant)
             planted[mutant["name"]] = (family, name, mistake)
     return planted, originals

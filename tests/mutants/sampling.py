@@ -39,6 +39,15 @@ def draw_some_of_all(which):
 
 HALF = "(n <= 4) | (n > 4096) | "
 NOT_THE_LAST = "(n <= 2) | (n > 4096) | (rank < n - 1)"
+SMALLER = {
+    MIN_P: ("min_p_sampling_from_probs_v16384", {"vocab_size": 16384}),
+    PLAIN: ("sampling_from_probs_v16384", {"vocab_size": 16384}),
+    RENORM_K: ("top_k_renorm_probs_v8192", {"vocab_size": 8192}),
+    RENORM_P: ("top_p_renorm_probs_v8192", {"vocab_size": 8192}),
+    TOP_K: ("top_k_sampling_from_probs_v8192", {"vocab_size": 8192}),
+    TOP_P: ("top_p_sampling_from_probs_v8192", {"vocab_size": 8192}),
+    BOTH: ("top_k_top_p_sampling_from_probs_v8192", {"vocab_size": 8192}),
+}
 MUTANTS = [
     (TOP_K, "greedy for random", DRAWN, "drawn = torch.argmax(weights, keepdim=True)"),
     (TOP_K, "boundary token dropped", DRAWN, "drawn = torch.multinomial(weights[: max(1, k - 1)], 1)"),

@@ -10,6 +10,10 @@ QUOTIENT = "return exponentials / exponentials.sum(dim=-1, keepdim=True)"
 EXP = "torch.exp(logits - torch.logsumexp(logits, dim=-1, keepdim=True))"
 CALL = "return " + EXP
 
+SMALLER = {
+    LLAMA: ("softmax_v16032", {"vocab_size": 16032}),
+    QWEN: ("softmax_v18992", {"vocab_size": 18992}),
+}
 MUTANTS = [
     (LLAMA, "temperature ignored", "logits / temperature[:, None]", "logits / 1"),
     (LLAMA, "multiplied by the temperature", "logits / temperature[:, None]", "logits * temperature[:, None]"),

@@ -156,45 +156,83 @@ static float take_sums(float *sums)
 	return sum;
 }
 
-/* Computes one element in 8 float32 partial sums, as vector code does. */
+/* Sums products in 8 float32 partial sums, as vector code does. */
 NOT_INSTRUMENTED
-static float emulate_element(const struct world *w, enum mistake mistake, int64_t m, int64_t n)
+static float dot(const float *a, const float *b, int64_t count)
 {
-	int64_t count = w->e.k, skip = mistake == FIRST_K_LEFT_OUT ? 0 : mistake == LAST_K_LEFT_OUT ? count - 1 : -1;
-	enum dtype dtype = w->truth.dtype;
-	float sums[8] = {0}, sum = 0;
+	float sums[8] = {0};
+	int64_t k = 0;
 
-	skip = mistake == ONE_K_LEFT_OUT ? count / 3 : skip;
-	m = mistake == ONE_ROW_TOO_LOW && m > 0 ? m - 1 : m;
-	for (int64_t k = 0; k < count; k++) {
-		float a = w->a[m * count + k],
-		      b = mistake == NOT_TRANSPOSED ? w->b[k * count + n] : w->b[n * count + k];
+	for (; k + 8 <= count; k += 8)
+		for (int i = 0; i < 8; i++)
+			sums[i] += a[k + i] * b[k + i];
+	for (; k < count; k++)
+		sums[k % 8] += a[k] * b[k];
+	return take_sums(sums);
+}
 
-		if (mistake == SWAPPED && w->e.m == w->e.n) {
-			a = w->a[n * count + k];
-			b = w->b[m * count + k];
-		}
-		a = mistake == A_IN_FP8 ? float_from_e4m3(e4m3_from_float(a)) : mistake == IN_TF32 ? in_tf32(a) : a;
-		b = mistake == B_IN_FP8 ? float_from_e4m3(e4m3_from_float(b)) : mistake == IN_TF32 ? in_tf32(b) : b;
-		if (mistake == SUM_IN_THE_DTYPE)
-			sum = rounded(sum + a * b, dtype);
-		else if (k != skip)
-			sums[k % 8] += a * b;
-		int64_t part = mistake == PARTS_IN_THE_DTYPE ? 64 : mistake == HALVES_IN_THE_DTYPE ? count / 2 : count + 1;
+/* Sums products as `mistake` does. */
+NOT_INSTRUMENTED
+static float sum_products(const float *a, const float *b, int64_t count, enum mistake mistake, enum dtype dtype)
+{
+	int64_t part = mistake == PARTS_IN_THE_DTYPE ? 64 : mistake == HALVES_IN_THE_DTYPE ? count / 2 : count + 1;
+	float sum = 0;
+	int64_t k = 0;
 
-		if ((k + 1) % part == 0)
-			sum = rounded(sum + take_sums(sums), dtype);
+	if (mistake == SUM_IN_THE_DTYPE) {
+		for (; k < count; k++)
+			sum = rounded(sum + a[k] * b[k], dtype);
+		return sum;
 	}
-	sum += take_sums(sums);
-	return mistake == ZEROS ? 0 : mistake == TWICE ? 2 * sum : mistake == ONE_PERCENT_TOO_LARGE ? 1.01f * sum : sum;
+	for (; k + part <= count; k += part)
+		sum = rounded(sum + dot(a + k, b + k, part), dtype);
+	return sum + dot(a + k, b + k, count - k);
+}
+
+/* Returns a copy of a matrix with `rows` rows of K elements, as `mistake` reads it. */
+NOT_INSTRUMENTED
+static float *read_matrix(const float *matrix, int64_t rows, int64_t k, enum mistake mistake, bool is_a)
+{
+	int64_t skip = mistake == FIRST_K_LEFT_OUT ? 0 : mistake == LAST_K_LEFT_OUT ? k - 1
+	                                              : mistake == ONE_K_LEFT_OUT  ? k / 3
+	                                                                           : -1;
+	float *read = memory_for(rows * k * 4);
+
+	for (int64_t row = 0; row < rows; row++)
+		for (int64_t i = 0; i < k; i++) {
+			float value = mistake == NOT_TRANSPOSED && !is_a ? matrix[i * k + row] : matrix[row * k + i];
+
+			if (mistake == (is_a ? A_IN_FP8 : B_IN_FP8))
+				value = float_from_e4m3(e4m3_from_float(value));
+			read[row * k + i] = i == skip ? 0 : mistake == IN_TF32 ? in_tf32(value) : value;
+		}
+	return read;
+}
+
+NOT_INSTRUMENTED
+static void emulate(struct world *w, enum mistake mistake)
+{
+	int64_t k = w->e.k;
+	float *a = read_matrix(w->a, w->e.m, k, mistake, true), *b = read_matrix(w->b, w->e.n, k, mistake, false);
+	float factor = mistake == ZEROS ? 0 : mistake == TWICE ? 2 : mistake == ONE_PERCENT_TOO_LARGE ? 1.01f : 1;
+	bool swapped = mistake == SWAPPED && w->e.m == w->e.n;
+
+	for (int64_t m = 0; m < w->e.m; m++)
+		for (int64_t n = 0; n < w->e.n; n++) {
+			int64_t of_a = swapped ? n : mistake == ONE_ROW_TOO_LOW && m > 0 ? m - 1 : m;
+			float sum = sum_products(a + of_a * k, b + (swapped ? m : n) * k, k, mistake, w->truth.dtype);
+
+			dtype_store_float(w->answer.data, w->answer.dtype, m * w->e.n + n, factor * sum);
+		}
+	free(a);
+	free(b);
 }
 
 static bool passes(struct world *w, enum mistake mistake)
 {
 	struct metrics metrics;
 
-	for (int64_t i = 0; i < w->answer.elements; i++)
-		dtype_store_float(w->answer.data, w->answer.dtype, i, emulate_element(w, mistake, i / w->e.n, i % w->e.n));
+	emulate(w, mistake);
 	compare_host(w->answer.data, w->truth.data, w->truth.dtype, w->truth.elements, gemm_op.rule(&w->c, 0),
 		     &metrics);
 	assert_false(metrics.zeros_would_pass);

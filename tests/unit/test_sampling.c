@@ -102,6 +102,26 @@ static int by_value(const void *a, const void *b)
 	return x->value != y->value ? (x->value < y->value ? 1 : -1) : (x->place > y->place) - (x->place < y->place);
 }
 
+/* Sorts tokens, which are in the order of the vocabulary, from the most to the least likely. The tail of a row has the
+ * smallest probability and stays in its order, so only the other tokens are compared. */
+static void sort_by_value(struct token *tokens, int64_t count)
+{
+	struct token *tail = malloc((size_t)(count + 1) * sizeof *tail);
+	int64_t heavy = 0, light = 0;
+	float least = INFINITY;
+
+	for (int64_t i = 0; i < count; i++)
+		least = fminf(least, tokens[i].value);
+	for (int64_t i = 0; i < count; i++)
+		if (tokens[i].value > least)
+			tokens[heavy++] = tokens[i];
+		else
+			tail[light++] = tokens[i];
+	memcpy(tokens + heavy, tail, (size_t)light * sizeof *tail);
+	free(tail);
+	qsort(tokens, (size_t)heavy, sizeof *tokens, by_value);
+}
+
 static double parameter(const struct trial *t, int input, int64_t row, enum mistake mistake)
 {
 	if (input < 0)
@@ -176,7 +196,7 @@ static int64_t reference_keeps(const struct trial *t, int64_t row, enum mistake 
 	k = mistake == NO_K_FOR_ONE && k <= 0 ? 1 : mistake == LARGE_K_FOR_ONE && k >= VOCAB ? 1 : k;
 	p = mistake == NO_P_FOR_ALL && p <= 0 ? 1 : p;
 	if (mistake != NOT_SORTED)
-		qsort(tokens, (size_t)count, sizeof *tokens, by_value);
+		sort_by_value(tokens, count);
 	k += mistake == ONE_K_MORE ? 1 : mistake == ONE_K_LESS && k > 1 ? -1 : 0;
 	p = mistake == P_DOUBLED ? 2 * p : mistake == P_AGAINST && p < 1 ? 1 - p : p;
 	if (mistake == P_FIRST && roles.top_p >= 0)
@@ -190,11 +210,18 @@ static int64_t reference_keeps(const struct trial *t, int64_t row, enum mistake 
 	return count;
 }
 
-static int by_place(const void *a, const void *b)
+/* Sorts tokens, all of which have a probability, in the order of the vocabulary. */
+static void sort_by_place(struct token *tokens, int64_t count, int64_t vocab)
 {
-	const struct token *x = a, *y = b;
+	float *value = calloc((size_t)vocab, sizeof *value);
+	int64_t left = 0;
 
-	return (x->place > y->place) - (x->place < y->place);
+	for (int64_t i = 0; i < count; i++)
+		value[tokens[i].place] = tokens[i].value;
+	for (int64_t place = 0; left < count; place++)
+		if (value[place] > 0)
+			tokens[left++] = (struct token){place, value[place]};
+	free(value);
 }
 
 /* Leaves out the tokens that the mistaken sampler never draws. Returns the first token that is left, and sets `count`
@@ -232,7 +259,7 @@ static int64_t draw_token(struct token *tokens, int64_t count, int64_t vocab, do
 		count = (count + 1) / 2;
 	if (mistake == NO_LAST_OF_MANY && count > 2)
 		count--;
-	qsort(tokens, (size_t)count, sizeof *tokens, by_place);
+	sort_by_place(tokens, count, vocab);
 	tokens = leave_out(tokens, &count, vocab, mistake);
 	for (int64_t j = 0; j < count; j++)
 		sum += mistake == EVENLY ? 1 : (double)tokens[j].value;
@@ -369,42 +396,77 @@ static const struct {
     {ALL_ZERO, "zeros", {PLAIN, BY_K, BY_P, BY_K_P, BY_MIN, RENORM_K, RENORM_P, -1}},
 };
 
-/* Compares both sets of input values of the medium case. Returns NULL if both pass, else the message. */
-static const char *fail_on_both(const struct op_problem *problem, uint64_t seed, enum mistake mistake, struct err *why)
+/* Opens the medium case with both sets of input values. */
+static void open_both(struct trial first[CONTENTS_COUNT], const struct op_problem *problem, uint64_t seed)
+{
+	for (int i = 0; i < CONTENTS_COUNT; i++)
+		assert_true(trial_open_size(&first[i], &sampling_op, problem, SIZE_MEDIUM, 0, seed));
+	trial_take_second(&first[CONTENTS_SECOND]);
+}
+
+static void close_both(struct trial trials[CONTENTS_COUNT])
+{
+	for (int i = 0; i < CONTENTS_COUNT; i++)
+		trial_close(&trials[i]);
+}
+
+/* Compares both sets of input values of the case `first`. Returns NULL if both pass, else the message. */
+static const char *fail_again_on_both(const struct trial first[CONTENTS_COUNT], enum mistake mistake, struct err *why)
 {
 	struct trial t[CONTENTS_COUNT];
 	struct metrics metrics[CONTENTS_COUNT];
 	const struct op_case *const cases[] = {&t[0].c, &t[1].c};
-	const struct tensor *const outputs[] = {t[0].out, t[1].out};
 	const struct metrics *const both[] = {&metrics[0], &metrics[1]};
 	bool passed = true;
 
 	for (int i = 0; i < CONTENTS_COUNT; i++) {
-		assert_true(trial_open_size(&t[i], &sampling_op, problem, SIZE_MEDIUM, 0, seed));
-		if (i == CONTENTS_SECOND)
-			trial_take_second(&t[i]);
+		trial_open_again(&t[i], &first[i]);
 		run(&t[i], (int)mistake);
 		passed = passed && trial_judge(&t[i], 0, &metrics[i], why);
 	}
+	const struct tensor *const outputs[] = {t[0].out, t[1].out};
+
 	passed = passed && sampling_op.judge_both(cases, 0, outputs, both, why) == 0;
-	for (int i = 0; i < CONTENTS_COUNT; i++)
-		trial_close(&t[i]);
+	close_both(t);
 	return passed ? NULL : why->text;
+}
+
+static const char *fail_on_both(const struct op_problem *problem, uint64_t seed, enum mistake mistake, struct err *why)
+{
+	struct trial first[CONTENTS_COUNT];
+
+	open_both(first, problem, seed);
+	const char *said = fail_again_on_both(first, mistake, why);
+
+	close_both(first);
+	return said;
+}
+
+static bool is_mistake_in(int m, int problem)
+{
+	for (const int *p = mistakes[m].problems; *p >= 0; p++)
+		if (*p == problem)
+			return true;
+	return false;
 }
 
 static void every_planted_mistake_fails_at_the_medium_size(void **state)
 {
 	(void)state;
-	for (int m = 0; m < COUNT(mistakes); m += MISTAKE_STEP)
-		for (int p = 0; mistakes[m].problems[p] >= 0; p++)
-			for (uint64_t seed = 1; seed <= SEEDS_OR_ONE(3); seed++) {
-				const struct op_problem *problem = &problems[mistakes[m].problems[p]];
+	for (int p = 0; p < COUNT(problems); p++)
+		for (uint64_t seed = 1; seed <= SEEDS_OR_ONE(3); seed++) {
+			struct trial first[CONTENTS_COUNT];
+
+			open_both(first, &problems[p], seed);
+			for (int m = 0; m < COUNT(mistakes); m += MISTAKE_STEP) {
 				struct err why = {""};
 
-				if (fail_on_both(problem, seed, mistakes[m].mistake, &why) == NULL)
-					fail_msg("%s: '%s' passes with seed %llu", problem->name, mistakes[m].name,
+				if (is_mistake_in(m, p) && fail_again_on_both(first, mistakes[m].mistake, &why) == NULL)
+					fail_msg("%s: '%s' passes with seed %llu", problems[p].name, mistakes[m].name,
 					         (unsigned long long)seed);
 			}
+			close_both(first);
+		}
 }
 
 static const struct op_axis wide_axes[] = {{"batch_size", true, 0}, {"vocab_size", false, 32000}};
@@ -452,14 +514,20 @@ static void a_part_of_what_is_kept_that_is_never_drawn_shows(void **state)
 {
 	(void)state;
 	for (int p = BY_K; p <= BY_MIN; p++)
-		for (int mistake = LIKELY_HALF; mistake <= UPPER_TOKENS; mistake += MISTAKE_STEP)
-			for (uint64_t seed = 1; seed <= SEEDS_OR_ONE(3) && mistake != NO_LAST_OF_MANY; seed++) {
+		for (uint64_t seed = 1; seed <= SEEDS_OR_ONE(3); seed++) {
+			struct trial first[CONTENTS_COUNT];
+
+			open_both(first, &problems[p], seed);
+			for (int mistake = LIKELY_HALF; mistake <= UPPER_TOKENS; mistake += MISTAKE_STEP) {
 				struct err why = {""};
 
-				if (fail_on_both(&problems[p], seed, (enum mistake)mistake, &why) == NULL)
+				if (mistake != NO_LAST_OF_MANY &&
+				    fail_again_on_both(first, (enum mistake)mistake, &why) == NULL)
 					fail_msg("%s: mistake %d passes with seed %llu", problems[p].name, mistake,
 					         (unsigned long long)seed);
 			}
+			close_both(first);
+		}
 }
 
 static void a_wrong_sample_is_reported_with_its_row_token_and_probability(void **state)

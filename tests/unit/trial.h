@@ -150,6 +150,35 @@ static inline bool trial_open_size(struct trial *t, const struct op *op, const s
 	return true;
 }
 
+static inline void *trial_copy_of(const struct tensor *tensor)
+{
+	size_t bytes = (size_t)dtype_bytes(tensor->dtype, tensor->elements);
+	void *copy = tensor->data == NULL ? NULL : malloc(bytes > 0 ? bytes : 1);
+
+	assert_true(copy != NULL || tensor->data == NULL);
+	if (copy != NULL)
+		memcpy(copy, tensor->data, bytes);
+	return copy;
+}
+
+/* Opens the case of `first` again. Copies its inputs and its truth, because it takes longer to compute them. */
+static inline void trial_open_again(struct trial *t, const struct trial *first)
+{
+	*t = *first;
+	t->c.axis = t->axis;
+	for (int i = 0; i < OP_ARGS; i++)
+		t->in[i].data = trial_copy_of(&first->in[i]);
+	for (int i = 0; i < OP_PLACES; i++) {
+		t->truth[i].data = trial_copy_of(&first->truth[i]);
+		t->out[i].data = NULL;
+	}
+	for (int i = 0; i < t->problem->output_count; i++)
+		t->out[i] = trial_tensor(&t->problem->outputs[i], t->axis);
+	for (int i = 0; i < t->problem->input_count; i++)
+		if (trial_own(t, i))
+			t->out[op_own_place(t->problem, i)].data = trial_copy_of(&t->in[i]);
+}
+
 static inline void trial_close(struct trial *t)
 {
 	for (int i = 0; i < OP_PLACES; i++) {

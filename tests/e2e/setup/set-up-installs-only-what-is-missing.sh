@@ -10,6 +10,9 @@ setup() {
 setup --tests
 expect_exit 0
 [ ! -s "$work/out" ] || fail "$step: unexpected output"
+setup --tests deb
+expect_exit 1
+expect_says "there is no part 'deb'"
 
 # Only these commands are available, so there is neither a compiler nor apt-get.
 mkdir "$work/bin"
@@ -22,6 +25,18 @@ setup
 PATH=$all
 expect_exit 1
 expect_says 'apt-get is missing' 'gcc' 'libcjson-dev' 'libxxhash-dev' 'liblmdb-dev' 'libzstd-dev' 'g++' 'libtomlplusplus-dev'
+# The parts that make test installs while it compiles: only the first looks for a compiler.
+for part in debian torch tools; do
+	PATH=$work/bin
+	setup --tests $part
+	PATH=$all
+	if [ $part = debian ]; then
+		expect_exit 1
+		expect_says 'apt-get is missing' 'gcc' 'libcmocka-dev'
+	else
+		expect_exit 0
+	fi
+done
 PATH=$work/bin
 setup --missing
 PATH=$all
