@@ -10,7 +10,7 @@
 #define REFTEST_TESTS_SEEDS_H
 
 #ifdef __SANITIZE_ADDRESS__
-enum { SANITIZED = 1, BYTE_STEP = 7, MISTAKE_STEP = 8 };
+enum { SANITIZED = 1, BYTE_STEP = 13, MISTAKE_STEP = 8 };
 #else
 enum { SANITIZED = 0, BYTE_STEP = 1, MISTAKE_STEP = 1 };
 #endif

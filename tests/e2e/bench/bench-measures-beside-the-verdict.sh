@@ -1,9 +1,11 @@
 #!/bin/sh
-# own interpreter: the test measures how long calls take.
 # `reftest bench` measures the reference and each ground truth that ran. It shows the figures beside the verdict, and
 # stores the figures. The verdicts are those of `verify`. They are not stored, and the measured calls do not change
 # them.
 . "$(dirname "$0")/../harness.sh"
+# While figures are tested, the interpreters are those of users.
+runner=${REFTEST_RUNNER:-} provider=${REFTEST_PROVIDER:-}
+own_interpreters
 export REFTEST_PYTHON="$python"
 define fast <<P
 import torch
@@ -69,6 +71,8 @@ bench fast --ground-truth all
 expect_exit 0
 expect "all(len({one['name'] for one in case['latencies']} - {'reference', 'builtin'}) > 0 for case in d['fast']['cases'])"
 expect "all(one['warm']['runs'] >= 3 for case in d['fast']['cases'] for one in case['latencies'] if one['name'] != 'builtin')"
+
+[ -z "$runner" ] || export REFTEST_RUNNER="$runner" REFTEST_PROVIDER="$provider"
 
 # A wrong reference fails, as it does with verify. A reference that fails only while it is measured still gets its
 # verdict, but no figures.
