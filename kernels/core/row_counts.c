@@ -19,7 +19,7 @@ int64_t rows_block(int64_t columns, int64_t elements)
 int64_t rows_past_block(int64_t columns, int64_t elements)
 {
 	static const int64_t grid[] = {ROWS_PAST_GRID, 0}, more[] = {513, 0};
-	int64_t rows = rows_within(grid, 2, columns, elements / 4);
+	int64_t rows = rows_within(grid, 2, columns, elements / 5);
 
 	if (rows == 0)
 		rows = rows_within(more, 2, columns, elements / 4 * 3);

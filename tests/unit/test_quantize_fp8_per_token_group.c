@@ -377,7 +377,7 @@ static void a_wrong_element_is_reported_with_its_place_and_quotient(void **state
 	run(&t, ONE_ELEMENT);
 	assert_false(trial_judge(&t, 0, &metrics, &why));
 	assert_int_equal(metrics.elements - metrics.hits, 1);
-	if (strstr(why.text, "1 of 1311040 elements") == NULL || strstr(why.text, "the first is at [2048, 160]") == NULL)
+	if (strstr(why.text, "1 of 164160 elements") == NULL || strstr(why.text, "the first is at [256, 160]") == NULL)
 		fail_msg("%s", why.text);
 	trial_close(&t);
 }
