@@ -167,8 +167,8 @@ static void indexer_row_axes(const struct op_problem *problem, int64_t batch, in
 }
 
 /* The cases of each preset. `count` is the number of sequences or queries; BLOCK and PAST_BLOCK stand for the results of
- * attention_block and attention_past_block. In attention, the cache has `parts` / 2 times as many keys as a query may list. In the
- * indexer, a row of the page table has room for `parts` / 4 times as many keys as the indexer selects. */
+ * attention_block and attention_past_block. In attention, the cache has `parts` / 2 times as many keys as a query may
+ * list. In the indexer, a row of the page table has room for `parts` / 4 times as many keys as the indexer selects. */
 enum { BLOCK = -1, PAST_BLOCK = -2 };
 static const struct dsa_preset {
 	int64_t count, parts;

@@ -86,12 +86,14 @@ enum { PRESETS = 4, BLOCK = -1, PAST_BLOCK = -2, POOL = -1 }; /* the results of 
 							       * and recurrence_pool */
 static const struct preset {
 	int64_t sequences, tokens, slots;
-} by_batch[SIZE_COUNT][PRESETS] = {{{1, 2, 3}, {2, 1, 5}, {3, 5, 3}}, {{1, 17, 3}, {2, 16, 5}, {PAST_BLOCK, 2, POOL}, {BLOCK, 2, POOL}}, {{64, 8, 96}}},
+} by_batch[SIZE_COUNT][PRESETS] = {{{1, 2, 3}, {2, 1, 5}, {3, 5, 3}},
+				   {{1, 17, 3}, {2, 16, 5}, {PAST_BLOCK, 2, POOL}, {BLOCK, 2, POOL}},
+				   {{64, 8, 96}}},
   one_token[SIZE_COUNT][PRESETS] = {{{1, 1, 3}, {3, 1, 3}}, {{PAST_BLOCK, 1, POOL}, {BLOCK, 1, POOL}}, {{512, 1, 640}}},
   packed[SIZE_COUNT][PRESETS] = {{{1, 5, 3}, {2, 129, 7}}, {{33, 1138, 39}, {32, 256, 39}}, {{8, 16384, 12}}};
 
-/* Returns the number of state elements that one sequence adds to a case with many sequences: its state, and two intermediate states if
- * there is a buffer, because a sequence has at most two tokens. */
+/* Returns the number of state elements that one sequence adds to a case with many sequences: its state, and two
+ * intermediate states if there is a buffer, because a sequence has at most two tokens. */
 static int64_t slot_elements(const struct op_problem *problem, const struct gdn_roles *roles)
 {
 	const struct op_arg *q = &problem->inputs[roles->q], *v = &problem->inputs[roles->v];

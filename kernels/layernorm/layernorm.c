@@ -114,7 +114,8 @@ static int64_t medium_rows(int64_t columns)
 	int64_t spiky = (columns - 1) / LAYERNORM_SPIKES + 1, most = (1 << 23) / columns + 1;
 	int64_t cover = LAYERNORM_SPIKE_ROW + spiky + spiky / (LAYERNORM_FAR - 1) + 1;
 
-	return rows_at_least(rows_past_block(columns, ROWS_ELEMENTS), cover < most ? cover : most, rows_block(columns, ROWS_ELEMENTS));
+	return rows_at_least(rows_past_block(columns, ROWS_ELEMENTS), cover < most ? cover : most,
+	                     rows_block(columns, ROWS_ELEMENTS));
 }
 
 /* The numbers of rows are those of rows_of_size and medium_rows. */

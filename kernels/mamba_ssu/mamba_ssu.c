@@ -239,7 +239,8 @@ static const struct preset {
 
 /* The number of sequences of a medium case is a block size, or one more. If sequences have slots, and a slot has at most
  * MORE_ELEMENTS elements, there are MORE sequences, and most of the last sequences are padding. The edge case
- * many_sequences has MANY sequences. */
+ * many_sequences has MANY sequences. The numbers are no multiples of five, so that the function `scalar` sets pad_slot_id
+ * to 0 in the second set of values of the medium cases. */
 enum { FEW = 32, MORE = 128, MANY = 129, MORE_ELEMENTS = 1 << 18 };
 
 /* Returns the number of elements of a slot. */

@@ -158,10 +158,13 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	static const int64_t tokens[SIZE_COUNT][2] = {{1, FEW_BLOCK}, {2 * BLOCK + 1, BLOCK}, {1024, 0}};
 	struct moe_roles roles = moe_roles_of(problem);
 	bool few = size == SIZE_MEDIUM && !many_are_cheap(problem, &roles, variant);
-	int count = 0;
+	int count = 0, end = few ? 1 : 2;
 
-	for (int i = heavy(problem, &roles) && size == SIZE_SMALL; i < (few ? 1 : 2) && tokens[size][i] > 0 && count < room; i++)
-		set_axes(problem, &roles, few ? FEW_TOKENS : tokens[size][i], axis + (int64_t)count++ * problem->axis_count);
+	for (int i = heavy(problem, &roles) && size == SIZE_SMALL; i < end && tokens[size][i] > 0 && count < room; i++) {
+		int64_t *row = axis + (int64_t)count++ * problem->axis_count;
+
+		set_axes(problem, &roles, few ? FEW_TOKENS : tokens[size][i], row);
+	}
 	return count;
 }
 

@@ -88,7 +88,11 @@ static const struct list lists[LISTS] = {
                               {64, 65}}},
                             {2, LIST_LATENT_LONGEST}},
     [LIST_BLOCKS_LATENT_DECODE] = {true, PAST_BLOCK, PARTS, DECODE_BLOCKS, {1, LIST_LATENT_LONGEST}},
-    [LIST_CHUNK_CAUSAL] = {false, BLOCK_WITHOUT_KEYS, 3, {{{1011, 0}, {256, 256}, {16, 16}}, {{1779, 0}, {0, 769}, {17, 17}}}, {512, 513}},
+    [LIST_CHUNK_CAUSAL] = {false,
+                           BLOCK_WITHOUT_KEYS,
+                           3,
+                           {{{1011, 0}, {256, 256}, {16, 16}}, {{1779, 0}, {0, 769}, {17, 17}}},
+                           {512, 513}},
     [LIST_CHUNK_FULL] = {false, BLOCK_WITHOUT_KEYS, 2, {{{256, 17}, {2, 0}}, {{257, 16}, {2, 0}}}, {2048, 20}},
     [LIST_MANY_DECODE] = {true, BLOCK, 0, {{{0, 0}}}, {1, 33}},
     [LIST_MANY_PREFILL] = {false, BLOCK, 2, {{{2, 5}, {0, 4}}, {{0, 4}, {2, 5}}}, {1, 33}},
@@ -127,8 +131,9 @@ bool attention_near_power(int64_t number)
 
 /* Returns the lengths of sequence b, which must not be sequence 0. Of the sequences after the first `count`, the last
  * one has keys, so a reference that omits the last sequence gives a wrong output. Most sequences whose index is a power
- * of two, or one more or one less than a power of two, also have keys. All other sequences after the first `count` have
- * one query and no key, because a reference that loops over sequences takes time for each sequence with keys. */
+ * of two, or one more or one less than a power of two, also have keys, except in a list with BLOCK_WITHOUT_KEYS. All
+ * other sequences after the first `count` have one query and no key, because a reference that loops over sequences takes
+ * time for each sequence with keys. */
 static struct length part_of(const struct list *list, int contents, int64_t batch, int64_t b)
 {
 	struct length part = {1, 0};
@@ -197,7 +202,9 @@ static bool has_batch(const struct list *list, int64_t batch)
 
 	if (list->sequences == PARTS_ONLY)
 		return batch == 1 + list->count;
-	return block == 32 || block == 64 || block == 128 || block == 256 || (block == 512 && list->sequences == PAST_BLOCK);
+	if (block == 512)
+		return list->sequences == PAST_BLOCK;
+	return block == 32 || block == 64 || block == 128 || block == 256;
 }
 
 enum attention_list attention_list_of(const struct attention_totals *totals)

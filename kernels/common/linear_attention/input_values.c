@@ -126,7 +126,7 @@ static double drift_of(const struct op_case *c, const struct recurrence_roles *r
 {
 	enum { FREE = 512, MOST = 2048 };
 	struct recurrence_extent e = recurrence_extent_of(c, roles);
-	int64_t tokens = roles->cu_seqlens >= 0 ? e.total - e.sequences + 1 : e.total / (e.sequences > 0 ? e.sequences : 1);
+	int64_t tokens = roles->cu_seqlens >= 0 ? e.total - e.sequences + 1 : e.tokens;
 
 	if (roles->gamma < 0 || tokens <= FREE)
 		return 1;

@@ -117,7 +117,8 @@ static int64_t medium_rows(int64_t columns)
 {
 	int64_t cover = RMS_SPIKE_ROW + (columns - 1) / RMS_SPIKES + 1, most = (1 << 25) / columns;
 
-	return rows_at_least(rows_past_block(columns, ROWS_ELEMENTS), cover < most ? cover : most, rows_block(columns, ROWS_ELEMENTS));
+	return rows_at_least(rows_past_block(columns, ROWS_ELEMENTS), cover < most ? cover : most,
+	                     rows_block(columns, ROWS_ELEMENTS));
 }
 
 void rms_set_axes(const struct op_problem *problem, int64_t rows, int64_t columns, int64_t *axis)
