@@ -232,16 +232,16 @@ int64_t ssu_pad(const struct op_case *c, const struct ssu_roles *roles)
 
 /* BLOCK and PAST_BLOCK: the result of block_of, and one sequence more. Some definitions demand at least as many slots as
  * sequences. Their medium cases have SLOTS and SLOTS + 1 sequences. */
-enum { BLOCK = -1, PAST_BLOCK = -2, SLOTS = 48 };
+enum { BLOCK = -1, PAST_BLOCK = -2, SLOTS = 64 };
 static const struct preset {
 	int64_t batch, slots;
 } presets[SIZE_COUNT][2] = {{{1, 3}, {5, 8}}, {{PAST_BLOCK, SLOTS + 1}, {BLOCK, SLOTS}}, {{256, 512}}};
 
 /* The number of sequences of a medium case is a block size, or one more. If sequences have slots, and a slot has at most
  * MORE_ELEMENTS elements, there are MORE sequences, and most of the last sequences are padding. The edge case
- * many_sequences has MANY sequences. The numbers are no multiples of five, so that the function `scalar` sets pad_slot_id
- * to 0 in the second set of values of the medium cases. */
-enum { FEW = 32, MORE = 128, MANY = 129, MORE_ELEMENTS = 1 << 18 };
+ * many_sequences has MANY sequences. MORE and FEW are no multiples of five, so that the function `scalar` sets
+ * pad_slot_id to 0 in the second set of values of one medium case. */
+enum { FEW = 64, MORE = 128, MANY = 129, MORE_ELEMENTS = 1 << 18 };
 
 /* Returns the number of elements of a slot. */
 static int64_t slot_size(const struct op_problem *problem, const struct ssu_roles *roles)

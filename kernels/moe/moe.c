@@ -146,25 +146,36 @@ static bool many_are_cheap(const struct op_problem *problem, const struct moe_ro
 	return picks * weights <= 0x1p22;
 }
 
-enum { BLOCK = 256, FEW_BLOCK = 16, FEW_TOKENS = 3 * FEW_BLOCK + 1 };
+enum { BLOCK = 256, FEW_BLOCK = 64, SMALL_BLOCK = 16 };
+
+/* Returns the largest block size of which a default case has a multiple of tokens. */
+static int64_t block_of(const struct op_problem *problem, const struct moe_roles *roles, int variant)
+{
+	return many_are_cheap(problem, roles, variant) ? BLOCK : heavy(problem, roles) ? SMALL_BLOCK : FEW_BLOCK;
+}
+
+/* Returns the largest number of tokens of a default case. It is one more than a multiple of block_of. */
+static int64_t most_tokens(const struct op_problem *problem, const struct moe_roles *roles, int variant)
+{
+	return many_are_cheap(problem, roles, variant) ? 2 * BLOCK + 1 : FEW_BLOCK + 1;
+}
 
 /* Writes the cases of a size preset. A small case has 16 tokens, which select few experts, because a reference reads
- * all weights of the selected experts. The medium cases have 513 and 256 tokens: one more than a multiple of the usual
- * block sizes, and such a multiple. If many tokens would take too long, the medium case has 49 tokens. With 256 or more
- * tokens, some experts have the numbers of tokens that traffic.h describes. If the experts have more than 2^30 weights,
- * there is no case of one token, because a reference would take half a minute for it on two cores. */
+ * all weights of the selected experts. The medium cases have 513 and 256 tokens, or 65 and 64 if many tokens would take
+ * too long: one more than a multiple of the usual block sizes, and such a multiple. With 256 or more tokens, some
+ * experts have the numbers of tokens that traffic.h describes. If the experts have more than 2^30 weights, there is no
+ * case of one token and none of 64, because a reference would take half a minute for each on two cores. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
-	static const int64_t tokens[SIZE_COUNT][2] = {{1, FEW_BLOCK}, {2 * BLOCK + 1, BLOCK}, {1024, 0}};
 	struct moe_roles roles = moe_roles_of(problem);
-	bool few = size == SIZE_MEDIUM && !many_are_cheap(problem, &roles, variant);
-	int count = 0, end = few ? 1 : 2;
+	int64_t most = most_tokens(problem, &roles, variant), block = block_of(problem, &roles, variant);
+	const int64_t some[SIZE_COUNT][2] = {{1, SMALL_BLOCK}, {most, block}, {1024, 0}};
+	const int64_t fewest[SIZE_COUNT][2] = {{SMALL_BLOCK, 0}, {most, 0}, {1024, 0}};
+	const int64_t *tokens = heavy(problem, &roles) ? fewest[size] : some[size];
+	int count = 0;
 
-	for (int i = heavy(problem, &roles) && size == SIZE_SMALL; i < end && tokens[size][i] > 0 && count < room; i++) {
-		int64_t *row = axis + (int64_t)count++ * problem->axis_count;
-
-		set_axes(problem, &roles, few ? FEW_TOKENS : tokens[size][i], row);
-	}
+	for (; count < 2 && count < room && tokens[count] > 0; count++)
+		set_axes(problem, &roles, tokens[count], axis + (int64_t)count * problem->axis_count);
 	return count;
 }
 
@@ -649,8 +660,7 @@ static struct op_reach reach(const struct op_problem *problem, int variant, int 
 
 	if (axis != problem->outputs[0].axis[0])
 		return (struct op_reach){0, 0};
-	return many_are_cheap(problem, &roles, variant) ? (struct op_reach){2 * BLOCK + 1, BLOCK}
-	                                                : (struct op_reach){FEW_TOKENS, FEW_BLOCK};
+	return (struct op_reach){most_tokens(problem, &roles, variant), block_of(problem, &roles, variant)};
 }
 
 /* Widens `out`, the range of values that the default cases must cover, by the values that `f` gives. Uniform numbers

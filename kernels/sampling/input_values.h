@@ -92,7 +92,7 @@ enum { SAMPLING_HEAVY = 8, SAMPLING_STAIRS = 64, SAMPLING_EVENLY = 16384, SAMPLI
 
 /* The second small case has SAMPLING_SMALL_ROWS rows, one more than a usual block size. In medium cases, the number of
  * rows is a multiple of this block size. */
-enum { SAMPLING_BLOCK_ROWS = 32, SAMPLING_SMALL_ROWS = SAMPLING_BLOCK_ROWS + 1 };
+enum { SAMPLING_BLOCK_ROWS = 64, SAMPLING_SMALL_ROWS = SAMPLING_BLOCK_ROWS + 1 };
 
 /* A wide row has one of these two numbers of tokens. The vocabulary must be at least twice as large as this number. */
 enum { SAMPLING_WIDTH = 2048, SAMPLING_WIDER = 4096 };

@@ -82,14 +82,14 @@ LAST = """    results = _run(**given)
 BLOCKS = {
     "delta_rule": 128,
     "gated_delta_rule": 128,
-    "gdn": 32,
+    "gdn": 64,
     "gla": 128,
     "kda": 128,
     "mamba_ssu": 128,
     "mla_paged": 128,
     "page": None,  # its outputs are caches; mutants/page.py has such mistakes
-    "sampling": 32,
-    "simple_gla": 64,
+    "sampling": 64,
+    "simple_gla": 128,
 }
 FLOATS = ("float32", "float16", "bfloat16")
 # {(definition, input): why} for inputs that can have only one value, so that it is not a mistake to keep the value.

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 473efd35dad19220ddb0cc76d9dfffc5
+# reftest-body: b76e09c7b1d29934e505b44295818635
 """Tests of definitions/gdn. conftest.py says how they run."""
 
 import conftest
@@ -41,8 +41,8 @@ class TestGdnDecodeQk8V16D128KLast(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=3),
-        conftest.size("medium", batch_size=33),
-        conftest.size("medium", batch_size=32),
+        conftest.size("medium", batch_size=65),
+        conftest.size("medium", batch_size=64),
         conftest.size("large", batch_size=512),
     )
     OMITTED = ("state",)
@@ -139,8 +139,8 @@ class TestGdnMtpQk2V4D128KLast(conftest.DefinitionTests):
         conftest.size("small", batch_size=3, seq_len=5, pool_size=3),
         conftest.size("medium", batch_size=1, seq_len=17, pool_size=3),
         conftest.size("medium", batch_size=2, seq_len=16, pool_size=5),
-        conftest.size("medium", batch_size=33, seq_len=2, pool_size=40),
-        conftest.size("medium", batch_size=32, seq_len=2, pool_size=39),
+        conftest.size("medium", batch_size=65, seq_len=2, pool_size=72),
+        conftest.size("medium", batch_size=64, seq_len=2, pool_size=71),
         conftest.size("large", batch_size=64, seq_len=8, pool_size=96),
     )
     OMITTED = ("intermediate_states_buffer",)
@@ -235,8 +235,8 @@ class TestGdnMtpQkL2normQk2V4D128KLast(conftest.DefinitionTests):
         conftest.size("small", batch_size=3, seq_len=5, pool_size=3),
         conftest.size("medium", batch_size=1, seq_len=17, pool_size=3),
         conftest.size("medium", batch_size=2, seq_len=16, pool_size=5),
-        conftest.size("medium", batch_size=33, seq_len=2, pool_size=264),
-        conftest.size("medium", batch_size=32, seq_len=2, pool_size=264),
+        conftest.size("medium", batch_size=65, seq_len=2, pool_size=264),
+        conftest.size("medium", batch_size=64, seq_len=2, pool_size=264),
         conftest.size("large", batch_size=64, seq_len=8, pool_size=96),
     )
     DEFAULT_NUMBERS = conftest.constants(
@@ -261,7 +261,7 @@ class TestGdnMtpQkL2normQk2V4D128KLast(conftest.DefinitionTests):
             True,
             False,
             False,
-            True,
+            False,
             False,
             False,
         ],
@@ -283,7 +283,7 @@ class TestGdnMtpQkL2normQk2V4D128KLast(conftest.DefinitionTests):
             (0.0, 0.0, 1.0),
             (3.0517578125e-05, 0.000244140625, 1.0),
             (3.0517578125e-05, 0.000244140625, 1.0),
-            (0.0, 0.0, 1.0),
+            (3.0517578125e-05, 0.000244140625, 1.0),
             (3.0517578125e-05, 0.000244140625, 1.0),
             (3.0517578125e-05, 0.000244140625, 1.0),
         ],

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 23e20f89b18556a81b189d76c27997b0
+# reftest-body: 854dcff9200cfe3cd0b475f3d788b3c3
 """Tests of definitions/sampling. conftest.py says how they run."""
 
 import conftest
@@ -25,7 +25,7 @@ class TestMinPSamplingFromProbsV32000(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", batch_size=1),
-        conftest.size("small", batch_size=33),
+        conftest.size("small", batch_size=65),
         conftest.size("medium", batch_size=640),
         conftest.size("large", batch_size=1024),
     )
@@ -70,7 +70,7 @@ class TestSamplingFromProbsV32000(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", batch_size=1),
-        conftest.size("small", batch_size=33),
+        conftest.size("small", batch_size=65),
         conftest.size("medium", batch_size=512),
         conftest.size("large", batch_size=1024),
     )
@@ -114,7 +114,7 @@ class TestTopKRenormProbsV32000(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", batch_size=1),
-        conftest.size("small", batch_size=33),
+        conftest.size("small", batch_size=65),
         conftest.size("medium", batch_size=128),
         conftest.size("large", batch_size=1024),
     )
@@ -164,7 +164,7 @@ class TestTopKSamplingFromProbsV32000(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", batch_size=1),
-        conftest.size("small", batch_size=33),
+        conftest.size("small", batch_size=65),
         conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=1024),
     )
@@ -218,7 +218,7 @@ class TestTopKTopPSamplingFromProbsV128256(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", batch_size=1),
-        conftest.size("small", batch_size=33),
+        conftest.size("small", batch_size=65),
         conftest.size("medium", batch_size=128),
         conftest.size("large", batch_size=1024),
     )
@@ -275,7 +275,7 @@ class TestTopPRenormProbsV32000(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", batch_size=1),
-        conftest.size("small", batch_size=33),
+        conftest.size("small", batch_size=65),
         conftest.size("medium", batch_size=128),
         conftest.size("large", batch_size=1024),
     )
@@ -324,7 +324,7 @@ class TestTopPSamplingFromProbsV32000(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", batch_size=1),
-        conftest.size("small", batch_size=33),
+        conftest.size("small", batch_size=65),
         conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=1024),
     )

@@ -59,7 +59,7 @@ int64_t recurrence_block(int64_t elements)
 {
 	int64_t block = 256;
 
-	while (block > 32 && (block + 1) * elements > 9 << 18)
+	while (block > 64 && (block + 1) * elements > 9 << 19)
 		block /= 2;
 	return block;
 }

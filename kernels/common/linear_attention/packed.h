@@ -19,8 +19,8 @@ void recurrence_size_keys(int64_t k_dim, int *eighths, int *exponent);
  * need, the last sequence gets the remaining tokens. */
 void recurrence_fill_offsets(const struct op_case *c, int64_t sequences, int64_t total, struct tensor *out);
 
-/* Returns the largest block size, 256, 128, 64 or 32, for which so many states of `elements` elements have at most about
- * 2^21 elements, or 32. A case with many sequences has as many sequences as a block. */
+/* Returns the largest block size, 256, 128 or 64, for which so many states of `elements` elements have at most about
+ * 2^22 elements, or 64. A case with many sequences has as many sequences as a block. */
 int64_t recurrence_block(int64_t elements);
 
 /* Returns the number of sequences for another case with many sequences: 513 if states are small, otherwise one more
