@@ -15,7 +15,9 @@ With --roots, reftest verifies each dataset ROOT without a cache (small and medi
 of jobs there are two such runs: one with runners that serve several definitions, and one with --isolation own. The loop
 runs each reference twice on the shapes of the cases that reftest ran. reftest makes the integer and boolean inputs and
 the scalars for these shapes (bench/integer_inputs.c); the loop makes random floats. The time for making the inputs is
-not part of the loop's time. The program counts the cases in which a reference refuses the inputs of the loop.
+not part of the loop's time. The program counts the cases in which a reference refuses the inputs of the loop. The loop also
+runs in as many processes as reftest has jobs. The processes divide the definitions and check nothing, so this is the
+least time that a program with as many processes can take.
 
 The program makes two tables from reftest's trace. They show how each run spent its time. The percentages in the first
 table are parts of the total time of all jobs. The first table has these columns:
@@ -168,9 +170,11 @@ def loop_cases(path, device):
     begin = time.perf_counter()
     import torch
     torch.ones(1, device=device)  # creates the CUDA context; the loop's time includes this step
-    refused, count, prepared = 0, 0, 0.0
+    refused, count, prepared, took = 0, 0, 0.0, []
+    ready = time.perf_counter() - begin
     lines = open(path + ".inputs")
     for file, _, _, cases in json.loads(Path(path).read_text()):
+        took.append(0.0)
         definition, module = json.loads(Path(file).read_text()), {"__name__": "reference"}
         try:
             exec(compile(definition["reference"], file, "exec"), module)
@@ -186,6 +190,7 @@ def loop_cases(path, device):
             if device != "cpu":
                 torch.cuda.synchronize()
             prepared += time.perf_counter() - start
+            start = time.perf_counter()
             try:
                 for _ in range(2):
                     module["run"](**inputs)
@@ -193,7 +198,38 @@ def loop_cases(path, device):
                         torch.cuda.synchronize()
             except Exception:  # the reference refuses its inputs
                 refused += 1
-    print(json.dumps({"seconds": time.perf_counter() - begin - prepared, "refused": refused, "cases": count}))
+            took[-1] += time.perf_counter() - start
+    print(json.dumps({"seconds": time.perf_counter() - begin - prepared, "ready": ready, "refused": refused, "cases": count, "took": took}))
+
+
+def run_loops(parts, device):
+    """Runs the loop in as many processes as there are parts, all at the same time. Each part is a list as loop_cases
+    reads it. Returns the JSON objects that the processes print."""
+    processes, environment = [], {**os.environ, "OMP_NUM_THREADS": str(max(1, os.cpu_count() // len(parts)))}
+    with tempfile.TemporaryDirectory() as folder:
+        for number, part in enumerate(parts):
+            path = f"{folder}/{number}.json"
+            Path(path).write_text(json.dumps(part))
+            with open(path + ".inputs", "w") as inputs:
+                subprocess.run([REFTEST.parent / "bench" / "integer_inputs", path], stdout=inputs, check=True)
+        for number in range(len(parts)):
+            processes.append(subprocess.Popen([sys.executable, __file__, "--loop-cases", "--device", device, f"{folder}/{number}.json"],
+                                              stdout=subprocess.PIPE, text=True, env=environment))
+        printed = [process.communicate()[0] for process in processes]
+    if any(process.returncode != 0 for process in processes):
+        raise SystemExit(f"a loop ended with {[process.returncode for process in processes]}")
+    return [json.loads(text.splitlines()[-1]) for text in printed]
+
+
+def divide(bare, took, count):
+    """Divides the definitions among `count` processes: each definition, the longest first, goes to the process that has
+    the least to do. `took` has the seconds of each definition."""
+    parts, sums = [[] for _ in range(count)], [0.0] * count
+    for seconds, definition in sorted(zip(took, bare), key=lambda pair: -pair[0]):
+        least = sums.index(min(sums))
+        parts[least].append(definition)
+        sums[least] += seconds
+    return [part for part in parts if part]
 
 
 def sums(pattern, trace):
@@ -281,20 +317,16 @@ def compare_roots(options):
         print(f"{'jobs':>4} {'':4} " + " ".join(f"{name:>8}" for name in names) + "  seconds of the judges")
         for jobs, isolation, judges in of_judges:
             print(f"{jobs:4} {isolation:4} " + " ".join(f"{judges[name]:8.1f}" for name in names))
-        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-            file.write(json.dumps(bare))
-            file.flush()
-            with open(file.name + ".inputs", "w") as inputs:
-                subprocess.run([REFTEST.parent / "bench" / "integer_inputs", file.name], stdout=inputs, check=True)
-            done = timed([sys.executable, __file__, "--loop-cases", "--device", options.device, file.name])[1]
-            os.remove(file.name + ".inputs")
-        if done.returncode != 0:
-            raise SystemExit(f"the loop ended with {done.returncode}: {done.stderr}")
-        told = json.loads(done.stdout.splitlines()[-1])
+        told = run_loops([bare], options.device)[0]
         loop_seconds = told["seconds"]
         print(f"loop {loop_seconds:.1f} s ({told['refused']} of {told['cases']} cases refused their inputs); the fastest run of reftest "
               f"{best:.1f} s: {best / loop_seconds:.2f} times the loop; verdicts of all runs are "
               f"{'equal' if len(verdicts) == 1 else 'NOT EQUAL'}")
+        for jobs in jobs_list:
+            several = run_loops(divide(bare, told["took"], jobs), options.device)
+            most = max(one["seconds"] for one in several)
+            print(f"loop in {jobs} processes {most:.1f} s, {most / loop_seconds:.2f} times the loop in one process; its processes have torch "
+                  f"and a context after {max(one['ready'] for one in several):.1f} s")
 
 
 def timed(command, environment=None):
