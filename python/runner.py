@@ -332,6 +332,8 @@ class Child:
         self.made = None  # the inputs that the code made last, by name
         self.filename = ""
         self.reached = None  # the first thing outside its process that the loaded code used: "opened /etc/hostname"
+        self.is_watched = False  # whether the audit hook is installed that sets `reached`
+        self.warm_up = None  # how far the warm-up came: "complete", "interrupted …", or "failed: …"
         self.earlier = [[], []]  # outputs of the last two calls, kept so that their memory is not reused
         self.pid = os.getpid()
         self.files = os.path.join(folder, "files")  # the folder for copies of the files that the reference may read
@@ -398,16 +400,27 @@ class Child:
         return self.case(message["run"])
 
     def warm_on(self):
-        """Runs warm-up steps until a request arrives. A failed step is ignored, because a case that needs it would fail
-        in the same way. Only a broken device ends this process."""
+        """Runs warm-up steps until a request arrives, and keeps in `warm_up` how far they came. A failed step ends the
+        warm-up, but not this process, because a case that needs the step fails in the same way. Only a broken device
+        ends this process."""
+        self.warm_up = "interrupted by a request"
         try:
-            for step in further_steps(self.device):
+            for step in exercises.steps(self.device) if self.device != "cpu" else [self.rehearse]:
                 if self.channel.bytes or select.select([self.channel.socket], [], [], 0)[0]:
                     return
                 step()
                 finish_work(self.device)
-        except Exception:
+            self.warm_up = "complete"
+        except Exception as problem:
+            self.warm_up = "failed: %s: %s" % (name_of(problem), text_of(problem)[:200])
             finish_work(self.device)  # raises an exception if the device is broken; this ends the process
+
+    def rehearse(self):
+        """Rehearses what `load` does before a reference runs, and then the run of a reference. The audit hook stays,
+        because each event of the run calls it."""
+        self.sandbox.limit_processor_time(0, True)  # sets no limit
+        self.watch_reach()
+        rehearse()
 
     def keep_freed_memory(self, arena):
         """Lets malloc reuse the memory of freed large tensors. By default, malloc maps new pages for each tensor above
@@ -492,7 +505,7 @@ class Child:
                           "run in the source and would call %s; define run by a def at top level"
                           % message["entry_point"])
         self.fitting = message.get("fitting")
-        return {"loaded": True}
+        return {"loaded": True, "warm_up": self.warm_up}
 
     def load_program(self, message):
         """Loads a solution. The solution's files are in a folder that only this runner uses."""
@@ -511,7 +524,7 @@ class Child:
             raise Mistake("%s: %s does not define a function named %s"
                           % (self.subject, message["entry_file"], message["entry_point"]))
         self.run = programs.by_position(function, message["outputs"], self.new_outputs)
-        return {"loaded": True}
+        return {"loaded": True, "warm_up": self.warm_up}
 
     def new_outputs(self):
         """Returns tensors for the outputs of the current case. All their bytes are 255, so that no value is correct by
@@ -578,11 +591,16 @@ class Child:
             self.frees = gpu_memory_frees()
 
     def watch_reach(self):
-        """Installs an audit hook that records in `reached` that the reference opens or imports a file, connects to a
-        socket or starts a process. Files in the interpreter's own directories, and files that the definition declares,
-        do not count. No fingerprint covers any other file, so a verdict that depends on such a file must not be stored.
-        (A reference that wants to cheat can avoid audit events. Python has no audit event for reading the environment
-        or the clock; the engine searches the reference's source for these.)"""
+        """From now on, records in `reached` the first time that the process opens or imports a file, connects to a
+        socket or starts a process. Forgets what was recorded before. Files in the interpreter's own directories, and
+        files that the definition declares, do not count. No fingerprint covers any other file, so a verdict that
+        depends on such a file must not be stored. (A reference that wants to cheat can avoid audit events. Python has
+        no audit event for reading the environment or the clock; the engine searches the reference's source for
+        these.)"""
+        self.reached = None
+        if self.is_watched:  # another hook would stay for ever, because a hook cannot be removed
+            return
+        self.is_watched = True
         own = (*interpreter_folders(), *folders_of([self.files, self.solution]))
         abspath, fspath, fsdecode, join, realpath = os.path.abspath, os.fspath, os.fsdecode, os.path.join, os.path.realpath
 
@@ -610,7 +628,6 @@ class Child:
                 self.reached = "%s %s" % ("imported" if event == "import" else "opened", str(path)[:200])
 
         sys.addaudithook(on_event)
-        self.watch_reach = lambda: None  # a second call must not add another hook, because a hook cannot be removed
 
     def case(self, case):
         if self.arena is None or self.arena.id != case["arena"]["id"]:
@@ -904,10 +921,6 @@ def erase_unused_gpu_memory():
             address += block["size"]
 
 
-def further_steps(device):
-    return exercises.steps(device) if device != "cpu" else [rehearse]
-
-
 def seed_everything(seed, device):
     """Seeds the generators of torch, CUDA, Python and NumPy. torch.manual_seed is not used, because it records a call
     stack for every unused device. The copy of this function in python/testing/conftest_calls.py must seed the
@@ -956,10 +969,13 @@ def left_behind(before, who):
 
 REHEARSED = """import torch
 
+SMALL = 1e-6
 
+
+@torch.no_grad()
 def run(x, weight):
     y = x.float()
-    return (y * torch.rsqrt(y.square().mean(-1, keepdim=True) + 1e-6) * weight.float()).to(x.dtype)
+    return (y * torch.rsqrt(y.square().mean(dim=-1, keepdim=True) + SMALL) * weight.float()).to(x.dtype)
 """
 
 
@@ -968,15 +984,13 @@ def rehearse():
     rehearsal imports the modules that torch imports late. In a child that waits for a request, the rehearsal writes to
     memory pages that the child shares with the zygote, so that Linux copies these pages before the request. The
     rehearsal has no other lasting effect."""
-    names, size = {}, 4096
+    names = {}
     before = process_defaults()
     interpreter_folders()
     exec(compile(REHEARSED, "<rehearsal>", "exec", dont_inherit=True), names)
     specs = [{"name": name, "shape": shape, "dtype": "bfloat16", "offset": offset, "scalar": False}
              for name, shape, offset in (("x", [4, 64], 0), ("weight", [64], 1024), ("y", [4, 64], 2048))]
-    memory = os.memfd_create("rehearsal", os.MFD_CLOEXEC)
-    os.truncate(memory, size)
-    arena = Arena({"id": None, "kind": "host", "bytes": size}, [memory], "cpu")
+    arena = Arena.private(4096)
     arguments = {spec["name"]: arena.input(spec) for spec in specs[:2]}
     fitting = {"left_out": [], "inputs": {name: [name, False] for name in arguments}}
     seed_everything(0, "cpu")

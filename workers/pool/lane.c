@@ -541,6 +541,8 @@ static void on_child_line(struct pool_shared *shared, struct lane *lane, const c
 		on_error(shared, lane, error);
 	} else if (!lane->loaded && cJSON_IsTrue(json_member(message, "loaded"))) {
 		lane->loaded = lane->work->loaded = true;
+		if (json_text_of(message, "warm_up") != NULL)
+			trace("runners", "warm-up: %s", json_text_of(message, "warm_up"));
 		forward_run(lane);
 	} else if (lane->running && unmapped != NULL && !lane->staged && strcmp(shared->device, "cpu") != 0) {
 		on_unmapped(shared, lane, unmapped);
