@@ -143,26 +143,19 @@ static const struct {
     {ALL_ZERO, "zeros", 7},
 };
 
+static const char *run_mistake(struct trial *t, int m)
+{
+	if (!(mistakes[m].kinds >> t->c.variant & 1))
+		return NULL;
+	run(t, mistakes[m].mistake);
+	return mistakes[m].name;
+}
+
 static void every_planted_mistake_fails_at_the_medium_size(void **state)
 {
 	(void)state;
 	for (int p = 0; p < COUNT(problems); p++)
-		for (uint64_t seed = 1; seed <= SEEDS_OR_ONE(2); seed++) {
-			struct trial first, t;
-
-			assert_true(trial_open_size(&first, &activation_op, &problems[p], SIZE_MEDIUM, 0, seed));
-			for (int m = 0; m < COUNT(mistakes); m += MISTAKE_STEP) {
-				if (!(mistakes[m].kinds >> first.c.variant & 1))
-					continue;
-				trial_open_again(&t, &first);
-				run(&t, mistakes[m].mistake);
-				if (trial_passes(&t))
-					fail_msg("%s: '%s' passes with seed %llu", problems[p].name, mistakes[m].name,
-					         (unsigned long long)seed);
-				trial_close(&t);
-			}
-			trial_close(&first);
-		}
+		assert_mistakes_fail(&activation_op, &problems[p], SEEDS_OR_ONE(2), COUNT(mistakes), run_mistake);
 }
 
 static void the_name_or_the_tag_says_which_activation_it_is(void **state)

@@ -167,26 +167,21 @@ static const struct {
     {ALL_ZERO, "zeros", false, false},
 };
 
+static const char *run_mistake(struct trial *t, int m)
+{
+	int p = (int)(t->problem - problems);
+
+	if ((mistakes[m].biased && p == UNBIASED) || (mistakes[m].wide && p != WIDE))
+		return NULL;
+	run(t, mistakes[m].mistake);
+	return mistakes[m].name;
+}
+
 static void every_planted_mistake_fails_at_the_medium_size(void **state)
 {
 	(void)state;
 	for (int p = 0; p < COUNT(problems); p++)
-		for (uint64_t seed = 1; seed <= SEEDS_OR_ONE(3); seed++) {
-			struct trial first, t;
-
-			assert_true(trial_open_size(&first, &layernorm_op, &problems[p], SIZE_MEDIUM, 0, seed));
-			for (int m = 0; m < COUNT(mistakes); m += MISTAKE_STEP) {
-				if ((mistakes[m].biased && p == UNBIASED) || (mistakes[m].wide && p != WIDE))
-					continue;
-				trial_open_again(&t, &first);
-				run(&t, mistakes[m].mistake);
-				if (trial_passes(&t))
-					fail_msg("%s: '%s' passes with seed %llu", problems[p].name, mistakes[m].name,
-					         (unsigned long long)seed);
-				trial_close(&t);
-			}
-			trial_close(&first);
-		}
+		assert_mistakes_fail(&layernorm_op, &problems[p], SEEDS_OR_ONE(3), COUNT(mistakes), run_mistake);
 }
 
 static void an_unattested_epsilon_is_seen_in_the_reference(void **state)

@@ -357,6 +357,34 @@ static inline void assert_inputs_are(const struct op *op, const struct op_proble
 		fail_msg("%s: the inputs have changed: \"%s\"", problem->name, hex);
 }
 
+/* Runs a reference with the planted mistake number `m` of a family's test. Returns the name of the mistake. If the
+ * problem of the case cannot have this mistake, returns NULL and runs nothing. */
+typedef const char *trial_mistake(struct trial *t, int m);
+
+/* Asserts that each of `count` planted mistakes fails in the first medium case of the problem, with `seeds` seeds. */
+static inline void assert_mistakes_fail(const struct op *op, const struct op_problem *problem, uint64_t seeds, int count,
+                                        trial_mistake *run)
+{
+	int ran = 0;
+
+	for (uint64_t seed = 1; seed <= seeds; seed++) {
+		struct trial first, t;
+
+		assert_true(trial_open_size(&first, op, problem, SIZE_MEDIUM, 0, seed));
+		for (int m = 0; m < count; m += MISTAKE_STEP) {
+			trial_open_again(&t, &first);
+			const char *name = run(&t, m);
+
+			if (name != NULL && trial_passes(&t))
+				fail_msg("%s: '%s' passes with seed %llu", problem->name, name, (unsigned long long)seed);
+			ran += name != NULL;
+			trial_close(&t);
+		}
+		trial_close(&first);
+	}
+	assert_true(ran > 0);
+}
+
 /* Asserts that the correct reference `right` passes in every edge case of the problem, for MANY_SEEDS seeds. Returns the
  * number of edge cases. */
 static inline int assert_edges_pass(const struct op *op, const struct op_problem *problem,
