@@ -80,8 +80,8 @@ HOST_DEVICE static inline float activation_at(const struct activation_fill *f, i
 	float noise = uniform_signed(random, 20);
 	int gate = f->second ? 4 - (int)(row % 4) - (row % 4 == 3 ? 2 : 0) : 3 - (int)(row % 4), wide = f->second ? 10 : 7;
 
-	/* In rows with row % 16 == 7, |gate| is large enough that 1 + erf(x) does not cancel. The large factor would
-	 * magnify the error of cancelled terms. */
+	/* In rows with row % 16 == 7, |gate| is so large that the terms of 1 + erf(x) do not cancel. If they cancelled,
+	 * the large factor would magnify the error. */
 	if (row % 16 == 7 && column < f->half)
 		return (noise < 0 ? noise - 1 : f->negative ? -noise - 1 : noise + 1) * float_power(f->gate);
 	if (row % 16 == 7)

@@ -22,8 +22,8 @@ enum {
 	COLUMNS = 8, /* the largest number of output columns that one thread computes */
 };
 
-/* Values of tile.row that are not row numbers. NO_ROW: the entry is -1 and lists no key. WILD_ROW: the entry is out of
- * bounds. */
+/* Values of tile.row that are not row numbers. NO_ROW: the entry of `sparse` is -1, which stands for no key. WILD_ROW:
+ * the row number is out of bounds. */
 enum { NO_ROW = -1, WILD_ROW = -2 };
 
 /* The keys that query t sees: the first `seen` keys of its sequence. */

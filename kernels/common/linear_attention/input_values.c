@@ -14,9 +14,10 @@
  * v of which it is the sum. A term k v may be as large as a typical element of a state, 1/4. Eight rounding errors
  * change it by at most 2^-12 of its size. As their signs and sizes are random, their sum has a standard deviation of
  * 1.6 times 2^-15, and rarely exceeds 2^-13. Hence, atol is 2^-13 times 1/4, which is 2^-15 (RECURRENCE_STATE_ATOL).
- * With a constant gate, g_gamma, every token has the same rounding error of exp(g), up to 2^-23 on a GPU. A term that is
- * n tokens old has n times this error, instead of errors of random signs. Beyond 512 tokens, atol grows with their
- * number, up to fourfold, because the gates of default cases forget older terms.
+ * With a constant gate, g_gamma, every token has the same rounding error of exp(g), up to 2^-23 on a GPU. A term that
+ * is n tokens old has n times this error, instead of errors of random signs. Therefore, in sequences of more than 512
+ * tokens, atol grows with the number of tokens. It grows at most fourfold, because the gates of default cases reduce
+ * older terms to almost nothing.
  *
  * Outputs and states are linear in v and the initial state. In the second set of input values, v and the initial state
  * are RECURRENCE_LARGER times as large, and so is each atol. */
@@ -36,9 +37,9 @@
 /* The number of sequences, and the number of tokens: in each sequence or, in packed cases, in all sequences together.
  * The low bits of the total number of tokens determine the switches, such as beta_sigmoid (recurrence_scalar). One
  * small case has more than one chunk of 64 tokens, and lacks the optional initial state. One medium case has whole
- * chunks of 64, 128 or 256 tokens. Another medium case has 1024 tokens and one more, because references have blocks or
- * tables for up to 1024 tokens, and because the state must pass through whole chunks. recurrence_fill_offsets sets the
- * lengths of packed sequences. */
+ * chunks of 64, 128 or 256 tokens. Another medium case has 1025 tokens, one more than 1024, because references have
+ * blocks or tables for up to 1024 tokens, and because the state must pass through whole chunks. recurrence_fill_offsets
+ * sets the lengths of packed sequences. */
 enum { PRESETS = 4, BLOCK = -1, PAST_BLOCK = -2 }; /* the results of recurrence_block and recurrence_past_block */
 static const struct preset {
 	int64_t sequences, tokens;
@@ -57,8 +58,8 @@ const struct op_edge recurrence_edges[] = {
     {NULL, NULL},
 };
 
-/* Returns the number of elements of the state of a sequence. If the definition has no states, returns the number of
- * elements of v of a token. */
+/* Returns the number of elements of one sequence's state. If the definition has no states, returns the number of
+ * elements of one token's v. */
 static int64_t elements_of_sequence(const struct op_problem *problem, const struct recurrence_roles *roles)
 {
 	const struct op_arg *q = &problem->inputs[roles->q], *v = &problem->inputs[roles->v];
@@ -121,7 +122,7 @@ bool recurrence_edge_axes(const struct op_problem *problem, int variant, int edg
 	}
 }
 
-/* Returns the factor by which the bound of a state grows with the tokens of a sequence. */
+/* Returns the factor by which the bound of a state is multiplied for the number of tokens of a sequence. */
 static double drift_of(const struct op_case *c, const struct recurrence_roles *roles)
 {
 	enum { FREE = 512, MOST = 2048 };
@@ -162,8 +163,8 @@ double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t sequence
 	return sequences <= 1 ? 0.7 / sqrt((double)k_dim) : sequences <= 3 ? 1 : 1.75;
 }
 
-/* The case and the set of input values determine whether beta goes through a sigmoid and whether it is doubled. A case
- * has a doubled beta without a sigmoid only if the definition allows this. */
+/* The case and the set of input values determine whether a sigmoid is applied to beta and whether beta is doubled. A
+ * case has a doubled beta without a sigmoid only if the definition allows this. */
 enum { RAW = 0, SIGMOID = 1, DOUBLED = 2, BOTH = SIGMOID | DOUBLED };
 
 static int strength_of(const struct recurrence_extent *e, const struct op_case *c)
@@ -416,7 +417,7 @@ bool recurrence_range(const struct op_problem *problem, int variant, int input, 
 	    {roles.gamma, {-10, -0.01}},
 	    {roles.a_log, bounded ? (struct op_range){-1.6, 2.1} : (struct op_range){-6.6, 2.1}},
 	    {roles.dt_bias, bounded ? (struct op_range){-7, 7} : (struct op_range){-6, 1}},
-	    {roles.beta, {0, 1.9}}, /* the range is wider if beta goes through a sigmoid */
+	    {roles.beta, {0, 1.9}}, /* the range is wider if a sigmoid is applied to beta */
 	    {roles.state, {-31, 31}},
 	    {roles.scale, {0.7001 / sqrt((double)match_fixed_length(problem, q, q->rank - 1)), 1.75}},
 	    {roles.lower_bound, {-5, -0.75}},
