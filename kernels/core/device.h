@@ -63,8 +63,9 @@ struct device_calls {
 
 	/* Fills one input of a case with the values that the family defines. If `op` is NULL, writes generic values:
 	 * floats are uniform on [-1, 1), and integers and bools are 0. The work may still run when `fill` returns.
-	 * Every later call that reads or writes memory, except another `fill`, waits for it, and fails if it failed.
-	 * Therefore memory that another process maps may not be filled directly: it would see unfinished values. */
+	 * Every later call that reads or writes memory, except another `fill`, waits for this work, and fails if the
+	 * work failed. Do not call `fill` for memory that another process maps: that process would see unfinished
+	 * values. */
 	int (*fill)(struct device *device, const struct op *op, const struct op_case *c, int input, struct tensor *out,
 	            struct err *err);
 	/* Computes the outputs of a case with the family's builtin ground truth. */

@@ -1,18 +1,18 @@
 /* gradient_bounds - derives from a definition a problem whose outputs are gradients, fills the inputs of this problem,
  * and applies bounds to gradients.
  *
- * A definition with inputs x and outputs y has a gradient problem. Its inputs are x and, for each floating-point y, the
- * gradient of the loss with respect to y. Its outputs are the gradients of the loss with respect to each floating-point
- * x:
+ * A definition with inputs x and outputs y has a gradient problem. The inputs of the gradient problem are x and, for
+ * each floating-point y, the gradient of the loss with respect to y. The outputs of the gradient problem are the
+ * gradients of the loss with respect to each floating-point x:
  *
  *   inputs    q, k, …, grad:output, grad:final_state      "grad:" + an output's name, in its dtype and shape
  *   outputs   d_q, d_k, …                                  "d_" + an input's name, in its dtype and shape
  *
  * In addition, one gradient case checks slopes. This case runs in float64, whatever the declared dtypes are. A slope is
- * the change of the loss when one input takes a step: (loss(x + step) - loss(x - step)) / 2. A slope needs two more
- * forward runs, which call the forward function of the definition itself, because the gradients must be the derivative
- * of that function. The true slope is the sum of step times the true d_x over all elements. The case has these further
- * inputs and outputs:
+ * the change of the loss when a step is added to one input: (loss(x + step) - loss(x - step)) / 2. A slope needs two
+ * more forward runs, which call the forward function of the definition itself, because the gradients must be the
+ * derivative of that function. The true slope is the sum of step times the true d_x over all elements. The case that
+ * checks slopes has these further inputs and outputs:
  *
  *   inputs    step:q, step:k, …                            2^-16 of the input's elements, of either sign
  *   outputs   slope_q, slope_k, …                     one number each
@@ -37,9 +37,9 @@
  *   8 (atol + rtol (RMS(truth) + |truth|))
  *
  * If 10^7 errors have a normal distribution, the largest of them is 5.3 times their standard deviation. The factor is 8
- * rather than 5.3, because errors are larger where the summed terms are larger. With an rtol of 0.005, a wrong element
- * of 0 is detected if its true value exceeds 1/24 of the tensor's RMS. With an rtol of 0.02, the true value must exceed
- * 1/5 of the RMS. A gradient of zeros passes only if the truth consists of zeros. */
+ * rather than 5.3, because errors are larger where the summed terms are larger. With an rtol of 0.005, an element that
+ * is 0 by mistake is detected if its true value exceeds 1/24 of the tensor's RMS. With an rtol of 0.02, the true value
+ * must exceed 1/5 of the RMS. A gradient of zeros passes only if the truth consists of zeros. */
 #ifndef REFTEST_KERNELS_CORE_GRADIENT_BOUNDS_H
 #define REFTEST_KERNELS_CORE_GRADIENT_BOUNDS_H
 

@@ -40,11 +40,11 @@ enum {
 	TRUTH_BAD = -1, /* the case cannot be parsed, the size of a tensor does not match, memory ran out, or the device
 			 * failed */
 	TRUTH_OK = 0,
-	/* No family can compute the truth of the case, or the value of a constant that the family needs is unknown.
-	 * From reftest_judge: the elementwise rule (reftest_rule) applies to the output. */
+	/* No family can compute the truth of the case, or the value of a constant that the family needs is unknown. As
+	 * a result of reftest_judge: the elementwise rule (reftest_rule) applies to the output. */
 	TRUTH_NONE = 1,
-	/* From reftest_judge: the output is wrong, and `why` says why. From reftest_probe: no value of the constants
-	 * gives these outputs. */
+	/* As a result of reftest_judge: the output is wrong, and `why` says why. As a result of reftest_probe: no
+	 * values of the constants explain these outputs. */
 	TRUTH_REFUSED = 2
 };
 
