@@ -114,8 +114,8 @@ struct truth_judged {
  * of the sets, returns this value. Returns TRUTH_NONE if the family judges each set separately. */
 int reftest_judge_both(const struct truth_judged sets[2], int output, char *why, size_t room);
 
-/* For the two libraries themselves only. Opens a device by calling `open`, and computes the truth on this device. If
- * `left` is NULL, computes only the outputs. */
+/* Only the two libraries themselves call this function. Opens a device by calling `open`, and computes the truth on
+ * this device. If `left` is NULL, computes only the outputs. */
 struct device;
 int truth_on(struct device *(*open)(int index, struct err *err), int index, const char *text,
 	     const struct truth_place *in, const struct truth_place *out, const struct truth_place *left, char *why,

@@ -13,7 +13,7 @@
  *      lists other names of "rms_norm_eps")
  *   4. the description ("Epsilon is fixed at 1e-6.")
  *
- * op_constant.value is the epsilon of the first source that states an epsilon. op_constant.conflict is about the first
+ * op_constant.value is the epsilon of the first source that states an epsilon. op_constant.conflict describes the first
  * later source that states a different epsilon. If no source states an epsilon, the value is NaN and op_constant.source
  * is "unattested". */
 struct op_constant epsilon_constant(const struct op_problem *problem, const char *field);
@@ -30,8 +30,8 @@ double epsilon_scalar(const struct op_case *c, int input);
 double epsilon_median(double *values, int64_t count);
 
 /* Sets *eps to the median of `count` estimates, rounded. Each estimate is a difference, and `spread` is the largest
- * subtrahend; an epsilon far below `spread` counts as 0. Returns -1 with a message in `err` if fewer than 0.9 times
- * `elements` estimates agree with the median. */
+ * subtrahend; if the median is far below `spread`, *eps is 0. Returns -1 with a message in `err` if fewer than 0.9
+ * times `elements` estimates agree with the median, or if epsilon_round cannot round the median. */
 int epsilon_settle(double *estimates, int64_t count, int64_t elements, double spread, double *eps, struct err *err);
 
 /* Rounds an estimate with an error of at most 1 % to the epsilon that a reference probably uses: a decimal with one
