@@ -133,8 +133,8 @@ static bool edge_axes(const struct op_problem *problem, int variant, int edge, i
 	return op_edge_rows(sizes, problem, variant, edge == EDGE_NO_ROWS ? 0 : 3, axis);
 }
 
-/* Returns an element of the edge case with huge gates; `element` is its value in an ordinary case. A gate is +-60000,
- * which float16 can represent, or +-2^100; the cube of 2^100 overflows float32. */
+/* Returns an element of the edge case with huge gates; `element` is its value in an ordinary case. In float16, all
+ * gates are +-60000. In other dtypes, a third of the gates are +-2^100, whose cube overflows float32. */
 static float edge_element(const struct activation_fill *f, enum dtype dtype, int64_t index, float element)
 {
 	float huge = index % 3 == 0 && dtype != DTYPE_FLOAT16 ? float_power(100) : 60000;
@@ -154,7 +154,7 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
-/* Gates and factors reach +-1020. exp(1020) overflows float16 and float32. */
+/* Some gates and factors are -1020 or lower, and some are 1020 or higher. exp(1020) overflows float16 and float32. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	(void)problem;

@@ -191,8 +191,9 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
-/* The s of two states may differ by 400, and their weights then differ by a factor of 2^400. Some elements of v are
- * beyond the range of float16. If v is float16, its elements have magnitudes up to 2^15, half the range of float16. */
+/* The s of two states may differ by 400, and their weights then differ by a factor of 2^400. If v is float16, its
+ * elements have magnitudes up to 2^15, half the range of float16. Otherwise, some elements of v are beyond the range of
+ * float16. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	struct cascade_roles roles = cascade_roles_of(problem);

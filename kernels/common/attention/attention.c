@@ -357,7 +357,7 @@ static void find_weights(const struct attention_view *v, struct query_rows *quer
 	double largest = -INFINITY, sum = 0, *weight = query_rows->weight + i;
 
 	for (int64_t j = 0; j < query_row->seen; j++)
-		if (!(weight[j * TOGETHER] <= largest)) /* true also if the logit is NaN; `largest` is then NaN */
+		if (!(weight[j * TOGETHER] <= largest)) /* also true if the logit is NaN; `largest` then becomes NaN */
 			largest = weight[j * TOGETHER];
 	for (int64_t j = 0; j < query_row->seen; j++) {
 		weight[j * TOGETHER] = exp(weight[j * TOGETHER] - largest);
@@ -469,7 +469,7 @@ static int64_t seen_by(const struct attention_view *v, const struct attention_sp
 
 /* Computes the outputs of up to TOGETHER pairs of a query and a head, starting with pair `first`. The heads are the
  * `group` heads that read kv head query_rows->kv_head; they are numbered from 0. Pair i consists of query (i / group)
- * and head (i % group). `room` is scratch memory for one query. The rows of query_rows->query after the last
+ * and head (i % group). `room` is scratch memory for one query. In query_rows->query, elements of pairs after the last
  * pair are not used. */
 static void attend_some(const struct attention_view *v, const struct attention_span *span, const struct gathered *g,
                         int64_t first, struct query_rows *query_rows, double *room)

@@ -4,9 +4,9 @@
  * A thread block computes one head of one query, in tiles of TILE keys. For each tile, the warps first compute the
  * logits of the keys. Then each thread adds the weighted values to the output columns that it computes. The softmax is
  * an online softmax: the weight of a key is e^(logit - the largest logit so far), and if a larger logit follows, the
- * sums so far are scaled down. All arithmetic is float32. The order of all operations depends only on the sizes. Every
- * run therefore gives the same bits. The kernel checks every index: if an index is out of bounds, the output of the
- * query is NaN. */
+ * sums so far are scaled down. All arithmetic is float32. The order of all operations depends only on the sizes of the
+ * case. Every run therefore gives the same bits. The kernel checks every index: if an index is out of bounds, the
+ * output of the query is NaN. */
 #include "kernels/core/elements_cuda.h"
 
 #include "kernels/common/attention/attention_cuda.h"

@@ -43,7 +43,7 @@ enum attention_mistake {
 	ATTENTION_LAST_OF_MULTIPLE, /* the last key is left out if the number of keys is a multiple of mistake_by */
 	ATTENTION_ANY_LAST_KEY, /* the last key is left out, even if it is the only one */
 	ATTENTION_FIRST_KEY,
-	ATTENTION_ONE_SHORT,  /* every sequence has one key fewer */
+	ATTENTION_ONE_SHORT,  /* the last key of every sequence is left out */
 	ATTENTION_LAST_PAGE,  /* the last page of every sequence is left out; a sequence keeps at least one key */
 	ATTENTION_MOST_KEYS, /* keys after the first mistake_by are left out */
 	ATTENTION_ROUNDED_WEIGHTS,
@@ -51,7 +51,7 @@ enum attention_mistake {
 	ATTENTION_NOT_DIVIDED,
 	ATTENTION_RAW_WEIGHTS,
 	ATTENTION_BASE_2,
-	ATTENTION_NO_MAXIMUM,   /* exponentials in float32, without subtracting the maximum of the logits */
+	ATTENTION_NO_MAXIMUM,   /* exponentials are computed in float32, without subtracting the largest logit */
 	ATTENTION_UNSCALED_LSE, /* lse is computed from the unscaled logits */
 	ATTENTION_LARGEST_LSE,  /* lse is the largest logit */
 	ATTENTION_MISTAKES      /* from this number on: mistakes that a single family defines */

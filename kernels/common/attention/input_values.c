@@ -41,7 +41,7 @@ static uint64_t plan_key(const struct op_case *c, const struct attention_roles *
 
 enum kind { PLAIN, ONE_KEY, SQUARE, NO_KEYS, NO_QUERY, ONE_QUERY, NOTHING };
 
-enum { SHARE = -1 }; /* in queries_of: the number of queries is random */
+enum { SHARE = -1 }; /* a value in the table queries_of: the number of queries is random */
 
 enum { PLANNED = 1 << 16 }; /* attention_rule computes plans of at most this many sequences */
 
@@ -303,8 +303,8 @@ static int64_t *page_numbers(const struct op_case *c, const struct attention_rol
 
 /* --- sparse rows -------------------------------------------------------------------------------------------------- */
 
-/* The key rows in one query's list in sparse attention. Entry j of the list is row (start + j * stride) % reachable,
- * counting only the `reachable` rows that queries may list. */
+/* In sparse attention, the list of key rows that one query sees. Entry j of the list is row (start + j * stride) %
+ * reachable, counting only the `reachable` rows that queries may list. */
 struct rows_seen {
 	int64_t reachable, start, stride, most, width; /* most: the largest number of different rows that a list can have */
 	int64_t query, queries; /* the query's number, and the number of queries */
@@ -817,9 +817,8 @@ static int64_t fixed_batch(const struct op_problem *problem, const struct attent
 	return roles->qo_indptr < 0 && !queries->var ? queries->value : -1;
 }
 
-/* Writes the axis values of a case with these totals. An axis that no tensor has, such as a batch_size that only a
- * constraint mentions, gets the number of sequences as its length. The caches have more pages than the sequences
- * use. */
+/* Writes the axis values of a case with these totals. If an axis occurs in no tensor, such as a batch_size that only a
+ * constraint mentions, its length is the number of sequences. The caches have more pages than the sequences use. */
 static void set_totals(const struct op_problem *problem, const struct attention_roles *roles,
                        const struct attention_totals *totals, int64_t *row)
 {
@@ -862,8 +861,8 @@ static int64_t page_elements(const struct op_arg *cache, const int64_t *row)
 	return page;
 }
 
-/* Enlarges the caches to the first number of pages in `pools` that keeps the number of their elements within `elements`
- * of `pools`. */
+/* Enlarges the caches to the number of pages of the first row of `pools` in which a cache of that size has at most
+ * `elements` elements. */
 static void enlarge_pool(const struct op_problem *problem, const struct attention_roles *roles, int64_t *row)
 {
 	const struct op_arg *cache = &problem->inputs[roles->key[0]];
@@ -1004,7 +1003,7 @@ static int64_t most_queries(const struct op_problem *problem, const struct atten
 	return most;
 }
 
-/* The number of pages follows from the page numbers. */
+/* The number of pages of a cache follows from other axes, so nothing is returned about it. */
 struct op_reach attention_reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct attention_roles found = attention_roles_of(problem), *roles = &found;
@@ -1021,7 +1020,7 @@ struct op_reach attention_reach(const struct op_problem *problem, int variant, i
 		return (struct op_reach){batch + 1, 0};
 	if (!paged && roles->sparse < 0 && is_axis(problem, roles->key[0], 0, axis))
 		return (struct op_reach){LIST_LONGEST, 32};
-	if (is_axis(problem, roles->kv_indices, 0, axis)) /* the number of pages of the longest sequence */
+	if (is_axis(problem, roles->kv_indices, 0, axis)) /* one sequence has at least this many pages */
 		return (struct op_reach){longest / problem->axes[problem->inputs[roles->key[0]].axis[1]].value + 1, 0};
 	return (struct op_reach){0, 0};
 }

@@ -21,7 +21,7 @@
  *           queries that the last sequence begins after query 2048 of the case. In cases without a mask, sequence 0 has
  *           few keys, and 2049 queries in the first set and 2048 in the second. The number of sequences is
  *           attention_block(). After the first few sequences, only the last one has keys.
- *   MANY    attention_block sequences, all of which have few queries and keys, as in BLOCKS.
+ *   MANY    attention_block() sequences, all of which have few queries and keys, as in BLOCKS.
  *
  * In CHUNK and MANY_PREFILL, the total number of queries is a multiple of the number of sequences. In BLOCKS, it is one
  * more than a multiple of attention_block(). */

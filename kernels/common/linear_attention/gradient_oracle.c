@@ -306,9 +306,9 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 					   sizeof *r.of[input]);
 	}
 #pragma omp parallel for schedule(dynamic)
-	for (int64_t i = 0; i < r.w.e.sequences * r.w.e.q_heads; i++) { /* value heads that share a head of q run on one
-									 * thread, because they add to the same
-									 * gradients */
+	for (int64_t i = 0; i < r.w.e.sequences * r.w.e.q_heads; i++) { /* one thread processes all value heads that
+									 * share a head of q, because they add to the
+									 * same gradients */
 		int64_t sharing = r.w.e.v_heads / r.w.e.q_heads, h = i % r.w.e.q_heads * sharing;
 
 		for (int64_t k = 0; k < sharing; k++)

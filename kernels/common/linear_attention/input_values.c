@@ -7,17 +7,17 @@
  * sum of a few terms k v^T. Each term contributes about a fifth of v to the projection. atol is then 2^-12 scale. rtol
  * is one ulp of bfloat16 or float16 plus a margin for the errors of float32 sums. For float32, rtol is 2^-12.
  *
- * Bounds of states. A reference that processes tokens one by one rounds each element once per token, by 2^-24, and
- * these errors decay with the state. Chunked references sum gates, and compute exponentials of the differences between
- * these sums. Each of the last few additions to a sum of gates has a rounding error of at most 2^-15 (input_values.h).
- * rtol is 2^-12, which is eight of these errors. atol matters if an element of a state is much smaller than the terms k
- * v of which it is the sum. A term k v may be as large as a typical element of a state, 1/4. Eight rounding errors
- * change it by at most 2^-12 of its size. As their signs and sizes are random, their sum has a standard deviation of
- * 1.6 times 2^-15, and rarely exceeds 2^-13. Hence, atol is 2^-13 times 1/4, which is 2^-15 (RECURRENCE_STATE_ATOL).
- * With a constant gate, g_gamma, every token has the same rounding error of exp(g), up to 2^-23 on a GPU. A term that
- * is n tokens old has n times this error, instead of errors of random signs. Therefore, in sequences of more than 512
- * tokens, atol grows with the number of tokens. It grows at most fourfold, because the gates of default cases reduce
- * older terms to almost nothing.
+ * Bounds of states. A reference that processes tokens one by one rounds each element once per token, with a relative
+ * error of up to 2^-24, and these errors decay with the state. Chunked references sum gates, and compute exponentials
+ * of the differences between these sums. Each of the last few additions to a sum of gates has a rounding error of at
+ * most 2^-15 (input_values.h). rtol is 2^-12, which is eight of these errors. atol matters if an element of a state is
+ * much smaller than the terms k v of which it is the sum. A term k v may be as large as a typical element of a state,
+ * 1/4. Eight rounding errors change it by at most 2^-12 of its size. As their signs and sizes are random, their sum has
+ * a standard deviation of 1.6 times 2^-15, and rarely exceeds 2^-13. Hence, atol is 2^-13 times 1/4, which is 2^-15
+ * (RECURRENCE_STATE_ATOL). With a constant gate, g_gamma, every token has the same rounding error of exp(g), up to
+ * 2^-23 on a GPU. A term that is n tokens old has n times this error, instead of errors of random signs. Therefore, in
+ * sequences of more than 512 tokens, atol grows with the number of tokens. It grows at most fourfold, because the gates
+ * of default cases reduce older terms to almost nothing.
  *
  * Outputs and states are linear in v and the initial state. In the second set of input values, v and the initial state
  * are RECURRENCE_LARGER times as large, and so is each atol. */
@@ -122,7 +122,7 @@ bool recurrence_edge_axes(const struct op_problem *problem, int variant, int edg
 	}
 }
 
-/* Returns the factor by which the bound of a state is multiplied for the number of tokens of a sequence. */
+/* Returns the factor by which the bound of a state is larger if sequences are long. */
 static double drift_of(const struct op_case *c, const struct recurrence_roles *roles)
 {
 	enum { FREE = 512, MOST = 2048 };
@@ -435,7 +435,7 @@ bool recurrence_range(const struct op_problem *problem, int variant, int input, 
 }
 
 /* Returns the largest length of `axis` in the default cases. One sequence has more than 1024 tokens, and one case has
- * more sequences than a kernel has blocks. */
+ * more sequences than a kernel usually processes in one block. */
 struct op_reach recurrence_reach(const struct op_problem *problem, int variant, int axis)
 {
 	struct recurrence_roles roles = recurrence_roles_of(problem);

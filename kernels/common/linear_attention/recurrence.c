@@ -311,8 +311,8 @@ static double read_state(const struct recurrence_work *w, const double *state, i
 	return sum;
 }
 
-/* Returns the factor of k in the update of one value, as a reference with the mistake computes it. `recalled` is the
- * value that the state has for the key. */
+/* Returns the factor of k in the update of one value, as a reference with the mistake computes it. `recalled` is S^T k,
+ * the value that the state stores for the key. */
 static double mistaken_learnt(const struct recurrence_work *w, const struct recurrence_token *token, double value,
 			      double recalled)
 {

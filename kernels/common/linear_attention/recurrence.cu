@@ -91,7 +91,7 @@ static __device__ __forceinline__ void decay(const struct net &net, int64_t plac
 	}
 }
 
-/* Processes one token for row `v` of head h. Returns the output. */
+/* Processes one token for row `v` of the state of head h. Returns element `v` of the output. */
 template <int PER_LANE>
 static __device__ float step(const struct net &net, int64_t token, int64_t h, int64_t v, float *state)
 {

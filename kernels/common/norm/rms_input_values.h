@@ -17,9 +17,10 @@
  * Spikes. The squares of a row's spikes make up at least 3/4 of the row's sum of squares. If a reference omits one of
  * 32 spikes, all elements of the row change by 1.2 % or more, which is two ulps of bfloat16 for most elements.
  * Together, ceil(columns / spikes) rows have spikes in all columns. In even rows of a fused add, the residual of a
- * spike is half an ulp of the spike. The sum of hidden state and residual is then a tie. If a reference rounds the sum
- * before it computes the mean, the residual is lost, and the noise in the output changes by up to two ulps. The
- * magnitude of the spikes changes every two rows, from 8/8 to 15/8 of a power of two, so 1 / rms differs between rows.
+ * spike is half an ulp of the spike. The sum of hidden state and residual is then a tie, halfway between two numbers of
+ * the dtype. If a reference rounds the sum before it computes the mean, the residual is lost, and the noise in the
+ * output changes by up to two ulps. The magnitude of the spikes changes every two rows, from 8/8 to 15/8 of a power of
+ * two, so 1 / rms differs between rows.
  *
  * In the second set of input values, the shift of row 2 and the outliers of rows 4 and 5 have the opposite sign, and
  * rows 0, 3 and 7 are a quarter as large.
@@ -43,7 +44,7 @@
  * and as large as trained weights, and some are below -1. Their mean is near 0 in the first set of input values. In the
  * second set, seven of eight weights are positive, and the mean is above 1/2. With either offset, one weight in 32 of
  * the second set is multiplied by 2^7. If a tensor is float16, no weight is multiplied, because an output would
- * overflow. All scaling and all sums are exact. */
+ * overflow. All multiplications by scales and all sums are exact. */
 #ifndef REFTEST_KERNELS_COMMON_NORM_RMS_INPUT_VALUES_H
 #define REFTEST_KERNELS_COMMON_NORM_RMS_INPUT_VALUES_H
 
