@@ -12,7 +12,7 @@
 
 #include "kernels/core/compare.h"
 
-struct compare_board; /* the results through which the blocks of a launch communicate */
+struct compare_board; /* counters and results that all blocks of a launch share */
 
 /* The memory that all comparisons on one device use; only one comparison may run at a time. */
 struct compare_cuda {
@@ -23,7 +23,7 @@ struct compare_cuda {
 	int blocks[DTYPE_COUNT];   /* number of blocks that the device can run at the same time */
 };
 
-/* Allocates the memory on the current device. If the function returns -1, it has freed what it had allocated. */
+/* Allocates the memory on the current device. If an allocation fails, frees what has been allocated and returns -1. */
 int compare_cuda_open(struct compare_cuda *compare, struct err *err);
 void compare_cuda_close(struct compare_cuda *compare);
 

@@ -134,7 +134,7 @@ struct shared {
 	/* The five worst chunks of each warp, and those of the block. */
 	chunk_peak peaks[METRICS_WORST * WARPS], chunks[METRICS_WORST];
 	struct place warp_worst[2][WARPS], places[THREADS];
-	int64_t worst[METRICS_WORST]; /* indices of the published elements */
+	int64_t worst[METRICS_WORST]; /* indices of the worst elements in the result */
 	uint32_t listed;
 	uint16_t list[LISTED];
 	uint32_t warp_count[COUNTS][WARPS];

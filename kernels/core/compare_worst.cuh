@@ -136,7 +136,7 @@ static __device__ __forceinline__ uint32_t load_packs(const struct task &task, c
 	return used;
 }
 
-/* Adds to the list the packs with a score of at least `least`, and the packs that have a NaN, or infinities in both
+/* Adds packs to the list: those with a score of at least `least`, those with a NaN, and those with infinities in both
  * tensors. `least` is below the exact limit by more than the error of float. */
 template <enum dtype D>
 static __device__ __forceinline__ void list_packs(const struct task &task, struct shared *shared,
@@ -232,7 +232,7 @@ static __device__ __forceinline__ struct place next_worst(const struct task &tas
 	return best;
 }
 
-/* Writes element `index` to the result as worst[rank], and for rank 0 also the margin. One thread calls this
+/* Writes element `index` to the result as worst[rank]. If `rank` is 0, also writes the margin. One thread calls this
  * function. */
 template <enum dtype D>
 static __device__ __forceinline__ void publish_place(const struct task &task, int rank, int64_t index)
@@ -283,9 +283,9 @@ template <enum dtype D> static __device__ __noinline__ int pick_elements(const s
 	return METRICS_WORST;
 }
 
-/* Finds the five worst elements by ranking all: each thread counts the elements that are worse than its own. This
- * function is for a list with at most as many elements as the block has threads. Returns the number of elements
- * found. */
+/* Finds the five worst elements by ranking all listed elements: each thread counts the elements that are worse than its
+ * own. This function is for a list with at most as many elements as the block has threads. Returns the number of
+ * elements found. */
 template <enum dtype D>
 static __device__ __forceinline__ int rank_elements(const struct task &task, struct shared *shared)
 {

@@ -1,9 +1,9 @@
 /* described_default reads a description clause by clause. A clause ends at a semicolon, at the end of a line, or at a
  * full stop before a blank. A number in a clause stands for the default if three conditions are met. First, the number
  * is a word of its own. Second, the clause connects the number with the words after it ("0 stands for …", "0: …", "-1
- * means …"), or the number is a condition ("if 0, …", "when it is 0"). Third, the clause is about the default: it has
- * the word "default", or a square root (the default of scales), or it says that something is disabled. "Default is 0"
- * does not count, because this clause states the default itself, not the meaning of a number. */
+ * means …"), or the number is a condition ("if 0, …", "when it is 0"). Third, the clause is about the default: it
+ * contains the word "default", or a square root (the default of scales), or it says that something is disabled.
+ * "Default is 0" does not count, because this clause states the default itself, not the meaning of a number. */
 #include "kernels/core/described_default.h"
 
 #include <ctype.h>

@@ -3,7 +3,7 @@
  *
  * The judge uses only this interface. All addresses are in device memory, which is host memory for the CPU. Unless
  * stated otherwise, a call returns 0, or -1 with a message in `err`, and its work is complete when it returns. After a
- * sticky CUDA error, every later call fails too and `device_broken` is true; the process must then be replaced. */
+ * sticky CUDA error, every later call fails too, and `broken` returns true; the process must then be replaced. */
 #ifndef REFTEST_KERNELS_CORE_DEVICE_H
 #define REFTEST_KERNELS_CORE_DEVICE_H
 

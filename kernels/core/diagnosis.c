@@ -381,9 +381,9 @@ static void prepare(struct prepared *p, const struct op *op, const struct diagno
 	p->known = variation_run(&p->right, &(struct op_mistake){.says = ""}, NULL);
 }
 
-/* Widens bounds below one step of the dtype to one step, because some families have bounds of zero. With a bound of
- * zero, a mistake would be refuted if the reference has the mistake but rounds differently. The bounds are widened only
- * if the reference misses the truth even with the wider bounds. */
+/* Widens bounds that are smaller than one step of the dtype to one step, because some families have bounds of zero.
+ * With a bound of zero, a mistake would be refuted if the reference has the mistake but rounds differently. The bounds
+ * are widened only if the reference misses the truth even with the wider bounds. */
 static void widen(struct prepared *p)
 {
 	const struct op_problem *problem = p->set.c->problem;
@@ -412,8 +412,8 @@ static struct op_variation open_variation(const struct op *op, const struct prep
 	return v;
 }
 
-/* What a set of input values says about a mistake. If the reference passes on the set, the set may refute a mistake,
- * but is no evidence for one. */
+/* What the outputs for a set of input values show about a mistake. If the reference passes on the set, the set may
+ * refute a mistake, but is no evidence for one. */
 enum evidence { REFUTES, TELLS_NOTHING, AGREES };
 
 static enum evidence explains(const struct op *op, const struct op_mistake *mistake, const struct prepared *p)

@@ -73,8 +73,8 @@ static void remove_names(const struct op *op, struct words *words)
 		}
 }
 
-/* If a text has one of these words, the definition may compute another operation than the family that the text names,
- * or more than this operation. */
+/* If a text contains one of these words, the definition may compute more than the operation of the family that the text
+ * names, or another operation. */
 static const char *const other_words[] = {
     "add",       "after", "and",       "backward",  "before",    "bias",     "bwd",     "dgrad",   "dropout",  "followed", "fused",
     "gate",      "gated", "geglu",     "gelu",      "grad",      "gradient", "gradients", "instead", "like",   "log",      "mask",

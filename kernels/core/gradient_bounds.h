@@ -97,8 +97,9 @@ struct gradient_forward {
 const struct op_case *gradient_forward_of(const struct op_case *c, struct gradient_forward *out);
 struct op_problem gradient_forward_problem(const struct op_problem *gradients, struct gradient_forward *out);
 
-/* For an output of the gradient problem, gradient_input_of returns the input of which the output is the gradient or the
- * slope. For an output of the forward problem, gradient_given_of returns the input that holds its given gradient. */
+/* For an output of the gradient problem, which is the gradient or the slope of an input, gradient_input_of returns this
+ * input. For an output of the forward problem, gradient_given_of returns the input that contains the output's given
+ * gradient. */
 int gradient_input_of(const struct op_problem *gradients, int output);
 int gradient_given_of(const struct op_problem *gradients, int forward_output);
 /* gradient_stepping returns the input to which the step `step` belongs. gradient_step_of returns the step of the input
@@ -106,15 +107,15 @@ int gradient_given_of(const struct op_problem *gradients, int forward_output);
 int gradient_stepping(const struct op_problem *gradients, int step);
 int gradient_step_of(const struct op_problem *gradients, int input);
 
-/* The op.fill of a gradient problem. `fill` is the op.fill of the forward family. The given gradients of outputs are
- * uniform on [-1, 1). */
+/* Implements op.fill for a gradient problem. `fill` is the op.fill of the forward family. The given gradients of
+ * outputs are uniform on [-1, 1). */
 int gradient_fill(const struct op_case *c, int input, struct tensor *out,
 		  int (*fill)(const struct op_case *c, int input, struct tensor *out, struct err *err),
 		  struct err *err);
-/* Returns the truth of the slope of an input, computed from the true gradient of that input. */
+/* Returns the true slope of an input, computed from the input's true gradient. */
 double gradient_slope(const struct op_case *c, const struct tensor *in, int input, const double *gradient);
 
-/* The op.weigh of a gradient problem. Applies the bounds that the comment at the top of this file describes. */
+/* Implements op.weigh for a gradient problem. Applies the bounds that the comment at the top of this file describes. */
 void gradient_weigh(const struct op_case *c, int output, struct rule rule, const struct tensor *reference,
 		    const struct tensor *truth, struct metrics *metrics, struct err *why);
 

@@ -14,9 +14,9 @@
  *
  * The following members are optional. "contents": 1 selects the second set of input values (op_case.contents). "edge":
  * "no_rows" selects the edge case of that name (op.edges). "probe": true selects the case from whose outputs unknown
- * constants can be computed (op.probe). Edge and probe cases use the axes that op.edge_axes or op.probe_axes writes.
- * "given": ["k"] names the inputs that a workload provides. "absent": ["z"] names the optional inputs that the case
- * omits.
+ * constants can be computed (op.probe). For an edge or probe case, `axes` must contain the lengths that op.edge_axes or
+ * op.probe_axes writes. "given": ["k"] names the inputs that a workload provides. "absent": ["z"] names the optional
+ * inputs that the case omits.
  *
  * Inputs and outputs are passed in the definition's order. The caller passes each tensor as a truth_place: an address
  * and a size in bytes. The tensor must be row-major and dense. For an absent optional input or a Python scalar, `data`

@@ -7,7 +7,7 @@
 
 /* Reads these sources, in order of precedence:
  *
- *   1. a const axis (`eps_1e6`; or `inv_eps`, which holds 1 / epsilon)
+ *   1. a const axis (`eps_1e6`; or `inv_eps`, whose value is 1 / epsilon)
  *   2. the definition's name (`…_eps1e-5`)
  *   3. the published configuration of each `model:` tag: `field` is "layer_norm_eps" or "rms_norm_eps" (rms_norm_field
  *      lists other names of "rms_norm_eps")
@@ -19,7 +19,8 @@
 struct op_constant epsilon_constant(const struct op_problem *problem, const char *field);
 
 /* Implements op.constants for a family whose only constant is an epsilon. `input` is the index of the epsilon input, or
- * -1. If there is an epsilon input, returns 0. If there is none, writes epsilon_constant and returns 1. */
+ * -1. If there is an epsilon input, returns 0. If there is none, writes the result of epsilon_constant and returns
+ * 1. */
 int epsilon_constants(const struct op_problem *problem, int input, const char *field, struct op_constant *out);
 
 /* Implements op.scalar for a family whose only Python scalar is the epsilon of a norm. Returns a value that no

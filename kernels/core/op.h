@@ -117,7 +117,7 @@ struct rule {
 
 /* An edge case, which the option --edge adds. For example, a dimension is empty, all lengths are 1, or known
  * implementations disagree. If implementations disagree, reftest applies one convention (op_edge.convention). The
- * result of an edge case is reported as a finding beside the verdict. */
+ * result of an edge case is reported as a finding in addition to the verdict. */
 struct op_edge {
 	const char *name;       /* the edge's name in the id of the case, for example "no_rows" */
 	const char *convention; /* the convention as a sentence for messages, for example "an input without rows gives
@@ -171,7 +171,7 @@ struct op_mode {
  * family. */
 enum { OP_ROLES_SIZE = 512, OP_MODES = 32 };
 
-/* The offset of `member`, an int of the struct `type`, which op.bind fills. A member of any other type does not
+/* The offset of the int `member` in the struct `type`. op.bind fills this struct. A member of any other type does not
  * compile. */
 #define OP_ROLE_AT(type, member)                                                                                          \
 	((short)(offsetof(type, member) +                                                                                 \
@@ -232,7 +232,7 @@ struct op {
 	const struct op_mode *modes;
 
 	/* Writes the cases of a size preset to `axis`, as up to `room` rows of problem->axis_count values, and returns
-	 * the number of rows. A row has the length of every axis, const and var. */
+	 * the number of rows. A row contains the lengths of all axes, const and var. */
 	int (*sizes)(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room);
 
 	/* `edges` lists the cases of --edge (at most OP_EDGES) and ends with an entry whose name is NULL. edge_axes
@@ -283,10 +283,10 @@ struct op {
 	int (*check)(const struct op_case *c, const struct tensor *in, struct err *err);
 
 	/* Computes the operation in plain C, straight from its definition: accumulates in double, and rounds once, to
-	 * the output's dtype. `in` holds problem->input_count tensors on the host, equal to those that the reference
-	 * got. `out` starts with the output_count outputs of the problem. After the outputs, at op_own_place, there is
-	 * an entry for each input that has its own truth. If the `data` of such an entry is NULL, its truth is not
-	 * requested. A family whose inputs have no truth of their own never accesses the entries after the outputs.
+	 * the output's dtype. `in` holds problem->input_count tensors on the host, equal to the inputs of the
+	 * reference. `out` starts with the output_count outputs of the problem. After the outputs, at op_own_place,
+	 * there is an entry for each input that has its own truth. If the `data` of such an entry is NULL, its truth is
+	 * not requested. A family whose inputs have no truth of their own never accesses the entries after the outputs.
 	 * Returns 0 or -1. */
 	int (*oracle)(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err);
 
@@ -301,9 +301,9 @@ struct op {
 
 	/* Judges, on the host, an output to which no elementwise tolerance rule applies, such as samples of a
 	 * distribution or indices that are compared as sets. Returns 1 if it has judged output `output`: `metrics` is
-	 * then complete, and `why` has a sentence if the output did not pass. Returns 0 if the elementwise rule
-	 * applies, and -1 on error. `in` has all inputs. `reference` is the output of the reference, and `truth` is the
-	 * output of the oracle or of op_cuda.launch. NULL: the elementwise rule applies to every output. */
+	 * then complete, and `why` contains a sentence if the output did not pass. Returns 0 if the elementwise rule
+	 * applies, and -1 on error. `in` contains all inputs. `reference` is the output of the reference, and `truth`
+	 * is the output of the oracle or of op_cuda.launch. NULL: the elementwise rule applies to every output. */
 	int (*judge)(const struct op_case *c, int output, const struct tensor *in, const struct tensor *reference,
 	             const struct tensor *truth, struct metrics *metrics, struct err *why);
 	/* Returns true if this output is judged by `judge` and not by op.rule. The result depends only on the problem

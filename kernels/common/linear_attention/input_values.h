@@ -35,14 +35,13 @@
  *              dt_bias is uniform on [-2, 2) (second set: [-8, 8)); A_log is within 1/2 of 0 (second set: of 5/2 and -2
  *              in turn). The arguments of the sigmoid are thus at both of its ends and in its middle.
  *   beta       uniform on [0, 1), but 0 or 1 for some values of (5 * token + head) % 16. For some other values of (5 *
- *              *              token + head) % 16, beta is in [1, 2) if the key is normalised or short, and in [1, 3/2)
- *              if the norm of the key is near 1, so that 1 - beta |k|^2 is between -1 and 1. If the operation doubles
- *              beta, no beta is above 1. If the operation applies a sigmoid to beta, the logits of beta are uniform on
- *              [-4, 4), but for some values of (5 * token + head) % 16 they are 0, -16 or 16 (second set: 0, -32 or
- *              32). In the second set of the smallest cases, these logits are uniform on [0, 1), so a reference that
- *              infers from the values of beta whether they are logits fails. Of every 64 tokens of the batch, token 37
- *              writes nothing, but still reads and forgets: its beta is 0 in every head (-32 if a sigmoid is applied to
- *              beta).
+ *              token + head) % 16, beta is in [1, 2) if the key is normalised or short, and in [1, 3/2) if the norm of
+ *              the key is near 1, so that 1 - beta |k|^2 is between -1 and 1. If the operation doubles beta, no beta is
+ *              above 1. If the operation applies a sigmoid to beta, the logits of beta are uniform on [-4, 4), but for
+ *              some values of (5 * token + head) % 16 they are 0, -16 or 16 (second set: 0, -32 or 32). In the second
+ *              set of the smallest cases, these logits are uniform on [0, 1), so a reference that infers from the
+ *              values of beta whether they are logits fails. Of every 64 tokens of the batch, token 37 writes nothing,
+ *              but still reads and forgets: its beta is 0 in every head (-32 if a sigmoid is applied to beta).
  *
  * A gate below -10 multiplies the state by less than 2^-14. The error of a reference that limits its gates to -10
  * therefore exceeds the bound only if the state is huge. If gates can be below -10, some heads have a huge state
