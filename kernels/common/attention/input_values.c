@@ -11,10 +11,10 @@
  *           queries are 32 times as large, a logit of 500 may be off by 1e-4. An error of 1e-4 in a logit changes a
  *           weight w by 1e-4 w (1 - w) and the output by 5e-5. If a reference rounds weights to bfloat16, each weight
  *           is off by 1e-3 and the output by 2e-4 to 1e-3. Where values of opposite sign cancel, outputs are near 0,
- *           and rounded weights change them by more than the tolerance. For long sequences, whose outputs are smaller,
- *           atol also has an upper limit. The limit is 2^-8 (1/150 of the standard deviation) for n up to 2 e^(s^2),
- *           and is halved each time n becomes four times as large. rtol is 1e-2 for bfloat16, because the final
- *           rounding may differ by an ulp (2^-7). For float16, rtol is 2^-9, two ulps; for float32, 1e-3.
+ *           and rounding the weights changes the outputs by more than the tolerance. In long sequences, outputs are
+ *           smaller. Therefore atol also has an upper limit: 2^-8 (1/150 of the standard deviation of v) for n up to 2
+ *           e^(s^2), and half of this each time n becomes four times as large. rtol is 1e-2 for bfloat16, because the
+ *           final rounding may differ by an ulp (2^-7). For float16, rtol is 2^-9, two ulps; for float32, 1e-3.
  *   lse     atol is 2^-13 and rtol 1e-5. Where queries are large, logits are float32 sums of 128 to 576 products with a
  *           magnitude of 500. Their error is up to 1e-4 (measured: 3e-5), and |lse| is about 400. An error of 2 % in
  *           the scale changes lse by 0.05 in most rows. */

@@ -12,12 +12,12 @@
  * of the differences between these sums. Each of the last few additions to a sum of gates has a rounding error of at
  * most 2^-15 (input_values.h). rtol is 2^-12, which is eight of these errors. atol matters if an element of a state is
  * much smaller than the terms k v of which it is the sum. A term k v may be as large as a typical element of a state,
- * 1/4. Eight rounding errors change it by at most 2^-12 of its size. As their signs and sizes are random, their sum has
- * a standard deviation of 1.6 times 2^-15, and rarely exceeds 2^-13. Hence, atol is 2^-13 times 1/4, which is 2^-15
+ * 1/4. Eight rounding errors change a term by at most 2^-12 of its size. As their signs and sizes are random, their sum
+ * has a standard deviation of 1.6 times 2^-15, and rarely exceeds 2^-13. Hence, atol is 2^-13 times 1/4, which is 2^-15
  * (RECURRENCE_STATE_ATOL). With a constant gate, g_gamma, every token has the same rounding error of exp(g), up to
- * 2^-23 on a GPU. A term that is n tokens old has n times this error, instead of errors of random signs. Therefore, in
- * sequences of more than 512 tokens, atol grows with the number of tokens. It grows at most fourfold, because the gates
- * of default cases reduce older terms to almost nothing.
+ * 2^-23 on a GPU. A term that is n tokens old has n times this error, instead of a sum of errors with random signs.
+ * Therefore, in sequences of more than 512 tokens, atol grows with the number of tokens. It grows at most fourfold,
+ * because the gates of default cases reduce older terms to almost nothing.
  *
  * Outputs and states are linear in v and the initial state. In the second set of input values, v and the initial state
  * are RECURRENCE_LARGER times as large, and so is each atol. */

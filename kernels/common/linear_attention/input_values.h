@@ -55,10 +55,11 @@
  * is at most 2^-15. Chunked references, which compute differences of these sums, therefore meet the bounds. The gates
  * that are farthest below 0 are those with softplus, -rate softplus(x). In the first set, rates are at most e. Of the
  * 64 values of x in a chunk, two are at most 98, two are at most 22, two are at most 18, one (which erases a huge
- * value) is at most 16, and the softplus of the others is 1 on average. The sum is thus at least -e (276 + 16 + 64) =
- * -970. In the second set, rates are at most e^3. One value of x is at most 23, one is at most 14, one (which erases a
- * huge value) is at most 7, and the softplus of the others is 0.1 on average. The sum is thus at least -20 (44 + 6) =
- * -1000. (Heads with gates near 5.25, and the other heads that erase huge values, have smaller rates.)
+ * value) is at most 16, and the softplus of the others is 1 on average. The sum of the 64 gates is thus at least -e
+ * (276 + 16 + 64) = -970. In the second set, rates are at most e^3. Of the 64 values of x, one is at most 23, one is at
+ * most 14, one (which erases a huge value) is at most 7, and the softplus of the others is 0.1 on average. The sum of
+ * the 64 gates is thus at least -20 (44 + 6) = -1000. (Heads with gates near 5.25, and the other heads that erase huge
+ * values, have smaller rates.)
  *
  * Similar keys. With the delta rule, the first 64 tokens of the batch have similar keys in every second head of k, if
  * the first sequence is longer than 64 tokens. A chunked reference inverts I + A, where A has the elements beta_i k_i .
@@ -72,9 +73,10 @@
  * elements have moved out of the chunk. The dot products of keys are random and vary by about K^-1/2, which makes the
  * powers of A larger. To make them smaller again, beta is near 1 - 8 / K. (In 60 trials for each K from 64 to 256, the
  * error of a correct product in float32 was at most 0.3 times the bound of states. Without the last factor, the error
- * was at least 17 times the bound.) In these tokens, gates are near 0 (g is between -1/256 and 0, or is -24 before
- * softplus or a sigmoid), and every token writes, so that gates and betas do not reduce the powers of A. If keys are
- * not normalised, their norm is near 1. As in other heads, q has the direction of k if token + head is odd.
+ * was at least 17 times the bound.) In the tokens with similar keys, gates are near 0 (g is between -1/256 and 0, or is
+ * -24 before softplus or a sigmoid), and every token writes, so that gates and betas do not reduce the powers of A.
+ * Similar keys that are not normalised have a norm near 1. As in other heads, q has the direction of k if token + head
+ * is odd.
  *
  * recurrence_fill_offsets computes the offsets of packed sequences. If there are more than ten sequences, sequence 9 is
  * empty. */

@@ -15,8 +15,8 @@
  * and float32, atol is 2^-126, because a machine may flush smaller float32 numbers to zero.
  *
  * In the exact row of rms_input_values.h, rtol is a quarter as large. A quarter of the usual rtol is less than one ulp,
- * so the exact row allows no difference. An epsilon of up to 1e-3 changes the result by at most 2e-6, which the
- * rounding to the output's dtype removes. If epsilon is larger, the usual bound applies.
+ * so the exact row allows no difference. In the exact row, an epsilon of up to 1e-3 changes the result by at most 2e-6,
+ * which the rounding to the output's dtype removes. If epsilon is larger, the usual bound applies.
  *
  * rms_input_values.h describes the errors that these bounds detect. Only the exact row detects an additional rounding
  * of 1 + w or, if the offset is 1, of x / rms. In other rows, such a rounding changes y by only one ulp. If the offset
