@@ -20,11 +20,12 @@
  * -8. The elements of the second half are usually at most 2. Therefore atol is 2e-6. With gelu, elements of the second
  * half exceed 2 only in rows whose |gate| is at most 1 and in rows whose |gate| is 128 or more. In rows whose |gate| is
  * at most 1, 1 + erf is at least 0.3, and its relative error is at most 2e-7. In rows whose |gate| is 128 or more,
- * nothing cancels. In silu, no terms cancel, and its error is smaller. The second half of a row is the factor of the
- * activation (input_values.h). In rows with factors up to 2^40, gates are at least -32. The exponent -x of e^-x is thus
- * at most 32, and the relative error of silu is below 3e-6. In rows with still larger factors, gates are at most -128,
- * and the result is 0 or below 1e-15. If a gate is subnormal in float16 (input_values.h), its activation is nearly
- * always subnormal, too. Rounding such an activation to float16 changes it by at most atol. */
+ * nothing cancels. In silu, no terms cancel, and its error is smaller. The second half of a row contains the factors by
+ * which the activations are multiplied (input_values.h). In rows with factors up to 2^40, gates are at least -32. The
+ * exponent -x of e^-x is thus at most 32, and the relative error of silu is below 3e-6. In rows with still larger
+ * factors, gates are at most -128, and the result is 0 or below 1e-15. If a gate is subnormal in float16
+ * (input_values.h), its activation is nearly always subnormal, too. Rounding such an activation to float16 changes it
+ * by at most atol. */
 #include "kernels/activation/input_values.h"
 
 #include <math.h>

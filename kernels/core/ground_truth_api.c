@@ -339,7 +339,7 @@ static int constants_known(const struct request *request, struct err *err)
 	return TRUTH_OK;
 }
 
-/* Makes a tensor of the memory at `place`. Returns -1 if the size of `place` is not the size of the tensor. */
+/* Makes a tensor that uses the memory at `place`. Returns -1 if the size of `place` is not the size of the tensor. */
 static int tensor_at(const struct request *request, const struct op_arg *arg, const struct truth_place *place,
 		     struct tensor *out, struct err *err)
 {

@@ -435,7 +435,7 @@ static void mark_sparse(const struct op_case *c, const struct attention_roles *r
 	}
 }
 
-/* Returns true if the sequence has one key, and no other sequence has the page of this key. */
+/* Returns true if sequence b has only one key, and no other sequence uses the page of this key. */
 static bool is_lone(const struct attention_plan *plan, const int64_t *numbers, int64_t b)
 {
 	int64_t page = plan->entries[b];

@@ -309,7 +309,7 @@ static void fill_offsets(const struct op_case *c, const struct recurrence_extent
 		dtype_store(out->data, out->dtype, EMPTY + 1, dtype_load(out->data, out->dtype, EMPTY));
 }
 
-/* Computes consecutive elements of the tensor, all of which count as one row. */
+/* Computes consecutive elements of the tensor. The whole tensor is treated as one row. */
 static void make_elements(const void *recipe, int64_t row, int64_t first, int64_t count, const uint32_t *random,
                           float *values)
 {

@@ -13,8 +13,9 @@
  *              between -1 and 1.
  *   q          uniform on [-1, 1). If token + head is odd, q has the direction of k and therefore reads the value that
  *              the token wrote. Otherwise, q reads values that earlier tokens wrote. If the reference normalises q,
- *              rows of q are multiplied by 1, 2 and 4 in turn (second set: 1, 32 and 1024). As an exception, the row is
- *              short if (token + head) % 8 is 3 (recurrence_short_query). Squares of long rows overflow float16.
+ *              rows of q are multiplied by 1, 2 and 4 in turn (second set: 1, 32 and 1024). As an exception, a row is
+ *              short, i.e. has a small norm, if (token + head) % 8 is 3 (recurrence_short_query). Squares of long rows
+ *              overflow float16.
  *   v          uniform on [-1, 1) (second set: [-64, 64)), but huge in tokens 9 and 73 of some heads (see below)
  *   state      uniform on [-1/2, 1/2) (second set: [-32, 32)). A reference that clamps v, a state or an output to a
  *              smaller range gives wrong results
@@ -106,9 +107,9 @@ double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t sequence
  * tokens. */
 bool recurrence_is_doubtful(const struct op_case *c, int64_t tokens);
 int recurrence_fill(const struct op_case *c, int input, struct tensor *out, struct err *err);
-/* Like recurrence_fill, but for a case of gradients. No row of q is short, because the gradient of the norm of a short
- * row depends on the epsilon that a reference adds. No value is huge, because bounds of gradients depend on the size of
- * whole tensors. */
+/* Like recurrence_fill, but for a case of a gradient problem. No row of q is short, because the gradient of the norm of
+ * a short row depends on the epsilon that a reference adds. No value is huge, because bounds of gradients depend on the
+ * size of whole tensors. */
 int recurrence_fill_for_gradients(const struct op_case *c, int input, struct tensor *out, struct err *err);
 /* Returns the exponent of the power of 2 by which a short row of q is multiplied. The norm of the row is then near 1/16
  * if the output is bfloat16, 1/8 if the output is float16, and 1/4 otherwise. If a reference adds an epsilon of 1e-5 to
@@ -126,7 +127,7 @@ enum { RECURRENCE_LARGER = 64 };
 #define RECURRENCE_STATE_ATOL 0x1p-15
 
 /* With the delta rule, the first RECURRENCE_ALIKE tokens of the first sequence have similar keys, if that sequence has
- * more tokens. The comment at the top of this file describes similar keys. */
+ * more than RECURRENCE_ALIKE tokens. The comment at the top of this file describes similar keys. */
 enum { RECURRENCE_ALIKE = 64 };
 
 /* The range of beta in the tokens with similar keys: `beta` +- `spread`. If a sigmoid is applied to beta or beta is
@@ -179,7 +180,8 @@ struct recurrence_fill {
 	struct recurrence_alike alike;
 	int erasing;      /* a value of enum recurrence_erasing */
 	bool single;      /* whether every sequence has one token; the state of sequence n is then state n */
-	bool for_gradients; /* whether the case is for gradients: then no row of q is short and no value is huge */
+	bool for_gradients; /* whether the case is of a gradient problem: then no row of q is short and no value is
+			     * huge */
 	bool beta_to_two;   /* whether beta can be as large as 2; only possible if it is used unchanged */
 	int short_query;  /* if q is normalised, a short row of q is multiplied by 2^short_query */
 };
@@ -230,8 +232,8 @@ HOST_DEVICE static inline bool recurrence_has_huge(int erasing, bool second, int
 	}
 }
 
-/* Returns a gate that erases a huge value; softplus is then applied to the gate. With the A_log of the head
- * (recurrence_a_log), the logarithm of the decay is below -10. */
+/* Returns an element of the gate input that erases a huge value after the operation has applied softplus to it. With
+ * the A_log of the head (recurrence_a_log), the logarithm of the decay is below -10. */
 HOST_DEVICE static inline float recurrence_erasing_gate(bool second, int64_t head)
 {
 	return second ? (head % 4 == 0 ? 8.5f : 24.5f) : head % 4 == 1 ? 52.0f : 14.0f;
@@ -256,7 +258,7 @@ HOST_DEVICE static inline bool recurrence_is_short_query(int64_t turn)
 }
 
 /* Returns the level of a kind of gates: most gates of the kind are from -2^level to 0, and a few are several times as
- * far below 0. In the first set of values, the gates of a head and key have the kind head + key. */
+ * far below 0. In the first set of values, the kind of the gates of a head and key is head + key. */
 HOST_DEVICE static inline int recurrence_level(int64_t kind)
 {
 	return kind % 4 == 0 ? -4 : kind % 4 == 1 ? 1 : kind % 4 == 2 ? -8 : -1;
@@ -272,10 +274,10 @@ HOST_DEVICE static inline float recurrence_log_gate(const struct recurrence_fill
 	return turn % 16 == 3 ? 0.0f : turn % 16 == 11 ? (f->second ? 16 : 6) * least : (value + 1) * 0.5f * least;
 }
 
-/* Returns a gate to which softplus is then applied. A gate of -24 keeps the whole state; for a gate of 96, exp
- * overflows float32. The sums of gate and dt_bias are around 12, -12, 0 and 20; above 20, implementations may replace
- * softplus(x) by x. The second set of input values has fewer large gates, because its dt_bias is lower by 4.5 and its
- * rates are higher. */
+/* Returns an element of the gate input, to which the operation applies softplus. A gate of -24 keeps the whole state;
+ * for a gate of 96, exp overflows float32. The sums of gate and dt_bias are around 12, -12, 0 and 20; above 20,
+ * implementations may replace softplus(x) by x. The second set of input values has fewer large gates, because its
+ * dt_bias is lower by 4.5 and its rates are higher. */
 enum { RECURRENCE_KEEPS_ALL = 3 }; /* the value of `turn` for a gate of -24 */
 HOST_DEVICE static inline float recurrence_raw_gate(bool second, int64_t turn, float value)
 {
@@ -353,8 +355,8 @@ HOST_DEVICE static inline float recurrence_bias(bool second, int64_t head, float
 	return second ? value * (bends ? 0.25f : 2.5f) - 4.5f : value * (bends ? 0.25f : 2);
 }
 
-/* Returns the exponent of the power of 2 that scales a row if the reference normalises that row. In cases of gradients,
- * the exponents are smaller, because the longer a row is, the smaller is its gradient. */
+/* Returns the exponent of the power of 2 that scales a row if the reference normalises that row. In cases of gradient
+ * problems, the exponents are smaller, because the longer a row is, the smaller is its gradient. */
 HOST_DEVICE static inline int recurrence_longer(bool second, bool for_gradients, int64_t turn)
 {
 	return (int)(turn % 3) * (!second ? 1 : for_gradients ? 2 : 5);
@@ -397,7 +399,8 @@ HOST_DEVICE static inline float recurrence_key(const struct recurrence_fill *f, 
 	                              f->l2norm ? recurrence_longer(f->second, f->for_gradients, turn) : 0, value);
 }
 
-/* Returns a gate to which softplus is then applied. `turn` is 5 * token + head + 3 * key. */
+/* Returns an element of the gate input, to which the operation applies softplus. `turn` is 5 * token + head + 3 *
+ * key. */
 HOST_DEVICE static inline float recurrence_softplus_gate(bool second, bool erases, int64_t head, int64_t turn,
                                                          float value)
 {
@@ -408,8 +411,8 @@ HOST_DEVICE static inline float recurrence_softplus_gate(bool second, bool erase
 	return recurrence_raw_gate(second, turn, value);
 }
 
-/* Returns a beta that is used unchanged. `turn` is 5 * token + head, and `key_turn` is token + head of k. If beta is
- * not doubled, some values are above 1, but only if 1 - beta |k|^2 stays above -1. */
+/* Returns an element of beta for an operation that uses beta unchanged. `turn` is 5 * token + head, and `key_turn` is
+ * token + head of k. If beta is not doubled, some values are above 1, but only if 1 - beta |k|^2 stays above -1. */
 HOST_DEVICE static inline float recurrence_beta(const struct recurrence_fill *f, int64_t turn, int64_t key_turn,
                                                 float value)
 {
