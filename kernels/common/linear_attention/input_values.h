@@ -179,7 +179,7 @@ struct recurrence_fill {
 	int64_t sharing; /* number of heads in the element's tensor that use one head of k */
 	struct recurrence_alike alike;
 	int erasing;      /* a value of enum recurrence_erasing */
-	bool single;      /* whether every sequence has one token; the state of sequence n is then state n */
+	bool single;      /* whether every sequence has one token; token n then belongs to sequence n */
 	bool for_gradients; /* whether the case is of a gradient problem: then no row of q is short and no value is
 			     * huge */
 	bool beta_to_two;   /* whether beta can be as large as 2; only possible if it is used unchanged */
@@ -377,7 +377,7 @@ HOST_DEVICE static inline float recurrence_query(const struct recurrence_fill *f
 	                               : recurrence_longer(f->second, f->for_gradients, turn + 1));
 }
 
-/* Returns an element of a key that is multiplied by `quarters` / 4 and 2^longer. `eighths` and `quarters` are small
+/* Returns an element of a key, multiplied by `quarters` / 4 and by 2^longer. `eighths` and `quarters` are small
  * integers, so the element is rounded only once. */
 HOST_DEVICE static inline float recurrence_key_element(int eighths, int exponent, int quarters, int longer, float value)
 {
