@@ -89,7 +89,7 @@ struct cascade_fill {
 	int64_t states, heads, width;
 	int loud;     /* v is multiplied by 2^loud if only one state is not empty (row 10 of the table) */
 	int64_t turn; /* the row of the table at the head of this file that applies to token 0, head 0 */
-	int state; /* the number of the state that the tensor holds; -1: the tensor holds all states */
+	int state; /* the number of the state that the tensor contains; -1: the tensor contains all states */
 	int masked; /* are elements NaN where the mask is false? */
 	int second; /* is this the second set of values? */
 	uint64_t mask_key;

@@ -28,8 +28,8 @@ int compare_cuda_open(struct compare_cuda *compare, struct err *err);
 void compare_cuda_close(struct compare_cuda *compare);
 
 /* Compares two dense tensors of `elements` elements on the device. Both addresses must be aligned to an element; for
- * full speed, align them to 16 bytes. The call is asynchronous: once the stream is finished, *compare->sums holds the
- * sums for compare_finish. */
+ * full speed, align them to 16 bytes. The call is asynchronous: once the stream is finished, *compare->sums contains
+ * the sums for compare_finish. */
 int compare_cuda_launch(struct compare_cuda *compare, const void *reference, const void *ground_truth, enum dtype dtype,
                         int64_t elements, struct rule rule, cudaStream_t stream, struct err *err);
 

@@ -18,7 +18,7 @@ enum {
 	TERMS = 64,           /* number of elements of a chunk that a thread sums in float */
 	AHEAD = 4,            /* number of packs whose loads are outstanding while one pack is processed */
 	MOST_BLOCKS = 2 * THREADS,
-	LISTED = 1024,        /* length of shared.list, which holds runs (compare_worst.cuh) */
+	LISTED = 1024,        /* length of shared.list, whose elements are runs (compare_worst.cuh) */
 };
 
 /* An upper bound of the relative error of a score in float. |r - g|, the bound, and the reciprocal of the bound each

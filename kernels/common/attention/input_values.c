@@ -817,8 +817,9 @@ static int64_t fixed_batch(const struct op_problem *problem, const struct attent
 	return roles->qo_indptr < 0 && !queries->var ? queries->value : -1;
 }
 
-/* Writes the axis values of a case with these totals. If an axis occurs in no tensor, such as a batch_size that only a
- * constraint mentions, its length is the number of sequences. The caches have more pages than the sequences use. */
+/* Writes the axis values of a case with the totals `totals`. If an axis occurs in no tensor, such as a batch_size that
+ * only a constraint mentions, its length is the number of sequences. The caches have more pages than the sequences
+ * use. */
 static void set_totals(const struct op_problem *problem, const struct attention_roles *roles,
                        const struct attention_totals *totals, int64_t *row)
 {

@@ -16,9 +16,9 @@
  *
  * The last page of a sequence is partly filled, except in sequences with b % 8 == 4. Sequences 2 and 4, and every
  * eighth sequence after each of them, share the first pages of sequence 0. Pages are in random order, and some are
- * unused. If the axes are too small for these roles, all sequences are plain. If a workload's axes have more queries
- * than keys, some sequences have more queries than keys. The presets never have such axes, because definitions disagree
- * about the output of a query from which a causal mask hides every key.
+ * unused. If the axes leave no room for the lengths of these eight roles, all sequences are plain. If a workload's axes
+ * have more queries than keys, some sequences have more queries than keys. The presets never have such axes, because
+ * definitions disagree about the output of a query from which a causal mask hides every key.
  *
  * Sparse rows. The index of a query determines which key rows it selects:
  *
@@ -53,15 +53,15 @@
  * that every logit is below -65536. A reference may use -10000 as the logit of masked keys or as the initial maximum.
  * As -10000 exceeds every logit of a deep query, the output of such a reference is wrong. Logits of different keys are
  * equal or at least 512 apart, so the result is the same whether a reference scales the query or the logits. If the
- * dtype of the queries cannot represent such a first element, there are no deep queries.
+ * dtype of the queries cannot represent a first element so far below 0, there are no deep queries.
  *
  * Lone keys. If a sequence has only one key, this key is "lone", and the output is its value. In sparse attention, row
  * 7 is the lone key of query 1. The values of lone keys are uniform on [-2^18, 2^18), and most of them overflow
- * float16; in a tensor of float16, they are uniform on [-2^14, 2^14). Other values are not so large, because the
- * rounding errors of their sums would exceed the bound of the output. In the lone key itself, only element 1 is so
- * large (up to 2^10 in float16). A dot product then has only one large term, and no large terms cancel. For the same
- * reason, if keys have two parts, only one part has a large element 1: the first part in the first set of values, the
- * second part in the second set. If the first part of the keys is also the value, element 1 of the output is then
+ * float16; in a tensor of float16, they are uniform on [-2^14, 2^14). The values of other keys are not so large,
+ * because the rounding errors of their sums would exceed the bound of the output. In the lone key itself, only element
+ * 1 is so large (up to 2^10 in float16). A dot product then has only one large term, and no large terms cancel. For the
+ * same reason, if keys have two parts, only one part has a large element 1: the first part in the first set of values,
+ * the second part in the second set. If the first part of the keys is also the value, element 1 of the output is then
  * large.
  *
  * The default cases contain no input for which correct implementations give different outputs. Such inputs are: a query

@@ -151,7 +151,7 @@ struct rule recurrence_rule(const struct op_case *c, int output)
 
 bool recurrence_is_doubtful(const struct op_case *c, int64_t tokens)
 {
-	enum { FEW_TOKENS = 5 }; /* only the smallest cases have so few tokens */
+	enum { FEW_TOKENS = 5 }; /* the smallest cases have at most this many tokens */
 
 	return c->contents == CONTENTS_SECOND && tokens <= FEW_TOKENS;
 }

@@ -274,9 +274,9 @@ HOST_DEVICE static inline float recurrence_log_gate(const struct recurrence_fill
 	return turn % 16 == 3 ? 0.0f : turn % 16 == 11 ? (f->second ? 16 : 6) * least : (value + 1) * 0.5f * least;
 }
 
-/* Returns an element of the gate input, to which the operation applies softplus. A gate of -24 keeps the whole state;
- * for a gate of 96, exp overflows float32. The sums of gate and dt_bias are around 12, -12, 0 and 20; above 20,
- * implementations may replace softplus(x) by x. The second set of input values has fewer large gates, because its
+/* Returns an element of the gate input, to which the operation applies softplus. A gate of -24 leaves the state
+ * unchanged; for a gate of 96, exp overflows float32. The sums of gate and dt_bias are around 12, -12, 0 and 20; above
+ * 20, implementations may replace softplus(x) by x. The second set of input values has fewer large gates, because its
  * dt_bias is lower by 4.5 and its rates are higher. */
 enum { RECURRENCE_KEEPS_ALL = 3 }; /* the value of `turn` for a gate of -24 */
 HOST_DEVICE static inline float recurrence_raw_gate(bool second, int64_t turn, float value)

@@ -337,8 +337,8 @@ static void decay_state(const struct recurrence_work *w, const struct recurrence
 			state[i * w->e.k_dim + j] *= token->stays[j];
 }
 
-/* Computes the updates for all values, with the mistake. Writes the updates to token->output, which holds no output
- * yet. */
+/* Computes the updates for all values, with the mistake. Writes the updates to token->output, which does not contain
+ * the output yet. */
 static void mistaken_recall(const struct recurrence_work *w, const struct recurrence_token *token, const double *state)
 {
 	const double *key = w->mistake == RECURRENCE_RECALL_QUERY ? token->q : token->k;
@@ -562,8 +562,8 @@ bool recurrence_has(const struct recurrence_work *w)
 	case RECURRENCE_SOFTPLUS_UP_TO:
 	case RECURRENCE_BIAS_LAST:
 	case RECURRENCE_BOUND_SOFTPLUS:
-	case RECURRENCE_A_ON_GATE: /* the value of the scalar lower_bound may determine which of these two gates a case
-				    * has */
+	case RECURRENCE_A_ON_GATE: /* the value of the scalar lower_bound may determine whether the gate is SOFTPLUS or
+				    * BOUNDED */
 		return gate == RECURRENCE_GATE_SOFTPLUS || gate == RECURRENCE_GATE_BOUNDED;
 	case RECURRENCE_NO_A_EXP:
 		return w->roles.a_log >= 0;
