@@ -8,22 +8,24 @@
  * The input is [..., 2H] and the output is [..., H], each in float32, float16 or bfloat16. A word in the definition's
  * name, its fi_api tag or its op_type selects the activation: "silu" or "swiglu" selects silu, "gelu" or "geglu"
  * selects gelu, and "gelu_tanh" or "geglu_tanh" selects gelu_tanh. FlashInfer calls these operations
- * activation.*_and_mul. In the moe family, the two halves have the opposite order.
+ * activation.*_and_mul. In the moe family, the gate is the second half of a row.
  *
- * Tolerance. In float32, the relative error of the product is a few times 2^-24. A reference may round the activation
- * to float16 or bfloat16 before the product, as torch's own activations do. The activation, the product and the ground
- * truth are then each off by half an ulp, which is at most 2^-8 (bfloat16) or 2^-11 (float16) of the value. Therefore
- * rtol allows three such roundings: 1.2 % for bfloat16 and 0.15 % for float16. For large negative x, the sums 1 + erf
- * and 1 + tanh in gelu are near 0, and an absolute error of 2^-24 remains. This error is multiplied by |x| / 2 and by
- * the second half of the row. |x| / 2 is at most 4, because 1 + erf and 1 + tanh are exactly 0 in float32 below x = -8.
- * The elements of the second half are usually at most 2. Therefore atol is 2e-6. With gelu, these elements exceed 2
- * only in two kinds of rows. In rows whose |gate| is at most 1, 1 + erf is at least 0.3, and its relative error is at
- * most 2e-7. In rows whose |gate| is 128 or more, nothing cancels. silu has no cancellation, and its error is smaller.
- * The rows of inputs are scaled by factors (input_values.h). With factors up to 2^40, gates are at least -32. The
+ * Tolerance. If act(x) and its product with the second half are computed in float32, the relative error is a few times
+ * 2^-24. A reference may round the activation to float16 or bfloat16 before the product, as torch's own activations do.
+ * Then three values are rounded: the activation, the product and the ground truth. Each rounding changes a value by at
+ * most half an ulp, which is at most 2^-8 (bfloat16) or 2^-11 (float16) of the value. Therefore rtol allows three such
+ * roundings: 1.2 % for bfloat16 and 0.15 % for float16. For large negative x, the sums 1 + erf and 1 + tanh in gelu are
+ * near 0, and an absolute error of 2^-24 remains. This error is multiplied by |x| / 2 and by the second half of the
+ * row. Where the sums are not 0, |x| / 2 is at most 4, because 1 + erf and 1 + tanh are exactly 0 in float32 below x =
+ * -8. The elements of the second half are usually at most 2. Therefore atol is 2e-6. With gelu, elements of the second
+ * half exceed 2 only in rows whose |gate| is at most 1 and in rows whose |gate| is 128 or more. In rows whose |gate| is
+ * at most 1, 1 + erf is at least 0.3, and its relative error is at most 2e-7. In rows whose |gate| is 128 or more,
+ * nothing cancels. In silu, no terms cancel, and its error is smaller. The second half of a row contains the factors by
+ * which the activations are multiplied (input_values.h). In rows with factors up to 2^40, gates are at least -32. The
  * exponent -x of e^-x is thus at most 32, and the relative error of silu is below 3e-6. In rows with still larger
  * factors, gates are at most -128, and the result is 0 or below 1e-15. If a gate is subnormal in float16
- * (input_values.h), its activation is nearly always subnormal, too. Rounding then changes the activation by at most
- * atol. */
+ * (input_values.h), its activation is nearly always subnormal, too. Rounding such an activation to float16 changes it
+ * by at most atol. */
 #include "kernels/activation/input_values.h"
 
 #include <math.h>
@@ -102,8 +104,8 @@ static int match(const struct op_problem *problem, struct err *why)
 	return kind_of(problem, why);
 }
 
-/* Each row is independent (rows_of_size). The last of the leading var axes is the number of rows; the other leading var
- * axes have length 1. */
+/* Each row is computed independently of the other rows (rows_of_size). The last of the leading var axes is the number
+ * of rows; the other leading var axes have length 1. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	const struct op_arg *x = &problem->inputs[0];
@@ -132,8 +134,8 @@ static bool edge_axes(const struct op_problem *problem, int variant, int edge, i
 	return op_edge_rows(sizes, problem, variant, edge == EDGE_NO_ROWS ? 0 : 3, axis);
 }
 
-/* Returns an element of the edge case with huge gates; `element` is its value in an ordinary case. A gate is +-60000,
- * which float16 can represent, or +-2^100; the cube of 2^100 overflows float32. */
+/* Returns an element of the edge case with huge gates; `element` is its value in an ordinary case. In float16, all
+ * gates are +-60000. In other dtypes, a third of the gates are +-2^100, whose cube overflows float32. */
 static float edge_element(const struct activation_fill *f, enum dtype dtype, int64_t index, float element)
 {
 	float huge = index % 3 == 0 && dtype != DTYPE_FLOAT16 ? float_power(100) : 60000;
@@ -153,7 +155,7 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
-/* Gates and factors reach +-1020. exp(1020) overflows float16 and float32. */
+/* Some gates and factors are -1020 or lower, and some are 1020 or higher. exp(1020) overflows float16 and float32. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	(void)problem;
@@ -203,8 +205,8 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return 0;
 }
 
-/* The mistakes that the oracle computes. SHAPES + s: the gate goes through the function of shape s (enum shape) instead
- * of the definition's activation. */
+/* The mistakes that the oracle computes. SHAPES + s: the function of shape s (enum shape) is applied to the gate
+ * instead of the definition's activation. */
 enum mistake { NO_MISTAKE, SWAPPED, INTERLEAVED, NOT_MULTIPLIED, ADDED, OF_PRODUCT, OF_BOTH, UP_AT_7, UP_BELOW_7, SHAPES };
 
 enum shape { SHAPE_RELU, SHAPE_HARD_SWISH, SHAPE_SIGMOID, SHAPE_QUICK_GELU, SHAPE_NONE, SHAPE_SILU, SHAPE_GELU, SHAPE_GELU_TANH, SHAPE_NO_ROOT, SHAPE_SHARE };
@@ -237,7 +239,8 @@ static double shaped(int shape, double x)
 	}
 }
 
-/* Computes output i of a row as a reference with the mistake does. The row has `half` gates and `half` factors. */
+/* Computes output i of a row as a reference with the mistake op_case.mistake does. The row has `half` gates and `half`
+ * factors. */
 static double mistaken(const struct op_case *c, const double *row, int64_t half, int64_t i)
 {
 	double gate = row[i], up = row[half + i];

@@ -19,10 +19,10 @@
  * therefore correct.
  *
  * Rows with row % 16 == 9 have, for silu, gates from -32 to -16 and factors up to 2^40. The values of silu are small,
- * but their products with the factors are large. A reference that rounds the sigmoid of such a gate to 0 is therefore
- * wrong. If a tensor is float16, or if the activation is gelu, rows with row % 16 == 9 are like ordinary rows. The
- * reason is that such small values of silu are 0 in float16, and that the terms of gelu cancel for gates from -32 to
- * -16.
+ * but their products with the factors are large. A reference that rounds the sigmoid of a gate in these rows to 0 is
+ * therefore wrong. If a tensor is float16, or if the activation is gelu, rows with row % 16 == 9 are like ordinary
+ * rows. The reason is that, for gates from -32 to -16, the values of silu are 0 in float16, and the terms of gelu
+ * cancel.
  *
  * Rows with row % 16 == 13 have gates from -256 to -128 and factors up to 2^126, unless a tensor is float16. The
  * product of gate and factor overflows float32, but the activation is below 2^-170 in magnitude, and therefore 0 in
@@ -80,8 +80,8 @@ HOST_DEVICE static inline float activation_at(const struct activation_fill *f, i
 	float noise = uniform_signed(random, 20);
 	int gate = f->second ? 4 - (int)(row % 4) - (row % 4 == 3 ? 2 : 0) : 3 - (int)(row % 4), wide = f->second ? 10 : 7;
 
-	/* In rows with row % 16 == 7, |gate| is large enough that 1 + erf(x) does not cancel. The large factor would
-	 * magnify the error of cancelled terms. */
+	/* In rows with row % 16 == 7, |gate| is so large that the terms of 1 + erf(x) do not cancel. If they cancelled,
+	 * the large factor would magnify the error. */
 	if (row % 16 == 7 && column < f->half)
 		return (noise < 0 ? noise - 1 : f->negative ? -noise - 1 : noise + 1) * float_power(f->gate);
 	if (row % 16 == 7)

@@ -8,15 +8,15 @@
  * merge_state has the inputs v_a, v_b [tokens, heads, D] and s_a, s_b [tokens, heads], and optionally a bool mask
  * [tokens]. If the mask of a token is false, the outputs are v_a and s_a. The operation merge_states has the inputs v
  * [tokens, states, heads, D] and s [tokens, states, heads]. The outputs are v [tokens, heads, D] and optionally s
- * [tokens, heads]. v is float32, float16 or bfloat16. s is float32 and has base 2, as in FlashInfer's
+ * [tokens, heads]. v is float32, float16 or bfloat16. s is float32 and a logarithm to base 2, as in FlashInfer's
  * cascade.merge_state, merge_state_in_place and merge_states. The log-sum-exp of an empty part is -infinity. If every
  * part is empty, v is 0 and s is -infinity. Some implementations return NaN for a token whose parts are all empty.
  * Therefore only the cases of --edge have such tokens.
  *
  * Tolerance. |s_i| is at most 204, and a reference that uses natural logarithms multiplies it by ln 2. Each exponent
- * then has an error of 204 ln 2 2^-24 = 8e-6, and a quotient of two powers has a relative error of 2e-5. v has an error
- * of 4e-5, because values up to 2 may cancel. Larger values of v occur only where all states but one have weight 0.
- * Therefore the atol of v is 5e-5. The rtol of v allows one rounding to v's dtype: 2^-7 for bfloat16, 2^-10 for
+ * then has an error of 204 * ln 2 * 2^-24 = 8e-6, and a quotient of two powers has a relative error of 2e-5. v has an
+ * error of 4e-5, because values up to 2 may cancel. Larger values of v occur only where all states but one have weight
+ * 0. Therefore the atol of v is 5e-5. The rtol of v allows one rounding to v's dtype: 2^-7 for bfloat16, 2^-10 for
  * float16, 1e-5 for float32. After the conversion back to base 2, s has an error of up to three times 8e-6 / ln 2.
  * Therefore the atol of s is 1e-4. The tolerance does not depend on the number of states: an error that affects all
  * weights alike cancels, and an error of a single weight is multiplied by that weight. No case has a tolerance of zero,
@@ -35,8 +35,8 @@
 
 enum { PARALLEL_FROM = 1 << 20 }; /* if a case has fewer elements, one thread is faster than several */
 
-/* Returns true if `arg` has the first `count` axes of `like`, except axis number `without` of `like` (-1: no
- * exception). */
+/* Returns true if the axes of `arg` are the first `count` axes of `like`, without axis number `without` (-1: with all
+ * of them). */
 static bool has_axes(const struct op_arg *arg, const struct op_arg *like, int without, int count)
 {
 	int at = 0;
@@ -125,9 +125,9 @@ static int match(const struct op_problem *problem, struct err *why)
 	return many ? CASCADE_MANY : CASCADE_TWO;
 }
 
-/* A case has BLOCK_TOKENS tokens, a multiple of the usual block sizes, and another has one token more than a multiple.
- * MOST_STATES is a multiple of no usual block size. A case with MOST_STATES states for each token has FEW_TOKENS
- * tokens. */
+/* One case has BLOCK_TOKENS tokens, a multiple of the usual block sizes of kernels. Another case has MOST_TOKENS
+ * tokens, one more than such a multiple. MOST_STATES is not a multiple of any usual block size. A case with MOST_STATES
+ * states for each token has FEW_TOKENS tokens. */
 enum { FEW_TOKENS = 16, BLOCK_TOKENS = 256, MOST_TOKENS = 2 * BLOCK_TOKENS + 1, MOST_STATES = 33 };
 
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
@@ -191,8 +191,9 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
-/* The s of two states may differ by 400, and their weights then differ by a factor of 2^400. Some elements of v are
- * beyond the range of float16. If v is float16, its elements reach half of that range. */
+/* The s of two states may differ by 400, and their weights then differ by a factor of 2^400. If v is float16, its
+ * elements have magnitudes up to 2^15, half the range of float16. Otherwise, some elements of v are beyond the range of
+ * float16. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	struct cascade_roles roles = cascade_roles_of(problem);
@@ -288,7 +289,7 @@ static bool mask_reversed(struct op_variation *v, const struct op_mistake *mista
 	return mask != NULL;
 }
 
-/* The mistake: the log-sum-exp of an empty state is op_mistake.by. */
+/* The mistake replaces the log-sum-exp of an empty state with op_mistake.by. */
 static bool empty_is(struct op_variation *v, const struct op_mistake *mistake)
 {
 	bool any = false;
@@ -305,7 +306,7 @@ static bool empty_is(struct op_variation *v, const struct op_mistake *mistake)
 	return any;
 }
 
-/* The mistake: every log-sum-exp is at least op_mistake.by. */
+/* The mistake raises each log-sum-exp below op_mistake.by to op_mistake.by. */
 static bool all_least(struct op_variation *v, const struct op_mistake *mistake)
 {
 	struct op_mistake s = *mistake, other = *mistake;
@@ -411,7 +412,7 @@ static double merge(const struct op_case *c, const struct tensor *in, int64_t to
 }
 
 /* Checks that every v is finite, and that every s is finite or -infinity. Rejects the case otherwise. Where the mask is
- * false, the second state may hold anything, because it is not read. */
+ * false, the second state may have any values, because it is not read. */
 static int check(const struct op_case *c, const struct tensor *in, struct err *err)
 {
 	struct cascade_roles roles = cascade_roles_of(c->problem);

@@ -20,10 +20,10 @@
  *   14      every second state is empty, and the chosen state is 2 above the rest.
  *   15      the chosen state is 30 below the others.
  *
- * The second set of values uses (token + head + 8) % 16. Both sets together thus cover both halves of the table even if
- * there are few tokens. If the mask of a token is false, v and s of its second state are not read. They are NaN if the
- * index of the token is odd and above 16. No token has only empty states, because implementations return different
- * results for such a token (v = 0 and s = -infinity, or NaN). */
+ * The second set of values uses (token + head + 8) % 16. The two sets together thus use both halves of the table even
+ * if there are few tokens. If the mask of a token is false, v and s of its second state are not read. This v and this s
+ * are NaN if the index of the token is odd and above 16. No token has only empty states, because implementations return
+ * different results for such a token (v = 0 and s = -infinity, or NaN). */
 #ifndef REFTEST_KERNELS_CASCADE_INPUT_VALUES_H
 #define REFTEST_KERNELS_CASCADE_INPUT_VALUES_H
 
@@ -89,7 +89,7 @@ struct cascade_fill {
 	int64_t states, heads, width;
 	int loud;     /* v is multiplied by 2^loud if only one state is not empty (row 10 of the table) */
 	int64_t turn; /* the row of the table at the head of this file that applies to token 0, head 0 */
-	int state; /* the number of the state that the tensor holds; -1: the tensor holds all states */
+	int state; /* the number of the state that the tensor contains; -1: the tensor contains all states */
 	int masked; /* are elements NaN where the mask is false? */
 	int second; /* is this the second set of values? */
 	uint64_t mask_key;
@@ -150,8 +150,8 @@ HOST_DEVICE static inline float cascade_s(int64_t kind, int chosen, int64_t stat
 	}
 }
 
-/* Returns the mask of a token: 1 if it is merged. Token 0 is merged only in the first set of values. Of the other
- * tokens, three in four are merged. */
+/* Returns the mask of a token: 1 if the token's two states are merged. The states of token 0 are merged only in the
+ * first set of values. Of the other tokens, three in four have a mask of 1. */
 HOST_DEVICE static inline int cascade_mask(enum op_contents contents, int64_t token, uint32_t random)
 {
 	return token == 0 ? contents == CONTENTS_FIRST : random % 4 != 0;
@@ -175,7 +175,7 @@ HOST_DEVICE static inline float cascade_read(const struct cascade_fill *f, int64
 enum { CASCADE_HIDDEN_FROM = 16 };
 
 /* Returns 1 if all elements of a token in this input are NaN, because the token's second state is not read. The first
- * 16 tokens have no NaN, so that the diagnosis of a small case can recognise a mistake about the mask. */
+ * 16 tokens have no NaN, so that the diagnosis of a small case can recognise a reference that uses the mask wrongly. */
 HOST_DEVICE static inline int cascade_hidden(const struct cascade_fill *f, int64_t token)
 {
 	return f->masked && token >= CASCADE_HIDDEN_FROM && token % 2 == 1 &&

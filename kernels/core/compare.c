@@ -140,7 +140,7 @@ static void add_each(struct compare_sums *sums, const struct pair *pair, int64_t
 	}
 }
 
-/* Adds to the list of worst elements those elements of a block that belong there. */
+/* Updates the list of worst elements with the elements of a block. */
 static void search_worst(struct compare_sums *sums, struct rule rule, int64_t first, int64_t count,
                          const double *r, const double *g)
 {

@@ -3,8 +3,8 @@
  * At memory bandwidth, there is time for about 25 instructions per element. Elements are therefore processed in float,
  * in packs of 16 bytes. If float is not accurate enough, elements are processed again in double, as on the CPU
  * (examine_packs). If a thread's elements of a chunk include a NaN, an infinity, or squares outside of float's range,
- * the thread recomputes all its results for the chunk. If an element of a pack is very near its bound, the thread
- * recounts only the misses of that pack.
+ * the thread recomputes all its results for the chunk. If |r - g| of an element is very near the element's bound, the
+ * thread recounts only the misses of the element's pack.
  *
  * Worst elements. If every element were compared with a list of the worst elements, the time would depend on the data:
  * with ties, random data or slowly growing errors, the list changes often. Instead, the tensor is divided into chunks
@@ -15,13 +15,13 @@
  * chunks again. Because peaks are floats, elements whose scores differ by less than `score_error` may be ranked in the
  * wrong order.
  *
- * Sums. The tensor is divided into pieces, in a way that depends only on its length. A block that finishes a piece
- * starts the next free piece, because some multiprocessors read a fifth faster than others. Long pieces are processed
- * first and short pieces last, so that all blocks end at almost the same time. A thread sums its elements of a chunk in
- * float, and adds the sums of its chunks in double. At the end of a piece, the block adds up the sums of its threads.
- * The last block to finish adds up the sums of all pieces. All additions have a fixed order, so every run on the same
- * GPU gives the same bits. The last block writes the result directly to pinned host memory. A comparison is a single
- * launch, without memset or copy.
+ * Sums. The tensor is divided into pieces. The division depends only on the tensor's length and dtype, and on the
+ * number of blocks that the GPU can run at the same time. A block that finishes a piece starts the next free piece,
+ * because some multiprocessors read a fifth faster than others. Long pieces are processed first and short pieces last,
+ * so that all blocks end at almost the same time. A thread sums its elements of a chunk in float, and adds the sums of
+ * its chunks in double. At the end of a piece, the block adds up the sums of its threads. The last block to finish adds
+ * up the sums of all pieces. All additions have a fixed order, so every run on the same GPU gives the same bits. The
+ * last block writes the result directly to pinned host memory. A comparison is a single launch, without memset or copy.
  *
  * Rejected alternatives: per-warp atomics on global sums (30 us at 2^26 elements, and a different order every run); a
  * second kernel for the reduction; the same number of elements for every block (the slowest multiprocessor took 15 %
@@ -122,7 +122,8 @@ template <enum dtype D> struct share {
 	}
 };
 
-/* Returns the number of scores above 1, or -1 if a score is too near 1 for a decision in float. */
+/* Returns the number of scores above 1, or -1 if a score is so near 1 that its float does not show whether the exact
+ * score is above 1. */
 template <int lanes> static __device__ __forceinline__ int misses_among(const float *score, float peak)
 {
 	int clear = 0, maybe = 0;
@@ -176,8 +177,8 @@ static __device__ __forceinline__ void take(struct share<D> *to, int k, const st
 	to->peak = fmaxf(to->peak, peak);
 }
 
-/* Returns true if float is accurate enough for some elements. `squares` is the sum of their squares, and `bits` is the
- * bitwise OR of their words. Returns false if the sum is NaN. */
+/* Returns true if float is accurate enough for a group of elements. `squares` is the sum of the squares of these
+ * elements, and `bits` is the bitwise OR of their words. Returns false if `squares` is NaN. */
 template <enum dtype D> static __device__ __forceinline__ bool is_in_range(float squares, uint32_t bits)
 {
 	return squares < squares_greatest && (squares >= squares_least || (bits & form<D>::magnitude) == 0);
@@ -239,10 +240,10 @@ struct course {
 	uint32_t fifth;   /* upper 32 bits of the smallest of the five values `worst` */
 };
 
-/* Adds a chunk to the warp's list of worst chunks, if the chunk belongs there; `peak` is the largest score that this
- * lane found. If the chunk's peak equals the fifth peak in the list, the list stays unchanged, because a warp processes
- * earlier chunks first. This function must not call other functions, because a call would wait for all outstanding
- * loads. */
+/* Adds a chunk to the warp's list of the five worst chunks if the chunk's peak is high enough; `peak` is the largest
+ * score that this lane found. If the chunk's peak equals the fifth peak in the list, the list stays unchanged, because
+ * a warp processes earlier chunks first. This function must not call other functions, because a call would wait for all
+ * outstanding loads. */
 static __device__ __forceinline__ void weigh_chunk(struct course *course, uint32_t peak, int64_t chunk)
 {
 	uint32_t key = __reduce_max_sync(~0u, peak) + 1;
@@ -259,7 +260,8 @@ static __device__ __forceinline__ void weigh_chunk(struct course *course, uint32
 	course->fifth = (uint32_t)(__shfl_sync(~0u, course->worst, METRICS_WORST - 1) >> 32);
 }
 
-/* Adds the results of one chunk to the results of the thread. Returns the largest score of the chunk, as bits. */
+/* Adds the results of one chunk to the results of the thread. Returns the bits of the largest score that this thread
+ * found in the chunk. */
 template <enum dtype D>
 static __device__ __forceinline__ uint32_t keep_share(struct shared *shared, struct course *course,
                                                       const struct share<D> &share)
@@ -468,8 +470,8 @@ static __device__ bool tell_all(const struct task &task, uint32_t number, struct
 
 /* --- the last block ----------------------------------------------------------------------------------------------- */
 
-/* Every piece has several sums. In the last block, warp s adds up sum number s of all pieces. SUMS_AHEAD is the number
- * of pieces' sums that each lane loads ahead. */
+/* Every piece has several sums. In the last block, warp s adds up sum number s of all pieces. Each lane loads the sums
+ * of SUMS_AHEAD pieces before it adds up any of them. */
 enum { SUMS_AHEAD = 25 }; /* enough for three pieces in each of 264 blocks */
 
 static __device__ __forceinline__ double sum_of(const struct task &task, uint32_t piece)
@@ -507,7 +509,8 @@ static __device__ __forceinline__ void publish_sums(const struct task &task, con
 		(&task.out->sum_abs)[warp] = sum;
 }
 
-/* Publishes the remaining metrics, and resets the board for the next launch. One thread calls this function. */
+/* Writes the remaining metrics to the result, and resets the board for the next launch. One thread calls this
+ * function. */
 static __device__ void publish_counts(const struct task &task)
 {
 	struct compare_board board = *task.board;
@@ -741,7 +744,8 @@ int compare_cuda_launch(struct compare_cuda *compare, const void *reference, con
 	return cuda_check(cudaGetLastError(), "launching the comparison", err);
 }
 
-/* The maximum of the average number of pieces per block: one long piece and two short pieces. */
+/* The largest possible number of pieces divided by the number of blocks: one long piece and two short pieces per
+ * block. */
 enum { MOST_PIECES = 3 };
 
 static int allocate(struct compare_cuda *compare, size_t blocks, struct err *err)

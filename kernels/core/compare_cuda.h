@@ -12,7 +12,7 @@
 
 #include "kernels/core/compare.h"
 
-struct compare_board; /* the results through which the blocks of a launch communicate */
+struct compare_board; /* counters and results that all blocks of a launch share */
 
 /* The memory that all comparisons on one device use; only one comparison may run at a time. */
 struct compare_cuda {
@@ -23,13 +23,13 @@ struct compare_cuda {
 	int blocks[DTYPE_COUNT];   /* number of blocks that the device can run at the same time */
 };
 
-/* Allocates the memory on the current device. If the function returns -1, it has freed what it had allocated. */
+/* Allocates the memory on the current device. If an allocation fails, frees what has been allocated and returns -1. */
 int compare_cuda_open(struct compare_cuda *compare, struct err *err);
 void compare_cuda_close(struct compare_cuda *compare);
 
 /* Compares two dense tensors of `elements` elements on the device. Both addresses must be aligned to an element; for
- * full speed, align them to 16 bytes. The call is asynchronous: once the stream is finished, *compare->sums holds the
- * sums for compare_finish. */
+ * full speed, align them to 16 bytes. The call is asynchronous: once the stream is finished, *compare->sums contains
+ * the sums for compare_finish. */
 int compare_cuda_launch(struct compare_cuda *compare, const void *reference, const void *ground_truth, enum dtype dtype,
                         int64_t elements, struct rule rule, cudaStream_t stream, struct err *err);
 

@@ -18,15 +18,15 @@ enum {
 	TERMS = 64,           /* number of elements of a chunk that a thread sums in float */
 	AHEAD = 4,            /* number of packs whose loads are outstanding while one pack is processed */
 	MOST_BLOCKS = 2 * THREADS,
-	LISTED = 1024,        /* length of shared.list, which holds runs (compare_worst.cuh) */
+	LISTED = 1024,        /* length of shared.list, whose elements are runs (compare_worst.cuh) */
 };
 
 /* An upper bound of the relative error of a score in float. |r - g|, the bound, and the reciprocal of the bound each
  * have a relative error of at most 2^-23. */
 static constexpr float score_error = 0x1p-20f;
 
-/* Limits of a sum of squares. If the sums of squares of a thread's elements are between them, no float in the thread's
- * results overflows or loses precision as a subnormal. */
+/* Limits of a sum of squares. If the sums of squares of a thread's elements are between these limits, no float in the
+ * thread's results overflows or loses precision as a subnormal. */
 static constexpr float squares_least = 1e-30f, squares_greatest = 1e37f;
 
 /* The index and the score of an element; `key` is the score as an integer. Of two elements, the worse one has the
@@ -37,8 +37,7 @@ struct place {
 };
 
 /* A chunk and its peak (its largest score) in one integer. The upper 32 bits are 1 + the bits of the peak as a float;
- * the lower 32 bits are the complement of the chunk's number. The integer of a worse chunk is greater. 0 means no
- * chunk. */
+ * the lower 32 bits are the complement of the chunk's number. Worse chunks have greater integers. 0 means no chunk. */
 typedef uint64_t chunk_peak;
 
 /* If an element is NaN in the reference or in the truth, its key is key_nan, and the peak of its chunk has the bits
@@ -108,9 +107,9 @@ static __device__ __forceinline__ uint64_t greatest(uint64_t mine)
 	return (uint64_t)upper << 32 | lower;
 }
 
-/* `peaks` has five chunks of each warp. Writes the five worst of all these chunks to out[0 … 4], the worst first. All
- * threads of the block call this function. Thread first + i ranks chunk i: it counts the elements of `peaks` that are
- * greater. Two elements can be equal only if both are 0. The result is visible to other threads after a barrier. */
+/* `peaks` contains five chunks of each warp. Writes the five worst of all these chunks to out[0 … 4], the worst first.
+ * All threads of the block call this function. Thread first + i ranks chunk i: it counts the elements of `peaks` that
+ * are greater. Two elements can be equal only if both are 0. The result is visible to other threads after a barrier. */
 static __device__ __forceinline__ void rank_peaks(const chunk_peak *peaks, chunk_peak *out, int first)
 {
 	int mine = (int)threadIdx.x - first, rank = 0;
@@ -135,7 +134,7 @@ struct shared {
 	/* The five worst chunks of each warp, and those of the block. */
 	chunk_peak peaks[METRICS_WORST * WARPS], chunks[METRICS_WORST];
 	struct place warp_worst[2][WARPS], places[THREADS];
-	int64_t worst[METRICS_WORST]; /* indices of the published elements */
+	int64_t worst[METRICS_WORST]; /* indices of the worst elements in the result */
 	uint32_t listed;
 	uint16_t list[LISTED];
 	uint32_t warp_count[COUNTS][WARPS];
@@ -193,7 +192,7 @@ static __device__ __forceinline__ uint64_t key_of(struct pair p)
 	return isnan(p.diff) ? key_nan : (uint64_t)__double_as_longlong(score_of(p)) + 1;
 }
 
-/* Returns the score of a pair in the form of a peak's bits. */
+/* Returns the score of a pair as the bits of a float, or peak_nan. */
 static __device__ __forceinline__ uint32_t peak_of(struct pair p)
 {
 	if (isnan(p.diff))
@@ -231,8 +230,8 @@ static __device__ __forceinline__ void add_finite(struct shared *shared, struct 
 	count(shared, MISSES, !(p.diff <= p.bound));
 }
 
-/* Loads up to AT_ONCE pairs, with overlapping loads. These are the elements first, first + step, … below `end`. Returns
- * their number. */
+/* Loads up to AT_ONCE pairs, with overlapping loads. The pairs are the elements first, first + step, … below `end`.
+ * Returns the number of loaded pairs. */
 enum { AT_ONCE = 8 };
 template <enum dtype D>
 static __device__ __forceinline__ int load_pairs(const struct task &task, int64_t first, int step, int64_t end,

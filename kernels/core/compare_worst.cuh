@@ -1,6 +1,6 @@
 /* compare_worst - finds the five worst elements, in the last block of kernels/core/compare.cu. The last block selects
- * the five chunks with the highest peaks, reads these chunks again, lists the elements that reach the fifth peak, and
- * ranks the listed elements exactly.
+ * the five chunks with the highest peaks, reads these chunks again, lists the elements whose scores are at least the
+ * lowest of these five peaks, and ranks the listed elements exactly.
  *
  * The last block runs this code once, while no other block runs. Other blocks therefore cannot hide the latency of
  * loads and of instruction fetches. For this reason, the code issues many loads together, and is short. */
@@ -136,7 +136,7 @@ static __device__ __forceinline__ uint32_t load_packs(const struct task &task, c
 	return used;
 }
 
-/* Adds to the list the packs with a score of at least `least`, and the packs that have a NaN, or infinities in both
+/* Adds packs to the list: those with a score of at least `least`, those with a NaN, and those with infinities in both
  * tensors. `least` is below the exact limit by more than the error of float. */
 template <enum dtype D>
 static __device__ __forceinline__ void list_packs(const struct task &task, struct shared *shared,
@@ -211,8 +211,8 @@ static __device__ __forceinline__ struct place place_in(const struct task &task,
 	return place;
 }
 
-/* Among the listed elements of this thread that rank after `last`, returns the worst. If the list was too short for all
- * runs, searches all elements of the five chunks instead. */
+/* Returns the worst of this thread's listed elements that rank after `last`. If the list was too short for all runs,
+ * searches all elements of the five chunks instead. */
 template <enum dtype D>
 static __device__ __forceinline__ struct place next_worst(const struct task &task, const struct shared *shared,
                                                           struct place last)
@@ -232,7 +232,7 @@ static __device__ __forceinline__ struct place next_worst(const struct task &tas
 	return best;
 }
 
-/* Writes element `index` to the result as worst[rank], and for rank 0 also the margin. One thread calls this
+/* Writes element `index` to the result as worst[rank]. If `rank` is 0, also writes the margin. One thread calls this
  * function. */
 template <enum dtype D>
 static __device__ __forceinline__ void publish_place(const struct task &task, int rank, int64_t index)
@@ -244,9 +244,9 @@ static __device__ __forceinline__ void publish_place(const struct task &task, in
 		task.out->margin = isnan(p.diff) ? INFINITY : score_of(p);
 }
 
-/* Appends elements with score 0 to the result's worst elements, if only `found` elements have a score above 0. These
- * are the first elements of the tensor that have score 0. Returns the number of worst elements. One thread calls this
- * function. */
+/* Appends elements with score 0 to the result's worst elements, if only `found` elements have a score above 0. The
+ * appended elements are the first elements of the tensor that have score 0. Returns the number of worst elements. One
+ * thread calls this function. */
 template <enum dtype D>
 static __device__ __noinline__ int fill_places(const struct task &task, const struct shared *shared, int found)
 {
@@ -283,9 +283,9 @@ template <enum dtype D> static __device__ __noinline__ int pick_elements(const s
 	return METRICS_WORST;
 }
 
-/* Finds the five worst elements by ranking all: each thread counts the elements that are worse than its own. This
- * function is for a list with at most as many elements as the block has threads. Returns the number of elements
- * found. */
+/* Finds the five worst elements by ranking all listed elements: each thread counts the elements that are worse than its
+ * own. This function is for a list with at most as many elements as the block has threads. Returns the number of
+ * elements found. */
 template <enum dtype D>
 static __device__ __forceinline__ int rank_elements(const struct task &task, struct shared *shared)
 {

@@ -1,9 +1,9 @@
-/* The code reads a description clause by clause. A clause ends at a semicolon, at the end of a line, or at a full stop
- * before a blank. A number in a clause stands for the default if three conditions are met. First, the number is a word
- * of its own. Second, the clause connects the number with the words after it ("0 stands for …", "0: …", "-1 means …"),
- * or the number is a condition ("if 0, …", "when it is 0"). Third, the clause is about the default: it has the word
- * "default", or a square root (the default of scales), or it says that something is disabled. "Default is 0" does not
- * count, because this clause states the default itself, not the meaning of a number. */
+/* described_default reads a description clause by clause. A clause ends at a semicolon, at the end of a line, or at a
+ * full stop before a blank. A number in a clause stands for the default if three conditions are met. First, the number
+ * is a word of its own. Second, the clause connects the number with the words after it ("0 stands for …", "0: …", "-1
+ * means …"), or the number is a condition ("if 0, …", "when it is 0"). Third, the clause is about the default: it
+ * contains the word "default", or a square root (the default of scales), or it says that something is disabled.
+ * "Default is 0" does not count, because this clause states the default itself, not the meaning of a number. */
 #include "kernels/core/described_default.h"
 
 #include <ctype.h>
@@ -95,8 +95,8 @@ static bool is_condition(const char *text, const char *at)
 	return false;
 }
 
-/* Returns true if the text after the number says what the number means. In "default is 0" and "defaults to 0: …", the
- * number is the default itself. */
+/* Returns true if the text after the number says what the number means. Returns false for "default is 0" and "defaults
+ * to 0: …", where the number is the default itself. */
 static bool is_explained(const char *text, const char *at, const char *after)
 {
 	static const char *const verbs[] = {"stands for ", "means ", "selects ", "uses ", "gives ", "is replaced by ",

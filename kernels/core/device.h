@@ -3,7 +3,7 @@
  *
  * The judge uses only this interface. All addresses are in device memory, which is host memory for the CPU. Unless
  * stated otherwise, a call returns 0, or -1 with a message in `err`, and its work is complete when it returns. After a
- * sticky CUDA error, every later call fails too and `device_broken` is true; the process must then be replaced. */
+ * sticky CUDA error, every later call fails too, and `broken` returns true; the process must then be replaced. */
 #ifndef REFTEST_KERNELS_CORE_DEVICE_H
 #define REFTEST_KERNELS_CORE_DEVICE_H
 
@@ -63,8 +63,9 @@ struct device_calls {
 
 	/* Fills one input of a case with the values that the family defines. If `op` is NULL, writes generic values:
 	 * floats are uniform on [-1, 1), and integers and bools are 0. The work may still run when `fill` returns.
-	 * Every later call that reads or writes memory, except another `fill`, waits for it, and fails if it failed.
-	 * Therefore memory that another process maps may not be filled directly: it would see unfinished values. */
+	 * Every later call that reads or writes memory, except another `fill`, waits for this work, and fails if the
+	 * work failed. Do not call `fill` for memory that another process maps: that process would see unfinished
+	 * values. */
 	int (*fill)(struct device *device, const struct op *op, const struct op_case *c, int input, struct tensor *out,
 	            struct err *err);
 	/* Computes the outputs of a case with the family's builtin ground truth. */

@@ -19,7 +19,7 @@ enum {
 	HUGE_PAGE = 2 << 20,
 	STEP = 4096,
 	SERIAL_UNITS = 1 << 14,
-	SMALL = 64 << 20 /* for at most this many bytes, the free memory is not checked */
+	SMALL = 64 << 20 /* the free memory is not checked for sizes up to this */
 };
 
 struct cpu_device {

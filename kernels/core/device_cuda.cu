@@ -1,13 +1,13 @@
 /* device_cuda - implements kernels/core/device.h on one CUDA GPU.
  *
- * All work runs on one stream of the device, and every call but `fill` waits for that stream once, before it returns. A
- * case has many inputs, and if several processes use the GPU at the same time, each wait costs a time slice. After a
- * sticky error, such as a kernel's invalid memory access, the device is marked as broken: every later call only reports
- * that error, and another process must continue the work.
+ * All work runs on one stream of the device. Every call except `fill` waits for that stream once, before it returns.
+ * `fill` does not wait, because a case has many inputs, and each wait costs a time slice if several processes use the
+ * GPU at the same time. After a sticky error, such as a kernel's invalid memory access, the device is marked as broken:
+ * every later call only reports that error, and another process must continue the work.
  *
  * The size of every allocation is rounded up to a multiple of 2 MiB, because CUDA puts several smaller allocations into
- * one block of 2 MiB. A process that maps an allocation (`share`) maps the whole block. Without the rounding, it could
- * also read other allocations in the block, such as ground truth. */
+ * one block of 2 MiB. A process that maps an allocation (`share`) maps the whole block. Without the rounding, that
+ * process could also read other allocations in the block, such as ground truth. */
 #include "kernels/core/cuda_check.h"
 
 #include <stdio.h>

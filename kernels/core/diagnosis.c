@@ -64,8 +64,8 @@ static void add_constants(struct list *list)
 	for (int k = 0; k < c->constant_count; k++) {
 		const struct op_constant *constant = &c->constants[k];
 
-		/* `values` has usual values of an epsilon, which are below 1, and of the base of rotary angles (theta),
-		 * which are above 1. Other constants have no usual values. */
+		/* `values` contains usual values of an epsilon, which are below 1, and of the base of rotary angles
+		 * (theta), which are above 1. Other constants have no usual values. */
 		bool small = strncmp(constant->name, "eps", 3) == 0, large = strstr(constant->name, "theta") != NULL;
 
 		for (size_t i = 0; i < sizeof values / sizeof *values && (small || large); i++)
@@ -109,8 +109,8 @@ static bool is_telling(const struct tensor *found, const struct tensor *truth, i
 	return isfinite(difference ? a - b : a / b) && (difference || b != 0);
 }
 
-/* Returns the median of found / truth, or of found - truth if `difference` is true, over some elements, rounded to
- * `digits` digits. Returns NaN if no element is usable. */
+/* Returns the median of the quotients found / truth of some elements (if `difference` is true, of the differences found
+ * - truth), rounded to `digits` digits. Returns NaN if no element is usable. */
 static double typical(const struct tensor *found, const struct tensor *truth, bool difference, int digits)
 {
 	double *values = take(TYPICAL, sizeof *values), middle = NAN;
@@ -134,7 +134,7 @@ static double typical(const struct tensor *found, const struct tensor *truth, bo
 	return strtod(text, NULL);
 }
 
-/* Returns the value of all elements, or NaN if their values differ. */
+/* Returns the value that all elements have, or NaN if their values differ. */
 static double constant_of(const struct tensor *found)
 {
 	double first = found->elements < 2 ? NAN : dtype_load(found->data, found->dtype, 0);
@@ -322,7 +322,7 @@ static bool few_miss(const struct tensor *found, const struct tensor *wanted, st
 	return false;
 }
 
-/* Returns true if output `at` of the reference agrees with the output that the mistake gives. */
+/* Returns true if output `at` of the reference agrees with the output that a reference with the mistake computes. */
 static bool output_agrees(const struct op_variation *v, const struct diagnosis_set *set, int at)
 {
 	struct tensor found = set->found[at], wanted = v->out[at];
@@ -381,9 +381,9 @@ static void prepare(struct prepared *p, const struct op *op, const struct diagno
 	p->known = variation_run(&p->right, &(struct op_mistake){.says = ""}, NULL);
 }
 
-/* Widens bounds below one step of the dtype to one step, because some families have bounds of zero. With a bound of
- * zero, a mistake would be refuted if the reference has the mistake but rounds differently. The bounds are widened only
- * if the reference misses the truth even with the wider bounds. */
+/* Widens bounds that are smaller than one step of the dtype to one step, because some families have bounds of zero.
+ * With a bound of zero, a mistake would be refuted if the reference has the mistake but rounds differently. The bounds
+ * are widened only if the reference misses the truth even with the wider bounds. */
 static void widen(struct prepared *p)
 {
 	const struct op_problem *problem = p->set.c->problem;
@@ -412,8 +412,8 @@ static struct op_variation open_variation(const struct op *op, const struct prep
 	return v;
 }
 
-/* What a set of input values says about a mistake. If the reference passes on the set, the set may refute a mistake,
- * but is no evidence for one. */
+/* What the outputs for a set of input values show about a mistake. If the reference passes on the set, the set may
+ * refute a mistake, but is no evidence for one. */
 enum evidence { REFUTES, TELLS_NOTHING, AGREES };
 
 static enum evidence explains(const struct op *op, const struct op_mistake *mistake, const struct prepared *p)
@@ -492,8 +492,9 @@ static void free_inputs(const struct op_problem *problem, struct tensor *in)
 		free(in[i].data);
 }
 
-/* Prepares one set. The outputs of the reference are not stored, but they were within the bounds of the truth. If the
- * reference has a mistake, the outputs that the mistake gives here must therefore be within twice the bounds. */
+/* Prepares a set of a case that the reference passed. The reference's outputs are not stored, but they were within the
+ * bounds of the truth. If the reference contains a mistake, the outputs that are computed here with this mistake are
+ * therefore within twice the bounds. */
 static void prepare_passed(struct passed_sets *all, const struct op *op, const struct op_case *c,
 			   const struct prepared *first)
 {
@@ -612,8 +613,8 @@ static enum evidence explains_all(const struct list *list, int i, const struct p
 	return all;
 }
 
-/* Returns true if any output of the reference differs from the correct output. If none does, the case failed for
- * another reason, and every mistake that has no effect on the case would seem to explain the failure. */
+/* Returns true if any output of the reference differs from the correct output. If no output differs, the case failed
+ * for another reason, and every mistake that has no effect on the case would seem to explain the failure. */
 static bool differs(const struct prepared *sets, int count)
 {
 	for (int s = 0; s < count; s++)
@@ -633,7 +634,7 @@ struct search {
 	struct list list;
 	struct prepared *sets;
 	int count;
-	struct passed_sets *passed; /* NULL: no mistake has agreed yet */
+	struct passed_sets *passed; /* NULL until the first mistake agrees */
 	struct diagnosis *diagnosis;
 	double end;
 	int first; /* the number of the first mistake in diagnosis->says */

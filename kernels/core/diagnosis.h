@@ -31,8 +31,8 @@ struct diagnosis_passed {
 
 /* What is known about the mistake in the reference of a definition. Initially, all members are 0. */
 struct diagnosis {
-	/* Bit i is set if mistake i is refuted: it does not explain the failure of some case of the definition. The
-	 * number i of a mistake depends only on the problem. */
+	/* Bit i is set if mistake i is refuted: mistake i does not explain one of the definition's failed cases, or
+	 * contradicts a case that passed. The number i of a mistake depends only on the problem. */
 	unsigned char refuted[DIAGNOSIS_MISTAKES / 8];
 	unsigned char found[DIAGNOSIS_MISTAKES / 8]; /* bit i is set if mistake i explained an earlier case */
 	/* Whether all mistakes of the family, and all mistakes that explained an earlier case, were tried on the last
@@ -46,12 +46,12 @@ struct diagnosis {
 
 struct op_variation;
 
-/* `v` holds the outputs that a mistake computes from the inputs of `set`. Returns true if all outputs of the reference
- * agree with those in `v`. */
+/* `v` contains the outputs that a reference with a mistake computes from the inputs of `set`. Returns true if all
+ * outputs of the reference agree with those in `v`. */
 bool diagnosis_agrees(const struct op_variation *v, const struct diagnosis_set *set);
 
-/* Notes a case that the reference passed. This refutes all mistakes with which a reference would fail the case. The
- * family must have filled all inputs of the case. Large cases are not noted. */
+/* Notes a case that the reference passed. diagnose() will refute every mistake with which a reference would fail this
+ * case. The family must have filled all inputs of the case. Large cases are not noted. */
 void diagnosis_note_passed(struct diagnosis *diagnosis, const struct op_case *const *sets, int count);
 
 /* Tries all mistakes that are not refuted yet on one case that failed, for at most `seconds` of processor time. */

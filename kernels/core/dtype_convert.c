@@ -73,8 +73,8 @@ WIDE static void read_bf16(const uint16_t *at, int64_t count, double *out)
 
 #ifdef WIDE_X86
 
-/* Converts with a processor instruction that converts eight numbers at once. Returns how many numbers it has
- * converted. */
+/* Converts float16 numbers with a processor instruction that converts eight of them at once. Returns how many numbers
+ * it has converted. */
 __attribute__((target("avx,f16c"))) static int64_t read_f16_lanes(const uint16_t *at, int64_t count, double *out)
 {
 	enum { LANES = 8 };

@@ -1,11 +1,11 @@
 /* dtype_convert - converts between float and narrower dtypes, with the same bits on CPU and GPU.
  *
- * Rounding is to nearest, ties to even. NaN becomes a quiet NaN. On overflow, float16, bfloat16 and float8_e5m2 become
- * infinity. float8_e4m3fn has no infinity, and an overflow becomes NaN, as in torch's cast. A caller that needs
- * saturation must first clamp to 448. float4_e2m1 has neither infinity nor NaN: on overflow, and for NaN, the result is
- * 6. float8_e8m0fnu represents only powers of two. A positive value becomes the nearest power of two; if two are
- * equally near, it becomes the larger one. Any other value becomes NaN. Sources of the formats: OCP 8-bit floating
- * point 1.0; for e2m1 and e8m0, OCP microscaling formats 1.0. */
+ * Rounding is to nearest, ties to even. NaN becomes a quiet NaN. A value that is too large for float16, bfloat16 or
+ * float8_e5m2 becomes infinity. A value that is too large for float8_e4m3fn, which has no infinity, becomes NaN, as in
+ * torch's cast. A caller that needs saturation must first clamp to 448. float4_e2m1 has neither infinity nor NaN: on
+ * overflow, and for NaN, the result is 6. float8_e8m0fnu represents only powers of two. A positive value becomes the
+ * nearest power of two; if two are equally near, it becomes the larger one. Any other value becomes NaN. Sources of the
+ * formats: OCP 8-bit floating point 1.0; for e2m1 and e8m0, OCP microscaling formats 1.0. */
 #ifndef REFTEST_KERNELS_CORE_DTYPE_CONVERT_H
 #define REFTEST_KERNELS_CORE_DTYPE_CONVERT_H
 
@@ -58,7 +58,7 @@ HOST_DEVICE static inline uint16_t bf16_from_float(float value)
 }
 
 /* Returns the bits of |value| in a narrow format, without the sign bit. The format has `mantissa_bits` fraction bits,
- * the exponent bias `bias`, and subnormals. `largest` has the bits of the format's largest finite number. Returns
+ * the exponent bias `bias`, and subnormals. `largest` is the bit pattern of the format's largest finite number. Returns
  * `overflow` for infinity and for values that round to more than `largest`. `value` must not be NaN. */
 HOST_DEVICE static inline uint32_t narrow_code(float value, int mantissa_bits, int bias, uint32_t largest,
                                                uint32_t overflow)
@@ -80,7 +80,7 @@ HOST_DEVICE static inline uint32_t narrow_code(float value, int mantissa_bits, i
 	return code > largest ? overflow : code;
 }
 
-/* Converts the bits that narrow_code returns to float. Infinities and NaN must be handled by the caller. */
+/* Converts a result of narrow_code to a float. The caller must handle infinities and NaN. */
 HOST_DEVICE static inline float narrow_value(uint32_t code, int mantissa_bits, int bias)
 {
 	uint32_t exponent = code >> mantissa_bits, fraction = code & ((1u << mantissa_bits) - 1);
@@ -175,7 +175,7 @@ HOST_DEVICE static inline uint8_t e8m0_from_float(float value)
 	uint32_t bits = float_bits(value);
 
 	if (bits == 0 || bits > 0x7f800000u)
-		return 255; /* the code of NaN, to which zero, negative numbers and NaN are converted */
+		return 255; /* the code of NaN, the result for zero, negative numbers and NaN */
 	if (bits < 0x00600000u)
 		return 0; /* the value is nearer to 2^-127 than to 2^-126 */
 	uint32_t code = (bits + 0x00400000u) >> 23; /* rounds up if the significand is at least 1.5, the midpoint */
@@ -229,9 +229,9 @@ extern "C" {
 #endif
 
 /* dtype_load returns element `index` of a dense tensor as a double. The result is exact except for int64 beyond 2^53.
- * dtype_store converts a double to the dtype and stores it as element `index`. It rounds the value only once, and not
- * first to float. For integers, it rounds to nearest, ties to even, and saturates; NaN becomes 0. For bool, any value
- * except zero becomes 1. Host only. */
+ * dtype_store converts a double to the dtype and stores it as element `index`. It rounds the value directly to the
+ * dtype, not first to float. For integers, it rounds to nearest, ties to even, and saturates; NaN becomes 0. For bool,
+ * any value except zero becomes 1. Host only. */
 double dtype_load(const void *data, enum dtype dtype, int64_t index);
 void dtype_store(void *data, enum dtype dtype, int64_t index, double value);
 

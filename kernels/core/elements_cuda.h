@@ -84,7 +84,8 @@ static inline unsigned element_blocks(int64_t threads)
 	return (unsigned)(blocks < most ? blocks : most);
 }
 
-/* Fills a tensor. Each thread writes four elements, because one Philox block has the random bits of four elements. */
+/* Fills a tensor. Each thread writes four elements, because one Philox block contains the random bits of four
+ * elements. */
 template <class Fill, float (*element)(const Fill *, int64_t, uint32_t)>
 static __global__ void __launch_bounds__(ELEMENT_THREADS)
     make_elements(void *data, enum dtype dtype, int64_t elements, const Fill f)

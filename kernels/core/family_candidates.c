@@ -50,7 +50,7 @@ static const char *const *words_of_op(const struct op *op)
 	return op->words != NULL ? op->words : op->op_types;
 }
 
-/* Returns the length of the longest name of the family in the text, or 0. */
+/* Returns the length of the longest of the family's names that occur in the text, or 0 if none occurs. */
 static size_t longest_name(const struct op *op, struct words *words)
 {
 	size_t longest = 0;
@@ -73,8 +73,8 @@ static void remove_names(const struct op *op, struct words *words)
 		}
 }
 
-/* If a text has one of these words, the definition may compute something other than the family that the text names, or
- * something more. */
+/* If a text contains one of these words, the definition may compute more than the operation of the family that the text
+ * names, or another operation. */
 static const char *const other_words[] = {
     "add",       "after", "and",       "backward",  "before",    "bias",     "bwd",     "dgrad",   "dropout",  "followed", "fused",
     "gate",      "gated", "geglu",     "gelu",      "grad",      "gradient", "gradients", "instead", "like",   "log",      "mask",
@@ -146,7 +146,7 @@ static bool is_listed(const struct op_candidate *list, int count, const struct o
 }
 
 /* Offers the problem to one family. Tries each op_type that the family lists, because an op_type may select a variant.
- * Adds each variant that matches to `out`, and returns the new number of candidates. */
+ * Adds each matching variant to `out`, and returns the new number of candidates. */
 static int offer(const struct op_problem *problem, const struct op_entry *entry, struct op_candidate *out, int count)
 {
 	struct op_problem offered = *problem;
@@ -161,7 +161,8 @@ static int offer(const struct op_problem *problem, const struct op_entry *entry,
 	return count;
 }
 
-/* If the family `named` has candidates, keeps only these. Returns the new number of candidates. */
+/* If the family `named` has candidates, removes the candidates of all other families. Returns the new number of
+ * candidates. */
 static int keep_named(const struct op *named, struct op_candidate *list, int count)
 {
 	int kept = 0;

@@ -1,4 +1,4 @@
-/* family_candidates - lists the op families that may have the ground truth of a definition.
+/* family_candidates - lists the op families that may compute the operation of a definition, and thus its ground truth.
  *
  * A family that lists the op_type of the definition and matches the shapes of the definition is the only candidate. If
  * there is no such family, for example because the op_type is empty or unknown, each family that matches the shapes is
@@ -15,14 +15,14 @@ extern "C" {
 #endif
 
 /* Why a family is a candidate. BY_TYPE: the family lists the definition's op_type. BY_WORDS: the definition's name,
- * fi_api tag or description names the family (op.words). BY_SHAPES: only the shapes match. A reference that disagrees
- * with a candidate by type or by words is wrong. A reference that disagrees with a candidate by shapes computes another
- * operation. */
+ * fi_api tag or description names the family (op.words). BY_SHAPES: only the shapes match. If a reference disagrees
+ * with a candidate BY_TYPE or BY_WORDS, the reference is wrong. If a reference disagrees with a candidate BY_SHAPES,
+ * the reference computes another operation than this family. */
 enum op_matched { MATCHED_BY_TYPE, MATCHED_BY_WORDS, MATCHED_BY_SHAPES };
 
 struct op_candidate {
 	const struct op_entry *entry;
-	/* The op_type with which `entry` matches the problem (not owned). If matched is MATCHED_BY_TYPE, this is the
+	/* The op_type with which `entry` matches the problem (not owned). If `matched` is MATCHED_BY_TYPE, it is the
 	 * op_type of the problem. */
 	const char *op_type;
 	int variant;

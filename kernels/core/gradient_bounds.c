@@ -9,9 +9,9 @@
 #include "kernels/core/input_check.h"
 #include "kernels/core/random_inputs.h"
 
-/* GIVEN_BITS is the number of bits in the elements of the given gradients of outputs; bfloat16 represents so many bits
- * exactly. ELEMENT is the factor 8 in the bound of single elements. If a tensor has fewer than PARALLEL_FROM elements,
- * one thread is faster than several. */
+/* Each element of a given gradient has GIVEN_BITS bits; bfloat16 represents this many bits exactly. ELEMENT is the
+ * factor 8 in the bound of single elements. If a tensor has fewer than PARALLEL_FROM elements, one thread is faster
+ * than several. */
 static const double TINY = 1e-8; /* the addend in flash-linear-attention's get_err_ratio */
 enum { GIVEN_BITS = 7, ELEMENT = 8 };
 enum { PARALLEL_FROM = 1 << 20 };
@@ -60,7 +60,8 @@ static void fill_given(const struct op_case *c, int input, struct tensor *out)
 	}
 }
 
-/* Computes the step of an input. On entry, `out` has the values of the input; on return, `out` has the step. */
+/* Computes the step of an input. On entry, `out` contains the values of the input; on return, `out` contains the
+ * step. */
 static void make_step(const struct op_case *c, int input, struct tensor *out)
 {
 	uint64_t key = input_key(c, input);
@@ -100,7 +101,8 @@ double gradient_slope(const struct op_case *c, const struct tensor *in, int inpu
 	return slope;
 }
 
-/* The root mean squares of the truth and of the difference. A root mean square is NaN or infinite if any element is. */
+/* The root mean squares of the truth and of reference - truth. A root mean square is NaN or infinite if any element
+ * is. */
 struct sizes {
 	double truth, difference;
 };

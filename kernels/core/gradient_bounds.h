@@ -1,18 +1,18 @@
 /* gradient_bounds - derives from a definition a problem whose outputs are gradients, fills the inputs of this problem,
  * and applies bounds to gradients.
  *
- * A definition with inputs x and outputs y has a gradient problem. Its inputs are x and, for each floating-point y, the
- * gradient of the loss with respect to y. Its outputs are the gradients of the loss with respect to each floating-point
- * x:
+ * A definition with inputs x and outputs y has a gradient problem. The inputs of the gradient problem are x and, for
+ * each floating-point y, the gradient of the loss with respect to y. The outputs of the gradient problem are the
+ * gradients of the loss with respect to each floating-point x:
  *
  *   inputs    q, k, …, grad:output, grad:final_state      "grad:" + an output's name, in its dtype and shape
  *   outputs   d_q, d_k, …                                  "d_" + an input's name, in its dtype and shape
  *
  * In addition, one gradient case checks slopes. This case runs in float64, whatever the declared dtypes are. A slope is
- * the change of the loss when one input takes a step: (loss(x + step) - loss(x - step)) / 2. A slope needs two more
- * forward runs, which call the forward function of the definition itself, because the gradients must be the derivative
- * of that function. The true slope is the sum of step times the true d_x over all elements. The case has these further
- * inputs and outputs:
+ * the change of the loss when a step is added to one input: (loss(x + step) - loss(x - step)) / 2. A slope needs two
+ * more forward runs, which call the forward function of the definition itself, because the gradients must be the
+ * derivative of that function. The true slope is the sum of step times the true d_x over all elements. The case that
+ * checks slopes has these further inputs and outputs:
  *
  *   inputs    step:q, step:k, …                            2^-16 of the input's elements, of either sign
  *   outputs   slope_q, slope_k, …                     one number each
@@ -37,9 +37,9 @@
  *   8 (atol + rtol (RMS(truth) + |truth|))
  *
  * If 10^7 errors have a normal distribution, the largest of them is 5.3 times their standard deviation. The factor is 8
- * rather than 5.3, because errors are larger where the summed terms are larger. With an rtol of 0.005, a wrong element
- * of 0 is detected if its true value exceeds 1/24 of the tensor's RMS. With an rtol of 0.02, the true value must exceed
- * 1/5 of the RMS. A gradient of zeros passes only if the truth consists of zeros. */
+ * rather than 5.3, because errors are larger where the summed terms are larger. With an rtol of 0.005, an element that
+ * is 0 by mistake is detected if its true value exceeds 1/24 of the tensor's RMS. With an rtol of 0.02, the true value
+ * must exceed 1/5 of the RMS. A gradient of zeros passes only if the truth consists of zeros. */
 #ifndef REFTEST_KERNELS_CORE_GRADIENT_BOUNDS_H
 #define REFTEST_KERNELS_CORE_GRADIENT_BOUNDS_H
 
@@ -97,8 +97,9 @@ struct gradient_forward {
 const struct op_case *gradient_forward_of(const struct op_case *c, struct gradient_forward *out);
 struct op_problem gradient_forward_problem(const struct op_problem *gradients, struct gradient_forward *out);
 
-/* For an output of the gradient problem, gradient_input_of returns the input of which the output is the gradient or the
- * slope. For an output of the forward problem, gradient_given_of returns the input that holds its given gradient. */
+/* For an output of the gradient problem, which is the gradient or the slope of an input, gradient_input_of returns this
+ * input. For an output of the forward problem, gradient_given_of returns the input that contains the output's given
+ * gradient. */
 int gradient_input_of(const struct op_problem *gradients, int output);
 int gradient_given_of(const struct op_problem *gradients, int forward_output);
 /* gradient_stepping returns the input to which the step `step` belongs. gradient_step_of returns the step of the input
@@ -106,15 +107,15 @@ int gradient_given_of(const struct op_problem *gradients, int forward_output);
 int gradient_stepping(const struct op_problem *gradients, int step);
 int gradient_step_of(const struct op_problem *gradients, int input);
 
-/* The op.fill of a gradient problem. `fill` is the op.fill of the forward family. The given gradients of outputs are
- * uniform on [-1, 1). */
+/* Implements op.fill for a gradient problem. `fill` is the op.fill of the forward family. The given gradients of
+ * outputs are uniform on [-1, 1). */
 int gradient_fill(const struct op_case *c, int input, struct tensor *out,
 		  int (*fill)(const struct op_case *c, int input, struct tensor *out, struct err *err),
 		  struct err *err);
-/* Returns the truth of the slope of an input, computed from the true gradient of that input. */
+/* Returns the true slope of an input, computed from the input's true gradient. */
 double gradient_slope(const struct op_case *c, const struct tensor *in, int input, const double *gradient);
 
-/* The op.weigh of a gradient problem. Applies the bounds that the comment at the top of this file describes. */
+/* Implements op.weigh for a gradient problem. Applies the bounds that the comment at the top of this file describes. */
 void gradient_weigh(const struct op_case *c, int output, struct rule rule, const struct tensor *reference,
 		    const struct tensor *truth, struct metrics *metrics, struct err *why);
 

@@ -22,8 +22,8 @@ struct request {
 	struct op_problem problem;
 	struct op_case op_case;
 	const struct op *op;
-	const struct rule *tolerance; /* the definition's tolerance for each output; a negative number means that the
-				       * definition does not state it */
+	const struct rule *tolerance; /* the definition's tolerance for each output; a negative member is a bound that
+				       * the definition does not state */
 	bool sizes;                   /* whether the request must have a value for every var axis */
 };
 
@@ -303,9 +303,9 @@ static int read_values(struct request *request, const cJSON *json, struct err *e
 	return TRUTH_OK;
 }
 
-/* Parses the text and finds its family. Returns TRUTH_OK, or the error code that the exported function must return. If
- * `sizes` is false, the text may be a definition without a case, and only the problem, the family and the variant are
- * read. The caller must always free the request. */
+/* Parses the text, and finds the family of the definition in the text. Returns TRUTH_OK, or the error code that the
+ * exported function must return. If `sizes` is false, the text may be a definition without a case, and only the
+ * problem, the family and the variant are read. The caller must always free the request. */
 static int read_request(struct request *request, bool sizes, const char *text, struct err *err)
 {
 	struct json_text source = {.name = "the case", .text = text, .length = strlen(text), .first_line = 1};
@@ -339,7 +339,7 @@ static int constants_known(const struct request *request, struct err *err)
 	return TRUTH_OK;
 }
 
-/* Makes a tensor of the memory at `place`. Returns -1 if the size of `place` does not match. */
+/* Makes a tensor that uses the memory at `place`. Returns -1 if the size of `place` is not the size of the tensor. */
 static int tensor_at(const struct request *request, const struct op_arg *arg, const struct truth_place *place,
 		     struct tensor *out, struct err *err)
 {

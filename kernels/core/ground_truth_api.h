@@ -14,9 +14,9 @@
  *
  * The following members are optional. "contents": 1 selects the second set of input values (op_case.contents). "edge":
  * "no_rows" selects the edge case of that name (op.edges). "probe": true selects the case from whose outputs unknown
- * constants can be computed (op.probe). Edge and probe cases use the axes that op.edge_axes or op.probe_axes writes.
- * "given": ["k"] names the inputs that a workload provides. "absent": ["z"] names the optional inputs that the case
- * omits.
+ * constants can be computed (op.probe). For an edge or probe case, `axes` must contain the lengths that op.edge_axes or
+ * op.probe_axes writes. "given": ["k"] names the inputs that a workload provides. "absent": ["z"] names the optional
+ * inputs that the case omits.
  *
  * Inputs and outputs are passed in the definition's order. The caller passes each tensor as a truth_place: an address
  * and a size in bytes. The tensor must be row-major and dense. For an absent optional input or a Python scalar, `data`
@@ -40,11 +40,11 @@ enum {
 	TRUTH_BAD = -1, /* the case cannot be parsed, the size of a tensor does not match, memory ran out, or the device
 			 * failed */
 	TRUTH_OK = 0,
-	/* No family can compute the truth of the case, or the value of a constant that the family needs is unknown.
-	 * From reftest_judge: the elementwise rule (reftest_rule) applies to the output. */
+	/* No family can compute the truth of the case, or the value of a constant that the family needs is unknown. As
+	 * a result of reftest_judge: the elementwise rule (reftest_rule) applies to the output. */
 	TRUTH_NONE = 1,
-	/* From reftest_judge: the output is wrong, and `why` says why. From reftest_probe: no value of the constants
-	 * gives these outputs. */
+	/* As a result of reftest_judge: the output is wrong, and `why` says why. As a result of reftest_probe: no
+	 * values of the constants explain these outputs. */
 	TRUTH_REFUSED = 2
 };
 
@@ -114,8 +114,8 @@ struct truth_judged {
  * of the sets, returns this value. Returns TRUTH_NONE if the family judges each set separately. */
 int reftest_judge_both(const struct truth_judged sets[2], int output, char *why, size_t room);
 
-/* For the two libraries themselves only. Opens a device by calling `open`, and computes the truth on this device. If
- * `left` is NULL, computes only the outputs. */
+/* Only the two libraries themselves call this function. Opens a device by calling `open`, and computes the truth on
+ * this device. If `left` is NULL, computes only the outputs. */
 struct device;
 int truth_on(struct device *(*open)(int index, struct err *err), int index, const char *text,
 	     const struct truth_place *in, const struct truth_place *out, const struct truth_place *left, char *why,

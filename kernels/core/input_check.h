@@ -36,7 +36,7 @@ bool check_is_number(const struct op_case *c, int input);
  * "an epsilon must be above 0". */
 int check_scalar(const struct op_case *c, int input, double least, double most, const char *what, struct err *err);
 
-/* Rejects an epsilon of a norm that is 0 or negative, because then rows of zeros cannot be normalised. */
+/* Rejects a norm's epsilon that is 0 or negative, because then rows of zeros cannot be normalised. */
 int check_epsilon(const struct op_case *c, int input, struct err *err);
 
 /* Writes the position of element `index` in a tensor to `out`, for example "[3, 17]", and returns `out`. */

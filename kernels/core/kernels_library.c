@@ -1,5 +1,5 @@
 /* kernels_library - loads the kernels libraries with dlopen and checks that they belong to this build. Each library
- * must have the digest that make wrote into this program. The struct layout of both libraries must be that of the
+ * must have the digest that make wrote into this program. Both libraries must have the same struct layout as the
  * program, and both must be built from the same sources. One run of make builds the program and the libraries. If a
  * library is from an older build, the error message says to run make. */
 #include "kernels/core/kernels_library.h"

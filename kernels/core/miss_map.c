@@ -72,8 +72,8 @@ static double contrast(const struct tensor *found, const struct profile *profile
 	return most - least;
 }
 
-/* Chooses the two axes along which the misses differ most. If the misses differ equally along several axes, chooses the
- * later axes. The earlier of the two chosen axes becomes the rows of the map. */
+/* Chooses the two axes along which the fraction of misses varies most. If the fraction varies equally along several
+ * axes, chooses the later axes. The earlier of the two chosen axes becomes the rows of the map. */
 static void choose_axes(const struct tensor *found, const struct profile *profile, struct miss_map *map)
 {
 	int best = -1, second = -1;

@@ -3,8 +3,8 @@
  *
  * Each error has a level, on a scale of powers of two. Level 0 means no error. Errors at levels below MISS_BOUND are
  * within the bound. Errors at levels MISS_BOUND, MISS_BOUND + 1, MISS_BOUND + 2, … are at least 1, 2, 4, … times the
- * bound. The map shows the two axes along which the misses differ most. Each cell of the map shows the largest level of
- * its elements. Long axes are divided into MISS_SIDE parts. */
+ * bound. The rows and columns of the map are the two axes along which the fraction of misses varies most. Each cell of
+ * the map shows the largest level of its elements. Long axes are divided into MISS_SIDE parts. */
 #ifndef REFTEST_KERNELS_CORE_MISS_MAP_H
 #define REFTEST_KERNELS_CORE_MISS_MAP_H
 

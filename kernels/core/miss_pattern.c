@@ -36,12 +36,13 @@ static void note(struct misses *misses, const struct tensor *found, int64_t flat
 	}
 }
 
-/* The `count` indices of an axis that have misses: first, first + step, … last. */
+/* The indices of an axis at which there are misses: first, first + step, … last. There are `count` indices. */
 struct span {
 	int64_t first, last, step, count;
 };
 
-/* Reads the indices of an axis that have misses. Returns false if the distance between them is not constant. */
+/* Finds the indices of an axis at which there are misses. Returns false if the distance from one such index to the next
+ * is not constant. */
 static bool read_span(const bool *at, int64_t length, struct span *span)
 {
 	*span = (struct span){.first = -1, .step = 1};
@@ -88,8 +89,8 @@ static const char *verb_of(const struct misses *misses)
 }
 
 /* Returns true if the reference has the same value, 0 or NaN, in the whole region. Not every element of the region is a
- * miss, because the truth may be near 0, too. For an axis that does not restrict the region, `spans` has the whole
- * axis. */
+ * miss, because the truth may be near 0, too. If an axis does not restrict the region, its element of `spans` is the
+ * whole axis. */
 static bool has_one_value(const struct misses *misses, const struct tensor *found, const struct span *spans)
 {
 	for (int64_t i = 0; i < found->elements; i++) {

@@ -54,7 +54,7 @@ int variation_output(const struct op_variation *v, const char *role)
 	return find(v->names.outputs, v->c.problem->outputs, v->c.problem->output_count, role);
 }
 
-/* Replaces a tensor by a private copy. The copy is float64 if the tensor is of floats. */
+/* Replaces a tensor by a private copy. The copy of a float tensor is float64. */
 static void copy_tensor(struct op_variation *v, struct tensor *tensor)
 {
 	const struct tensor old = *tensor;
@@ -76,7 +76,7 @@ struct tensor *variation_change(struct op_variation *v, int at)
 	return &v->in[at];
 }
 
-/* Makes tensors for the outputs of the oracle. Outputs of floats become float64. */
+/* Makes tensors for the outputs of the oracle. The tensors of float outputs are float64. */
 static void make_outputs(struct op_variation *v)
 {
 	const struct op_problem *problem = v->c.problem;
@@ -320,7 +320,7 @@ bool after_add_input(struct op_variation *v, const struct op_mistake *mistake)
 
 /* ---- places ---- */
 
-/* Returns the index of the element from which element `i` of an axis is taken. The axis has `length` elements. */
+/* Returns the index of the element of an axis that replaces element `i`. The axis has `length` elements. */
 typedef int64_t source_index(int64_t i, int64_t length);
 
 static int64_t reversed(int64_t i, int64_t length) { return length - 1 - i; }

@@ -1,6 +1,6 @@
 /* mistakes - the functions that the tables op.mistakes use to change a case, its inputs or its outputs.
  *
- * A parameter `role`, op_mistake.role and op_mistake.other each have the name of a role in op.roles, or the name of an
+ * A parameter `role`, op_mistake.role and op_mistake.other are each the name of a role in op.roles, or the name of an
  * input or output of the definition. Tensors are copied before they are changed. A changed float tensor becomes
  * float64, so that the change is not rounded. Float outputs remain float64 until all changes are made. A function
  * returns false if the case has no tensor of the role, or if the change is not possible for the tensor. */
@@ -20,8 +20,8 @@ struct op_variation {
 	 * between calls. NULL if this variation is of the first set. */
 	const struct op_case *first_case;
 	const struct tensor *first_in, *first_out;
-	/* Set by a change if a narrower mistake would change these inputs in the same way. The result for these inputs
-	 * then is no evidence for or against the mistake. */
+	/* True if a narrower mistake would change these inputs in the same way. The outputs for these inputs are then
+	 * no evidence for or against the mistake. */
 	bool vague;
 	bool unchanged; /* whether the last change of an input left all of its elements as they were */
 	void **memory; /* the memory of the changed tensors, owned */
@@ -30,15 +30,16 @@ struct op_variation {
 
 struct op_variation variation_open(const struct op *op, const struct op_case *c, const struct tensor *in);
 void variation_close(struct op_variation *v);
-/* Runs the changes and the oracle. Returns false if there is nothing to change, or if the oracle refuses the inputs.
- * `right` has the correct outputs, with floats as float64. If the mistake changes only outputs, `right` is copied and
- * the copy is changed. If `right` is NULL, the oracle computes the outputs that are changed. */
+/* Calls op_mistake.before, the oracle and op_mistake.after. Returns false if there is nothing to change, or if the
+ * oracle rejects the inputs. `right` contains the correct outputs; its float tensors are float64. If the mistake
+ * changes only outputs, `right` is copied and the copy is changed. If `right` is NULL, the oracle computes the outputs
+ * that are changed. */
 bool variation_run(struct op_variation *v, const struct op_mistake *mistake, const struct tensor *right);
 
 /* Return the index of the input or output that has the role `role`, or -1. */
 int variation_input(const struct op_variation *v, const char *role);
 int variation_output(const struct op_variation *v, const char *role);
-/* Returns input `at` as a private copy, or NULL if it has no data. */
+/* Replaces input `at` by a private copy, and returns the copy. Returns NULL if the input has no data. */
 struct tensor *variation_change(struct op_variation *v, int at);
 
 /* These functions change the case before the oracle runs. op_mistake.role names an input, and each comment says what
@@ -58,7 +59,7 @@ bool before_most(struct op_variation *v, const struct op_mistake *mistake);
 bool before_least(struct op_variation *v, const struct op_mistake *mistake);
 /* Rounds the elements to the dtype op_mistake.by. */
 bool before_round(struct op_variation *v, const struct op_mistake *mistake);
-/* Takes the elements modulo op_mistake.by, as if they had too few bits. */
+/* Replaces each element by its remainder modulo op_mistake.by, as if the elements had too few bits. */
 bool before_wrap(struct op_variation *v, const struct op_mistake *mistake);
 /* Replaces 0 by 1, and every other value by 0. */
 bool before_not(struct op_variation *v, const struct op_mistake *mistake);
@@ -86,15 +87,15 @@ bool before_kept(struct op_variation *v, const struct op_mistake *mistake);
 /* Sets elements to 0 if their magnitude is below op_mistake.by. */
 bool before_flush(struct op_variation *v, const struct op_mistake *mistake);
 /* Sets the scalar to 1 / sqrt(n), where n is the length of the last axis of the input that op_mistake.other names. If
- * the scalar was 0 or 1, the change is vague, because many references take these values for an omitted scale. */
+ * the scalar was 0 or 1, the change is vague, because many references treat these values as an omitted scale. */
 bool before_root_scale(struct op_variation *v, const struct op_mistake *mistake);
 bool variation_scale(struct op_variation *v, const char *role, double scale); /* the scalar becomes `scale` */
-/* Toggles the flags op_mistake.by of the variant. */
+/* Toggles the bits of op_case.variant that are set in op_mistake.by. */
 bool before_variant(struct op_variation *v, const struct op_mistake *mistake);
 bool before_iota(struct op_variation *v, const struct op_mistake *mistake); /* the elements are 0, 1, 2, … */
-/* For use together with after_tile. Query head h should read the head of its group in the input that op_mistake.other
- * names, but reads head h modulo the number of heads of this input. The heads are axis 1 of the input that
- * op_mistake.role names and of the outputs, and the second-to-last axis of the other input. */
+/* For use together with after_tile. The mistake: query head h reads head h % n of the keys instead of the head of its
+ * group, where n is the number of heads of the keys. op_mistake.role names the queries, and op_mistake.other names the
+ * keys. The heads are axis 1 of the queries and of the outputs, and the second-to-last axis of the keys. */
 bool before_tile(struct op_variation *v, const struct op_mistake *mistake);
 
 /* These functions change outputs after the oracle has run. op_mistake.role names an output; for the functions from
@@ -121,8 +122,8 @@ bool after_halves(struct op_variation *v, const struct op_mistake *mistake);
 bool after_neighbours(struct op_variation *v, const struct op_mistake *mistake); /* elements 2 i and 2 i + 1 are exchanged */
 bool after_transpose(struct op_variation *v, const struct op_mistake *mistake);
 bool after_tile(struct op_variation *v, const struct op_mistake *mistake);
-/* op_mistake.role names an output with one row for each slot (axis 0), and op_mistake.other names an input that has the
- * slot of each sequence. Rows of slots that no sequence uses become 0. */
+/* op_mistake.role names an output with one row for each slot (axis 0), and op_mistake.other names an input that
+ * contains the slot of each sequence. Rows of slots that no sequence uses become 0. */
 bool after_clear_others(struct op_variation *v, const struct op_mistake *mistake);
 /* Writes the new row of each sequence to a wrong row: if op_mistake.by is 0, the row whose index is the number of the
  * sequence; if it is 1, the row after the sequence's slot. All other rows have the values of the input "state".

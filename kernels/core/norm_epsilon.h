@@ -7,19 +7,20 @@
 
 /* Reads these sources, in order of precedence:
  *
- *   1. a const axis (`eps_1e6`; or `inv_eps`, which holds 1 / epsilon)
+ *   1. a const axis (`eps_1e6`; or `inv_eps`, whose value is 1 / epsilon)
  *   2. the definition's name (`…_eps1e-5`)
  *   3. the published configuration of each `model:` tag: `field` is "layer_norm_eps" or "rms_norm_eps" (rms_norm_field
  *      lists other names of "rms_norm_eps")
  *   4. the description ("Epsilon is fixed at 1e-6.")
  *
- * op_constant.value is the epsilon of the first source that states an epsilon. op_constant.conflict is about the first
+ * op_constant.value is the epsilon of the first source that states an epsilon. op_constant.conflict describes the first
  * later source that states a different epsilon. If no source states an epsilon, the value is NaN and op_constant.source
  * is "unattested". */
 struct op_constant epsilon_constant(const struct op_problem *problem, const char *field);
 
 /* Implements op.constants for a family whose only constant is an epsilon. `input` is the index of the epsilon input, or
- * -1. If there is an epsilon input, returns 0. If there is none, writes epsilon_constant and returns 1. */
+ * -1. If there is an epsilon input, returns 0. If there is none, writes the result of epsilon_constant and returns
+ * 1. */
 int epsilon_constants(const struct op_problem *problem, int input, const char *field, struct op_constant *out);
 
 /* Implements op.scalar for a family whose only Python scalar is the epsilon of a norm. Returns a value that no
@@ -30,8 +31,8 @@ double epsilon_scalar(const struct op_case *c, int input);
 double epsilon_median(double *values, int64_t count);
 
 /* Sets *eps to the median of `count` estimates, rounded. Each estimate is a difference, and `spread` is the largest
- * subtrahend; an epsilon far below `spread` counts as 0. Returns -1 with a message in `err` if fewer than 0.9 times
- * `elements` estimates agree with the median. */
+ * subtrahend; if the median is far below `spread`, *eps is 0. Returns -1 with a message in `err` if fewer than 0.9
+ * times `elements` estimates agree with the median, or if epsilon_round cannot round the median. */
 int epsilon_settle(double *estimates, int64_t count, int64_t elements, double spread, double *eps, struct err *err);
 
 /* Rounds an estimate with an error of at most 1 % to the epsilon that a reference probably uses: a decimal with one

@@ -117,15 +117,15 @@ struct rule {
 
 /* An edge case, which the option --edge adds. For example, a dimension is empty, all lengths are 1, or known
  * implementations disagree. If implementations disagree, reftest applies one convention (op_edge.convention). The
- * result of an edge case is reported as a finding beside the verdict. */
+ * result of an edge case is reported as a finding in addition to the verdict. */
 struct op_edge {
 	const char *name;       /* the edge's name in the id of the case, for example "no_rows" */
 	const char *convention; /* the convention as a sentence for messages, for example "an input without rows gives
 				 * an output without rows" */
 };
 
-/* The values that an input must have after the reference has run: those of the oracle's out[place], within the bounds
- * that op.rule returns for `place`. */
+/* After the reference has run, an input must have the values of the oracle's out[place], within the bounds that op.rule
+ * returns for `place`. */
 struct op_in_place {
 	/* There are three kinds of values: OP_KEPT if the reference must not write to the input; the index of an output
 	 * if the operation may write this output over the input; op_own_place(problem, input) if the input has a truth
@@ -139,11 +139,12 @@ struct op_range {
 	double least, most;
 };
 
-/* The lengths of a var axis in the default cases. Kernels process an axis in blocks, and fail at the end of a block. */
+/* The lengths of a var axis in the default cases. Kernels process an axis in blocks, and mistakes often show at the end
+ * of a block. */
 struct op_reach {
-	int64_t most;  /* some case reaches or exceeds this length; 0 if the length follows from other axes */
-	int64_t block; /* some length is a multiple of `block`, and another is one more than a multiple. A power of two
-			* also covers smaller powers. 0: the lengths cover no block size. */
+	int64_t most;  /* at least one case has this length or a greater one; 0 if the length follows from other axes */
+	int64_t block; /* one length is a multiple of `block`, and another is one more than a multiple. If `block` is a
+		        * power of two, this is then also true for smaller powers of two. 0: no block size is tested. */
 };
 
 enum op_size { SIZE_SMALL, SIZE_MEDIUM, SIZE_LARGE, SIZE_COUNT };
@@ -160,7 +161,7 @@ struct op_role {
 	bool output; /* whether the role belongs to an output */
 };
 
-/* A name for a property that op.match recognised. The mode holds if (variant & mask) == value. */
+/* A name for a property that op.match recognised. The operation is in the mode if (variant & mask) == value. */
 struct op_mode {
 	const char *name;
 	int mask, value;
@@ -170,7 +171,7 @@ struct op_mode {
  * family. */
 enum { OP_ROLES_SIZE = 512, OP_MODES = 32 };
 
-/* The offset of `member`, an int of the struct `type`, which op.bind fills. A member of any other type does not
+/* The offset of the int `member` in the struct `type`. op.bind fills this struct. A member of any other type does not
  * compile. */
 #define OP_ROLE_AT(type, member)                                                                                          \
 	((short)(offsetof(type, member) +                                                                                 \
@@ -198,9 +199,9 @@ struct op_mistake {
 	int in_oracle;            /* the value of op_case.mistake when the oracle runs; op_case.mistake_by is then
 				   * `by` */
 	/* The mistakes that are narrower than this one. Each number is the member `in_oracle` of an earlier row of the
-	 * table; 0 ends the list. Outputs that a narrower mistake gives also agree with this mistake, for example
-	 * because this mistake leaves the order of ties open. If a narrower mistake explains a case, this one is not
-	 * reported. */
+	 * table; 0 ends the list. The outputs of a reference with a narrower mistake also agree with this mistake, for
+	 * example because this mistake leaves the order of ties open. If a narrower mistake explains a case, this one
+	 * is not reported. */
 	int narrower[OP_NARROWER];
 	/* If true, the mistake is tried only where op.check would accept the changed inputs from a workload. This is
 	 * needed if the mistake changes indices, because the oracle could then read outside of its tensors. */
@@ -223,7 +224,7 @@ struct op {
 
 	/* `roles` and `modes` each end with an entry whose name is NULL. `bind` fills the family's struct of roles, to
 	 * which the offsets in `roles` refer. `bind` is called for a problem that `match` accepted with this variant,
-	 * and must give every input and output exactly one role. `modes` is NULL if the variant says only which
+	 * and must assign exactly one role to every input and output. `modes` is NULL if the variant says only which
 	 * optional roles are present. In an op.gradient, `roles`, `bind` and `modes` are NULL, and the members of the
 	 * forward family are used. */
 	const struct op_role *roles;
@@ -231,7 +232,7 @@ struct op {
 	const struct op_mode *modes;
 
 	/* Writes the cases of a size preset to `axis`, as up to `room` rows of problem->axis_count values, and returns
-	 * the number of rows. A row has the length of every axis, const and var. */
+	 * the number of rows. A row contains the lengths of all axes, const and var. */
 	int (*sizes)(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room);
 
 	/* `edges` lists the cases of --edge (at most OP_EDGES) and ends with an entry whose name is NULL. edge_axes
@@ -263,8 +264,8 @@ struct op {
 	 * values). NaN and infinities do not count. tests/unit/test_ranges.c verifies both ends of the range. Returns
 	 * false if the input has no meaningful range, such as indices that only have to be valid. */
 	bool (*range)(const struct op_problem *problem, int variant, int input, struct op_range *out);
-	/* Returns what the default cases promise about the lengths of the var axis `axis`. tests/unit/test_ranges.c
-	 * verifies it. */
+	/* Returns which lengths the var axis `axis` has in the default cases. tests/unit/test_ranges.c verifies these
+	 * lengths. */
 	struct op_reach (*reach)(const struct op_problem *problem, int variant, int axis);
 	/* Returns true if this operation draws random numbers from torch's generators. If it returns false, the output
 	 * must not depend on the seeds of these generators. NULL: the operation draws no random numbers. */
@@ -282,10 +283,10 @@ struct op {
 	int (*check)(const struct op_case *c, const struct tensor *in, struct err *err);
 
 	/* Computes the operation in plain C, straight from its definition: accumulates in double, and rounds once, to
-	 * the output's dtype. `in` holds problem->input_count tensors on the host, equal to those that the reference
-	 * got. `out` starts with the output_count outputs of the problem. After the outputs, at op_own_place, there is
-	 * an entry for each input that has its own truth. If the `data` of such an entry is NULL, its truth is not
-	 * requested. A family whose inputs have no truth of their own never accesses the entries after the outputs.
+	 * the output's dtype. `in` holds problem->input_count tensors on the host, equal to the inputs of the
+	 * reference. `out` starts with the output_count outputs of the problem. After the outputs, at op_own_place,
+	 * there is an entry for each input that has its own truth. If the `data` of such an entry is NULL, its truth is
+	 * not requested. A family whose inputs have no truth of their own never accesses the entries after the outputs.
 	 * Returns 0 or -1. */
 	int (*oracle)(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err);
 
@@ -300,9 +301,9 @@ struct op {
 
 	/* Judges, on the host, an output to which no elementwise tolerance rule applies, such as samples of a
 	 * distribution or indices that are compared as sets. Returns 1 if it has judged output `output`: `metrics` is
-	 * then complete, and `why` has a sentence if the output did not pass. Returns 0 if the elementwise rule
-	 * applies, and -1 on error. `in` has all inputs. `reference` is the output of the reference, and `truth` is the
-	 * output of the oracle or of op_cuda.launch. NULL: the elementwise rule applies to every output. */
+	 * then complete, and `why` contains a sentence if the output did not pass. Returns 0 if the elementwise rule
+	 * applies, and -1 on error. `in` contains all inputs. `reference` is the output of the reference, and `truth`
+	 * is the output of the oracle or of op_cuda.launch. NULL: the elementwise rule applies to every output. */
 	int (*judge)(const struct op_case *c, int output, const struct tensor *in, const struct tensor *reference,
 	             const struct tensor *truth, struct metrics *metrics, struct err *why);
 	/* Returns true if this output is judged by `judge` and not by op.rule. The result depends only on the problem
@@ -328,8 +329,8 @@ struct op {
 	/* Mistakes that people make in references of this family. The list ends with an entry whose `says` is NULL. If
 	 * `mistakes` is NULL, only mistakes that are possible in any operation are recognised. */
 	const struct op_mistake *mistakes;
-	/* The checklist of the family (kernels/core/coverage.h); it ends with an entry whose name is NULL. `coverage`
-	 * is NULL only in an op.gradient. */
+	/* The properties that `reftest coverage` lists for this family (kernels/core/coverage.h). The list ends with an
+	 * entry whose name is NULL. `coverage` is NULL only in an op.gradient. */
 	const struct op_coverage *coverage;
 	/* If true, every value of a constant is right, because the schema leaves the choice open. If false and no
 	 * source states a constant, the best verdict of a case is `checked`. */

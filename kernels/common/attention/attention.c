@@ -155,9 +155,10 @@ int attention_check(const struct op_case *c, const struct tensor *in, struct err
  * starting the threads takes longer than the computation. */
 enum { PARALLEL_FROM = 1 << 20 };
 
-/* TOGETHER pairs of a query and a head that read the same keys and values are processed together. KEYS keys form a
- * block, in which the elements of one dimension are adjacent. These KEYS elements form a vector, which is loaded once
- * for all pairs. Each lane of a vector of sums belongs to one key, so no sum over lanes is needed. */
+/* A pair is a query and a head. TOGETHER pairs that read the same keys and values are processed together. KEYS keys
+ * form a block. In a block, element d of the first key is followed by element d of the other keys. These KEYS elements
+ * form a vector, which is loaded once for all pairs. In a vector of sums, each lane is the sum of one key, so the lanes
+ * are never added to each other. */
 enum { TOGETHER = 8, KEYS = 8, LANES = 8 };
 
 typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(sizeof(double)), may_alias));
@@ -167,7 +168,8 @@ struct gathered {
 	int64_t count;
 	int64_t room;       /* number of keys that fit in the memory */
 	int64_t value_room; /* number of elements of one value: value_dim, rounded up to a multiple of LANES */
-	double *key[ATTENTION_PARTS]; /* [blocks of KEYS keys][kv heads][dim][KEYS]; the last block may have unused places */
+	double *key[ATTENTION_PARTS]; /* [blocks of KEYS keys][kv heads][dim][KEYS]; the last block may have unused
+				       * elements */
 	double *value;                /* [kv heads][value_room / LANES][room][LANES] */
 };
 
@@ -253,11 +255,13 @@ struct query_row {
 };
 
 struct query_rows {
-	int64_t count, least, most; /* least, most: smallest and largest `seen` in the array `of` */
+	int64_t count, least, most; /* least, most: the smallest and the largest `seen` of all elements of the array
+				     * `of` */
 	int64_t kv_head;
 	double *query;  /* [dim of both parts][TOGETHER] */
 	double *output; /* [TOGETHER][value_room] */
-	double *weight; /* [keys, rounded up to KEYS][TOGETHER]: first the scaled logits, then the weights */
+	double *weight; /* [keys, rounded up to a multiple of KEYS][TOGETHER]: first the scaled logits, then the
+			 * weights */
 	struct query_row of[TOGETHER];
 };
 
@@ -353,7 +357,7 @@ static void find_weights(const struct attention_view *v, struct query_rows *quer
 	double largest = -INFINITY, sum = 0, *weight = query_rows->weight + i;
 
 	for (int64_t j = 0; j < query_row->seen; j++)
-		if (!(weight[j * TOGETHER] <= largest)) /* true also if the logit is NaN; `largest` is then NaN */
+		if (!(weight[j * TOGETHER] <= largest)) /* also true if the logit is NaN; `largest` then becomes NaN */
 			largest = weight[j * TOGETHER];
 	for (int64_t j = 0; j < query_row->seen; j++) {
 		weight[j * TOGETHER] = exp(weight[j * TOGETHER] - largest);
@@ -465,7 +469,7 @@ static int64_t seen_by(const struct attention_view *v, const struct attention_sp
 
 /* Computes the outputs of up to TOGETHER pairs of a query and a head, starting with pair `first`. The heads are the
  * `group` heads that read kv head query_rows->kv_head; they are numbered from 0. Pair i consists of query (i / group)
- * and head (i % group). `room` is scratch memory for one query. The rows of query_rows->query after the last
+ * and head (i % group). `room` is scratch memory for one query. In query_rows->query, elements of pairs after the last
  * pair are not used. */
 static void attend_some(const struct attention_view *v, const struct attention_span *span, const struct gathered *g,
                         int64_t first, struct query_rows *query_rows, double *room)

@@ -4,9 +4,9 @@
  * A thread block computes one head of one query, in tiles of TILE keys. For each tile, the warps first compute the
  * logits of the keys. Then each thread adds the weighted values to the output columns that it computes. The softmax is
  * an online softmax: the weight of a key is e^(logit - the largest logit so far), and if a larger logit follows, the
- * sums so far are scaled down. All arithmetic is float32. The order of all operations depends only on the sizes. Every
- * run therefore gives the same bits. The kernel checks every index: if an index is out of bounds, the output of the
- * query is NaN. */
+ * sums so far are scaled down. All arithmetic is float32. The order of all operations depends only on the sizes of the
+ * case. Every run therefore gives the same bits. The kernel checks every index: if an index is out of bounds, the
+ * output of the query is NaN. */
 #include "kernels/core/elements_cuda.h"
 
 #include "kernels/common/attention/attention_cuda.h"
@@ -22,8 +22,8 @@ enum {
 	COLUMNS = 8, /* the largest number of output columns that one thread computes */
 };
 
-/* Values of tile.row that are not row numbers. NO_ROW: the entry is -1 and lists no key. WILD_ROW: the entry is out of
- * bounds. */
+/* Values of tile.row that are not row numbers. NO_ROW: the entry of `sparse` is -1, which stands for no key. WILD_ROW:
+ * the row number is out of bounds. */
 enum { NO_ROW = -1, WILD_ROW = -2 };
 
 /* The keys that query t sees: the first `seen` keys of its sequence. */

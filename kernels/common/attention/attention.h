@@ -43,7 +43,7 @@ enum attention_mistake {
 	ATTENTION_LAST_OF_MULTIPLE, /* the last key is left out if the number of keys is a multiple of mistake_by */
 	ATTENTION_ANY_LAST_KEY, /* the last key is left out, even if it is the only one */
 	ATTENTION_FIRST_KEY,
-	ATTENTION_ONE_SHORT,  /* every sequence has one key fewer */
+	ATTENTION_ONE_SHORT,  /* the last key of every sequence is left out */
 	ATTENTION_LAST_PAGE,  /* the last page of every sequence is left out; a sequence keeps at least one key */
 	ATTENTION_MOST_KEYS, /* keys after the first mistake_by are left out */
 	ATTENTION_ROUNDED_WEIGHTS,
@@ -51,17 +51,17 @@ enum attention_mistake {
 	ATTENTION_NOT_DIVIDED,
 	ATTENTION_RAW_WEIGHTS,
 	ATTENTION_BASE_2,
-	ATTENTION_NO_MAXIMUM,   /* exponentials in float32, without subtracting the maximum of the logits */
+	ATTENTION_NO_MAXIMUM,   /* exponentials are computed in float32, without subtracting the largest logit */
 	ATTENTION_UNSCALED_LSE, /* lse is computed from the unscaled logits */
 	ATTENTION_LARGEST_LSE,  /* lse is the largest logit */
-	ATTENTION_MISTAKES      /* the first number for a family's own mistakes */
+	ATTENTION_MISTAKES      /* from this number on: mistakes that a single family defines */
 };
 
 /* The range of queries and the range of keys of one sequence. In sparse attention, each query counts as a sequence. */
 struct attention_span {
 	int64_t first_query, queries;
-	int64_t first_entry, keys; /* first_entry: an index into kv_indices, a row of keys, or a flat index into
-				    * `sparse` */
+	int64_t first_entry, keys; /* first_entry: an index into kv_indices, or a row of keys (ragged), or a flat index
+				    * into `sparse` */
 };
 
 HOST_DEVICE static inline int64_t attention_integer(const struct tensor *tensor, int64_t index)
@@ -101,7 +101,7 @@ HOST_DEVICE static inline int64_t attention_row(const struct attention_view *v, 
 	       j % v->extent.page_size;
 }
 
-/* Returns the number of keys that query i of a sequence sees. These are the first keys of the sequence. */
+/* Returns the number of keys that query i of a sequence sees. A query sees the first keys of its sequence. */
 HOST_DEVICE static inline int64_t attention_seen(const struct attention_view *v, const struct attention_span *span,
                                                  int64_t i)
 {

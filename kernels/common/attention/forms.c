@@ -3,8 +3,8 @@
 #include "base/err.h"
 #include "kernels/core/shape_match.h"
 
-/* Decides which of two tensors has the keys. This is the second tensor if its name starts with k and the first tensor's
- * name starts with v. Otherwise, it is the first tensor. */
+/* Decides which of two tensors contains the keys. The keys are in the second tensor if its name starts with k and the
+ * first tensor's name starts with v. Otherwise, the keys are in the first tensor. */
 static void order_keys(const struct op_problem *problem, struct attention_roles *roles)
 {
 	int key = roles->key[0];
@@ -66,9 +66,9 @@ static int find_whole(const struct op_problem *problem, struct attention_roles *
 	return 0;
 }
 
-/* Returns the member of `roles` to which a tensor belongs by its axes. Queries have the same first two axes as the
- * output; caches do not. The tensor whose last axis is the output's last axis is the latent part; the other tensor is
- * the rotary part. */
+/* Returns a pointer to the member of `roles` for the tensor `input`, found by the tensor's axes. Queries have the same
+ * first two axes as the output; caches do not. The tensor whose last axis is the output's last axis is the latent part;
+ * the other tensor is the rotary part. */
 static int *place_of(const struct op_problem *problem, struct attention_roles *roles, const struct op_arg *input)
 {
 	const struct op_arg *output = &problem->outputs[roles->output];
@@ -144,8 +144,8 @@ int attention_match(const struct op_problem *problem, enum attention_form form, 
 	return attention_is_causal(problem, &roles) ? ATTENTION_CAUSAL : ATTENTION_FULL;
 }
 
-/* Returns the only form that the problem can have. Only the sparse form has an integer tensor of rank 2, only the forms
- * with pages have kv_indices, and only the form with whole heads has caches of rank 4. */
+/* Returns the only one of the forms in forms.h that the problem can have. Only the sparse form has an integer tensor of
+ * rank 2, only the forms with pages have kv_indices, and only the form with whole heads has caches of rank 4. */
 static enum attention_form form_of(const struct op_problem *problem)
 {
 	struct attention_roles roles = attention_no_roles();

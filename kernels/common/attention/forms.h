@@ -12,14 +12,15 @@
  *   sparse  the tensors of the latent form, and an input that lists the keys of each query
  *
  * Head h reads kv head h / (heads / kv heads). Further inputs are sm_scale and, except in the sparse form, kv_indptr
- * [sequences + 1]. In the forms with pages, kv_indptr has offsets into kv_indices (page numbers), and kv_last_page_len
- * has the number of keys in each sequence's last page. A further output is lse [queries, heads]. If there is no
- * kv_last_page_len, all pages are full. Like the offset vectors, kv_last_page_len may have one element more than there
- * are sequences; this last element is never read.
+ * [sequences + 1]. In the forms with pages, kv_indptr contains offsets into kv_indices (page numbers), and
+ * kv_last_page_len contains the number of keys in each sequence's last page. A further output is lse [queries, heads].
+ * If there is no kv_last_page_len, all pages are full. Like the offset vectors, kv_last_page_len may have one element
+ * more than there are sequences; this last element is never read.
  *
- * With qo_indptr, the operation is prefill. The definition's name says whether prefill is causal. Without qo_indptr,
- * each sequence has one query. The formulas, and the result of queries that see no key, are in
- * kernels/common/attention/attention.h; the inputs and bounds are in input_values.{h,c} in the same folder. */
+ * With qo_indptr, the operation is prefill. The definition's name, tags or description says whether prefill is causal
+ * (attention_is_causal). Without qo_indptr, each sequence has one query. The formulas, and the result of queries that
+ * see no key, are in kernels/common/attention/attention.h; the inputs and bounds are in input_values.{h,c} in the same
+ * folder. */
 #ifndef REFTEST_KERNELS_COMMON_ATTENTION_FORMS_H
 #define REFTEST_KERNELS_COMMON_ATTENTION_FORMS_H
 

@@ -11,10 +11,10 @@
  *           queries are 32 times as large, a logit of 500 may be off by 1e-4. An error of 1e-4 in a logit changes a
  *           weight w by 1e-4 w (1 - w) and the output by 5e-5. If a reference rounds weights to bfloat16, each weight
  *           is off by 1e-3 and the output by 2e-4 to 1e-3. Where values of opposite sign cancel, outputs are near 0,
- *           and rounded weights change them by more than the tolerance. For long sequences, whose outputs are smaller,
- *           atol also has an upper limit. The limit is 2^-8 (1/150 of the standard deviation) for n up to 2 e^(s^2),
- *           and each factor of 4 in n halves it. rtol is 1e-2 for bfloat16, because the final rounding may differ by an
- *           ulp (2^-7). For float16, rtol is 2^-9, two ulps; for float32, 1e-3.
+ *           and rounding the weights changes the outputs by more than the tolerance. In long sequences, outputs are
+ *           smaller. Therefore atol also has an upper limit: 2^-8 (1/150 of the standard deviation of v) for n up to 2
+ *           e^(s^2), and half of this each time n becomes four times as large. rtol is 1e-2 for bfloat16, because the
+ *           final rounding may differ by an ulp (2^-7). For float16, rtol is 2^-9, two ulps; for float32, 1e-3.
  *   lse     atol is 2^-13 and rtol 1e-5. Where queries are large, logits are float32 sums of 128 to 576 products with a
  *           magnitude of 500. Their error is up to 1e-4 (measured: 3e-5), and |lse| is about 400. An error of 2 % in
  *           the scale changes lse by 0.05 in most rows. */
@@ -41,7 +41,7 @@ static uint64_t plan_key(const struct op_case *c, const struct attention_roles *
 
 enum kind { PLAIN, ONE_KEY, SQUARE, NO_KEYS, NO_QUERY, ONE_QUERY, NOTHING };
 
-enum { SHARE = -1 }; /* in queries_of: the number of queries is random */
+enum { SHARE = -1 }; /* a value in the table queries_of: the number of queries is random */
 
 enum { PLANNED = 1 << 16 }; /* attention_rule computes plans of at most this many sequences */
 
@@ -119,8 +119,8 @@ static bool deal_entries(struct draft *d, int64_t total)
 }
 
 /* Distributes queries and entries (pages or, without pages, keys) over the sequences in proportion to random weights.
- * This distribution is possible for all axes. It is used where no other distribution is possible, for example if there
- * are more queries than keys. */
+ * This distribution is possible for all axis lengths. It is used where no other distribution is possible, for example
+ * if there are more queries than keys. */
 static void deal_anyhow(struct draft *d, int64_t queries, int64_t entries, bool decode)
 {
 	for (int64_t b = 0; b < d->batch; b++) {
@@ -151,8 +151,8 @@ static void exchange(int64_t *of, int64_t a, int64_t b)
 	of[b] = kept;
 }
 
-/* Finds the list of lengths (lengths.h) whose totals are the axes, and sets the lengths of all sequences from that
- * list. Returns false if the axes belong to no list. */
+/* Finds the list of lengths (lengths.h) whose totals equal the axis lengths of the case, and sets the lengths of all
+ * sequences from that list. Returns false if no list has these totals. */
 static bool deal_list(struct draft *d, const struct attention_extent *e, bool decode, enum op_contents contents)
 {
 	struct attention_totals totals = {e->batch, e->queries, e->entries, e->page_size, decode};
@@ -303,12 +303,13 @@ static int64_t *page_numbers(const struct op_case *c, const struct attention_rol
 
 /* --- sparse rows -------------------------------------------------------------------------------------------------- */
 
-/* The key rows in one query's list in sparse attention. Entry j of the list is row (start + j * stride) % reachable,
- * counting only the `reachable` rows that queries may list. */
+/* In sparse attention, the list of key rows that one query sees. Entry j of the list is row (start + j * stride) %
+ * reachable, counting only the `reachable` rows that queries may list. */
 struct rows_seen {
 	int64_t reachable, start, stride, most, width; /* most: the largest number of different rows that a list can have */
 	int64_t query, queries; /* the query's number, and the number of queries */
-	int64_t kind;           /* equal to `query`, except that the second set exchanges 0 and 4 (input_values.h) */
+	int64_t kind;           /* equal to `query`, except that the second set of values exchanges 0 and 4
+				 * (input_values.h) */
 	uint64_t key;
 };
 
@@ -434,7 +435,7 @@ static void mark_sparse(const struct op_case *c, const struct attention_roles *r
 	}
 }
 
-/* Returns true if the sequence has one key, and no other sequence has the page of this key. */
+/* Returns true if sequence b has only one key, and no other sequence uses the page of this key. */
 static bool is_lone(const struct attention_plan *plan, const int64_t *numbers, int64_t b)
 {
 	int64_t page = plan->entries[b];
@@ -604,9 +605,9 @@ static int least(int a, int b)
 	return a < b ? a : b;
 }
 
-/* Lone keys (input_values.h) and their values are multiplied by a power of 2. Returns its exponent for this input. The
- * exponent fits these conversions: a reference may convert keys and values to the queries' dtype, and must convert
- * values to the output's dtype. */
+/* Lone keys (input_values.h) and their values are multiplied by a power of 2. Returns the exponent of this power for
+ * `input`. With this exponent, nothing overflows if a reference converts keys and values to the queries' dtype, which
+ * it may, or values to the output's dtype, which it must. */
 static int loud_of(const struct op_case *c, const struct attention_roles *roles, int input)
 {
 	bool value = input == roles->value, first = input == roles->key[0], second = input == roles->key[1];
@@ -816,8 +817,8 @@ static int64_t fixed_batch(const struct op_problem *problem, const struct attent
 	return roles->qo_indptr < 0 && !queries->var ? queries->value : -1;
 }
 
-/* Writes the axis values of a case with these totals. An axis that no tensor has, such as a batch_size that only a
- * constraint mentions, gets the number of sequences as its length. The caches have more pages than the sequences
+/* Writes the axis values of a case with the totals `totals`. If an axis occurs in no tensor, such as a batch_size that
+ * only a constraint mentions, its length is the number of sequences. The caches have more pages than the sequences
  * use. */
 static void set_totals(const struct op_problem *problem, const struct attention_roles *roles,
                        const struct attention_totals *totals, int64_t *row)
@@ -861,8 +862,8 @@ static int64_t page_elements(const struct op_arg *cache, const int64_t *row)
 	return page;
 }
 
-/* Enlarges the caches to a number of pages in `pools`: the first one for which the caches do not have too many
- * elements. */
+/* Enlarges the caches to the number of pages of the first row of `pools` in which a cache of that size has at most
+ * `elements` elements. */
 static void enlarge_pool(const struct op_problem *problem, const struct attention_roles *roles, int64_t *row)
 {
 	const struct op_arg *cache = &problem->inputs[roles->key[0]];
@@ -912,8 +913,8 @@ static int write_presets(const struct op_problem *problem, const struct attentio
 
 enum { MOST_PRESETS = 2 };
 
-/* The presets of prefill. With latent heads, the medium preset has a MANY list instead of a CHUNK list, because each pair
- * of a query and a key then costs ten times as much. */
+/* The presets of prefill. With latent heads, the medium preset has a MANY list instead of a CHUNK list, because each
+ * pair of a query and a key costs ten times as much with latent heads. */
 static const struct attention_preset prefill_sizes[SIZE_COUNT][MOST_PRESETS] = {
     [SIZE_SMALL] = {{1, 16, 33, LIST_SINGLE_PREFILL}, {4, 16, 64, LIST_NONE}},
     [SIZE_MEDIUM] = {{8, 160, 640, LIST_BLOCKS_PREFILL}, {2, 520, 536, LIST_CHUNK_FULL}},
@@ -1003,7 +1004,7 @@ static int64_t most_queries(const struct op_problem *problem, const struct atten
 	return most;
 }
 
-/* The number of pages follows from the page numbers. */
+/* The number of pages of a cache follows from other axes, so nothing is returned about it. */
 struct op_reach attention_reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct attention_roles found = attention_roles_of(problem), *roles = &found;
@@ -1020,7 +1021,7 @@ struct op_reach attention_reach(const struct op_problem *problem, int variant, i
 		return (struct op_reach){batch + 1, 0};
 	if (!paged && roles->sparse < 0 && is_axis(problem, roles->key[0], 0, axis))
 		return (struct op_reach){LIST_LONGEST, 32};
-	if (is_axis(problem, roles->kv_indices, 0, axis)) /* the number of pages of the longest sequence */
+	if (is_axis(problem, roles->kv_indices, 0, axis)) /* one sequence has at least this many pages */
 		return (struct op_reach){longest / problem->axes[problem->inputs[roles->key[0]].axis[1]].value + 1, 0};
 	return (struct op_reach){0, 0};
 }
@@ -1040,8 +1041,8 @@ static bool is_var(const struct op_problem *problem, int input, int dimension)
 /* The maximum number of elements of the keys and values in the edge case many_keys. */
 enum { MANY_KEYS_ELEMENTS = 13 << 22 };
 
-/* Returns the number of keys of the edge case many_keys. This is a quarter more than a power of two, so a reference
- * that omits the keys beyond the power of two gives a wrong output. */
+/* Returns the number of keys of the edge case many_keys. The number is 5/4 of a power of two, so a reference that omits
+ * the keys beyond the power of two gives a wrong output. */
 static int64_t many_keys(const struct op_problem *problem, const struct attention_roles *roles)
 {
 	const int tensors[] = {roles->key[0], roles->key[1], roles->value == roles->key[0] ? -1 : roles->value};

@@ -4,7 +4,7 @@
  * Sequences (attention_plan). Most default cases get their lengths from a list (kernels/common/attention/lengths.h).
  * If the axes fit no list, the lengths of sequence b depend on its role, which is b % 8:
  *
- *   0, 4  plain: has more keys than queries, so that a mask must be aligned at the end; the last page of 4 is full
+ *   0, 4  plain: has more keys than queries, so that a mask must be aligned at the end (role 4: the last page is full)
  *   1     one query, one key
  *   2     as many keys as queries
  *   3     no key: output 0, lse -infinity
@@ -12,13 +12,13 @@
  *   6     one query, many keys
  *   7     neither queries nor keys
  *
- * In decode, every sequence has one query. Only roles 1 and 3 apply, and all other sequences are plain.
+ * In decode, every sequence has one query, roles 1 and 3 are as above, and all other sequences are plain.
  *
  * The last page of a sequence is partly filled, except in sequences with b % 8 == 4. Sequences 2 and 4, and every
  * eighth sequence after each of them, share the first pages of sequence 0. Pages are in random order, and some are
- * unused. If the axes are too small for these roles, all sequences are plain. If a workload's axes have more queries
- * than keys, some sequences have more queries than keys. The presets never have such axes, because definitions disagree
- * about causal rows that see no key.
+ * unused. If the axes leave no room for the lengths of these eight roles, all sequences are plain. If a workload's axes
+ * have more queries than keys, some sequences have more queries than keys. The presets never have such axes, because
+ * definitions disagree about the output of a query from which a causal mask hides every key.
  *
  * Sparse rows. The index of a query determines which key rows it selects:
  *
@@ -39,7 +39,7 @@
  * Values. Keys and values are uniform on [-1, 1), queries on [-2^e, 2^e). The exponent e is such that the standard
  * deviation of the logits is about 2.5 for any scale. A few keys then have most of the weight. If a reference omits any
  * single key, the output of some head then changes by far more than the bound. If many keys had equal weights, outputs
- * would be averages near 0, and such an error could be smaller than the bound.
+ * would be averages near 0, and one omitted key could change them by less than the bound.
  *
  * Three kinds of queries have other values. If (query + head) % 16 is 5, the query is 16 times as large as other
  * queries; if (query + head) % 16 is 13, the query is 32 times as large. The softmax of large queries overflows if the
@@ -51,21 +51,22 @@
  * Deep queries. In the second set, if (query + head) % 16 is 1, all elements of the query except the first are 0. The
  * first element of every key is a multiple of 1/128 from 1/2 to 1. The first element of the query is so far below 0
  * that every logit is below -65536. A reference may use -10000 as the logit of masked keys or as the initial maximum.
- * This number exceeds the logits of the keys that the query sees, so the output is wrong. Logits of different keys are
- * equal or at least 512 apart, so the order of multiplication and scaling does not change the result. If the dtype of
- * the queries cannot represent such a first element, there are no deep queries.
+ * As -10000 exceeds every logit of a deep query, the output of such a reference is wrong. Logits of different keys are
+ * equal or at least 512 apart, so the result is the same whether a reference scales the query or the logits. If the
+ * dtype of the queries cannot represent a first element so far below 0, there are no deep queries.
  *
  * Lone keys. If a sequence has only one key, this key is "lone", and the output is its value. In sparse attention, row
  * 7 is the lone key of query 1. The values of lone keys are uniform on [-2^18, 2^18), and most of them overflow
- * float16; in a tensor of float16, they are uniform on [-2^14, 2^14). Other values are not so large, because the
- * rounding errors of their sums would exceed the bound of the output. In the lone key itself, only element 1 is so
- * large (up to 2^10 in float16). A dot product then has only one large term, and no large terms cancel. For the same
- * reason, if keys have two parts, only one part has a large element 1: the first part in the first set of values, the
- * second part in the second set. If the first part is also the value, element 1 of the output is large.
+ * float16; in a tensor of float16, they are uniform on [-2^14, 2^14). The values of other keys are not so large,
+ * because the rounding errors of their sums would exceed the bound of the output. In the lone key itself, only element
+ * 1 is so large (up to 2^10 in float16). A dot product then has only one large term, and no large terms cancel. For the
+ * same reason, if keys have two parts, only one part has a large element 1: the first part in the first set of values,
+ * the second part in the second set. If the first part of the keys is also the value, element 1 of the output is then
+ * large.
  *
- * The default cases contain no input for which correct implementations differ: a causal row that sees no key in a
- * sequence with keys, a page number or sparse row that occurs twice in one sequence, or a last page length of 0 for a
- * sequence with a page. */
+ * The default cases contain no input for which correct implementations give different outputs. Such inputs are: a query
+ * from which a causal mask hides every key of its sequence, a page number or sparse row that occurs twice in one
+ * sequence, and a last page length of 0 for a sequence with a page. */
 #ifndef REFTEST_KERNELS_COMMON_ATTENTION_INPUT_VALUES_H
 #define REFTEST_KERNELS_COMMON_ATTENTION_INPUT_VALUES_H
 
@@ -82,7 +83,7 @@ struct attention_recipe {
 	int exponent, most;  /* queries are scaled by 2^exponent; most: the largest exponent for the dtype */
 	int deep;            /* exponent of the first element of a deep query; ATTENTION_NO_DEEP: no deep queries */
 	int part;            /* 0: first part of queries or keys; 1: second part, or values */
-	int bits;            /* number of fraction bits of an element; the dtype represents so many bits exactly */
+	int bits;            /* number of fraction bits of an element; the dtype represents this many bits exactly */
 	int loud;    /* lone keys and their values are multiplied by 2^loud */
 	int is_key;  /* is only element 1 of a lone key multiplied? */
 	/* One byte per row, an enum attention_use, in the memory of the device that computes the elements. If the
@@ -143,7 +144,7 @@ struct attention_recipe attention_recipe_of(const struct op_case *c, const struc
 
 /* Sets *used to an array, allocated by malloc, with an enum attention_use per key row. If the input is a query, or if
  * the workload provides the indices, sets *used to NULL. Every row then counts as used, and no key as lone. Returns 0,
- * or -1 if the axes are impossible. */
+ * or -1 with a message in `err` if the axes are impossible, e.g. if the caches have no page. */
 int attention_used(const struct op_case *c, const struct attention_roles *roles, int input, uint8_t **used,
                    struct err *err);
 
@@ -154,9 +155,9 @@ int attention_fill(const struct op_case *c, int input, struct tensor *out, struc
 
 /* Returns the scale of a case. In the first set of input values, this is the scale that models use, which is also the
  * default. In the second set, it is 0.65 times that scale; 0.65 differs from the factors of common mistakes (1 / sqrt
- * 2, ln 2, 1 / sqrt 3). In the second set of the small cases, the scale is one of models with normalised queries and
- * keys: 1 in the first small case, and 1.25 in the second. A scale of 1 is a test, because a reference may take 1 for
- * "no scale is given". `sizes` is the family's op.sizes. */
+ * 2, ln 2, 1 / sqrt 3). In the second set of the small cases, the scale is one that models with normalised queries and
+ * keys use: 1 in the first small case, and 1.25 in the second. A scale of 1 detects references that treat 1 as "no
+ * scale is given". `sizes` is the family's op.sizes. */
 typedef int attention_sizes_of(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room);
 double attention_scale(const struct op_case *c, attention_sizes_of *sizes);
 double attention_scalar(const struct op_case *c, int input);

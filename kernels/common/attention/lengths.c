@@ -6,8 +6,9 @@ struct length {
 
 enum { PARTS = 12 };
 
-/* The number of sequences of a list: that of its parts, attention_block or attention_past_block. BLOCK_WITHOUT_KEYS:
- * attention_block, and of the sequences after the parts, only the last one has keys. */
+/* How many sequences a case with a list has: the number of the list's parts, attention_block() or
+ * attention_past_block(). BLOCK_WITHOUT_KEYS: attention_block sequences; of those that follow the parts, only the last
+ * one has keys. */
 enum sequences { PARTS_ONLY, BLOCK, BLOCK_WITHOUT_KEYS, PAST_BLOCK };
 
 /* One list of sequence lengths. Sequences 1 … `count` have the lengths part[…][0 … count - 1]. Unless `sequences` is
@@ -98,7 +99,7 @@ static const struct list lists[LISTS] = {
     [LIST_MANY_PREFILL] = {false, BLOCK, 2, {{{2, 5}, {0, 4}}, {{0, 4}, {2, 5}}}, {1, 33}},
 };
 
-/* For lists of many sequences: those sequences after the first `count` that may have keys get these lengths in turn. */
+/* In lists of many sequences, the sequences after the first `count` that may have keys use these lengths in turn. */
 enum { LATER = 4 };
 static const struct length later[CONTENTS_COUNT][LATER] = {{{1, 1}, {1, 0}, {1, 2}, {1, 2}},
                                                           {{1, 0}, {1, 2}, {1, 1}, {1, 2}}};

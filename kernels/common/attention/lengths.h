@@ -1,30 +1,30 @@
 /* lengths - lists the sequence lengths of default cases. Kernels and references with blocked loops tend to fail at
  * these lengths.
  *
- * A list has the numbers of queries and keys of sequences 1, 2, 3 and so on. Sequence 0 gets the remaining queries and
- * keys. The two sets of input values of a case have the same axes, but a list has different lengths for each set. If a
- * length is a multiple of 16, 32, 64, 128 or 256 in one set, the other set has this length plus or minus one.
+ * A list contains the numbers of queries and keys of sequences 1, 2, 3 and so on. Sequence 0 gets the remaining queries
+ * and keys. The two sets of input values of a case have the same axes, but a list has different lengths for each set.
+ * If a length is a multiple of 16, 32, 64, 128 or 256 in one set, the other set has this length plus or minus one.
  *
  *   SINGLE  One sequence. The last page of the sequence holds one key in the first set, and is full in the second set.
  *   BLOCKS  Numbers of keys around every block size. One sequence has more than 2048 keys (latent heads: 4096). Some
  *           sequences have no keys, no queries, neither keys nor queries, one key, or as many keys as queries. In
  *           prefill, the numbers of queries are also around block sizes, up to 128. With latent heads, these numbers
- *           are at most 64, because each pair of a query and a key then costs ten times as much. There are
- *           attention_past_block sequences. Of the sequences after the first 12, the last one and those next to a power
- *           of two have at most two queries and two keys. The others have one query and no key, which keeps the case
- *           fast. In the second set, the first and the last sequence are exchanged: the longest
- *           sequence is the last, and the first one has fewer keys than most.
+ *           are at most 64, because each pair of a query and a key then costs ten times as much. The number of
+ *           sequences is attention_past_block(). After the first 12 sequences, the last sequence and sequences whose
+ *           index is next to a power of two have at most two queries and two keys. All others have one query and no
+ *           key, which keeps the case fast. In the second set, the first and the last sequence are exchanged: the
+ *           longest sequence is the last, and the first one has fewer keys than most.
  *   CHUNK   Prefill of long sequences, because references process chunks of 256, 512, 1024 or 2048 queries. In causal
  *           cases, sequence 0 has 1025 queries in the first set and 512 in the second, and one more key than queries.
  *           Sequence 0 has more than 1024 queries in the first set only, because its queries take most of the case's
  *           time. 2049 queries would take four times as long. Sequence 1 has queries but no keys. It has so many
  *           queries that the last sequence begins after query 2048 of the case. In cases without a mask, sequence 0 has
- *           few keys, and 2049 queries in the first set and 2048 in the second. There are attention_block sequences.
- *           Of the sequences after the first few, only the last one has keys.
- *   MANY    attention_block sequences, all of which have few queries and keys, as in BLOCKS.
+ *           few keys, and 2049 queries in the first set and 2048 in the second. The number of sequences is
+ *           attention_block(). After the first few sequences, only the last one has keys.
+ *   MANY    attention_block() sequences, all of which have few queries and keys, as in BLOCKS.
  *
- * The total number of queries is a multiple of the number of sequences in CHUNK and MANY_PREFILL, and one more than a
- * multiple of attention_block in BLOCKS. */
+ * In CHUNK and MANY_PREFILL, the total number of queries is a multiple of the number of sequences. In BLOCKS, it is one
+ * more than a multiple of attention_block(). */
 #ifndef REFTEST_KERNELS_COMMON_ATTENTION_LENGTHS_H
 #define REFTEST_KERNELS_COMMON_ATTENTION_LENGTHS_H
 
@@ -62,8 +62,9 @@ struct attention_totals {
 	bool decode; /* whether every sequence has exactly one query */
 };
 
-/* Returns the number of sequences of a case with as many sequences as a block: 256, or fewer if a query has many or large
- * heads. `row` is the number of elements in the output of one query (heads times value dim). */
+/* Returns the number of sequences of a case with as many sequences as kernels usually process in one block: 256, or
+ * fewer if a query has many or large heads. `row` is the number of elements in the output of one query (heads times
+ * value dim). */
 int64_t attention_block(int64_t row);
 
 /* Returns the number of sequences of another case with many sequences: 513 if attention_block is 256 and `row` is not

@@ -63,7 +63,7 @@ bool attention_scale_of_both_parts(struct op_variation *v, const struct op_mista
 }
 
 /* With the mistake, the scale is 1 / sqrt(n). Returns n, which is `dim`, or the head dim if `dim` is 0. If `dim` equals
- * the head dim, returns 0, because the table row whose `dim` is 0 already has this mistake. */
+ * the head dim, returns 0, because the row of the table of mistakes whose `dim` is 0 already is this mistake. */
 static double dim_of(const struct op_variation *v, double dim)
 {
 	int q = variation_input(v, "q");

@@ -14,7 +14,7 @@ bool attention_scale_of_dim(struct op_variation *v, const struct op_mistake *mis
 /* The mistake: a scale of 1 counts as not given, and is replaced by 1 / sqrt(op_mistake.by), or by 1 / sqrt(head dim)
  * if op_mistake.by is 0. */
 bool attention_scale_of_one(struct op_variation *v, const struct op_mistake *mistake);
-/* The mistake: every query is replaced with the first query, in both parts. */
+/* The mistake: every query is replaced with the first query, in both parts of the query. */
 bool attention_first_query(struct op_variation *v, const struct op_mistake *mistake);
 /* The mistake: the dot products of the rotary parts are not scaled. */
 bool attention_unscaled_rotary(struct op_variation *v, const struct op_mistake *mistake);

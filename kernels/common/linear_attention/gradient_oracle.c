@@ -13,8 +13,8 @@
 enum { KEPT_EVERY = 64 }; /* the number of tokens between two saved states */
 
 /* The working data of a gradient case. of[i] is the gradient of input i of the definition, or NULL if it is not
- * requested. If all sequences share an input, each sequence has its own gradient of it, so that threads do not write to
- * the same memory. */
+ * requested. If all sequences share an input, its gradient is stored once for each sequence, so that threads do not
+ * write to the same memory. */
 struct reverse {
 	struct recurrence_work w;
 	const struct tensor *output, *new_state; /* the given gradients of the outputs; new_state: NULL if there is no
@@ -48,8 +48,8 @@ static double raw(const struct reverse *r, int input, int64_t index)
 
 /* --- gradients through one token ---------------------------------------------------------------------------------- */
 
-/* Propagates the gradient through one token, for row i of the state. `before` and `after` are this row before and after
- * the token. On entry, `d` is the gradient of `after`; on return, it is the gradient of `before`. */
+/* Propagates the gradient through one token, for row i of the state. `before` and `after` are row i of the state before
+ * and after the token. On entry, `d` is the gradient of `after`; on return, it is the gradient of `before`. */
 static inline void reverse_row(const struct recurrence_work *w, int64_t i, const double *before, const double *after,
 			       double *d, struct turned *x)
 {
@@ -123,7 +123,8 @@ static void give_beta(const struct reverse *r, int64_t place, double gradient)
 }
 
 /* Adds the gradients of the inputs from which the gate is computed. `log` is the gradient of g, the logarithm of the
- * decay, and n is the sequence. `place` and `weight` are as in `gate` of recurrence.c. */
+ * decay, and n is the sequence. `place` and `weight` have the same meaning as the parameters of the function `gate` in
+ * recurrence.c. */
 static void give_gate(const struct reverse *r, int64_t n, int64_t place, int64_t h, int64_t weight, double log)
 {
 	const struct recurrence_roles *roles = &r->w.roles;
@@ -305,9 +306,9 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 					   sizeof *r.of[input]);
 	}
 #pragma omp parallel for schedule(dynamic)
-	for (int64_t i = 0; i < r.w.e.sequences * r.w.e.q_heads; i++) { /* value heads that share a head of q run on one
-									 * thread, because they add to the same
-									 * gradients */
+	for (int64_t i = 0; i < r.w.e.sequences * r.w.e.q_heads; i++) { /* one thread processes all value heads that
+									 * share a head of q, because they add to the
+									 * same gradients */
 		int64_t sharing = r.w.e.v_heads / r.w.e.q_heads, h = i % r.w.e.q_heads * sharing;
 
 		for (int64_t k = 0; k < sharing; k++)

@@ -2,20 +2,21 @@
  * kernels/common/linear_attention/recurrence.h, from the last token to the first.
  *
  * S' = diag(e^g) S is the decayed state before a token's update, and S+ is the state after the token. u = v - S'^T k is
- * the error that the delta rule corrects; in families without the delta rule, u = v and beta = 1. D = dL/dS+ first
- * holds the gradient from all later tokens. For each token, these steps follow, where do = dL/d(output):
+ * the error that the delta rule corrects; in families without the delta rule, u = v and beta = 1. Before the steps of a
+ * token, D = dL/dS+ is the gradient from all later tokens. For each token, these steps follow, where do = dL/d(output):
  *
  *   read      D <- D + scale q do^T             dq = scale S+ do
  *   learn     dl = D^T k, l = beta u            dk = D (beta u)         dbeta = u . dl      dv = du = beta dl
  *   recall    D <- D - k du^T                   dk <- dk - S' du        (only for the delta rule)
  *   forget    dg = e^g (D . S), key by key      D <- diag(e^g) D        for the previous token
  *
- * At the last token, D begins as the given gradient of the final state. After the steps of the first token, D is the
- * gradient with respect to the initial state. The gradients are then propagated through the preprocessing (norms,
- * sigmoids, softplus, A_log, dt_bias). If several value heads share a head of q and k, their gradients are added.
+ * Before the steps of the last token, D is the given gradient of the final state. After the steps of the first token, D
+ * is the gradient with respect to the initial state. The gradients are then propagated through the preprocessing
+ * (norms, sigmoids, softplus, A_log, dt_bias). If several value heads share a head of q and k, their gradients are
+ * added.
  *
- * Only every 64th state is saved; the states between two saved states are recomputed. The gradient of a row of zeros
- * that is normalised is 0; default cases have no such row. */
+ * Only every 64th state is saved; the states between two saved states are recomputed. If a row of zeros is normalised,
+ * its gradient is 0; default cases have no row of zeros. */
 #ifndef REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_GRADIENT_ORACLE_H
 #define REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_GRADIENT_ORACLE_H
 

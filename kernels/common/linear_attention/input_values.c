@@ -7,16 +7,17 @@
  * sum of a few terms k v^T. Each term contributes about a fifth of v to the projection. atol is then 2^-12 scale. rtol
  * is one ulp of bfloat16 or float16 plus a margin for the errors of float32 sums. For float32, rtol is 2^-12.
  *
- * Bounds of states. A reference that processes tokens one by one rounds each element once per token, by 2^-24, and
- * these errors decay with the state. Chunked references sum gates, and compute exponentials of the differences between
- * these sums. Each of the last few additions to a sum of gates has a rounding error of at most 2^-15 (input_values.h).
- * rtol is 2^-12, which is eight of these errors. atol matters if an element of a state is much smaller than the terms k
- * v of which it is the sum. A term k v may be as large as a typical element of a state, 1/4. Eight rounding errors
- * change it by at most 2^-12 of its size. As their signs and sizes are random, their sum has a standard deviation of
- * 1.6 times 2^-15, and rarely exceeds 2^-13. Hence, atol is 2^-13 times 1/4, which is 2^-15 (RECURRENCE_STATE_ATOL).
- * With a constant gate, g_gamma, every token has the same rounding error of exp(g), up to 2^-23 on a GPU. A term that is
- * n tokens old has n times this error, instead of errors of random signs. Beyond 512 tokens, atol grows with their
- * number, up to fourfold, because the gates of default cases forget older terms.
+ * Bounds of states. A reference that processes tokens one by one rounds each element once per token, with a relative
+ * error of up to 2^-24, and these errors decay with the state. Chunked references sum gates, and compute exponentials
+ * of the differences between these sums. Each of the last few additions to a sum of gates has a rounding error of at
+ * most 2^-15 (input_values.h). rtol is 2^-12, which is eight of these errors. atol matters if an element of a state is
+ * much smaller than the terms k v of which it is the sum. A term k v may be as large as a typical element of a state,
+ * 1/4. Eight rounding errors change a term by at most 2^-12 of its size. As their signs and sizes are random, their sum
+ * has a standard deviation of 1.6 times 2^-15, and rarely exceeds 2^-13. Hence, atol is 2^-13 times 1/4, which is 2^-15
+ * (RECURRENCE_STATE_ATOL). With a constant gate, g_gamma, every token has the same rounding error of exp(g), up to
+ * 2^-23 on a GPU. A term that is n tokens old has n times this error, instead of a sum of errors with random signs.
+ * Therefore, in sequences of more than 512 tokens, atol grows with the number of tokens. It grows at most fourfold,
+ * because the gates of default cases reduce older terms to almost nothing.
  *
  * Outputs and states are linear in v and the initial state. In the second set of input values, v and the initial state
  * are RECURRENCE_LARGER times as large, and so is each atol. */
@@ -36,9 +37,9 @@
 /* The number of sequences, and the number of tokens: in each sequence or, in packed cases, in all sequences together.
  * The low bits of the total number of tokens determine the switches, such as beta_sigmoid (recurrence_scalar). One
  * small case has more than one chunk of 64 tokens, and lacks the optional initial state. One medium case has whole
- * chunks of 64, 128 or 256 tokens. Another medium case has 1024 tokens and one more, because references have blocks or
- * tables for up to 1024 tokens, and because the state must pass through whole chunks. recurrence_fill_offsets sets the
- * lengths of packed sequences. */
+ * chunks of 64, 128 or 256 tokens. Another medium case has 1025 tokens, one more than 1024, because references have
+ * blocks or tables for up to 1024 tokens, and because the state must pass through whole chunks. recurrence_fill_offsets
+ * sets the lengths of packed sequences. */
 enum { PRESETS = 4, BLOCK = -1, PAST_BLOCK = -2 }; /* the results of recurrence_block and recurrence_past_block */
 static const struct preset {
 	int64_t sequences, tokens;
@@ -57,8 +58,8 @@ const struct op_edge recurrence_edges[] = {
     {NULL, NULL},
 };
 
-/* Returns the number of elements of the state of a sequence. If the definition has no states, returns the number of
- * elements of v of a token. */
+/* Returns the number of elements of one sequence's state. If the definition has no states, returns the number of
+ * elements of one token's v. */
 static int64_t elements_of_sequence(const struct op_problem *problem, const struct recurrence_roles *roles)
 {
 	const struct op_arg *q = &problem->inputs[roles->q], *v = &problem->inputs[roles->v];
@@ -121,7 +122,7 @@ bool recurrence_edge_axes(const struct op_problem *problem, int variant, int edg
 	}
 }
 
-/* Returns the factor by which the bound of a state grows with the tokens of a sequence. */
+/* Returns the factor by which the bound of a state is larger if sequences are long. */
 static double drift_of(const struct op_case *c, const struct recurrence_roles *roles)
 {
 	enum { FREE = 512, MOST = 2048 };
@@ -150,7 +151,7 @@ struct rule recurrence_rule(const struct op_case *c, int output)
 
 bool recurrence_is_doubtful(const struct op_case *c, int64_t tokens)
 {
-	enum { FEW_TOKENS = 5 }; /* only the smallest cases have so few tokens */
+	enum { FEW_TOKENS = 5 }; /* the smallest cases have at most this many tokens */
 
 	return c->contents == CONTENTS_SECOND && tokens <= FEW_TOKENS;
 }
@@ -162,8 +163,8 @@ double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t sequence
 	return sequences <= 1 ? 0.7 / sqrt((double)k_dim) : sequences <= 3 ? 1 : 1.75;
 }
 
-/* The case and the set of input values determine whether beta goes through a sigmoid and whether it is doubled. A case
- * has a doubled beta without a sigmoid only if the definition allows this. */
+/* The case and the set of input values determine whether a sigmoid is applied to beta and whether beta is doubled. A
+ * case has a doubled beta without a sigmoid only if the definition allows this. */
 enum { RAW = 0, SIGMOID = 1, DOUBLED = 2, BOTH = SIGMOID | DOUBLED };
 
 static int strength_of(const struct recurrence_extent *e, const struct op_case *c)
@@ -308,7 +309,7 @@ static void fill_offsets(const struct op_case *c, const struct recurrence_extent
 		dtype_store(out->data, out->dtype, EMPTY + 1, dtype_load(out->data, out->dtype, EMPTY));
 }
 
-/* Computes consecutive elements of the tensor, all of which count as one row. */
+/* Computes consecutive elements of the tensor. The whole tensor is treated as one row. */
 static void make_elements(const void *recipe, int64_t row, int64_t first, int64_t count, const uint32_t *random,
                           float *values)
 {
@@ -416,7 +417,7 @@ bool recurrence_range(const struct op_problem *problem, int variant, int input, 
 	    {roles.gamma, {-10, -0.01}},
 	    {roles.a_log, bounded ? (struct op_range){-1.6, 2.1} : (struct op_range){-6.6, 2.1}},
 	    {roles.dt_bias, bounded ? (struct op_range){-7, 7} : (struct op_range){-6, 1}},
-	    {roles.beta, {0, 1.9}}, /* the range is wider if beta goes through a sigmoid */
+	    {roles.beta, {0, 1.9}}, /* the range is wider if a sigmoid is applied to beta */
 	    {roles.state, {-31, 31}},
 	    {roles.scale, {0.7001 / sqrt((double)match_fixed_length(problem, q, q->rank - 1)), 1.75}},
 	    {roles.lower_bound, {-5, -0.75}},
@@ -434,7 +435,7 @@ bool recurrence_range(const struct op_problem *problem, int variant, int input, 
 }
 
 /* Returns the largest length of `axis` in the default cases. One sequence has more than 1024 tokens, and one case has
- * more sequences than a kernel has blocks. */
+ * more sequences than a kernel usually processes in one block. */
 struct op_reach recurrence_reach(const struct op_problem *problem, int variant, int axis)
 {
 	struct recurrence_roles roles = recurrence_roles_of(problem);

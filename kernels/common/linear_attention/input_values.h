@@ -6,41 +6,43 @@
  *
  *   k          If the reference normalises k, the norm of a row is 1, 2 or 4 (second set: 1, 32 or 1024), depending on
  *              (token + head) % 3. If a reference adds 1e-4 to the sum of squares, the states change by more than the
- *              bound. If a reference adds 1e-5, the states stay within the bound; this is why no norm is 1/2. If the
- *              reference does not normalise k, the norm depends on (token + head) % 4. If this remainder is 3, the norm
- *              is near 1/2. If the remainder is 0 or 1, the norm is near 1. If the remainder is 2, the norm is near 2;
- *              with the delta rule, it is near 5/4, or near 1 if beta is doubled, so that 1 - beta |k|^2 is between -1
- *              and 1.
+ *              bound. If a reference adds 1e-5, the states stay within the bound. To ensure this, no norm is 1/2. If
+ *              the reference does not normalise k, the norm depends on (token + head) % 4. If this remainder is 3, the
+ *              norm is near 1/2. If the remainder is 0 or 1, the norm is near 1. If the remainder is 2, the norm is
+ *              near 2; with the delta rule, it is near 5/4, or near 1 if beta is doubled, so that 1 - beta |k|^2 is
+ *              between -1 and 1.
  *   q          uniform on [-1, 1). If token + head is odd, q has the direction of k and therefore reads the value that
  *              the token wrote. Otherwise, q reads values that earlier tokens wrote. If the reference normalises q,
- *              rows of q are multiplied by 1, 2 and 4 in turn (second set: 1, 32 and 1024). As an exception, the row is
- *              short if (token + head) % 8 is 3 (recurrence_short_query). Squares of long rows overflow float16.
+ *              rows of q are multiplied by 1, 2 and 4 in turn (second set: 1, 32 and 1024). As an exception, a row is
+ *              short, i.e. has a small norm, if (token + head) % 8 is 3 (recurrence_short_query). Squares of long rows
+ *              overflow float16.
  *   v          uniform on [-1, 1) (second set: [-64, 64)), but huge in tokens 9 and 73 of some heads (see below)
  *   state      uniform on [-1/2, 1/2) (second set: [-32, 32)). A reference that clamps v, a state or an output to a
  *              smaller range gives wrong results
- *   g, g_gamma as a logarithm: for (head + key) % 4 = 0, 1, 2, 3, the least gate is -1/16, -2, -1/256, -1/2 (second
- *              set: -2, -1/256, -1/2, -1/16). The result of a long sequence then depends on early tokens, late tokens
- *              and the initial state. g_gamma is between the least gate and half of it (second set: between four and
- *              eight times the least gate). If (5 * token + head + 3 * key) % 16 is 3, g is 0, and nothing is
- *              forgotten. If (5 * token + head + 3 * key) % 16 is 11, g is 6 times (second set: 16 times) the least
- *              gate. Sums over 64 tokens then fall below -88, where exp(-sum) overflows float32.
- *   g, A_log, dt_bias with softplus: g is recurrence_raw_gate; dt_bias is uniform on [-2, 2), where softplus bends
+ *   g, g_gamma as a logarithm: most values of g are between a "least gate" and 0. For (head + key) % 4 = 0, 1, 2, 3,
+ *              the least gate is -1/16, -2, -1/256, -1/2 (second set: -2, -1/256, -1/2, -1/16). The result of a long
+ *              sequence then depends on early tokens, late tokens and the initial state. g_gamma is between the least
+ *              gate and half of it (second set: between four and eight times the least gate). If (5 * token + head + 3
+ *              * key) % 16 is 3, g is 0, and nothing is forgotten. If (5 * token + head + 3 * key) % 16 is 11, g is 6
+ *              times (second set: 16 times) the least gate. Sums of g over 64 tokens then fall below -88, where
+ *              exp(-sum) overflows float32.
+ *   g, A_log, dt_bias with softplus: g is recurrence_raw_gate; dt_bias is uniform on [-2, 2), where softplus is curved
  *              (second set: [-7, -2), as in models). In heads 1, 5, … (second set: heads 3, 7, …), dt_bias is within
- *              1/4 of 0 (second set: of -4.5). If (5 * token + head + 3 * key) % 16 is 15, the gate of these heads with
- *              its bias is near 5.25, where softplus(x) is above x by 0.005. These heads forget so slowly that a
+ *              1/4 of 0 (second set: of -4.5). If (5 * token + head + 3 * key) % 16 is 15, the sum of gate and bias in
+ *              these heads is near 5.25, where softplus(x) is above x by 0.005. These heads forget so slowly that a
  *              reference that uses x instead of softplus(x) fails. For head % 4 = 0, 1, 2, 3, A_log is near -3, -1,
  *              1/2, -5 (second set: 5/2, -7, 0, -2)
  *   g, A_log, dt_bias with a lower bound: for (head + key) % 4 = 0, 1, 2, 3, g is recurrence_raw_gate minus 6, 0, 9, 3;
  *              dt_bias is uniform on [-2, 2) (second set: [-8, 8)); A_log is within 1/2 of 0 (second set: of 5/2 and -2
- *              in turn). This covers both ends of a sigmoid, and its middle.
- *   beta       uniform on [0, 1), but 0 or 1 for some values of (5 * token + head) % 16. For other values, beta is in
- *              [1, 2) if the key is normalised or short, and in [1, 3/2) if the norm of the key is near 1, so that 1 -
- *              beta |k|^2 is between -1 and 1. If the operation doubles beta, no beta is above 1. If beta goes through
- *              a sigmoid, its logits are uniform on [-4, 4), but for some values of (5 * token + head) % 16 they are 0,
- *              -16 or 16 (second set: 0, -32 or 32). In the second set of the smallest cases, these logits are uniform
- *              on [0, 1), so a reference that infers from the values of beta whether they are logits fails. Of every 64
- *              tokens of the batch, token 37 writes nothing, but still reads and forgets: its beta is 0 in every head
- *              (-32 if beta goes through a sigmoid).
+ *              in turn). The arguments of the sigmoid are thus at both of its ends and in its middle.
+ *   beta       uniform on [0, 1), but 0 or 1 for some values of (5 * token + head) % 16. For some other values of (5 *
+ *              token + head) % 16, beta is in [1, 2) if the key is normalised or short, and in [1, 3/2) if the norm of
+ *              the key is near 1, so that 1 - beta |k|^2 is between -1 and 1. If the operation doubles beta, no beta is
+ *              above 1. If the operation applies a sigmoid to beta, the logits of beta are uniform on [-4, 4), but for
+ *              some values of (5 * token + head) % 16 they are 0, -16 or 16 (second set: 0, -32 or 32). In the second
+ *              set of the smallest cases, these logits are uniform on [0, 1), so a reference that infers from the
+ *              values of beta whether they are logits fails. Of every 64 tokens of the batch, token 37 writes nothing,
+ *              but still reads and forgets: its beta is 0 in every head (-32 if a sigmoid is applied to beta).
  *
  * A gate below -10 multiplies the state by less than 2^-14. The error of a reference that limits its gates to -10
  * therefore exceeds the bound only if the state is huge. If gates can be below -10, some heads have a huge state
@@ -51,13 +53,14 @@
  * The output of token 9 is huge, too, but its bound is relative.
  *
  * Sums of gates over a chunk of 64 tokens are above -1024. In float32, the rounding error of an addition to such a sum
- * is at most 2^-15. Chunked references, which compute differences of these sums, therefore meet the bounds. The largest
- * gates are those with softplus, -rate softplus(x). In the first set, rates are at most e. Of the 64 values of x in a
- * chunk, two are at most 98, two are at most 22, two are at most 18, one (which erases a huge value) is at most 16, and
- * the softplus of the others is 1 on average. The sum is thus at least -e (276 + 16 + 64) = -970. In the second set,
- * rates are at most e^3. One value of x is at most 23, one is at most 14, one (which erases a huge value) is at most 7,
- * and the softplus of the others is 0.1 on average. The sum is thus at least -20 (44 + 6) = -1000. (Heads with gates
- * near 5.25, and the other heads that erase huge values, have smaller rates.)
+ * is at most 2^-15. Chunked references, which compute differences of these sums, therefore meet the bounds. The gates
+ * that are farthest below 0 are those with softplus, -rate softplus(x). In the first set, rates are at most e. Of the
+ * 64 values of x in a chunk, two are at most 98, two are at most 22, two are at most 18, one (which erases a huge
+ * value) is at most 16, and the softplus of the others is 1 on average. The sum of the 64 gates is thus at least -e
+ * (276 + 16 + 64) = -970. In the second set, rates are at most e^3. Of the 64 values of x, one is at most 23, one is at
+ * most 14, one (which erases a huge value) is at most 7, and the softplus of the others is 0.1 on average. The sum of
+ * the 64 gates is thus at least -20 (44 + 6) = -1000. (Heads with gates near 5.25, and the other heads that erase huge
+ * values, have smaller rates.)
  *
  * Similar keys. With the delta rule, the first 64 tokens of the batch have similar keys in every second head of k, if
  * the first sequence is longer than 64 tokens. A chunked reference inverts I + A, where A has the elements beta_i k_i .
@@ -67,13 +70,14 @@
  * Therefore each key is the sum of three random rows, of which it shares two with the next key and one with the key
  * after that. The dot products with these two keys are near 2/3 and 1/3, and those with other keys are near 0. The sum
  * over a row of A is then near 1. Powers of A neither grow nor vanish, but each multiplication by A moves the large
- * elements away from the diagonal, by 4/3 of an element. A^32 is thus as large as A, and A^63 leaves the chunk. The dot
- * products of keys are random and vary by about K^-1/2, which makes the powers of A larger. To make them smaller again,
- * beta is near 1 - 8 / K. (In 60 trials for each K from 64 to 256, the error of a correct product in float32 was at
- * most 0.3 times the bound of states. Without the last factor, the error was at least 17 times the bound.) In these
- * tokens, gates are near 0 (g is between -1/256 and 0, or is -24 before softplus or a sigmoid), and every token writes,
- * so that gates and betas do not reduce the powers of A. If keys are not normalised, their norm is near 1. As in other
- * heads, q has the direction of k if token + head is odd.
+ * elements away from the diagonal, by 4/3 of an element on average. A^32 is thus as large as A, and in A^63 all large
+ * elements have moved out of the chunk. The dot products of keys are random and vary by about K^-1/2, which makes the
+ * powers of A larger. To make them smaller again, beta is near 1 - 8 / K. (In 60 trials for each K from 64 to 256, the
+ * error of a correct product in float32 was at most 0.3 times the bound of states. Without the last factor, the error
+ * was at least 17 times the bound.) In the tokens with similar keys, gates are near 0 (g is between -1/256 and 0, or is
+ * -24 before softplus or a sigmoid), and every token writes, so that gates and betas do not reduce the powers of A.
+ * Similar keys that are not normalised have a norm near 1. As in other heads, q has the direction of k if token + head
+ * is odd.
  *
  * recurrence_fill_offsets computes the offsets of packed sequences. If there are more than ten sequences, sequence 9 is
  * empty. */
@@ -87,7 +91,8 @@
 extern "C" {
 #endif
 
-/* These functions implement the members of struct op that have the same names. */
+/* recurrence_sizes implements op.sizes. In the same way, each declaration up to recurrence_reach that has no comment of
+ * its own implements the member of struct op with the same name. */
 int recurrence_sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room);
 extern const struct op_edge recurrence_edges[];
 bool recurrence_edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis);
@@ -95,16 +100,16 @@ struct rule recurrence_rule(const struct op_case *c, int output);
 double recurrence_scalar(const struct op_case *c, int input);
 /* Returns the scale, which is never 1 / sqrt(K), the default of references. In the first set of input values, the scale
  * is a little above the default. In the second set, it depends on the number of sequences: it is a little below the
- * default for one sequence, 1 for two or three sequences, and above 1 for more. A scale of 1 shows whether a reference
- * takes 1 for a scale that is left out. */
+ * default for one sequence, 1 for two or three sequences, and above 1 for more. A scale of 1 detects references that
+ * treat 1 as an omitted scale. */
 double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t sequences);
 /* Returns true if the logits of beta are in [0, 1), the range of beta itself. This is so only in cases with few
  * tokens. */
 bool recurrence_is_doubtful(const struct op_case *c, int64_t tokens);
 int recurrence_fill(const struct op_case *c, int input, struct tensor *out, struct err *err);
-/* Like recurrence_fill, but for a case of gradients. No row of q is short, because the gradient of the norm of a short
- * row depends on the epsilon that a reference adds. No value is huge, because bounds of gradients depend on the size of
- * whole tensors. */
+/* Like recurrence_fill, but for a case of a gradient problem. No row of q is short, because the gradient of the norm of
+ * a short row depends on the epsilon that a reference adds. No value is huge, because bounds of gradients depend on the
+ * size of whole tensors. */
 int recurrence_fill_for_gradients(const struct op_case *c, int input, struct tensor *out, struct err *err);
 /* Returns the exponent of the power of 2 by which a short row of q is multiplied. The norm of the row is then near 1/16
  * if the output is bfloat16, 1/8 if the output is float16, and 1/4 otherwise. If a reference adds an epsilon of 1e-5 to
@@ -122,11 +127,11 @@ enum { RECURRENCE_LARGER = 64 };
 #define RECURRENCE_STATE_ATOL 0x1p-15
 
 /* With the delta rule, the first RECURRENCE_ALIKE tokens of the first sequence have similar keys, if that sequence has
- * more tokens. The comment at the top of this file describes similar keys. */
+ * more than RECURRENCE_ALIKE tokens. The comment at the top of this file describes similar keys. */
 enum { RECURRENCE_ALIKE = 64 };
 
-/* The range of beta in the tokens with similar keys: `beta` +- `spread`. If beta goes through a sigmoid or is doubled,
- * this is the range of the input before these steps. */
+/* The range of beta in the tokens with similar keys: `beta` +- `spread`. If a sigmoid is applied to beta or beta is
+ * doubled, this is the range of the input before these steps. */
 struct recurrence_alike {
 	float beta, spread;
 };
@@ -149,14 +154,14 @@ enum recurrence_part {
 	RECURRENCE_STATE,
 	RECURRENCE_LOG,      /* g, if it is the logarithm of the decay */
 	RECURRENCE_CONSTANT, /* g_gamma */
-	RECURRENCE_RAW,      /* a gate that goes through softplus */
-	RECURRENCE_LOW,      /* a gate that goes through a sigmoid */
+	RECURRENCE_RAW,      /* a gate to which softplus is applied */
+	RECURRENCE_LOW,      /* a gate to which a sigmoid is applied */
 	RECURRENCE_A_LOG,
 	RECURRENCE_RATE, /* A_log of a bounded gate */
 	RECURRENCE_BIAS,
 	RECURRENCE_WIDE_BIAS, /* dt_bias of a bounded gate */
 	RECURRENCE_BETA,
-	RECURRENCE_LOGIT /* beta, if it goes through a sigmoid */
+	RECURRENCE_LOGIT /* beta, if a sigmoid is applied to it */
 };
 
 /* The parameters from which the float elements of an input are computed. Kernels take this struct by value. */
@@ -174,8 +179,9 @@ struct recurrence_fill {
 	int64_t sharing; /* number of heads in the element's tensor that use one head of k */
 	struct recurrence_alike alike;
 	int erasing;      /* a value of enum recurrence_erasing */
-	bool single;      /* whether every sequence has one token; the state of sequence n is then state n */
-	bool for_gradients; /* whether the case is of gradients: no row of q is short and no value is huge */
+	bool single;      /* whether every sequence has one token; token n then belongs to sequence n */
+	bool for_gradients; /* whether the case is of a gradient problem: then no row of q is short and no value is
+			     * huge */
 	bool beta_to_two;   /* whether beta can be as large as 2; only possible if it is used unchanged */
 	int short_query;  /* if q is normalised, a short row of q is multiplied by 2^short_query */
 };
@@ -189,7 +195,8 @@ struct recurrence_fill recurrence_fill_of(const struct op_case *c, int input);
 /* The factor by which huge values are larger than others. */
 enum { RECURRENCE_HUGE = 256 };
 
-/* How the gates of an operation can erase a huge value: e^-10 times the value is smaller than what tokens write. */
+/* How the gates of an operation can erase a huge value: a gate below -10 makes the value smaller than the values that
+ * tokens write. */
 enum recurrence_erasing {
 	RECURRENCE_ERASES_NOTHING,
 	RECURRENCE_ERASES_BY_LOG,
@@ -225,8 +232,8 @@ HOST_DEVICE static inline bool recurrence_has_huge(int erasing, bool second, int
 	}
 }
 
-/* Returns a gate before softplus that erases a huge value. With the A_log of the head (recurrence_a_log), the logarithm
- * of the decay is below -10. */
+/* Returns an element of the gate input that erases a huge value after the operation has applied softplus to it. With
+ * the A_log of the head (recurrence_a_log), the logarithm of the decay is below -10. */
 HOST_DEVICE static inline float recurrence_erasing_gate(bool second, int64_t head)
 {
 	return second ? (head % 4 == 0 ? 8.5f : 24.5f) : head % 4 == 1 ? 52.0f : 14.0f;
@@ -251,7 +258,7 @@ HOST_DEVICE static inline bool recurrence_is_short_query(int64_t turn)
 }
 
 /* Returns the level of a kind of gates: most gates of the kind are from -2^level to 0, and a few are several times as
- * far below 0. In the first set of values, the gates of a head and key have the kind head + key. */
+ * far below 0. In the first set of values, the kind of the gates of a head and key is head + key. */
 HOST_DEVICE static inline int recurrence_level(int64_t kind)
 {
 	return kind % 4 == 0 ? -4 : kind % 4 == 1 ? 1 : kind % 4 == 2 ? -8 : -1;
@@ -267,9 +274,10 @@ HOST_DEVICE static inline float recurrence_log_gate(const struct recurrence_fill
 	return turn % 16 == 3 ? 0.0f : turn % 16 == 11 ? (f->second ? 16 : 6) * least : (value + 1) * 0.5f * least;
 }
 
-/* Returns a gate before softplus. A gate of -24 keeps the whole state; for a gate of 96, exp overflows float32. The
- * sums of gate and dt_bias are around 12, -12, 0 and 20; above 20, implementations may replace softplus(x) by x. The
- * second set of input values has fewer large gates, because its dt_bias is lower by 4.5 and its rates are higher. */
+/* Returns an element of the gate input, to which the operation applies softplus. A gate of -24 leaves the state
+ * unchanged; for a gate of 96, exp overflows float32. The sums of gate and dt_bias are around 12, -12, 0 and 20; above
+ * 20, implementations may replace softplus(x) by x. The second set of input values has fewer large gates, because its
+ * dt_bias is lower by 4.5 and its rates are higher. */
 enum { RECURRENCE_KEEPS_ALL = 3 }; /* the value of `turn` for a gate of -24 */
 HOST_DEVICE static inline float recurrence_raw_gate(bool second, int64_t turn, float value)
 {
@@ -303,7 +311,7 @@ HOST_DEVICE static inline bool recurrence_is_alike(int64_t token, int64_t k_head
 	return token < RECURRENCE_ALIKE && k_head % 2 == 0;
 }
 
-/* Returns element `index` of the similar keys, which is passed as `value` to recurrence_key_element. `row` is the
+/* Returns element `index` of the similar keys. The caller passes it to recurrence_key_element as `value`. `row` is the
  * number of elements of a token in k. The sum of three numbers is multiplied by 9/16, about 3^-1/2; the result is
  * exact. */
 HOST_DEVICE static inline float recurrence_alike_element(uint64_t k_key, int64_t index, int64_t row)
@@ -347,8 +355,8 @@ HOST_DEVICE static inline float recurrence_bias(bool second, int64_t head, float
 	return second ? value * (bends ? 0.25f : 2.5f) - 4.5f : value * (bends ? 0.25f : 2);
 }
 
-/* Returns the exponent of the power of 2 that scales a row if the reference normalises that row. In cases of gradients,
- * the exponents are smaller, because the longer a row is, the smaller is its gradient. */
+/* Returns the exponent of the power of 2 that scales a row if the reference normalises that row. In cases of gradient
+ * problems, the exponents are smaller, because the longer a row is, the smaller is its gradient. */
 HOST_DEVICE static inline int recurrence_longer(bool second, bool for_gradients, int64_t turn)
 {
 	return (int)(turn % 3) * (!second ? 1 : for_gradients ? 2 : 5);
@@ -369,7 +377,7 @@ HOST_DEVICE static inline float recurrence_query(const struct recurrence_fill *f
 	                               : recurrence_longer(f->second, f->for_gradients, turn + 1));
 }
 
-/* Returns an element of a key that is multiplied by `quarters` / 4 and 2^longer. `eighths` and `quarters` are small
+/* Returns an element of a key, multiplied by `quarters` / 4 and by 2^longer. `eighths` and `quarters` are small
  * integers, so the element is rounded only once. */
 HOST_DEVICE static inline float recurrence_key_element(int eighths, int exponent, int quarters, int longer, float value)
 {
@@ -391,7 +399,8 @@ HOST_DEVICE static inline float recurrence_key(const struct recurrence_fill *f, 
 	                              f->l2norm ? recurrence_longer(f->second, f->for_gradients, turn) : 0, value);
 }
 
-/* Returns a gate before softplus. `turn` is 5 * token + head + 3 * key. */
+/* Returns an element of the gate input, to which the operation applies softplus. `turn` is 5 * token + head + 3 *
+ * key. */
 HOST_DEVICE static inline float recurrence_softplus_gate(bool second, bool erases, int64_t head, int64_t turn,
                                                          float value)
 {
@@ -402,8 +411,8 @@ HOST_DEVICE static inline float recurrence_softplus_gate(bool second, bool erase
 	return recurrence_raw_gate(second, turn, value);
 }
 
-/* Returns a beta that is used unchanged. `turn` is 5 * token + head, and `key_turn` is token + head of k. If beta is
- * not doubled, some values are above 1, but only if 1 - beta |k|^2 stays above -1. */
+/* Returns an element of beta for an operation that uses beta unchanged. `turn` is 5 * token + head, and `key_turn` is
+ * token + head of k. If beta is not doubled, some values are above 1, but only if 1 - beta |k|^2 stays above -1. */
 HOST_DEVICE static inline float recurrence_beta(const struct recurrence_fill *f, int64_t turn, int64_t key_turn,
                                                 float value)
 {

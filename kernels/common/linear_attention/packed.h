@@ -19,8 +19,9 @@ void recurrence_size_keys(int64_t k_dim, int *eighths, int *exponent);
  * need, the last sequence gets the remaining tokens. */
 void recurrence_fill_offsets(const struct op_case *c, int64_t sequences, int64_t total, struct tensor *out);
 
-/* Returns the largest block size, 256, 128 or 64, for which so many states of `elements` elements have at most about
- * 2^22 elements, or 64. A case with many sequences has as many sequences as a block. */
+/* Returns the number of sequences of a case with as many sequences as kernels usually process in one block. The number
+ * is the largest of 256, 128 and 64 for which the states, of `elements` elements each, have at most about 2^22 elements
+ * in total; it is 64 if there is no such number. */
 int64_t recurrence_block(int64_t elements);
 
 /* Returns the number of sequences for another case with many sequences: 513 if states are small, otherwise one more

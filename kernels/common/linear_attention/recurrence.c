@@ -175,7 +175,7 @@ void recurrence_read_row(const struct recurrence_work *w, const struct tensor *r
 		round_row(out, dim, (enum dtype)w->by == DTYPE_BFLOAT16, (enum dtype)w->by == DTYPE_FLOAT16);
 }
 
-/* Replaces the decay of each key by the decay that the mean of the gates gives. */
+/* Replaces the decay of each key by e^(mean of the gates of all keys). */
 static void mean_decay(double *stays, int64_t keys)
 {
 	double sum = 0;
@@ -247,7 +247,7 @@ void recurrence_read(const struct recurrence_work *w, int64_t t, int64_t h, stru
 	token->beta = w->delta ? read_beta(w, place) : 0;
 }
 
-/* Decays a row of the state, and returns the row's dot product with k. */
+/* Multiplies a row of the state by the decays, and returns the row's dot product with k. */
 static inline double recall(const double *stays, const double *k, int64_t dim, double *s)
 {
 	double sum = 0;
@@ -311,8 +311,8 @@ static double read_state(const struct recurrence_work *w, const double *state, i
 	return sum;
 }
 
-/* Returns what a step with the mistake adds to the state for one value. `recalled` is the value that the state has for
- * the key. */
+/* Returns the factor of k in the update of one value, as a reference with the mistake computes it. `recalled` is S^T k,
+ * the value that the state stores for the key. */
 static double mistaken_learnt(const struct recurrence_work *w, const struct recurrence_token *token, double value,
 			      double recalled)
 {
@@ -337,8 +337,8 @@ static void decay_state(const struct recurrence_work *w, const struct recurrence
 			state[i * w->e.k_dim + j] *= token->stays[j];
 }
 
-/* Computes the updates for all values, with the mistake. Writes the updates to token->output, which holds no output
- * yet. */
+/* Computes the updates for all values, with the mistake. Writes the updates to token->output, which does not contain
+ * the output yet. */
 static void mistaken_recall(const struct recurrence_work *w, const struct recurrence_token *token, const double *state)
 {
 	const double *key = w->mistake == RECURRENCE_RECALL_QUERY ? token->q : token->k;
@@ -562,7 +562,8 @@ bool recurrence_has(const struct recurrence_work *w)
 	case RECURRENCE_SOFTPLUS_UP_TO:
 	case RECURRENCE_BIAS_LAST:
 	case RECURRENCE_BOUND_SOFTPLUS:
-	case RECURRENCE_A_ON_GATE: /* the scalar lower_bound may decide between these two gates */
+	case RECURRENCE_A_ON_GATE: /* the value of the scalar lower_bound may determine whether the gate is SOFTPLUS or
+				    * BOUNDED */
 		return gate == RECURRENCE_GATE_SOFTPLUS || gate == RECURRENCE_GATE_BOUNDED;
 	case RECURRENCE_NO_A_EXP:
 		return w->roles.a_log >= 0;

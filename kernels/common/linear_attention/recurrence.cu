@@ -91,7 +91,7 @@ static __device__ __forceinline__ void decay(const struct net &net, int64_t plac
 	}
 }
 
-/* Processes one token for row `v` of head h. Returns the output. */
+/* Processes one token for row `v` of the state of head h. Returns element `v` of the output. */
 template <int PER_LANE>
 static __device__ float step(const struct net &net, int64_t token, int64_t h, int64_t v, float *state)
 {
@@ -214,8 +214,8 @@ int recurrence_launch(const struct op_case *c, const struct tensor *in, struct t
 }
 
 /* Fills a tensor as fill_elements does. The template of fill_elements cannot take struct recurrence_fill, because a
- * function has the same name. Each thread writes four elements, because one Philox block has the random bits of four
- * elements. */
+ * function has the same name. Each thread writes four elements, because one Philox block contains the random bits of
+ * four elements. */
 static __global__ void __launch_bounds__(THREADS)
     make(void *data, enum dtype dtype, int64_t elements, const struct recurrence_fill f)
 {

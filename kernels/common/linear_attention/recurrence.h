@@ -9,18 +9,18 @@
  *   output = scale S^T q                 with the state after the token
  *
  * Value head h uses q and k of head h / (H_v / H_q). Each value head has its own g and beta. A scale of 0 or an absent
- * scale means 1 / sqrt(K). An absent initial state is zero, and the final state may be an output.
+ * scale means 1 / sqrt(K). Without an initial state, S begins as zeros. The final state may be an output.
  *
  * Names in a schema and their meaning:
  *   g (or gk)         the gate. Without A_log and lower_bound, g is the logarithm of the decay. With A_log [H_v], the
- *                     gate is g = -exp(A_log) softplus(g + dt_bias), with softplus(x) = log(1 + e^x). With a scalar
- *                     lower_bound < 0, the gate is g = lower_bound sigmoid(exp(A_log) (g + dt_bias)), and A_log may be
- *                     absent. In both formulas, dt_bias may be absent.
+ *                     logarithm of the decay is -exp(A_log) softplus(g + dt_bias), with softplus(x) = log(1 + e^x).
+ *                     With a scalar lower_bound < 0, the logarithm of the decay is lower_bound sigmoid(exp(A_log) (g +
+ *                     dt_bias)), and A_log may be absent. In both formulas, dt_bias may be absent.
  *   g_gamma [H_v]     a constant gate per head, instead of g.
- *   beta              used unchanged, as sigmoid(beta), or doubled. The sigmoid applies if the input is named b, or if
- *                     the definition's name, a tag or a Python scalar says "beta_sigmoid". Beta is doubled if the name,
- *                     a tag or a Python scalar says "neg_eigval". Not all implementations double a beta that does not
- *                     go through a sigmoid. Such a beta is doubled only if the description of the "neg_eigval" scalar
+ *   beta              used unchanged, as sigmoid(beta), or doubled. The sigmoid is applied if the input is named b, or
+ *                     if the definition's name, a tag or a Python scalar says "beta_sigmoid". Beta is doubled if the
+ *                     name, a tag or a Python scalar says "neg_eigval". Not all implementations double a beta to which
+ *                     no sigmoid is applied. Such a beta is doubled only if the description of the "neg_eigval" scalar
  *                     says that beta is doubled and does not mention the sigmoid. Otherwise, no case has a doubled beta
  *                     without a sigmoid.
  *   "l2norm"          q / |q| and k / |k|. References may add up to 1e-5 to the sum of squares, because the norms are

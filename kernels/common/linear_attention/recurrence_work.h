@@ -1,5 +1,5 @@
-/* recurrence_work - the steps of the recurrence of kernels/common/linear_attention/recurrence.h in double. The oracle
- * (recurrence.c) and the oracle of the gradients (gradient_oracle.c) use these steps. */
+/* recurrence_work - computes the steps of the recurrence (kernels/common/linear_attention/recurrence.h) in double. The
+ * oracle (recurrence.c) and the oracle of the gradients (gradient_oracle.c) use these steps. */
 #ifndef REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_RECURRENCE_WORK_H
 #define REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_RECURRENCE_WORK_H
 
@@ -66,13 +66,13 @@ enum recurrence_mistake {
 	RECURRENCE_K_NORMALISED,
 	RECURRENCE_BETA_1,
 	RECURRENCE_SWAPPED,
-	/* Each of these mistakes is about one step: normalise q and k, apply a sigmoid to beta, or double beta. The
-	 * step is left out if the operation has it, and applied if the operation does not have it. */
+	/* Each of these mistakes changes one step: the normalisation of q and k, the sigmoid of beta, or the doubling
+	 * of beta. If the operation includes the step, the mistake omits it. Otherwise, the mistake adds it. */
 	RECURRENCE_OTHER_L2NORM,
 	RECURRENCE_OTHER_SIGMOID,
 	RECURRENCE_OTHER_DOUBLED,
 	RECURRENCE_DOUBLED_FIRST, /* beta is doubled before the sigmoid */
-	RECURRENCE_BETA_BY_VALUE, /* beta goes through a sigmoid if any element is outside [0, 1] */
+	RECURRENCE_BETA_BY_VALUE, /* a sigmoid is applied to beta if any beta is outside [0, 1] */
 	RECURRENCE_RAW_BETA, /* only gdn */
 	/* RECURRENCE_NORM(kind, rows) is the number of a mistake in the normalisation of q, of k, or of both. */
 	RECURRENCE_NORMS
@@ -100,7 +100,7 @@ struct recurrence_work {
 	bool delta, by_key;
 	int mistake; /* op_case.mistake: a value of enum recurrence_mistake, or a RECURRENCE_NORM */
 	double by;   /* op_case.mistake_by */
-	bool may_sigmoid; /* whether beta goes through a sigmoid in some case of the definition */
+	bool may_sigmoid; /* whether a sigmoid is applied to beta in some case of the definition */
 	const struct tensor *in;
 	struct tensor *out;
 };
@@ -150,7 +150,7 @@ void recurrence_read(const struct recurrence_work *w, int64_t t, int64_t h, stru
 void recurrence_step(const struct recurrence_work *w, const struct recurrence_token *token, double *state);
 /* Like recurrence_step, but with the mistake of `w`, if `w` has one. */
 void recurrence_any_step(const struct recurrence_work *w, const struct recurrence_token *token, double *state);
-/* Decays `state` [V][K] by the decays of a token. */
+/* Multiplies `state` [V][K] by the decays of a token. */
 void recurrence_decay_state(const struct recurrence_work *w, const struct recurrence_token *token, double *state);
 /* Copies a state and converts its layout. If `back` is false, copies from the tensors' layout ([K][V] or [V][K]) to
  * [V][K]. If `back` is true, copies from [V][K] to the tensors' layout. */

@@ -31,7 +31,8 @@ static int *scalar_place(struct recurrence_roles *roles, const struct op_arg *in
 						     : NULL;
 }
 
-/* Returns the member of `roles` for an input, by its name. q, k and v must also have the rank of the output. */
+/* Returns a pointer to the member of `roles` to which an input belongs by its name. q, k and v must also have the rank
+ * of the output. */
 static int *place_of(struct recurrence_roles *roles, const struct op_arg *input, int rank)
 {
 	const char first = (char)tolower((unsigned char)input->name[0]);

@@ -14,14 +14,14 @@ extern "C" {
 #endif
 
 /* The flags of a variant, which op.match returns. The first three flags are properties of the family. The shapes, names
- * and tags of the definition determine the others. */
+ * and tags of the definition determine the other flags. */
 enum {
 	RECURRENCE_DELTA = 1,     /* the state is updated by the delta rule; otherwise, k v^T is added */
 	RECURRENCE_HEAD_GATE = 2, /* one gate per head */
 	RECURRENCE_KEY_GATE = 4,  /* one gate per head and key */
 	RECURRENCE_V_FIRST = 8,   /* states are [V, K] */
 	RECURRENCE_L2NORM = 16,
-	RECURRENCE_SIGMOID = 32, /* beta goes through a sigmoid */
+	RECURRENCE_SIGMOID = 32, /* a sigmoid is applied to beta */
 	RECURRENCE_DOUBLED = 64, /* beta is doubled after the sigmoid */
 	RECURRENCE_DOUBLED_ALONE = 128, /* beta is doubled even without a sigmoid, because the description of a scalar
 					 * says so */

@@ -1,5 +1,5 @@
-/* shared_coverage - rows of op.coverage for all families of linear attention, including gdn. This works because roles
- * have the same names in all these families. */
+/* shared_coverage - rows of op.coverage for all families of linear attention, including gdn. One table can serve all of
+ * these families, because they use the same names for roles. */
 #ifndef REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_SHARED_COVERAGE_H
 #define REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_SHARED_COVERAGE_H
 

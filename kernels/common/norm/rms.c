@@ -138,7 +138,7 @@ static int64_t columns_of(const struct op_problem *problem, int64_t if_var)
 	return axis->var ? if_var : axis->value;
 }
 
-/* The numbers of rows are those of rows_of_size and medium_rows. */
+/* The functions rows_of_size and medium_rows determine the numbers of rows. */
 int rms_sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	int64_t columns = columns_of(problem, size == SIZE_SMALL ? 128 : 4096), rows[ROWS_CASES];

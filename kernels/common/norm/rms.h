@@ -14,9 +14,9 @@
  * times the error of the sum. No terms of y cancel, so atol can be as small as one ulp of the subnormals. For bfloat16
  * and float32, atol is 2^-126, because a machine may flush smaller float32 numbers to zero.
  *
- * In the exact row of rms_input_values.h, rtol is a quarter as large. This is less than one ulp, so no difference is
- * allowed. An epsilon of up to 1e-3 changes the result by at most 2e-6, which the rounding to the output's dtype
- * removes. If epsilon is larger, the usual bound applies.
+ * In the exact row of rms_input_values.h, rtol is a quarter as large. A quarter of the usual rtol is less than one ulp,
+ * so the exact row allows no difference. In the exact row, an epsilon of up to 1e-3 changes the result by at most 2e-6,
+ * which the rounding to the output's dtype removes. If epsilon is larger, the usual bound applies.
  *
  * rms_input_values.h describes the errors that these bounds detect. Only the exact row detects an additional rounding
  * of 1 + w or, if the offset is 1, of x / rms. In other rows, such a rounding changes y by only one ulp. If the offset
@@ -36,7 +36,7 @@ enum { RMS_PLAIN = 0, RMS_FUSED_ADD = 1 };
 
 /* Writes the axis values of a case with `rows` rows and, if the last axis is var, `columns` columns. If several leading
  * axes are var, all except the last get the length 4, and the last gets the length that makes the product of these
- * lengths `rows`. A var axis that no activation has gets the length 1. */
+ * lengths `rows`. If a var axis does not occur in any activation, its length is 1. */
 void rms_set_axes(const struct op_problem *problem, int64_t rows, int64_t columns, int64_t *axis);
 
 /* The tensors of a case by role. A pointer is NULL if the case has no such tensor. If there is no weight, y is the
@@ -61,7 +61,8 @@ int rms_find_parts(const struct op_case *c, const struct tensor *in, struct tens
  * have space for one row. */
 void rms_read_row(const struct rms_parts *parts, int64_t row, double *x, double *scratch);
 
-/* These functions implement the members of struct op that have the same names. */
+/* rms_match implements op.match. In the same way, each of these declarations implements the member of struct op with
+ * the same name. */
 int rms_match(const struct op_problem *problem, struct err *why);
 int rms_sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room);
 extern const struct op_edge rms_edges[];

@@ -48,8 +48,8 @@ struct rms_recipe rms_recipe_of(const struct op_case *c, int offset, int input)
 	enum dtype dtype = problem->inputs[roles.hidden].dtype;
 	enum dtype other = roles.residual >= 0 ? problem->inputs[roles.residual].dtype : dtype;
 	enum dtype weight = problem->inputs[roles.weight].dtype;
-	double noise = roles.residual >= 0 ? 2.0 / 3 : 1.0 / 3; /* the mean square of the noise or, with a residual, of
-								 * the sum of two noises */
+	double noise = roles.residual >= 0 ? 2.0 / 3 : 1.0 / 3; /* the mean square of the noise or, if there is a
+								 * residual, of the sum of two noises */
 	double eps = rms_eps(c);
 	bool half = has_half(problem, &roles);
 	struct rms_recipe f;

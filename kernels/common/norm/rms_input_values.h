@@ -17,33 +17,34 @@
  * Spikes. The squares of a row's spikes make up at least 3/4 of the row's sum of squares. If a reference omits one of
  * 32 spikes, all elements of the row change by 1.2 % or more, which is two ulps of bfloat16 for most elements.
  * Together, ceil(columns / spikes) rows have spikes in all columns. In even rows of a fused add, the residual of a
- * spike is half an ulp of the spike. The sum of hidden state and residual is then a tie. If a reference rounds the sum
- * before it computes the mean, the residual is lost, and the noise in the output changes by up to two ulps. The
- * magnitude of the spikes changes every two rows, from 8/8 to 15/8 of a power of two, so 1 / rms differs between rows.
+ * spike is half an ulp of the spike. The sum of hidden state and residual is then a tie, halfway between two numbers of
+ * the dtype. If a reference rounds the sum before it computes the mean, the residual is lost, and the noise in the
+ * output changes by up to two ulps. The magnitude of the spikes changes every two rows, from 8/8 to 15/8 of a power of
+ * two, so 1 / rms differs between rows.
  *
  * In the second set of input values, the shift of row 2 and the outliers of rows 4 and 5 have the opposite sign, and
  * rows 0, 3 and 7 are a quarter as large.
  *
- * Exact row. In the second set of input values of a case with one row, rms_rule allows no difference. If the offset is
- * 0, every element (with the residual, every sum) is 16 or -16, and w has eight significant bits. The output is then
- * exactly w or its negative, however often a reference rounds. If a reference divides the sum of squares by columns -
- * 1, a float16 or bfloat16 output changes by less than its rounding error. This mistake is visible only in the exact
- * row, and only if rows are short.
+ * Exact row. If a case has only one row, this row is an "exact row" in the second set of input values: rms_rule allows
+ * no difference in this row. If the offset is 0, every element (in a fused add, every sum of hidden state and residual)
+ * is 16 or -16, and w has eight significant bits. The output is then exactly w or its negative, however often a
+ * reference rounds. If a reference divides the sum of squares by columns - 1, a float16 or bfloat16 output changes by
+ * less than its rounding error. This mistake is visible only in the exact row, and only if rows are short.
  *
  * If the offset is 1, a reference must round only once, as every implementation of Gemma's norm does. Of every 12
  * elements of the exact row, 5 are then 32 and 7 are 16; if the number of columns is not a multiple of 12, the last
  * elements are 24. Half of all elements are negative. The root mean square is 24, so x / rms is 4/3, 2/3 or 1, of which
  * bfloat16 represents only 1. For half of the weights, 1 + w is a multiple of 1/128, which bfloat16 represents. The
- * other weights are k/1024, where k is odd and 1024 + k is not a multiple of 3; bfloat16 does not represent their 1 +
- * w. The outputs are at least an eighth of an ulp away from a tie, so errors of float32 do not change how they are
- * rounded.
+ * other weights are k/1024, where k is odd and 1024 + k is not a multiple of 3; for these weights, bfloat16 cannot
+ * represent 1 + w. The outputs are at least an eighth of an ulp away from a tie, so errors of float32 do not change how
+ * they are rounded.
  *
  * Noise is uniform on [-1, 1) in 2^21 steps, rounded to the dtype. If the offset is 0, weights are positive or
  * negative, with a magnitude in [1/4, 16). If the offset is 1, weights are noise times 2^3 … 2^-5: they are as small
  * and as large as trained weights, and some are below -1. Their mean is near 0 in the first set of input values. In the
  * second set, seven of eight weights are positive, and the mean is above 1/2. With either offset, one weight in 32 of
  * the second set is multiplied by 2^7. If a tensor is float16, no weight is multiplied, because an output would
- * overflow. All scaling and all sums are exact. */
+ * overflow. All multiplications by scales and all sums are exact. */
 #ifndef REFTEST_KERNELS_COMMON_NORM_RMS_INPUT_VALUES_H
 #define REFTEST_KERNELS_COMMON_NORM_RMS_INPUT_VALUES_H
 
@@ -121,7 +122,7 @@ HOST_DEVICE static inline float rms_probe(const struct rms_recipe *f, uint32_t r
 	return random & 1 ? magnitude : -magnitude;
 }
 
-/* Returns a weight for the exact row if the offset is 1. */
+/* Returns a weight of the exact row in a norm whose offset is 1. */
 HOST_DEVICE static inline float rms_exact_weight(uint32_t random)
 {
 	int fine = (int)(random >> 16 & 0xff) - 128;
@@ -185,8 +186,9 @@ HOST_DEVICE static inline float rms_hurtful(const struct rms_recipe *f, int row,
 	case 1:
 		return f->zero_row ? 0 : noise;
 	case 2:
-		return noise * 0.25f + (f->part != RMS_HIDDEN ? 0.0f : f->second ? -1.0f : 1.0f); /* exact, because 23
-												   * bits are enough */
+		return noise * 0.25f + (f->part != RMS_HIDDEN ? 0.0f : f->second ? -1.0f : 1.0f); /* the sum is exact,
+												   * because it needs at
+												   * most 23 bits */
 	case 3:
 		return noise * float_power(f->second ? f->huge - 2 : f->huge);
 	case 4:
