@@ -24,24 +24,24 @@ enum { ROWS_CASES = 2 };
 extern "C" {
 #endif
 
-/* `rows` has `count` numbers in descending order. Returns the first number with which a tensor of `columns` columns has
- * at most `elements` elements. If there is none, returns the last number. */
+/* `rows` has `count` numbers of rows in descending order. Returns the first of them for which a tensor with `columns`
+ * columns has at most `elements` elements. If there is none, returns the last number of rows. */
 int64_t rows_within(const int64_t *rows, int count, int64_t columns, int64_t elements);
 
-/* Returns the largest block size that the default cases cover: 256, 128, 64, 32 or 16 rows of `columns` columns. A block
- * has at most `elements` elements, or 16 rows. */
+/* Returns the largest number of rows (256, 128, 64, 32 or 16) for which a block with `columns` columns has at most
+ * `elements` elements. If even 16 rows have more elements, returns 16. */
 int64_t rows_block(int64_t columns, int64_t elements);
 
-/* Returns a number of rows that is one more than a multiple of rows_block: 4097 or 513 for few columns, otherwise one
- * more than rows_block. */
+/* Returns a number of rows that is one more than a multiple of the result of rows_block: 4097 or 513 if there are few
+ * columns, otherwise one more than the result. */
 int64_t rows_past_block(int64_t columns, int64_t elements);
 
 /* Returns the smallest number that is at least `least`, and that is `rows` plus a multiple of `block`. */
 int64_t rows_at_least(int64_t rows, int64_t least, int64_t block);
 
-/* Writes the numbers of rows of the cases of a size preset, and returns the number of cases. Small cases have one row,
- * and a multiple of a block size with at most ROWS_SMALL_ELEMENTS elements. Medium cases have rows_past_block rows, and
- * rows_block rows if no small case has so many. */
+/* Writes the numbers of rows of the cases of a size preset, and returns the number of cases. One small case has one
+ * row, and the other has the largest block with at most ROWS_SMALL_ELEMENTS elements. One medium case has
+ * rows_past_block rows, and another has rows_block rows if these are more rows than in the small cases. */
 int rows_of_size(enum op_size size, int64_t columns, int64_t elements, int64_t rows[ROWS_CASES]);
 
 /* Returns the axis that gives a tensor its number of rows: the last var axis before the tensor's last axis. Returns -1

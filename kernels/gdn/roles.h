@@ -65,8 +65,8 @@ bool gdn_updates(const struct op_case *c, const struct gdn_roles *roles);
 /* Checks the axes of a case. Returns 0, or -1 with a message in `err` if the axes make the case invalid. */
 int gdn_check_axes(const struct op_case *c, const struct gdn_roles *roles, const struct gdn_extent *e, struct err *err);
 
-/* Implements op.constants: writes "updates_state" if the schema does not say whether the reference updates the
- * states. */
+/* Implements op.constants: writes "updates_state" if the problem's inputs and outputs do not show whether the reference
+ * updates the states. */
 int gdn_constants(const struct op_problem *problem, int variant, struct op_constant *out);
 
 #ifdef __cplusplus
