@@ -5,9 +5,9 @@
  * be mixed.
  *
  * The oracle accumulates in double. A product of two float16 or bfloat16 numbers has at most 22 bits. If A and B are
- * float16 or bfloat16 and have this family's values, the oracle's sums are exact in any order. The only rounding is
- * then the conversion to C's dtype. For the second set of values, the oracle sums each chunk of K in float, and repeats
- * the chunk in double if a float result was rounded.
+ * float16 or bfloat16 and are filled as input_values.h describes, the oracle's sums are exact in any order. The only
+ * rounding is then the conversion to C's dtype. For the second set of values, the oracle sums each chunk of K in float,
+ * and repeats the chunk in double if a float result was rounded.
  *
  * Tolerance for the second set of values: zero. The sums are exact in float32 in any order (input_values.h says why),
  * and only the conversion to C's dtype rounds. Every reference that accumulates in float32 or double thus returns
@@ -25,8 +25,8 @@
  *     sums. On an H200 (torch 2.11, K up to 65536, M 1 to 4096), float16 errors were larger than rtol allows, but by at
  *     most 0.08 u sqrt(K). bfloat16 results were exact. In a lifted row (input_values.h) elements of C are at least
  *     2^15. Float32 numbers of this magnitude are multiples of 2^-8, so sums have errors of at most 2^-9 sqrt(K). rtol
- *     allows an error of 16. In a high row, elements of C are at least 98304 minus the rest of the sum: they are
- *     infinite in float16, whatever the order of the sum.
+ *     allows an error of 16. In a high row, elements of C are at least 98304 minus the other products: in float16 they
+ *     are infinite, in any order of the sum.
  *   float16: atol = 2 u sqrt(K) = 2^-10 sqrt(K). This tolerance also accepts a split-K kernel that rounds partial sums
  *     to float16. By default torch allows cuBLAS to use such a kernel, but cuBLAS did not use one in any observed run.
  *     Rounding a sum to float16 has an error of 0.43 u s = 0.23 u sqrt(K). If eight partial sums are added in float16,
@@ -57,10 +57,11 @@
 #include "kernels/core/simd.h"
 #include "kernels/core/take.h"
 
-/* The numbers of rows of A in the second small case and in the first medium cases. One of them is a multiple of `block`,
- * and another is one more than a multiple. The first line whose `of_b` is at least the number of elements of B applies:
- * the larger B is, the longer a case takes. If B has at most GEMM_TINY_B elements, one more medium case has
- * GEMM_MANY_ROWS rows; N and K are small in this case if they are var. */
+/* The numbers of rows of A in the second small case and in the first medium cases. One of them is a multiple of
+ * `block`, and another is one more than a multiple. A definition gets the first line of the table whose `of_b` is at
+ * least the number of elements of B. The larger B is, the longer a case takes, and the fewer cases there are. If B has
+ * at most GEMM_TINY_B elements, one more medium case has GEMM_MANY_ROWS rows; N and K are small in this case if they
+ * are var. */
 enum { GEMM_CASES = 8, GEMM_MANY_ROWS = ROWS_PAST_GRID, GEMM_TINY_B = 1 << 18 };
 static const struct gemm_rows {
 	int64_t of_b, block, small, medium[GEMM_CASES];
@@ -146,8 +147,8 @@ static void set_axes(const struct op_problem *problem, int variant, int64_t m, i
 	rows_divide(problem, out, inner, m, axis);
 }
 
-/* Returns the number of elements of B in cases of this size: 0 if an axis is 0, and the largest int64_t if the product
- * overflows. */
+/* Returns the number of elements of B, where `n` and `k` are the lengths of N and K if these axes are var. Returns 0 if
+ * an axis has length 0, and the largest int64_t if the product overflows. */
 static int64_t elements_of_b(const struct op_problem *problem, int variant, int64_t n, int64_t k)
 {
 	const struct op_arg *out = &problem->outputs[0], *a = &problem->inputs[gemm_left(problem, variant)];
@@ -184,8 +185,8 @@ static bool is_listed(const int64_t *axis, int count, int width, const int64_t *
 	return false;
 }
 
-/* Writes the cases of a size preset, but lists equal cases only once. For example, cases that differ only in the number
- * of rows are equal if A has no leading var axis. */
+/* Writes the cases of a size preset, without duplicates. Duplicates occur, for example, if A has no leading var axis,
+ * so that all cases have the same number of rows. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	static const struct {
@@ -219,8 +220,8 @@ static const struct op_edge edges[] = {
     {NULL, NULL},
 };
 
-/* The edge case many_rows has the largest number of rows of A with which the case needs at most MANY_PRODUCTS
- * products. */
+/* In the edge case many_rows, A has the largest number of rows for which the matrix product consists of at most
+ * MANY_PRODUCTS products of numbers. */
 #define MANY_PRODUCTS (INT64_C(9) << 30)
 
 static int64_t many_rows(int64_t of_b)
@@ -389,8 +390,8 @@ WIDE FUSED __attribute__((noinline)) static void sum_narrow_chunk(struct tile *t
 	ADD_CHUNK(float, t->narrow_a, t->narrow_b, t->narrow_sum)
 }
 
-/* Does what add_chunk does, in half the time, if float represents all sums of the chunk exactly. The processor's
- * "inexact" flag shows whether it rounded a result. If the flag is set, returns false and changes no sum. */
+/* Like add_chunk, but computes in float, which takes half the time. The processor sets its "inexact" flag if it rounds
+ * a result; in this case, the function returns false and changes no sum. */
 static bool add_narrow_chunk(struct tile *t, int64_t rows, int64_t columns, int64_t length)
 {
 	if (feclearexcept(FE_INEXACT) != 0)

@@ -469,8 +469,8 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 static int check_indices(const char *name, const struct ssu_extent *e, int64_t pad, const struct tensor *indices,
                          struct err *err)
 {
-	int64_t *owner = take(e->slots, sizeof *owner); /* for each slot, 1 + the sequence that has the slot, or 0 if no
-							 * sequence has it */
+	int64_t *owner = take(e->slots, sizeof *owner); /* for each slot, 1 + the number of the sequence that uses it,
+							 * or 0 if no sequence uses it */
 	int rc = 0;
 
 	for (int64_t b = 0; b < indices->elements && rc == 0; b++) {
@@ -733,8 +733,8 @@ static double enters_of(const struct computation *w, int64_t n, int64_t h, int64
 	}
 }
 
-/* Updates the S states of element i of sequence n and head h in `state`, and returns y before it is multiplied by the
- * gate. `a`, `b` and `c` have S elements each. */
+/* Updates `state`, which contains the S states of element i in head h of sequence n. Returns y before it is multiplied
+ * by the gate. `a`, `b` and `c` have S elements each. */
 static double update(const struct computation *w, int64_t n, int64_t h, int64_t i, double z, double *state,
 		     const double *a, const double *b, const double *c)
 {
@@ -766,7 +766,7 @@ static void read_decays(const struct computation *w, int64_t h, int64_t i, doubl
 		out[j] = dtype_load(a->data, a->dtype, h);
 }
 
-/* Returns the group of B or C that head h reads. A mistake may change the group of B, of C, or of both. */
+/* Returns the group of B or C that head h reads. A mistake may change the group for B, for C, or for both. */
 static int64_t group_of(const struct computation *w, int64_t h, enum mistake tiled, enum mistake first)
 {
 	if (w->mistake == TILED || w->mistake == (int)tiled)

@@ -32,8 +32,8 @@
  * float32), no token may differ.
  *
  * With this family's own inputs, the selection of experts has no ties or near ties, except between experts with equal
- * weights. The family does not match renormalised routing with a bias, weights packed as 4 bits, or an activation other
- * than silu. */
+ * weights. op.match refuses definitions with renormalised routing and a bias, with weights packed as 4 bits, or with an
+ * activation other than silu. */
 #include <math.h>
 #include <string.h>
 
@@ -148,7 +148,7 @@ static bool many_are_cheap(const struct op_problem *problem, const struct moe_ro
 
 enum { BLOCK = 256, FEW_BLOCK = 64, SMALL_BLOCK = 16 };
 
-/* Returns the largest block size of which a default case has a multiple of tokens. */
+/* Returns the largest block size that divides the number of tokens of a default case. */
 static int64_t block_of(const struct op_problem *problem, const struct moe_roles *roles, int variant)
 {
 	return many_are_cheap(problem, roles, variant) ? BLOCK : heavy(problem, roles) ? SMALL_BLOCK : FEW_BLOCK;
@@ -162,9 +162,10 @@ static int64_t most_tokens(const struct op_problem *problem, const struct moe_ro
 
 /* Writes the cases of a size preset. A small case has 16 tokens, which select few experts, because a reference reads
  * all weights of the selected experts. The medium cases have 513 and 256 tokens, or 65 and 64 if many tokens would take
- * too long: one more than a multiple of the usual block sizes, and such a multiple. With 256 or more tokens, some
- * experts have the numbers of tokens that traffic.h describes. If the experts have more than 2^30 weights, there is no
- * case of one token and none of 64, because a reference would take half a minute for each on two cores. */
+ * too long. The second number is a multiple of usual block sizes, and the first is one more than a multiple. With 256
+ * or more tokens, some experts have the numbers of tokens that traffic.h describes. If the experts have more than 2^30
+ * weights, there is no case of one token and none of 64, because a reference would take half a minute for each on two
+ * cores. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	struct moe_roles roles = moe_roles_of(problem);
@@ -253,13 +254,13 @@ static int64_t offset_of(const struct moe_extent *e, bool second)
 }
 
 /* Returns the value of a Python scalar. If only scalars determine the routing, 2 of 4 groups are kept in the first set
- * of values, and other numbers of groups in the second set. A reference may cache a result and use only one of the
- * scalars as the key, so in each case one scalar is the same in both sets. In cases of up to 16 tokens, both sets have
- * the same factor, that of DeepSeek-V3. In cases of more tokens, both sets have the same offset, the number of this
- * device's first expert. Usually, this device is in the middle of all devices. In cases of up to 16 tokens, the offset
- * of the second set is not a multiple of the number of local experts; with one token, the offset is 0. In cases of more
- * than 16 tokens, the factor is below 1 in the first set and exactly 1 in the second. A reference may take a factor of
- * 1, or an offset of 0, for an absent scalar. The factor is the only scalar with a default, which is 1. */
+ * of values, and other numbers of groups in the second set. A reference may cache a result under the value of only one
+ * scalar. To reveal this, one scalar has the same value in both sets of each case. In cases of up to 16 tokens, both
+ * sets have the same factor, that of DeepSeek-V3. In cases of more tokens, both sets have the same offset, the number
+ * of this device's first expert. Usually, this device is in the middle of all devices. In cases of up to 16 tokens, the
+ * offset of the second set is not a multiple of the number of local experts; with one token, the offset is 0. In cases
+ * of more than 16 tokens, the factor is below 1 in the first set and exactly 1 in the second. A reference may treat a
+ * factor of 1, or an offset of 0, as an absent scalar. The factor is the only scalar with a default, which is 1. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct moe_roles roles = moe_roles_of(c->problem);
@@ -325,8 +326,8 @@ struct exponents {
 	int up;            /* the exponent of the factor of "up" minus that of the gate */
 };
 
-/* CODES is the exponent of numbers with magnitudes up to 448, which resemble quantised data. These numbers are 7/8
- * 2^CODES_LARGER times as large as the numbers below 1 of the other set. */
+/* CODES is the exponent of numbers with magnitudes up to 448, which resemble quantised data. They are 7/8 *
+ * 2^CODES_LARGER times as large as the numbers of the other set, which are below 1. */
 enum { CODES = 6, CODES_LARGER = 9, SUBNORMAL = -5, STEEPER = 3, STEEPEST = 6, LOUDER = 3, WEIGHTY = 4, LOUD = 10 };
 
 /* Moves a power of two from a product's scale or factor (exponent `product`) to its weights (exponent `weights`). */
@@ -663,9 +664,9 @@ static struct op_reach reach(const struct op_problem *problem, int variant, int 
 	return (struct op_reach){most_tokens(problem, &roles, variant), block_of(problem, &roles, variant)};
 }
 
-/* Widens `out`, the range of values that the default cases must cover, by the values that `f` gives. Uniform numbers
- * must reach nine tenths of their limits. Scales and factors must include values below and values above 1.2 times their
- * power of two. */
+/* Widens `out`, the range of values that the default cases must cover, by the range of the values that are computed
+ * from `f`. Uniform numbers must reach nine tenths of their limits. Scales and factors must include values below and
+ * values above 1.2 times their power of two. */
 static void widen(const struct moe_fill *f, struct op_range *out)
 {
 	int low = f->exponent + (f->extra < 0 ? f->extra : 0), high = f->exponent + (f->extra > 0 ? f->extra : 0);
