@@ -100,8 +100,8 @@ static void order_scales(const struct op_problem *problem, struct moe_roles *rol
 	}
 }
 
-/* Sets `stray` to the first input that has no role or has the role of another input. If there is no such input, sets
- * `stray` to -1. */
+/* Sets `stray` to the first input that has no role, or whose role already belongs to another input. If there is no such
+ * input, sets `stray` to -1. */
 static struct moe_roles find(const struct op_problem *problem, int *stray)
 {
 	struct moe_roles roles;

@@ -236,9 +236,9 @@ static int64_t shunned(const struct traffic *t, enum row_kind kind, const int64_
 
 /* --- logits ------------------------------------------------------------------------------------------------------- */
 
-/* Returns true for rows of the kinds ROW_FAVOURITE and ROW_ELSEWHERE. In such a row, the largest logit is the largest
- * height, and the logits fall slowly. With smaller logits or a steeper fall, a bias could route the token to other
- * experts than intended. */
+/* Returns true for rows of the kinds ROW_FAVOURITE and ROW_ELSEWHERE. In rows of these kinds, the largest logit is the
+ * largest height, and the logits fall slowly. With smaller logits or a steeper fall, a bias could route the token to
+ * other experts than intended. */
 static bool is_led(const struct traffic *t, int64_t token)
 {
 	return kind_of(t, token) == ROW_FAVOURITE || kind_of(t, token) == ROW_ELSEWHERE;

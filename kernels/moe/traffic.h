@@ -18,16 +18,16 @@
  * have both signs, even in one row. The bias changes the selection of experts and groups, in some rows by a small
  * margin and in others by a large one. If there is a bias, the logits of a row are drawn again until each selection of
  * an expert or a group has a margin of at least 2^-13, a thousand times the error of float32 sigmoids. If the logits of
- * a row fall by 1/32 from expert to expert, several such draws are compared, and the one with the smallest margin is
- * used.
+ * a row fall by 1/32 from expert to expert, several draws that have this margin are compared, and the draw with the
+ * smallest margin is used.
  *
  * If all experts are on this device and there are many tokens, four experts have exactly 16, 33, 64 and 129 tokens in
  * the first set of values, and 17, 32, 65 and 128 tokens in the second. Small cases use few experts, and in all cases
  * some experts have no token. If there are experts on other devices, one token in eight selects only experts of other
  * devices. The other tokens among the first 16 select some experts on this device. After the first 16 tokens, every
- * second token selects one favourite expert of this device, which thus gets more tokens than a tile of 128. The other
- * tokens select experts of other devices, so that a case of many tokens takes little longer than a case of few. No
- * function of libm is called, so that the result is the same on every machine. */
+ * second token selects one favourite expert of this device, so that this expert has more than 128 tokens, the size of a
+ * tile. The other tokens select experts of other devices, so that a case of many tokens takes little longer than a case
+ * of few. No function of libm is called, so that the result is the same on every machine. */
 #ifndef REFTEST_KERNELS_MOE_TRAFFIC_H
 #define REFTEST_KERNELS_MOE_TRAFFIC_H
 

@@ -42,16 +42,16 @@
 #include "kernels/core/simd.h"
 #include "kernels/core/take.h"
 
-/* The numbers of sequences and of tokens of the medium cases are multiples of BLOCK, or one more. In the first medium
- * case, the prefix of the first sequence has at least PREFIX tokens and PREFIX_PAGES pages, so that offsets in kv_indptr
- * need more than 15 bits. */
+/* In a medium case, the number of sequences and the number of tokens are multiples of BLOCK, or one more than a
+ * multiple. In the first medium case, the prefix of the first sequence has at least PREFIX tokens and PREFIX_PAGES
+ * pages, so that offsets in kv_indptr need more than 15 bits. */
 enum { BLOCK = 256, MOST_SEQUENCES = 2 * BLOCK, MOST_TOKENS = 2 * BLOCK + 1, PREFIX = 1 << 17, PREFIX_PAGES = 1 << 15 };
 
-/* The medium case has at least POOL pages, so that page numbers need more than 8 bits. If at most 2 POOL pages are
- * enough for more than POOL_PLACES slots (for example, 513 pages of 64 slots), the medium case has more than
- * POOL_PLACES slots, so that slot numbers need more than 15 bits. The number of pages is not enlarged if the cache
- * would have more than POOL_ELEMENTS elements. If LARGE_POOL pages have at most LARGE_POOL_ELEMENTS elements, the
- * medium case has LARGE_POOL pages, so that page numbers need more than 12 bits. */
+/* The first medium case has at least POOL pages, so that page numbers need more than 8 bits. If 2 * POOL pages have
+ * more than POOL_PLACES slots (for example, if a page has 64 slots), this case has more than POOL_PLACES slots, so that
+ * slot numbers need more than 15 bits. These minimums do not apply if the cache would have more than POOL_ELEMENTS
+ * elements. If LARGE_POOL pages have at most LARGE_POOL_ELEMENTS elements, this case has at least LARGE_POOL pages, so
+ * that page numbers need more than 12 bits. */
 enum { POOL = 321, POOL_ELEMENTS = 1 << 25, POOL_PLACES = 1 << 15 };
 enum { LARGE_POOL = 6145, LARGE_POOL_ELEMENTS = 1 << 23 };
 
@@ -174,8 +174,7 @@ static int64_t own_pages(int64_t pages)
 	return pages - pages / 3 > 1 ? pages - pages / 3 : 1;
 }
 
-/* Returns the number of pages of the medium case: `pages`, or more to reach the numbers that the comment at POOL
- * describes. */
+/* Returns the number of pages of the first medium case: `pages`, or the minimum that the comment at POOL describes. */
 static int64_t pool_of(const struct op_arg *cache, int64_t pages, int64_t page_size, const int64_t *axis)
 {
 	int64_t page = 1, all = POOL_PLACES / (page_size > 0 ? page_size : 1) + 1;
@@ -769,8 +768,8 @@ static int check_tokens(const struct op_case *c, const struct tensor *in, struct
 	struct page_roles roles = page_roles_of(c->problem);
 	struct page_extent e = page_extent_of(c, 0);
 	int64_t tokens = in[roles.positions].elements, places = e.pages * e.page_size;
-	int64_t *owner = take(places, sizeof *owner); /* for each slot, 1 + the token that has the slot, or 0 if no
-						       * token has it */
+	int64_t *owner = take(places, sizeof *owner); /* for each slot, 1 + the number of the token that is written to
+						       * it, or 0 if there is none */
 	int rc = 0;
 
 	for (int64_t token = 0; rc == 0 && token < tokens; token++) {

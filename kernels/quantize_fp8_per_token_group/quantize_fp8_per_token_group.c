@@ -3,8 +3,8 @@
  * dtype.
  *
  * x is [..., H] in float32, float16 or bfloat16; q has the shape of x; s is [..., H / group] in float32. The last axes
- * of x and s are const, and the quotient of their lengths is the size of a group. A problem whose scales are rounded to
- * powers of two does not match.
+ * of x and s are const, and the quotient of their lengths is the size of a group. op.match refuses a problem whose
+ * scales are rounded to powers of two.
  *
  * The floor `eps` is a Python scalar, or a hidden constant (kernels/core/norm_epsilon.h), such as "eps is 1e-10" in the
  * description. SGLang, vLLM and FlashInfer use the floor 1e-10, and DeepGEMM uses 1e-4. If no source states the floor,
@@ -16,7 +16,7 @@
  *
  *   s: amax / 448 (1); amax * (1 / 448) (2); or a division that is only accurate to 2 units in the last place (2^-22)
  *   q: x / s (2, including the one of s); x * (448 / amax) (2); x * (1 / s) (3); x / (amax * (1 / 448)) (3). With an
- *      inaccurate division, the error is up to 2^-22 + 2 2^-24. eps is rounded, too.
+ *      inaccurate division, the error is up to 2^-22 + 2 * 2^-24. eps is rounded, too.
  *
  * SLACK = 2^-21 exceeds the error of each way, and is the rtol of s. The quotient of a correct implementation is thus
  * in an interval of relative width SLACK around the true quotient. q is a number in this interval, rounded to e4m3. No
@@ -45,8 +45,8 @@ enum { PARALLEL_FROM = 1 << 18, PROBE_ROWS = 16 }; /* PARALLEL_FROM: if there ar
 
 static const double LARGEST = 448, SLACK = 0x1p-21;
 
-/* Returns true if the problem says that its scales are powers of two. This family does not match such a problem,
- * although the shapes are the same. */
+/* Returns true if the problem says that its scales are powers of two. op.match refuses such a problem, although its
+ * tensors have the same shapes. */
 static bool has_other_scales(const struct op_problem *problem)
 {
 	static const char *const words[] = {"ue8m0", "e8m0", "mxfp8", "power of two", "powers of two", "pow2"};
@@ -504,7 +504,7 @@ static void probe_axes(const struct op_problem *problem, int variant, int64_t *a
 	set_axes(problem, PROBE_ROWS, axis);
 }
 
-/* Returns the floor that the scales of groups of zeros imply, or 0 if they imply none. */
+/* Returns the floor that follows from the scales of groups of zeros, or 0 if no floor follows from them. */
 static double floor_of_zeros(const struct tensor *s)
 {
 	double *shown = take(s->elements, sizeof *shown), middle;

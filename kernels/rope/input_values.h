@@ -13,8 +13,8 @@
  * on [-2^17, 2^17), or on [-2^14, 2^14) if they are float16. 2^17 is also beyond float16's range.
  *
  * The elements of a head that are not rotated are copied. In both sets of values, two of every four copied elements are
- * multiplied by a large or a small power of two. If the tensor is not float16, the results are beyond the range of
- * float16.
+ * multiplied by a large or a small power of two. If the tensor is not float16, the multiplied elements are beyond the
+ * range of float16.
  *
  * The first four positions are the largest position, 0, 1, and the largest position again. All other positions are
  * random. If there is a cache, every position is a row of the cache. Without a cache, positions are below 4096 in the

@@ -6,8 +6,8 @@
 #include "kernels/core/dtype_convert.h"
 
 enum { BY = 3, TALLIES = DRAW_SHAPES * BY * DRAWS_WAYS, SPLITS = (1 << DRAWS_BUCKETS) / 2, STEPS = 32 };
-enum { HALVES_FROM = 4 }; /* suspects that draw half of the kept tokens are tested in rows with more than HALVES_FROM
-			   * kept tokens */
+enum { HALVES_FROM = 4 }; /* suspects that draw only half of the kept tokens are tested in rows with more than
+			   * HALVES_FROM kept tokens */
 enum { QUESTIONS = 2 * (TALLIES + DRAWS_GRIDS) * (SPLITS - 1) };
 
 static const double false_alarm = 4e-10;    /* alpha: the probability of a false alarm for a set of draws */
