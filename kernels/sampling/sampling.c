@@ -13,10 +13,10 @@
  * Reports give the most likely token as the ground truth of a sample. A row that is not a distribution (NaN, negative
  * or infinite values, or all zeros) has no ground truth, and a workload with such a row is invalid.
  *
- * For some cases, implementations have different conventions. These cases occur only with --edge. If tokens tie at the
- * boundary, some implementations keep exactly k tokens, but different implementations keep different ones. Therefore, a
- * sample may be any of the tied tokens. In this family, k <= 0 keeps all tokens, and p <= 0 or min_p > 1 keeps only the
- * most likely token (for min_p = 1, all implementations agree). */
+ * For some inputs, implementations have different conventions. Such inputs occur only in cases of --edge. If tokens tie
+ * at the boundary, some implementations keep exactly k tokens, but different implementations keep different ones.
+ * Therefore, a sample may be any of the tied tokens. In this family, k <= 0 keeps all tokens, and p <= 0 or min_p > 1
+ * keeps only the most likely token (for min_p = 1, all implementations agree). */
 #include <math.h>
 #include <stdlib.h>
 
@@ -390,8 +390,8 @@ static struct filter_kept mistaken_row(int mistake, const struct filter_bounds *
 		return kept;
 	if ((mistake == SAMPLING_CROSSING_DROPPED || mistake == SAMPLING_CROSSING_MORE) && kept.by == FILTER_BY_TOP_P)
 		keep_exactly(&kept, filter, kept.count + (mistake == SAMPLING_CROSSING_MORE ? 1 : -1));
-	/* If top_p is below 1, the sum of probabilities exceeds top_p at the last kept token, even if the filter keeps
-	 * every token. */
+	/* If top_p is below 1, the sum of probabilities up to the last kept token exceeds top_p, even if the filter
+	 * keeps every token. */
 	if (mistake == SAMPLING_CROSSING_DROPPED_ALONE && bounds.has_top_p && bounds.top_p < 1) {
 		kept.defined = kept.count > 1; /* if the filter keeps only one token, this reference divides 0 by 0 */
 		keep_exactly(&kept, filter, kept.count - 1);

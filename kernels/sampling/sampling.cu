@@ -104,7 +104,7 @@ static __device__ double block_max(double *sums, double value)
 }
 
 /* Selects the probabilities that are at least `least` and above `above`. Returns the sum of these probabilities if
- * `mass` is true, else their number. A negative `above` excludes no probability. */
+ * `mass` is true, else their number. If `above` is negative, selects all probabilities that are at least `least`. */
 static __device__ double count_or_sum(const struct row *r, double least, double above, bool mass)
 {
 	double own = 0;
