@@ -57,8 +57,8 @@ static bool has_alias(const cJSON *row, const char *name)
 	return false;
 }
 
-/* Returns true if the row belongs to the model with the name or alias `name`. Then also writes the model's name to
- * `model`. */
+/* If the row belongs to the model with the name or alias `name`, writes the model's name to `model` and returns
+ * true. */
 static bool row_names(const char *row, size_t length, const char *name, char *model)
 {
 	bool found = false;

@@ -1,9 +1,9 @@
 /* row_counts - chooses the number of rows of default cases, and writes the axes of such cases. The functions are for
  * families whose rows are independent of each other.
  *
- * Kernels process such rows in blocks of 16 to 256. Errors at the end of a block are visible if the number of rows is a
- * multiple of the block size, or one more than a multiple. The number of elements is limited, not the number of rows,
- * so a case with few columns has many rows. */
+ * Kernels process independent rows in blocks of 16 to 256 rows. Errors at the end of a block are visible if the number
+ * of rows is a multiple of the block size, or one more than a multiple. The number of elements is limited, not the
+ * number of rows, so a case with few columns has many rows. */
 #ifndef REFTEST_KERNELS_CORE_ROW_COUNTS_H
 #define REFTEST_KERNELS_CORE_ROW_COUNTS_H
 
@@ -48,8 +48,8 @@ int rows_of_size(enum op_size size, int64_t columns, int64_t elements, int64_t r
  * if there is none. */
 int rows_axis(const struct op_problem *problem, const struct op_arg *arg);
 
-/* Writes the axes of a case. rows_axis becomes `rows`, and the other var axes of `arg` before its last axis become
- * `others`. Every var axis that `arg` lacks becomes 1. */
+/* Writes the axes of a case: rows_axis gets the length `rows`, the other var axes of `arg` before its last axis get the
+ * length `others`, and all var axes that `arg` lacks get the length 1. */
 void rows_set(const struct op_problem *problem, const struct op_arg *arg, int64_t rows, int64_t others, int64_t *axis);
 
 /* Sets the lengths of the axes of `arg` before its last axis, so that their product is `rows`. Each var axis gets at

@@ -188,8 +188,8 @@ static int64_t row_of(const struct op_problem *problem, int variant)
 	       problem->axes[problem->outputs[roles.output].axis[2]].value;
 }
 
-/* The minimum numbers of pages and keys in the cache of a case with many sequences or queries. Page numbers then need
- * more than 8 bits, and key numbers need more than 15 bits. 577 pages of 64 keys are 36928 keys. */
+/* The minimum numbers of pages and keys in the cache of a case with many sequences or queries. With these minimums,
+ * page numbers need more than 8 bits, and key numbers need more than 15 bits. 577 pages of 64 keys are 36928 keys. */
 enum { DSA_PAGES = 577, DSA_KEYS = 36928 };
 
 /* Enlarges the cache to at least DSA_PAGES pages and DSA_KEYS keys. A cache whose pages have more than 64 keys is not

@@ -11,7 +11,7 @@
  * are normalised to q / |q| and k / |k|; otherwise q and k are not normalised. If the scale is 0 or absent, it is 1 /
  * sqrt(K). softplus(x) = log(1 + e^x).
  *
- * A definition has one of two forms, which differ in the shape of q (roles.h has all shapes):
+ * A definition has one of two forms, which differ in the shape of q (roles.h lists all shapes):
  *
  *   decode or multi-token   q is [batch, tokens, …], and all sequences have the same number of tokens.
  *   prefill                 q is [total, …], and cu_seqlens divides the tokens into sequences.
@@ -22,11 +22,11 @@
  *
  * A multi-token pass over a pool of states verifies draft tokens (speculative decoding). Some implementations return
  * the pool unchanged; others return the pool with the new states in the slots of the sequences. The inputs and outputs
- * of a definition do not show which of the two its reference does. The Python scalar `disable_state_update` says so. If
- * the definition has no such scalar, "disable_state_update=True" (or False) in a tag or in the description says so. If
- * the definition does not mention disable_state_update at all, reftest runs the reference and observes whether it
- * returns the pool unchanged (the hidden constant updates_state). In definitions of all other kinds, the reference must
- * return the new states.
+ * of a definition do not show which of the two its reference does. The Python scalar `disable_state_update` selects
+ * whether the pool stays unchanged. If the definition has no such scalar, "disable_state_update=True" (or False) in a
+ * tag or in the description shows whether it does. If the definition does not mention disable_state_update at all,
+ * reftest runs the reference and observes whether it returns the pool unchanged (the hidden constant updates_state).
+ * Only a multi-token pass over a pool may return the states unchanged.
  *
  * A buffer of intermediate states receives the state after each token: at [sequence, token] if the buffer's first axis
  * is the batch, else at [slot, token]. The other entries of the buffer stay unchanged. A reference that gets a buffer

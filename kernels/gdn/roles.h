@@ -59,7 +59,8 @@ bool gdn_buffer_by_slot(const struct op_problem *problem, const struct gdn_roles
 double gdn_scale(const struct op_case *c, const struct gdn_roles *roles);
 bool gdn_l2norm(const struct op_case *c, const struct gdn_roles *roles);
 
-/* Returns true if the state output holds the states after the last token, and false if it holds the input states. */
+/* Returns true if the output of states contains the states after the last token, and false if it contains the input
+ * states. */
 bool gdn_updates(const struct op_case *c, const struct gdn_roles *roles);
 
 /* Checks the axes of a case. Returns 0, or -1 with a message in `err` if the axes make the case invalid. */

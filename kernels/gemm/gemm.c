@@ -12,7 +12,8 @@
  * Tolerance for the second set of values: zero. The sums are exact in float32 in any order (input_values.h says why),
  * and only the conversion to C's dtype rounds. Every reference that accumulates in float32 or double thus returns
  * exactly the ground truth. A reference that rounds intermediate sums (for example, to float16 or to C's dtype) returns
- * other bits. If a workload provides an input, or if K exceeds GEMM_EXACT_K, the tolerance of the first set applies.
+ * bits that differ from the ground truth. If a workload provides an input, or if K exceeds GEMM_EXACT_K, the tolerance
+ * of the first set applies.
  *
  * Tolerance for the first set of values. Let u be half an ulp of 1 (2^-11 for float16, 2^-8 for bfloat16) and s the
  * standard deviation of an element of C. A product of two uniform elements has the variance 1/9. One product in 128 has
@@ -41,7 +42,7 @@
  *     exceed atol.
  *
  * If a reference rounds one operand to 8-bit floats (e4m3), the root mean square error of C is 0.016 s (if it rounds A)
- * or 0.025 s (if it rounds B). The errors of many elements then exceed every tolerance here. */
+ * or 0.025 s (if it rounds B). The errors of many elements then exceed each of the tolerances above. */
 #include "kernels/gemm/mistakes.h"
 #include "kernels/gemm/input_values.h"
 
@@ -266,7 +267,7 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-/* If C has several leading axes, their lengths depend on each other. */
+/* If C has several leading axes, `most` is 0 for these axes, because their lengths depend on each other. */
 static struct op_reach reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *out = &problem->outputs[0], *a = &problem->inputs[gemm_left(problem, variant)];

@@ -21,8 +21,8 @@
  * because all outputs are linear in x and the states together.
  *
  * A workload in which two sequences share a slot is invalid, because no kernel defines the result of two updates of one
- * slot. This family does not match operations on chunks of several tokens, on quantised states, or on states without
- * heads ([slots, dim, S]). */
+ * slot. op.match refuses definitions with chunks of several tokens, with quantised states, or with states without heads
+ * ([slots, dim, S]). */
 #include "kernels/mamba_ssu/input_values.h"
 
 #include <math.h>
@@ -353,7 +353,7 @@ static double scalar(const struct op_case *c, int input)
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
 
 /* Returns true if the elements of padding sequences are NaN in this input. If a workload provides the slots, no element
- * is NaN, because any sequence may then be read. The elements of z are never NaN, because z must be finite
+ * is NaN, because then a reference may read every sequence. The elements of z are never NaN, because z must be finite
  * (check_floats). */
 static bool is_padded(const struct op_case *c, const struct ssu_roles *roles, enum ssu_part part)
 {

@@ -23,7 +23,7 @@
  *
  * Even if operands have 8 bits, every element must be within the tolerance (hit ratio 1), because such operands are
  * exact in float32, and nothing is rounded to 8 bits again. If all scales have an error of 2 %, nearly every element is
- * wrong. If the scale of one block in 56 has such an error, every second element is wrong. If a workload provides
+ * wrong. If the scale of one block in 56 has an error of 2 %, every second element is wrong. If a workload provides
  * hidden states, weights or scales, s is not known, and only rtol applies. The error of float32 sums exceeds rtol only
  * in elements with |out| < 2^-13 s, which are 1e-4 of all elements. Therefore the hit ratio is 0.999. If a workload
  * provides logits, there are ties: 16-bit logits of real routers tie for one token in 14 to 20, and float32 sigmoids
@@ -154,7 +154,8 @@ static int64_t block_of(const struct op_problem *problem, const struct moe_roles
 	return many_are_cheap(problem, roles, variant) ? BLOCK : heavy(problem, roles) ? SMALL_BLOCK : FEW_BLOCK;
 }
 
-/* Returns the largest number of tokens of a default case. It is one more than a multiple of block_of. */
+/* Returns the largest number of tokens of a default case. This number is one more than a multiple of the result of
+ * block_of. */
 static int64_t most_tokens(const struct op_problem *problem, const struct moe_roles *roles, int variant)
 {
 	return many_are_cheap(problem, roles, variant) ? 2 * BLOCK + 1 : FEW_BLOCK + 1;

@@ -170,8 +170,8 @@ static void place_twins(const struct traffic *t, int64_t *order)
 	to_rank(order, t->e.experts, t->expert[t->e.experts - 2], t->r->picks);
 }
 
-/* Moves another local expert of the first expert's group to rank 1. Then this group is kept, because the score of a
- * group is the sum of the scores of its two best experts. */
+/* Moves another local expert of the group of the expert at rank 0 to rank 1. The routing then keeps this group, because
+ * the score of a group is the sum of the scores of its two best experts. */
 static void second_of_group(const struct traffic *t, int64_t *order)
 {
 	for (int64_t i = 1; i < t->e.experts; i++)
@@ -448,7 +448,7 @@ static void list_twice(const struct traffic *t, int64_t *order)
 
 /* Fills the given experts. If there are fewer experts than a token must list, the token lists experts repeatedly.
  * Otherwise, one token in 16 lists an expert twice if weights apply to outputs. If weights apply to inputs, no token
- * does so, because two weights of one input cannot be combined into one. */
+ * lists an expert twice, because two weights of one input cannot be combined into one. */
 static void make_ids(const struct op_case *c, const struct moe_roles *roles, const struct routing *r,
 		     struct tensor *out)
 {

@@ -2,14 +2,14 @@
  *
  * Let the experts of a token be sorted by falling logit. From one expert to the next, the logit falls by 1/4 in some
  * rows, and by 1/32 or by 1 in others. In a fourth kind of rows, two of the selected experts tie, and two of the other
- * experts tie. If the routing renormalises a softmax, the logit falls by 5/2 for one token in eight (by 13/2 if two
+ * experts tie. With the routing method "renormalise", the logit falls by 5/2 for one token in eight (by 13/2 if two
  * experts are selected), so that selected experts have weights from nearly 1 down to 0.001 and less. The largest logit
  * differs from row to row, so that sigmoids saturate in some rows and nearly vanish in others. If the routing computes
  * softmaxes, the largest logit of some rows is 20, and its exponential overflows float16. In other rows, the largest
  * logit is 100 or -106. The exponentials of all selected logits then overflow or underflow float32 unless the maximum
  * is subtracted first.
  *
- * If the routing renormalises a softmax, there are also ties between a selected and an omitted expert: for one token in
+ * With the routing method "renormalise", there are also ties between a selected and an omitted expert: for one token in
  * 16, the last selected expert ties with the next one. These two experts, the twins, have equal weights and scales. The
  * output is thus the same whichever twin is selected, and wrong if both twins are selected, or none of them. There are
  * no twins if a workload provides an input, or if other devices have experts.

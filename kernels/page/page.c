@@ -17,13 +17,13 @@
  * sequences have no token to append, and one sequence has one token to append. If there are more sequences than pages,
  * most sequences are empty. The last page of a sequence is full, holds one token, or holds a few tokens. The length of
  * a sequence is thus a multiple of the page size, one more than a multiple, or another number. In the second set of
- * values, the first sequence has one token in its last page, and tokens are also appended to the page before that.
- * Pages are in random order, and some are unused. No two tokens have the same slot. Some tokens are written to the last
- * page of the cache. If kv_indices has more entries than the cache has pages, the first sequence starts with a long
- * prefix in pages that other sequences also use, as in a prefix cache. The tokens that are appended to the first
- * sequence then have positions beyond 131072, although the cache has few pages. The tokens are not in the order of
- * their sequences. In the second set of values, the order of the tokens is reversed, and other sequences than in the
- * first set have full last pages.
+ * values, the first sequence has one token in its last page, and tokens are appended to its last two pages. Pages are
+ * in random order, and some are unused. No two tokens have the same slot. Some tokens are written to the last page of
+ * the cache. If kv_indices has more entries than the cache has pages, the first sequence starts with a long prefix in
+ * pages that other sequences also use, as in a prefix cache. The tokens that are appended to the first sequence then
+ * have positions beyond 131072, although the cache has few pages. The tokens are not in the order of their sequences.
+ * In the second set of values, the order of the tokens is reversed, and other sequences than in the first set have full
+ * last pages.
  *
  * A token of sequence -1 is padding and is not written. If a definition's description mentions padding, the token in
  * the middle of the batch is padding. If the description does not mention padding, only cases of --edge have padding. A
@@ -798,8 +798,8 @@ static bool tables_at_hand(const struct op_case *c, const struct tensor *in)
 	return true;
 }
 
-/* Checks that this family can compute tables with the axes of the case. Returns 0 without this check if a workload
- * provides a table, because provided tables may have other axes. */
+/* Checks that this family can compute tables with the axes of the case. If a workload provides a table, returns 0
+ * without a check, because the workload's tables may have other axes. */
 static int check_axes(const struct op_case *c, struct err *err)
 {
 	struct table table;

@@ -37,10 +37,10 @@
  * these pairs passes. In the second set of values, positions go up to 131072, and with a scale of 0.75, angles go up to
  * 174763. These angles are 43 times as large as those of the first set, and so are the rounding errors: a float32
  * reference has an error of up to 0.06 in a pair of length 2.83. For elements of magnitude 2, atol is 0.08, which is 4
- * % of the magnitude; atol is proportional to the magnitude that input_values.h gives. With positions up to 131072,
- * even pairs with a low frequency rotate far enough to detect a reference that copies them. The positions of a workload
- * are not known when the tolerance is computed. Therefore workloads have the tolerance of the first set, which is right
- * for positions below 4096.
+ * % of the magnitude; for larger elements (input_values.h), atol is larger by the same factor. With positions up to
+ * 131072, even pairs with a low frequency rotate far enough to detect a reference that copies them. The positions of a
+ * workload are not known when the tolerance is computed. Therefore workloads have the tolerance of the first set, which
+ * is right for positions below 4096.
  *
  * For a position outside the cache, the ground truth is NaN. op.match refuses ragged forms (with indptr and offsets)
  * and fp8 outputs. */

@@ -30,7 +30,7 @@
  * uniform noise, this sampler draws the most likely token of a peak in 71 % instead of 59 % of the draws. The other
  * kinds of rows show this mistake less clearly. If most rows are peaks, the kinds of rows are:
  *
- *   0        flat, 2 kept; if there is no filter, flat, 3 kept in every other block. With min_p, the row is tied in
+ *   0        flat, 2 kept; without a filter, "flat, 3 kept" in every second block. With min_p, the row is tied in
  *            blocks 1 and 4 of every eight blocks: 64 32 32 32 32 | 31 31 2, and min_p is 1/2, so four tokens are
  *            exactly at the limit and must be kept. In blocks 2, 6 and 7, the row is long.
  *   3        flat, 3 or 4 kept. Without a filter, long in every second block, wide in every fourth block, and a peak in
@@ -66,13 +66,13 @@
  * token. In the second set, min_p is 1 in those rows with an even index that keep one token.
  *
  * With both top_k and top_p, block % 8 determines which of the two filters drops the last tokens. In blocks 0, 2 and 4,
- * top-p drops no token that top-k keeps. In blocks 1, 5 and 6, top-p drops some of these tokens, and a reference that
- * does not renormalise the probabilities after top-k keeps one token more. In block 3, p is 1, and only top-k drops
- * tokens. Rows of the second set with an even index are an exception: in these rows, k is the size of the vocabulary,
- * and p is 2^-16. In block 7, k is the size of the vocabulary, and only top-p drops tokens. With any filter or filters,
- * rows of block 3 keep one token, except peaks, which keep as many tokens as in other blocks. With a single filter,
- * rows of block 7 keep all tokens. If a parameter is a Python scalar, all rows share this parameter, and its value
- * determines which tokens a row keeps. The parameter has different values in the two sets.
+ * top-p drops no token that top-k keeps. In blocks 1, 5 and 6, top-p drops some of these tokens. In these blocks, if a
+ * reference does not renormalise the probabilities after top-k, it keeps one token too many. In block 3, p is 1, and
+ * only top-k drops tokens. Rows of the second set with an even index are an exception: in these rows, k is the size of
+ * the vocabulary, and p is 2^-16. In block 7, k is the size of the vocabulary, and only top-p drops tokens. With any
+ * filter or filters, rows of block 3 keep one token, except peaks, which keep as many tokens as in other blocks. With a
+ * single filter, rows of block 7 keep all tokens. If a parameter is a Python scalar, all rows share this parameter, and
+ * its value determines which tokens a row keeps. The parameter has different values in the two sets.
  *
  * Implementations differ if tokens tie at the boundary, if k or p is zero or less, if k exceeds the size of the
  * vocabulary, or if a row does not sum to 1. The size presets therefore have no such rows. */

@@ -118,8 +118,8 @@ static __device__ double count_or_sum(const struct row *r, double least, double 
 	return block_sum(r->sums, own);
 }
 
-/* Returns the largest value such that at least k tokens have this probability or a higher one. Returns 0 if fewer than
- * k tokens have a probability above 0. */
+/* Returns the largest number p for which at least k tokens have a probability of p or more. Returns 0 if fewer than k
+ * tokens have a probability above 0. */
 static __device__ double top_k_threshold(const struct row *r, double largest, int64_t k)
 {
 	int64_t low = 0, high = __double_as_longlong(largest); /* invariant: at least k tokens have a probability of
