@@ -19,8 +19,8 @@
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/input_key.h"
 
-/* PHILOX_M0 and PHILOX_M1 multiply words 0 and 2. PHILOX_W0 and PHILOX_W1 are added to the halves of the key after each
- * round. */
+/* Words 0 and 2 are multiplied by PHILOX_M0 and PHILOX_M1. PHILOX_W0 and PHILOX_W1 are added to the halves of the key
+ * after each round. */
 enum { PHILOX_ROUNDS = 10 };
 #define PHILOX_M0 0xD2511F53u
 #define PHILOX_M1 0xCD9E8D57u

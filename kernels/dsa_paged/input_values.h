@@ -135,8 +135,8 @@ struct indexer_roles indexer_roles_of(const struct op_problem *problem);
 
 struct indexer_extent indexer_extent_of(const struct op_case *c, const struct indexer_roles *roles);
 
-/* indexer_cache_of returns the parameters for indexer_byte; the caller must set `used`, which is NULL. indexer_heads_of
- * returns the argument `heads` with which indexer_element computes the elements of an input. */
+/* indexer_cache_of returns the parameters for indexer_byte, except `used`, which is NULL in the result.
+ * indexer_heads_of returns the argument `heads` with which indexer_element computes the elements of an input. */
 struct indexer_cache indexer_cache_of(const struct op_case *c, const struct indexer_roles *roles);
 int64_t indexer_heads_of(const struct op_case *c, const struct indexer_roles *roles, int input);
 

@@ -27,7 +27,7 @@ enum gdn_part { GDN_Q, GDN_K, GDN_V, GDN_STATE, GDN_A_LOG, GDN_A, GDN_DT_BIAS, G
 
 /* The parameters from which an input element is computed. Kernels take this struct by value. */
 struct gdn_fill {
-	uint64_t key, k_key; /* k_key: the random key of k, which gives some rows of q the direction of a row of k */
+	uint64_t key, k_key; /* k_key: the random key of k; some rows of q have the direction of a row of k */
 	int part;            /* enum gdn_part */
 	int follows, l2norm;
 	bool second; /* is this the second set of values? */

@@ -14,7 +14,7 @@ extern "C" {
 enum { GDN_V_LAST = 1, GDN_L2NORM = 2 }; /* GDN_V_LAST: states are [K, V] instead of [V, K]. GDN_L2NORM: q and k are
 					  * normalised. */
 
-enum { GDN_DIM_MOST = 256 }; /* the maximum of K and V */
+enum { GDN_DIM_MOST = 256 }; /* the largest K and the largest V of a definition */
 
 /* For each role, the index of the input that has the role, or -1 if no input has the role. output and new_state are
  * indices of outputs. H_v is a multiple of H_q and H_k. T is [batch, tokens], or [total] if sequences are packed. */

@@ -406,8 +406,8 @@ static bool add_narrow_chunk(struct tile *t, int64_t rows, int64_t columns, int6
 	return true;
 }
 
-/* Reads b[n][k] for those columns of the tile that are in B. The other columns keep their old contents, because their
- * sums are not used. */
+/* Reads b[n][k] for those columns of the tile that are in B. The other columns of the tile are not written, because
+ * their sums are not used. */
 static void read_b(struct tile *t, const struct gemm_extent *e, const struct tensor *b, int64_t n, int64_t columns,
                    int64_t k, int64_t length)
 {

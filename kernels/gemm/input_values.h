@@ -39,7 +39,7 @@
  * A or B is float16, the factors are 2^12 and 2^-12, and only the first set of values has scaled columns. In columns
  * scaled by 2^-12, a quarter of the elements are then below 2^-14. These elements are subnormal in float16, but exact,
  * because they are multiples of 2^-22. The heavy elements of columns scaled by 2^12 are 2^15. If a workload provides A
- * or B, no column is scaled, because the workload's matrix has no such columns. */
+ * or B, no column is scaled, because the columns of the workload's matrix are not scaled. */
 #ifndef REFTEST_KERNELS_GEMM_INPUT_VALUES_H
 #define REFTEST_KERNELS_GEMM_INPUT_VALUES_H
 

@@ -1,5 +1,5 @@
 /* layernorm - computes y[r][c] = (x[r][c] - mean) / sqrt(variance + eps) * w[c] + b[c], with the mean and the variance
- * of row r. The variance is the mean of the squared differences, divided by H, not by H - 1.
+ * of row r. The variance is the sum of the squared differences from the mean, divided by H (not by H - 1).
  *
  * Activations are float32, float16 or bfloat16, and [..., H] with at least two axes. Weight and bias are [H] and may
  * have a wider dtype (FlashInfer's norm.layernorm expects float32). The bias is optional.

@@ -13,7 +13,7 @@
  * definition says so (op_in_place_as_said). If the states are not an output, the reference may write to the input
  * state, and must do so if the description of the state says "in place" (SSU_IN_PLACE).
  *
- * Tolerances. A float32 sum of S products of magnitude 1 has an error of 1e-6. Where dt is 96, the products have a
+ * Tolerances. A float32 sum of S products of magnitude 1 has an error of 1e-6. For dt = 96, the products have a
  * magnitude of a hundred, and their sum has an error of 1e-4. The gate multiplies y by at most 16. The atol of y is
  * 2^-12 sqrt(S), a thousandth of the typical magnitude of y; for S = 128 it is 3e-3. A new state is the sum of only two
  * products. Even if the two products have a magnitude of a hundred, an atol of 2^-16 suffices. rtol is one ulp of the

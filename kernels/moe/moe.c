@@ -14,12 +14,12 @@
  *
  * Tolerance. Let s be the standard deviation of an output. With this family's inputs, s is between 0.1 and 1, times the
  * routing's factor; if routing weights are inputs, s may be 2. A reference sums H products in float32, and then I
- * products. If n terms are added one after the other, the error of the sum is 0.43 2^-24 sqrt(n / 2) times the sum's
- * standard deviation. This factor is 1.5e-6 for n = 7168. The second sum averages the errors of the first. One element
- * in 10^7 has an error of 5.5 times this standard error, 2^-17 s. Therefore atol is 2^-14. If the routing's factor is
- * above 1, atol is multiplied by the factor. rtol is one ulp of the output's dtype, because two roundings of nearly the
- * same number differ by one ulp. A float32 output is not rounded again, and its rtol is 2^-14, like atol. The measured
- * error of torch in float32 on a CPU, for H = 7168 and a factor of 2.5, is 5e-6, a thirtieth of atol.
+ * products. If n terms are added one after the other, the error of the sum is 0.43 * 2^-24 sqrt(n / 2) times the sum's
+ * standard deviation. This factor is 1.5e-6 for n = 7168. In the second sum, the errors of the first sum partly cancel.
+ * One element in 10^7 has an error of 5.5 times this standard error, 2^-17 s. Therefore atol is 2^-14. If the routing's
+ * factor is above 1, atol is multiplied by the factor. rtol is one ulp of the output's dtype, because two roundings of
+ * nearly the same number differ by one ulp. A float32 output is not rounded again, and its rtol is 2^-14, like atol.
+ * The measured error of torch in float32 on a CPU, for H = 7168 and a factor of 2.5, is 5e-6, a thirtieth of atol.
  *
  * Even if operands have 8 bits, every element must be within the tolerance (hit ratio 1), because such operands are
  * exact in float32, and nothing is rounded to 8 bits again. If all scales have an error of 2 %, nearly every element is
@@ -320,7 +320,7 @@ static int carrier(int factor, int scale, int weights)
 }
 
 struct exponents {
-	int hidden, hidden_scale, weights1, weights2; /* exponents of numbers that are uniform; CODES for numbers that
+	int hidden, hidden_scale, weights1, weights2; /* exponents of uniform numbers, or CODES for numbers that
 						       * resemble quantised data */
 	int first, second; /* first: the exponent of the factors of "up" and gate; second: of the factor of the second
 			    * product */
@@ -394,10 +394,10 @@ static struct exponents exponents_of(const struct op_case *c, const struct moe_r
 	return x;
 }
 
-/* Makes every other expert steep. `parts` is the number of elements per expert in the input that is scaled. If `gate`
- * is true, the input belongs to the gate, which is scaled up; the gate is the second half of an expert's elements if
- * `halves` is true, else all of them. If `gate` is false, the input belongs to the second product, and is scaled
- * down. */
+/* Makes every second expert steep (input_values.h). `parts` is the number of elements per expert in the input that is
+ * scaled. If `gate` is true, the input belongs to the gate, which is scaled up; the gate is the second half of an
+ * expert's elements if `halves` is true, else all of them. If `gate` is false, the input belongs to the second product,
+ * and is scaled down. */
 static void make_steep(const struct op_case *c, struct moe_fill *f, int64_t parts, bool gate, bool halves)
 {
 	int64_t expert = c->contents == CONTENTS_FIRST ? parts : 0;
@@ -666,8 +666,8 @@ static struct op_reach reach(const struct op_problem *problem, int variant, int 
 }
 
 /* Widens `out`, the range of values that the default cases must cover, by the range of the values that are computed
- * from `f`. Uniform numbers must reach nine tenths of their limits. Scales and factors must include values below and
- * values above 1.2 times their power of two. */
+ * from `f`. Uniform numbers must reach nine tenths of their limits. The values of scales and factors must be on both
+ * sides of 1.2 times their power of two. */
 static void widen(const struct moe_fill *f, struct op_range *out)
 {
 	int low = f->exponent + (f->extra < 0 ? f->extra : 0), high = f->exponent + (f->extra > 0 ? f->extra : 0);

@@ -29,8 +29,8 @@ static const double clear = 0x1p-13;
 
 enum slope { SLOPE_QUARTER, SLOPE_NEAR, SLOPE_FAR, SLOPE_TIED, SLOPES, SLOPE_STEEP = SLOPES };
 
-/* A row's kind says to which experts its token must be routed: to any experts, to some of this device, to the favourite
- * expert, or to none of this device. */
+/* The kind of a row determines the experts to which its token must be routed: any experts, at least one expert of this
+ * device, the favourite expert, or only experts of other devices. */
 enum row_kind { ROW_ANYWHERE, ROW_SOME_HERE, ROW_FAVOURITE, ROW_ELSEWHERE };
 
 /* Data that the rows of one case share. */
@@ -39,7 +39,7 @@ struct traffic {
 	struct moe_extent e;
 	uint64_t key;
 	bool second;	 /* whether this is the second set of values */
-	bool own;	 /* whether no input comes from a workload */
+	bool own;	 /* true if no input comes from a workload */
 	int64_t *expert; /* all experts: first the special ones, then those without tokens, then the others */
 	int64_t specials, unused;
 	int64_t special_tokens[SPECIALS];
@@ -134,8 +134,8 @@ static bool same_group(const struct traffic *t, int64_t a, int64_t b)
 	return t->r->groups > 1 && a / size == b / size;
 }
 
-/* Returns the number of experts that are neither special nor without tokens. Any row may select these experts, so
- * draw_any_order ranks them before the others. */
+/* Returns the number of ordinary experts, which any row may select. draw_any_order ranks them before the special
+ * experts and the experts without tokens. */
 static int64_t ordinary(const struct traffic *t)
 {
 	return t->e.experts - t->specials - t->unused;

@@ -491,7 +491,7 @@ static enum padding padding_of(const struct op_case *c)
 	return (c->variant & PAGE_PADDED) != 0 ? PADDING_MIDDLE : PADDING_NONE;
 }
 
-/* Fills the positions of the tokens if `positions` is true, else the sequence numbers of the tokens. Both are -1 for
+/* Fills the positions of the tokens if `positions` is true, else the numbers of the tokens' sequences. Both are -1 for
  * padding. */
 static void fill_tokens(const struct table *table, bool positions, enum padding padding, struct tensor *out)
 {
@@ -529,8 +529,8 @@ static int fill_table(const struct op_case *c, int input, struct tensor *out, st
 	return 0;
 }
 
-/* In the default cases, sequence numbers and positions must reach the ends of their ranges. The other tables have no
- * range, because any valid entry is allowed. */
+/* In the default cases, the values of batch_indices and positions must reach the ends of their ranges. The other tables
+ * have no range, because any valid entry is allowed. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	struct page_roles roles = page_roles_of(problem);

@@ -9,8 +9,8 @@
  * fraction bits of the dtype of x (20 of them if x is float32), so that the scale is not exact in float32.
  *
  *   PLAIN      2^p noise, and a peak.
- *   TIES       a peak of 448 2^k (k = -4 … 4), whose scale is exactly 2^k; the other quotients are halfway between two
- *              e4m3 numbers, some of them subnormal.
+ *   TIES       a peak of 448 * 2^k (k = -4 … 4), whose scale is exactly 2^k; the other quotients are halfway between
+ *              two e4m3 numbers, some of them subnormal.
  *   BESIDE     like TIES, but each quotient differs from a tie by one step of the input's dtype (in float32, by a
  *     relative 2^-20).
  *   NOUGHT     zeros, whose scale is the floor / 448.

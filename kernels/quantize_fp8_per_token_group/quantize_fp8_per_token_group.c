@@ -244,8 +244,8 @@ static void share(double *most, int64_t first, int64_t end, int64_t step)
 		most[g] = all;
 }
 
-/* Returns an array with the largest magnitude of each group, or with the floor if the floor is larger. The caller frees
- * the array. */
+/* Returns an array with one number per group: the group's largest magnitude, or the floor if the floor is larger. The
+ * caller frees the array. */
 static double *magnitudes(const struct op_case *c, const struct tensor *x)
 {
 	struct quantize_extent e = quantize_extent_of(c->problem);

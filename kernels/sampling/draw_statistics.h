@@ -12,7 +12,7 @@
  *
  * A tally counts the draws in each bucket. For each way, there are separate tallies for three kinds of rows. In the
  * first kind, one token dominates. In the second kind, more than 64 tokens are kept, and each has less than 1/32 of the
- * probability. The third kind are all other rows. Each tally of a way and a kind of rows exists three times: for all
+ * probability. All other rows are of the third kind. Each tally of a way and a kind of rows exists three times: for all
  * rows, for rows in which top-k determines the last kept token, and for rows in which top-p determines it. Three ways,
  * three kinds and these three sets of rows make 27 tallies. Two more tallies, by the position in a cell, count the
  * draws of rows in which thousands of tokens are equally likely. For these two tallies, the probabilities of a row are

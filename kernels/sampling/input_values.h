@@ -69,10 +69,10 @@
  * top-p drops no token that top-k keeps. In blocks 1, 5 and 6, top-p drops some of these tokens. In these blocks, if a
  * reference does not renormalise the probabilities after top-k, it keeps one token too many. In block 3, p is 1, and
  * only top-k drops tokens. Rows of the second set with an even index are an exception: in these rows, k is the size of
- * the vocabulary, and p is 2^-16. In block 7, k is the size of the vocabulary, and only top-p drops tokens. With any
- * filter or filters, rows of block 3 keep one token, except peaks, which keep as many tokens as in other blocks. With a
- * single filter, rows of block 7 keep all tokens. If a parameter is a Python scalar, all rows share this parameter, and
- * its value determines which tokens a row keeps. The parameter has different values in the two sets.
+ * the vocabulary, and p is 2^-16. In block 7, k is the size of the vocabulary, and only top-p drops tokens. For every
+ * combination of filters, rows of block 3 keep one token, except peaks, which keep as many tokens as in other blocks.
+ * With a single filter, rows of block 7 keep all tokens. If a parameter is a Python scalar, all rows share this
+ * parameter, and its value determines which tokens a row keeps. The parameter has different values in the two sets.
  *
  * Implementations differ if tokens tie at the boundary, if k or p is zero or less, if k exceeds the size of the
  * vocabulary, or if a row does not sum to 1. The size presets therefore have no such rows. */
@@ -221,8 +221,8 @@ HOST_DEVICE static inline int sampling_is_second(const struct sampling_fill *f, 
 	return f->second && !sampling_is_twin(f, row);
 }
 
-/* Returns 1 if most rows are peaks. Peaks show a mistake only in many rows. They are therefore used only without a
- * filter or with min_p alone, where references need no loop over rows. */
+/* Returns 1 if most rows are peaks. Many rows are needed to show a mistake with peaks. Peaks are therefore used only
+ * without a filter or with min_p alone: references then need no loop over rows, and many rows take little time. */
 HOST_DEVICE static inline int sampling_is_peaked(int filters, int shared)
 {
 	return !shared && (filters == 0 || filters == SAMPLING_MIN_P);
@@ -308,7 +308,7 @@ HOST_DEVICE static inline int sampling_may_tie(int64_t row)
 
 /* Returns how much a weight of a flat or steep row changes in the second set of values, in units of 2^-24. The sum of
  * the changes of a row is 0. In every eighth block, flat rows have two ties: one between the first two tokens, which
- * are kept, and one between two tokens that no filter keeps (top-k keeps at most five tokens there). */
+ * are kept, and one between two tokens that no filter keeps (top-k keeps at most five tokens of these rows). */
 HOST_DEVICE static inline int32_t sampling_change(const int32_t *parts, int64_t row, int rank)
 {
 	int tied = sampling_may_tie(row);
