@@ -25,9 +25,9 @@
  * are NaN, and so are their scales.
  *
  * Each edge case of the indexer has three sequences, except no_sequences. In empty_sequences, no sequence has keys. In
- * few_keys, the three sequences have one key fewer than are selected, one key, and one page plus one key. In
- * equal_scores, each sequence has as many keys as the table can hold, all keys of the cache are equal, and all scales
- * are equal.
+ * few_keys, the first sequence has one key fewer than are selected, the second has one key, and the third has one page
+ * of keys plus one key. In equal_scores, each sequence has as many keys as the table can hold, all keys of the cache
+ * are equal, and all scales are equal.
  *
  *   queries  are uniform on [-8, 8).
  *   keys     are uniform on [-448, 448), rounded to e4m3; every second zero is -0. One group of keys in sixteen

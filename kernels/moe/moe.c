@@ -459,8 +459,8 @@ struct moe_fill moe_fill_of(const struct op_case *c, const struct moe_roles *rol
 	return f;
 }
 
-/* The bits of all possible elements of kind MOE_UNIFORM. The index is the random byte from which the element is
- * computed. */
+/* A table of the bits of all possible elements of kind MOE_UNIFORM. The index of an element is the random byte from
+ * which the element is computed. */
 struct codes {
 	uint32_t bits[256];
 	int bytes; /* the size of an element of the dtype */
