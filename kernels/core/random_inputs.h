@@ -8,8 +8,8 @@
  * Weyl constants: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011, table 2 and section 2.2.
  *
  * In each op family, input_values.h describes the values of the inputs, and the family's .c and .cu files fill the
- * tensors with these values; the .cu file uses kernels/core/elements_cuda.h. device_cpu.c and device_cuda.cu fill the
- * inputs of definitions without a family. */
+ * tensors with these values; the .cu file uses kernels/core/elements_cuda.h. The inputs of definitions without a family
+ * are filled in device_cpu.c and device_cuda.cu. */
 #ifndef REFTEST_KERNELS_CORE_RANDOM_INPUTS_H
 #define REFTEST_KERNELS_CORE_RANDOM_INPUTS_H
 

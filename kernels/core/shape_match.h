@@ -41,7 +41,7 @@ bool match_contains(const char *text, const char *word);
 bool match_mentions(const struct op_problem *problem, const char *word);
 
 /* Returns -1 and stores a message such as "input 'k' is [a, b] of int32; expected …" in `why`. `expected` says what
- * this input or output must be. op_find puts the family's name before the message. */
+ * this input or output must be. The function op_find puts the family's name before the message. */
 int match_refuse(const struct op_problem *problem, const struct op_arg *arg, const char *expected, struct err *why);
 
 /* Like match_refuse, but for an input or output that has no role: "input 'k' is [a, b] of int32; the operation has no

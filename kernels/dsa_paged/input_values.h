@@ -29,18 +29,18 @@
  * of keys plus one key. In equal_scores, each sequence has as many keys as the table can hold, all keys of the cache
  * are equal, and all scales are equal.
  *
- *   queries  are uniform on [-8, 8).
- *   keys     are uniform on [-448, 448), rounded to e4m3; every second zero is -0. One group of keys in sixteen
- *            consists of zeros. The scores of these keys are exactly 0, and lie between the negative and the positive
- *            scores of other keys.
- *   scales   of keys are m 2^e with m in [1, 2) and e = -8 … -11, so that a reference that ignores the scales orders
- *            the keys differently. In the second set, the scales are 2^12 times as large, and the products of queries
- *            and keys exceed the range of float16.
- *   weights  are uniform on [-1, 1), so that a reference that ignores the weights or the relu orders the keys
- *            differently. In one third of the sequences, the weights are 0.5 lower, and most scores are negative. In
- *            another third, the weights are 0.5 higher, and most scores are positive. In the other sequences, scores
- *            have both signs. In one quarter of the sequences, the weights are 2^10 times as large, and in another
- *            quarter, they are 2^10 times as small; such a factor does not change the order of a sequence's keys.
+ *   Queries  Uniform on [-8, 8).
+ *   Keys     Uniform on [-448, 448), rounded to e4m3; every second zero is -0. One group of keys in sixteen consists of
+ *            zeros. The scores of these keys are exactly 0, and lie between the negative and the positive scores of
+ *            other keys.
+ *   Scales   The scale of a key is m * 2^e with m in [1, 2) and e = -8 … -11, so that a reference that ignores the
+ *            scales orders the keys differently. In the second set, the scales are 2^12 times as large, and the
+ *            products of queries and keys exceed the range of float16.
+ *   Weights  Uniform on [-1, 1), so that a reference that ignores the weights or the relu orders the keys differently.
+ *            In one third of the sequences, the weights are 0.5 lower, and most scores are negative. In another third,
+ *            the weights are 0.5 higher, and most scores are positive. In the other sequences, scores have both signs.
+ *            In one quarter of the sequences, the weights are 2^10 times as large, and in another quarter, they are
+ *            2^10 times as small; such a factor does not change the order of a sequence's keys.
  *
  * In the second set of values, eight consecutive keys in a page of the cache are equal. Several keys then have the
  * least selected score, and a reference may select any of these keys. In the first set, no two keys are equal. */
@@ -135,8 +135,8 @@ struct indexer_roles indexer_roles_of(const struct op_problem *problem);
 
 struct indexer_extent indexer_extent_of(const struct op_case *c, const struct indexer_roles *roles);
 
-/* indexer_cache_of returns the parameters for indexer_byte, except `used`, which is NULL in the result.
- * indexer_heads_of returns the argument `heads` with which indexer_element computes the elements of an input. */
+/* indexer_cache_of returns the parameters for indexer_byte, except `used`, which is NULL in the result. The result of
+ * indexer_heads_of is the argument `heads` with which indexer_element computes the elements of an input. */
 struct indexer_cache indexer_cache_of(const struct op_case *c, const struct indexer_roles *roles);
 int64_t indexer_heads_of(const struct op_case *c, const struct indexer_roles *roles, int input);
 

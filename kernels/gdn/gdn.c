@@ -35,13 +35,14 @@
  *
  * Tolerances. An output element is the product of the scale, |q| and the projection of a state's row on the direction
  * of q. The projection is around 1/2. Therefore the atol of outputs is 2^-12 * scale * sqrt(K / 3), or 2^-12 * scale if
- * q is normalised. This is about a thousandth of a typical output. rtol is one ulp of the output's dtype, with a margin
- * for the errors of float32 sums (1e-6). States are float32 in most definitions. The recurrence is contracting, so
- * rounding errors are not amplified: each token adds an error of about 1e-7, and the errors of earlier tokens decay
- * with the state. Chunked references also round sums of gates. kernels/common/linear_attention/input_values.c derives
- * the bounds of states from these roundings: an rtol of 2^-12 and an atol of 2^-15. In the second set of values, v and
- * the states are RECURRENCE_LARGER times as large. All outputs are jointly linear in v and the states, so each atol of
- * the second set is larger by the same factor. A pool that is not updated must keep all its bits.
+ * q is normalised. This is about a thousandth of a typical output. The rtol of outputs is one ulp of the output's
+ * dtype, with a margin for the errors of float32 sums (1e-6). States are float32 in most definitions. The recurrence is
+ * contracting, so rounding errors are not amplified: each token adds an error of about 1e-7, and the errors of earlier
+ * tokens decay with the state. Chunked references also round sums of gates.
+ * kernels/common/linear_attention/input_values.c derives the bounds of states from these roundings: an rtol of 2^-12
+ * and an atol of 2^-15. In the second set of values, v and the states are RECURRENCE_LARGER times as large. All outputs
+ * are jointly linear in v and the states, so each atol of the second set is larger by the same factor. A pool that is
+ * not updated must keep all its bits.
  *
  * A sequence without tokens keeps its state. Some implementations return a new state of zeros for such a sequence, or
  * do not write the new state. Therefore only cases of --edge have sequences without tokens. Implementations also differ
@@ -81,8 +82,8 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 
 /* The sizes of the cases of each preset: the number of sequences, the number of tokens in each sequence (`packed`: the
  * number in all sequences together), and the number of slots. In one small case, all slots are used, in random order.
- * In another small case, a multi-token pass has a single token. recurrence_fill_offsets divides packed tokens into
- * sequences. */
+ * In another small case, a multi-token pass has a single token. The function recurrence_fill_offsets divides packed
+ * tokens into sequences. */
 enum { PRESETS = 4, BLOCK = -1, PAST_BLOCK = -2, POOL = -1 }; /* the results of recurrence_block, recurrence_past_block
 							       * and recurrence_pool */
 static const struct preset {

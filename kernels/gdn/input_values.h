@@ -1,8 +1,7 @@
 /* gdn inputs - computes the inputs of a gated delta net. The CPU and the GPU compute the same values.
  *
  * kernels/common/linear_attention/input_values.h describes both sets of values; in that file, a is called g, and b is
- * called beta. a is the value before softplus, and b the value before a sigmoid. The comments here describe only two
- * inputs:
+ * called beta. Softplus is applied to a + dt_bias, and a sigmoid to b. The comments here describe only two inputs:
  *
  *   state      Every slot has a state, even if no sequence uses the slot, because the output contains all slots. States
  *              are huge only if every sequence has one token and the case has no slots.

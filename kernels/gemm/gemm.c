@@ -24,22 +24,22 @@
  *   float16, bfloat16: The reference and the ground truth round nearly the same number and differ by at most one ulp,
  *     so rtol = 2 u. For elements near zero, rtol allows almost no error, so atol must allow the error of the float32
  *     sums. On an H200 (torch 2.11, K up to 65536, M 1 to 4096), float16 errors were larger than rtol allows, but by at
- *     most 0.08 u sqrt(K). bfloat16 results were exact. In a lifted row (input_values.h) elements of C are at least
- *     2^15. Float32 numbers of this magnitude are multiples of 2^-8, so sums have errors of at most 2^-9 sqrt(K). rtol
- *     allows an error of 16. In a high row, elements of C are at least 98304 minus the other products: in float16 they
- *     are infinite, in any order of the sum.
- *   float16: atol = 2 u sqrt(K) = 2^-10 sqrt(K). This tolerance also accepts a split-K kernel that rounds partial sums
- *     to float16. By default torch allows cuBLAS to use such a kernel, but cuBLAS did not use one in any observed run.
- *     Rounding a sum to float16 has an error of 0.43 u s = 0.23 u sqrt(K). If eight partial sums are added in float16,
- *     the error is 0.53 u sqrt(K). This tolerance detects an error of 1 % in elements with |C| > 0.2 s.
- *   bfloat16: atol = u sqrt(K) / 2 = 2^-9 sqrt(K). An error of 1 % is 2.56 u |C|, of which rtol allows 2 u |C|. The
+ *     most 0.08 u sqrt(K). The bfloat16 results were exact. In a lifted row (input_values.h) elements of C are at least
+ *     2^15. Float32 numbers of this magnitude are multiples of 2^-8, so sums have errors of at most 2^-9 sqrt(K). The
+ *     rtol of such elements allows an error of 32 or more. In a high row, elements of C are at least 98304 minus the
+ *     other products: in float16 they are infinite, in any order of the sum.
+ *   For float16, atol = 2 u sqrt(K) = 2^-10 sqrt(K). This tolerance also accepts a split-K kernel that rounds partial
+ *     sums to float16. By default torch allows cuBLAS to use such a kernel, but cuBLAS did not use one in any observed
+ *     run. Rounding a sum to float16 has an error of 0.43 u s = 0.23 u sqrt(K). If eight partial sums are added in
+ *     float16, the error is 0.53 u sqrt(K). This tolerance detects an error of 1 % in elements with |C| > 0.2 s.
+ *   For bfloat16, atol = u sqrt(K) / 2 = 2^-9 sqrt(K). An error of 1 % is 2.56 u |C|, of which rtol allows 2 u |C|. The
  *     remaining 0.56 u |C| exceeds atol if |C| > 1.7 s, and among a hundred elements some |C| reaches 3 s. If a
  *     reference rounds partial sums to bfloat16, the errors of some elements exceed atol.
- *   float32: atol = 2^-23 K and rtol = 2^-22. Sequential summation of K terms, the order with the largest error, has an
- *     error of 0.43 * 2^-24 s sqrt(K / 2) = 0.16 * 2^-24 K, and atol is more than ten times as large. rtol allows the
- *     rounding of the reference and the ground truth to float32. TF32 has an error of 0.25 * 2^-11 s, which is detected
- *     up to K = 10^5. Float32 cases have no lifted rows, because the errors of float32 sums of magnitude 2^16 would
- *     exceed atol.
+ *   For float32, atol = 2^-23 K and rtol = 2^-22. Sequential summation of K terms, the order with the largest error,
+ *     has an error of 0.43 * 2^-24 s sqrt(K / 2) = 0.16 * 2^-24 K, and atol is more than ten times as large. The rtol
+ *     allows the rounding of the reference and the ground truth to float32. TF32 has an error of 0.25 * 2^-11 s, which
+ *     is detected up to K = 10^5. Float32 cases have no lifted rows, because the errors of float32 sums of magnitude
+ *     2^16 would exceed atol.
  *
  * If a reference rounds one operand to 8-bit floats (e4m3), the root mean square error of C is 0.016 s (if it rounds A)
  * or 0.025 s (if it rounds B). The errors of many elements then exceed each of the tolerances above. */

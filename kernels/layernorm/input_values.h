@@ -4,16 +4,16 @@
  * Each row of the activations tests one property. Rows 0 to 7 have values with which real implementations have failed.
  * Noise is uniform on [-1, 1).
  *
- *   row 0, 7  Tiny: the variance is about epsilon (row 0) or a 64th of epsilon (row 7). A wrong or missing epsilon
+ *   Row 0, 7  Tiny: the variance is about epsilon (row 0) or a 64th of epsilon (row 7). A wrong or missing epsilon
  *             changes the output of these rows. Row 0 is tiny, so that even a case of one row reveals a wrong epsilon.
- *   row 1     Constant: every element is 4. The variance is 0, so without epsilon the quotient would be 0 / 0. The
+ *   Row 1     Constant: every element is 4. The variance is 0, so without epsilon the quotient would be 0 / 0. The
  *             output is the bias.
- *   row 2     Shifted: 1 + noise / 4. The mean is seven times the standard deviation.
- *   row 3     Huge: noise on [-2^20, 2^20), which overflows float16. If a tensor is float16, noise on [-2^14, 2^14), whose
- *             squares overflow float16.
- *   row 4, 5  Noise and one outlier, in the first column (row 4) or in the last column (row 5).
- *   row 6     Plain noise.
- *   row r>=8  Every eighth row, starting with row 11, is shifted like row 2 in the first set of values. In the second
+ *   Row 2     Shifted: 1 + noise / 4. The mean is seven times the standard deviation.
+ *   Row 3     Huge: noise on [-2^20, 2^20), which overflows float16. If a tensor is float16, noise on [-2^14, 2^14),
+ *             whose squares overflow float16.
+ *   Row 4, 5  Noise and one outlier, in the first column (row 4) or in the last column (row 5).
+ *   Row 6     Plain noise.
+ *   Row r>=8  Every eighth row, starting with row 11, is shifted like row 2 in the first set of values. In the second
  *             set, these rows consist of integers close to a large number M. If a reference computes the variance of
  *             such a row as the mean of squares minus the square of the mean, the variance loses many digits. Columns
  *             come in pairs of M + d and M - d, so the mean is exactly M, and every sum is exact in float32 in any
@@ -156,7 +156,7 @@ HOST_DEVICE static inline float layernorm_weight(const struct layernorm_fill *f,
 }
 
 /* Computes an element of a probe case. |x| is 2^least times a number in [1, 2), the signs of x alternate, and the bias
- * is 0. x^2 is so far below any epsilon that the output is (x - mean) w / sqrt(eps). */
+ * is 0. The square of x is so far below any epsilon that the output is (x - mean) w / sqrt(eps). */
 HOST_DEVICE static inline float layernorm_probe(const struct layernorm_fill *f, int64_t index, uint32_t random)
 {
 	float magnitude = (float)(128 + (random >> 25)) * float_power(f->least - 7);

@@ -4,10 +4,10 @@
  *   state <- state exp(A d) + d x B, for each of the S states n of element i
  *   y     = sum over n of state C + D x;  if there is z, times silu(z)
  *
- * Head h uses B and C of group h / (heads / groups). y is computed from the new state before this state is rounded to
- * its dtype. A sequence whose slot is pad_slot_id (-1 if there is no such scalar) is padding: its output is 0, and it
- * changes no slot. The state output contains all slots, most of which are unchanged. dt, A, D and dt_bias may have one
- * value per head.
+ * Head h uses B and C of group h / (heads / groups). The output y is computed from the new state before this state is
+ * rounded to its dtype. A sequence whose slot is pad_slot_id (-1 if there is no such scalar) is padding: its output is
+ * 0, and it changes no slot. The state output contains all slots, most of which are unchanged. dt, A, D and dt_bias may
+ * have one value per head.
  *
  * If the states are an output, this output is compared, and the reference may write to the input state only if the
  * definition says so (op_in_place_as_said). If the states are not an output, the reference may write to the input
@@ -16,13 +16,13 @@
  * Tolerances. A float32 sum of S products of magnitude 1 has an error of 1e-6. For dt = 96, the products have a
  * magnitude of a hundred, and their sum has an error of 1e-4. The gate multiplies y by at most 16. The atol of y is
  * 2^-12 sqrt(S), a thousandth of the typical magnitude of y; for S = 128 it is 3e-3. A new state is the sum of only two
- * products. Even if the two products have a magnitude of a hundred, an atol of 2^-16 suffices. rtol is one ulp of the
- * dtype. In the second set of values x and the states are four times as large, and each atol is four times as large,
- * because all outputs are linear in x and the states together.
+ * products. Even if the two products have a magnitude of a hundred, an atol of 2^-16 suffices. The rtol is one ulp of
+ * the dtype. In the second set of values x and the states are four times as large, and each atol is four times as
+ * large, because all outputs are linear in x and the states together.
  *
  * A workload in which two sequences share a slot is invalid, because no kernel defines the result of two updates of one
- * slot. op.match refuses definitions with chunks of several tokens, with quantised states, or with states without heads
- * ([slots, dim, S]). */
+ * slot. Definitions with chunks of several tokens, with quantised states, or with states without heads ([slots, dim,
+ * S]) are refused by op.match. */
 #include "kernels/mamba_ssu/input_values.h"
 
 #include <math.h>
@@ -330,10 +330,10 @@ static struct op_in_place in_place(const struct op_case *c, int input)
 	                            (c->variant & SSU_IN_PLACE) == 0};
 }
 
-/* Returns the value of a Python scalar. pad_slot_id is -1, as in models, or another negative number. If there are slot
- * indices, pad_slot_id may also be the number of a slot, in some cases 0. In a batch of one sequence, pad_slot_id is
- * the same negative number in both sets of values. No case omits pad_slot_id. dt_softplus is true in one set and false
- * in the other; an omitted dt_softplus is false. */
+/* Returns the value of a Python scalar. The value of pad_slot_id is -1, as in models, or another negative number. If
+ * there are slot indices, pad_slot_id may also be the number of a slot, in some cases 0. In a batch of one sequence,
+ * pad_slot_id is the same negative number in both sets of values. No case omits pad_slot_id. The value of dt_softplus
+ * is true in one set of values and false in the other; an omitted dt_softplus is false. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);

@@ -17,8 +17,8 @@
  * products. If n terms are added one after the other, the error of the sum is 0.43 * 2^-24 sqrt(n / 2) times the sum's
  * standard deviation. This factor is 1.5e-6 for n = 7168. In the second sum, the errors of the first sum partly cancel.
  * One element in 10^7 has an error of 5.5 times this standard error, 2^-17 s. Therefore atol is 2^-14. If the routing's
- * factor is above 1, atol is multiplied by the factor. rtol is one ulp of the output's dtype, because two roundings of
- * nearly the same number differ by one ulp. A float32 output is not rounded again, and its rtol is 2^-14, like atol.
+ * factor is above 1, atol is multiplied by the factor. The rtol is one ulp of the output's dtype, because two roundings
+ * of nearly the same number differ by one ulp. A float32 output is not rounded again, and its rtol is 2^-14, like atol.
  * The measured error of torch in float32 on a CPU, for H = 7168 and a factor of 2.5, is 5e-6, a thirtieth of atol.
  *
  * Even if operands have 8 bits, every element must be within the tolerance (hit ratio 1), because such operands are
@@ -32,8 +32,8 @@
  * float32), no token may differ.
  *
  * With this family's own inputs, the selection of experts has no ties or near ties, except between experts with equal
- * weights. op.match refuses definitions with renormalised routing and a bias, with weights packed as 4 bits, or with an
- * activation other than silu. */
+ * weights. Definitions with renormalised routing and a bias, with weights packed as 4 bits, or with an activation other
+ * than silu are refused by op.match. */
 #include <math.h>
 #include <string.h>
 

@@ -4,10 +4,10 @@
  *                largest s + bias, and the groups with the highest scores are kept. Of the experts in these groups, the
  *                K with the largest s + bias are selected. The weight of an expert is s, without the bias, divided by
  *                the sum of s over all selected experts (including those on other devices), times a factor.
- *   renormalise  Selects the experts with the K largest logits. The weights are the softmax of these logits.
+ *   Renormalise  Selects the experts with the K largest logits. The weights are the softmax of these logits.
  *   Llama 4      Selects the K (usually 1) experts with the largest s = sigmoid(logit). The weight is s. A routing bias
  *                is ignored.
- *   given        Experts and weights are inputs. They are two tensors, or one int32 tensor: the high half of an element
+ *   Given        Experts and weights are inputs. They are two tensors, or one int32 tensor: the high half of an element
  *                is the number of the expert, and the low half is the weight, a bfloat16. An expert that is listed
  *                twice counts twice.
  *

@@ -68,7 +68,7 @@ static void swap(int64_t *order, int64_t a, int64_t b)
 }
 
 /* Returns an expert's bias, which is a multiple of 1/256. The bias is in [-1, 0) in the first set of values, and in
- * [-1/2, 1/2) in the second. bfloat16 represents it exactly. */
+ * [-1/2, 1/2) in the second. The dtype bfloat16 represents it exactly. */
 static double bias_of(uint64_t key, int64_t expert, bool second)
 {
 	return ((double)uniform_signed(philox_bits(key, expert), 7) - (second ? 0 : 1)) / 2;
@@ -134,8 +134,8 @@ static bool same_group(const struct traffic *t, int64_t a, int64_t b)
 	return t->r->groups > 1 && a / size == b / size;
 }
 
-/* Returns the number of ordinary experts, which any row may select. draw_any_order ranks them before the special
- * experts and the experts without tokens. */
+/* Returns the number of ordinary experts, which any row may select. In draw_any_order, they get ranks before the
+ * special experts and the experts without tokens. */
 static int64_t ordinary(const struct traffic *t)
 {
 	return t->e.experts - t->specials - t->unused;
@@ -429,7 +429,7 @@ static void make_logits(const struct op_case *c, const struct moe_roles *roles, 
 /* --- given experts ------------------------------------------------------------------------------------------------ */
 
 /* Returns a given routing weight. Its magnitude is from 1/128 to 1, or from 1/64 to 2 in the second set of values. One
- * weight in eight is divided by 16, and one in four is negative. bfloat16 represents all weights exactly. */
+ * weight in eight is divided by 16, and one in four is negative. The dtype bfloat16 represents all weights exactly. */
 static float weight_of(uint64_t key, int64_t index, bool second)
 {
 	uint32_t random = philox_bits(~key, index);

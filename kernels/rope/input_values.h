@@ -190,9 +190,9 @@ struct rope_fill {
 	int interleaved;
 	int bits;  /* number of fraction bits of an element */
 	int scale; /* rotated tensors are uniform on 2^scale [-1, 1) */
-	/* Elements are multiplied by 2^exponent. large_head and small_head are the exponents for all elements of a
-	 * large or small head (0: the case has no such heads); large_rest and small_rest are those for large and small
-	 * copied elements. */
+	/* Elements are multiplied by 2^exponent. The exponents large_head and small_head are for all elements of a
+	 * large or small head (0: the case has no such heads); large_rest and small_rest are for large and small copied
+	 * elements. */
 	int large_head, small_head, large_rest, small_rest;
 	int64_t head_size, rotary_dim;
 };

@@ -3,8 +3,8 @@
  *   (a, b) of one pair -> (a cos - b sin, b cos + a sin), with the angle for the token's position and the pair i
  *
  * Only the first R elements of a head form pairs: elements i and i + R/2 (halves, "neox"), or elements 2i and 2i + 1
- * (interleaved). R is the rotary dimension; the other elements are copied. q and k are [tokens, heads, D] or flat,
- * [tokens, heads * D]; positions are [tokens]. The angle comes from one of two sources:
+ * (interleaved). R is the rotary dimension; the other elements are copied. The shape of q and k is [tokens, heads, D]
+ * or flat, [tokens, heads * D]; positions are [tokens]. The angle comes from one of two sources:
  *
  *   a cache [rows, R]  Row p is for position p: the cosines are in columns 0 … R/2 - 1, and the sines in the other
  *                      columns.
@@ -42,8 +42,8 @@
  * workload are not known when the tolerance is computed. Therefore workloads have the tolerance of the first set, which
  * is right for positions below 4096.
  *
- * For a position outside the cache, the ground truth is NaN. op.match refuses ragged forms (with indptr and offsets)
- * and fp8 outputs. */
+ * For a position outside the cache, the ground truth is NaN. Ragged forms (with indptr and offsets) and fp8 outputs are
+ * refused by op.match. */
 #include "kernels/rope/input_values.h"
 
 #include <math.h>
@@ -653,8 +653,7 @@ static double frequency(const struct op_case *c, int64_t i, int64_t rotary_dim)
 	return (1 - smooth) * scaled + smooth * plain;
 }
 
-/* Computes cos and sin of every pair for one token. cos and sin are NaN if the token's position is outside the
- * cache. */
+/* Computes cos and sin of every pair for one token. Both are NaN if the token's position is outside the cache. */
 static void angles(const struct op_case *c, const struct rope_extent *e, const struct tensor *in,
                    const double *frequencies, int64_t token, double *cosine, double *sine)
 {

@@ -32,7 +32,8 @@
  * draws is tested with 29 tallies and 7 splits. By the union bound, the probability of a false alarm for the set is at
  * most 406 exp(-t), which is alpha for t = ln(406 / alpha). Another test is whether a filter may keep the drawn token.
  * This other test never raises a false alarm, because chance has no influence on which tokens a filter may keep. With
- * 100 rows and m = 0.3, fractions x from 0.03 to 0.65 pass. test_draw_statistics.c computes the exact probabilities.
+ * 100 rows and m = 0.3, fractions x from 0.03 to 0.65 pass. The test test_draw_statistics.c computes the exact
+ * probabilities.
  *
  * Suspects. A suspect is a specific wrong sampler that differs little from a correct one. To detect a suspect, reftest
  * needs a specific test and the draws of both sets of values. A suspect is defined by the probability with which it

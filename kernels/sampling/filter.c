@@ -1,6 +1,6 @@
-/* filter - applies top-k, top-p and min-p to one row. filter_row takes tokens from a heap, by decreasing probability,
- * until it has as many tokens as the filter needs. Most rows have few likely tokens, so one pass over the vocabulary is
- * usually enough. */
+/* filter - applies top-k, top-p and min-p to one row. The function filter_row takes tokens from a heap, by decreasing
+ * probability, until it has as many tokens as the filter needs. Most rows have few likely tokens, so one pass over the
+ * vocabulary is usually enough. */
 #include "kernels/sampling/filter.h"
 
 #include <math.h>
@@ -8,8 +8,8 @@
 
 #include "kernels/core/simd.h"
 
-/* sum_error is the error of a float32 sum over a whole vocabulary. product_error is the relative error of a float32
- * product. */
+/* sum_error is the error of a float32 sum over a whole vocabulary. Likewise, product_error is the relative error of a
+ * float32 product. */
 static const double sum_error = 1e-4, product_error = 1e-6;
 
 int filter_open(struct filter *filter, int64_t vocab, struct err *err)

@@ -38,7 +38,7 @@
  *   7        a peak, but wide in every fourth block. Without a filter, the row is even: it has 16384 equally likely
  *            tokens and no tail. A sampler whose random number has few bits draws only some of these tokens. An even
  *            row needs a vocabulary of at least 16384 in float32; otherwise, the row is flat.
- *   others   peaks; steep if the vocabulary is smaller than 128.
+ *   Others   peaks; steep if the vocabulary is smaller than 128.
  *
  * In a long row, 16384 tokens are kept. 64 of these tokens have more than half of the probability. The other tokens
  * have a probability of 440/2^24 each, and of 0.43 together. Because 440/2^24 is below 3e-5, a reference may mistake it

@@ -3,15 +3,16 @@
  *   samples[r] ~ probs[r], filtered by top-k, by top-p, by both (top-k first), by min-p, or not at all
  *   renorm[r][v] = probs[r][v] / (sum of the kept probabilities of row r) if the filter keeps v, else 0
  *
- * filter.h defines which tokens each filter keeps. probs is [rows][vocabulary]. A filter's parameter has one value per
- * row (top_k int32, top_p and min_p float32) or is a Python scalar for all rows. The output is [rows] of integers
- * (samples), or has the shape of probs (filtered probabilities).
+ * filter.h defines which tokens each filter keeps. The shape of probs is [rows][vocabulary]. A filter's parameter has
+ * one value per row (top_k int32, top_p and min_p float32) or is a Python scalar for all rows. The output is [rows] of
+ * integers (samples), or has the shape of probs (filtered probabilities).
  *
- * Samples are random, so other implementations return other samples. op.judge makes two tests: each sample must be a
- * token that the filter keeps, and all samples together must follow the filtered probabilities (draw_statistics.h
- * describes the statistics and the threshold). input_values.h describes rows for which a few samples show a mistake.
- * Reports give the most likely token as the ground truth of a sample. A row that is not a distribution (NaN, negative
- * or infinite values, or all zeros) has no ground truth, and a workload with such a row is invalid.
+ * Samples are random, so other implementations return other samples. Therefore op.judge makes two tests: each sample
+ * must be a token that the filter keeps, and all samples together must follow the filtered probabilities
+ * (draw_statistics.h describes the statistics and the threshold). For the rows of input_values.h, a few samples are
+ * enough to show a mistake. Reports give the most likely token as the ground truth of a sample. A row that is not a
+ * distribution (NaN, negative or infinite values, or all zeros) has no ground truth, and a workload with such a row is
+ * invalid.
  *
  * For some inputs, implementations have different conventions. Such inputs occur only in cases of --edge. If tokens tie
  * at the boundary, some implementations keep exactly k tokens, but different implementations keep different ones.
@@ -643,8 +644,8 @@ static bool judges(const struct op_case *c, int output)
 	return (c->variant & SAMPLING_RENORM) == 0;
 }
 
-/* Judges samples. Metrics without a meaning for draws (relative errors, cosine) are 0. max_abs and mean_abs are the
- * total variation distance. An output of zeros passes only if token 0 is allowed in every row. */
+/* Judges samples. Metrics without a meaning for draws (relative errors, cosine) are 0. The metrics max_abs and mean_abs
+ * are the total variation distance. An output of zeros passes only if token 0 is allowed in every row. */
 static int judge(const struct op_case *c, int output, const struct tensor *in, const struct tensor *reference,
                  const struct tensor *truth, struct metrics *metrics, struct err *why)
 {

@@ -132,7 +132,7 @@ HOST_DEVICE static inline float softmax_element(const struct softmax_fill *f, in
 	return softmax_at(f, row, has_chosen && column == softmax_chosen(f, row), random);
 }
 
-/* Returns the temperature of a row, from its random bits. bfloat16 represents every temperature exactly. */
+/* Returns the temperature of a row, from its random bits. The dtype bfloat16 represents every temperature exactly. */
 static inline float softmax_temperature_of(const struct softmax_fill *f, int64_t row, uint32_t random)
 {
 	static const float temperatures[] = {13.0f / 256, 0.0625f, 0.125f, 0.1875f, 0.25f, 0.375f,

@@ -12,7 +12,7 @@
  * another relative error of 2^-24. If y is not 0 in float32, the magnitude of this difference is below 104, so this
  * error is below 1e-5. Therefore rtol is 2e-4, twice the total error. The sum of positive numbers adds almost no error.
  * Even a small probability such as 1 / V must be accurate. Therefore atol is only 1e-37, just above the smallest normal
- * float32 number; for float16, atol is the smallest subnormal number. bfloat16 and float16 outputs are rounded once
+ * float32 number; for float16, atol is the smallest subnormal number. Outputs of bfloat16 and float16 are rounded once
  * more: their rtol is 2^-7 or 2^-10, plus 2e-4. */
 #include "kernels/softmax/input_values.h"
 
