@@ -4,13 +4,14 @@
  *   attention  q_nope [queries, heads, c], q_pe [queries, heads, r], ckv_cache [pages, page size, c], kpe_cache [pages,
  *              page size, r], sparse_indices [queries, keys per query], sm_scale -> output [queries, heads, c], lse
  *              [queries, heads]. An entry of sparse_indices is the number of a key (page * page size + slot), or -1 for
- *              no key. Entries of -1 may be anywhere in a row. kernels/common/attention/attention.h has the formulas.
- *              kernels/common/attention/input_values.{h,c} describe the input values and the tolerances.
+ *              no key. Entries of -1 may be anywhere in a row. For the formulas, see
+ *              kernels/common/attention/attention.h; for the input values and the tolerances, see input_values.h and
+ *              input_values.c in the same folder.
  *
  *   indexer    q [sequences, heads, dim], cache [pages, page size, 1, dim + 4] bytes, weights [sequences, heads],
- *              seq_lens [sequences], block_table [sequences, pages per sequence] -> indices [sequences, chosen].
- *              indexer.h has the formulas, and the conditions that a correct output must meet. input_values.h describes
- *              the input values. */
+ *              seq_lens [sequences], block_table [sequences, pages per sequence] -> indices [sequences, chosen]. For
+ *              the formulas and the conditions that a correct output must meet, see indexer.h; for the input values,
+ *              see input_values.h. */
 #include "kernels/core/coverage.h"
 #include "kernels/core/op.h"
 

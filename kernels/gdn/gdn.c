@@ -38,11 +38,11 @@
  * q is normalised. This is about a thousandth of a typical output. The rtol of outputs is one ulp of the output's
  * dtype, with a margin for the errors of float32 sums (1e-6). States are float32 in most definitions. The recurrence is
  * contracting, so rounding errors are not amplified: each token adds an error of about 1e-7, and the errors of earlier
- * tokens decay with the state. Chunked references also round sums of gates.
- * kernels/common/linear_attention/input_values.c derives the bounds of states from these roundings: an rtol of 2^-12
- * and an atol of 2^-15. In the second set of values, v and the states are RECURRENCE_LARGER times as large. All outputs
- * are jointly linear in v and the states, so each atol of the second set is larger by the same factor. A pool that is
- * not updated must keep all its bits.
+ * tokens decay with the state. Chunked references also round sums of gates. The bounds of states, an rtol of 2^-12 and
+ * an atol of 2^-15, are derived from these roundings in kernels/common/linear_attention/input_values.c. In the second
+ * set of values, v and the states are RECURRENCE_LARGER times as large. All outputs are jointly linear in v and the
+ * states, so each atol of the second set is larger by the same factor. A pool that is not updated must keep all its
+ * bits.
  *
  * A sequence without tokens keeps its state. Some implementations return a new state of zeros for such a sequence, or
  * do not write the new state. Therefore only cases of --edge have sequences without tokens. Implementations also differ
@@ -287,8 +287,8 @@ static void fill_indices(const struct gdn_extent *e, uint64_t key, int64_t shari
 	free(order);
 }
 
-/* Fills states and buffers. This function is vectorised, because states and buffers have most of the elements of a
- * case. All elements of a row have the same range. */
+/* Fills states and buffers. This function is vectorised, because most elements of a case belong to states and buffers.
+ * All elements of a row have the same range. */
 WIDE static void make_states(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
                              float *values)
 {

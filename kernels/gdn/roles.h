@@ -16,8 +16,9 @@ enum { GDN_V_LAST = 1, GDN_L2NORM = 2 }; /* GDN_V_LAST: states are [K, V] instea
 
 enum { GDN_DIM_MOST = 256 }; /* the largest K and the largest V of a definition */
 
-/* For each role, the index of the input that has the role, or -1 if no input has the role. output and new_state are
- * indices of outputs. H_v is a multiple of H_q and H_k. T is [batch, tokens], or [total] if sequences are packed. */
+/* For each role, the index of the input that has the role, or -1 if no input has the role. The members output and
+ * new_state are indices of outputs. H_v is a multiple of H_q and H_k. T is [batch, tokens], or [total] if sequences are
+ * packed. */
 struct gdn_roles {
 	int q, k, v;	    /* q: [T, H_q, K], k: [T, H_k, K], v: [T, H_v, V]; floats */
 	int state;	    /* [slots, H_v, V, K] floats; if absent, states start as zeros */

@@ -1,6 +1,6 @@
 /* gemma_rmsnorm - y = x / sqrt(mean of x^2 + eps) * (1 + w), plain or with a residual added first, as in FlashInfer's
- * norm.gemma_rmsnorm and gemma_fused_add_rmsnorm. kernels/common/norm/rms.h describes the norm, its inputs and its
- * tolerances.
+ * norm.gemma_rmsnorm and gemma_fused_add_rmsnorm. For the norm, its inputs and its tolerances, see
+ * kernels/common/norm/rms.h.
  *
  * A Gemma norm has the same inputs, the same outputs and the same op_type as any other RMS norm. Only "gemma_" in the
  * definition's name or in its fi_api tag identifies a Gemma norm. A `model:gemma-…` tag does not identify a Gemma norm,

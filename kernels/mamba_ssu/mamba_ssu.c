@@ -6,8 +6,8 @@
  *
  * Head h uses B and C of group h / (heads / groups). The output y is computed from the new state before this state is
  * rounded to its dtype. A sequence whose slot is pad_slot_id (-1 if there is no such scalar) is padding: its output is
- * 0, and it changes no slot. The state output contains all slots, most of which are unchanged. dt, A, D and dt_bias may
- * have one value per head.
+ * 0, and it changes no slot. The state output contains all slots, most of which are unchanged. The inputs dt, A, D and
+ * dt_bias may have one value per head.
  *
  * If the states are an output, this output is compared, and the reference may write to the input state only if the
  * definition says so (op_in_place_as_said). If the states are not an output, the reference may write to the input
@@ -108,8 +108,9 @@ static int find_outputs(const struct op_problem *problem, struct ssu_roles *role
 	return roles->output >= 0 ? 0 : err_set(why, "the definition needs an output with the shape of x");
 }
 
-/* Returns true if `arg` has the axes that `parts` lists, one letter per axis. In `parts`, S, H, D and N are the axes of
- * the state (slots, heads, dim, and the last axis). b is the batch axis of x, and g is any const axis. */
+/* Returns true if `arg` has the axes that `parts` lists, one letter per axis. The letters S, H, D and N in `parts` mean
+ * the axes of the state (slots, heads, dim, and the last axis), b means the batch axis of x, and g means any const
+ * axis. */
 static bool is_shape(const struct op_problem *problem, const struct ssu_roles *roles, const struct op_arg *arg,
                      const char *parts)
 {
@@ -237,10 +238,10 @@ static const struct preset {
 	int64_t batch, slots;
 } presets[SIZE_COUNT][2] = {{{1, 3}, {5, 8}}, {{PAST_BLOCK, SLOTS + 1}, {BLOCK, SLOTS}}, {{256, 512}}};
 
-/* The number of sequences of a medium case is a block size, or one more. If sequences have slots, and a slot has at most
- * MORE_ELEMENTS elements, there are MORE sequences, and most of the last sequences are padding. The edge case
- * many_sequences has MANY sequences. MORE and FEW are no multiples of five, so that the function `scalar` sets
- * pad_slot_id to 0 in the second set of values of one medium case. */
+/* The number of sequences of a medium case is a block size, or one more than a block size. If sequences have slots, and
+ * a slot has at most MORE_ELEMENTS elements, there are MORE sequences, and most of the last sequences are padding. The
+ * edge case many_sequences has MANY sequences. MORE and FEW are no multiples of five, so that the function `scalar`
+ * sets pad_slot_id to 0 in the second set of values of one medium case. */
 enum { FEW = 64, MORE = 128, MANY = 129, MORE_ELEMENTS = 1 << 18 };
 
 /* Returns the number of elements of a slot. */

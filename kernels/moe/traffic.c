@@ -181,9 +181,9 @@ static void second_of_group(const struct traffic *t, int64_t *order)
 		}
 }
 
-/* Draws the ranks of all experts at random, where rank 0 has the largest logit. Does not place twins. If the token must
- * be routed to other devices, the experts of other devices have the first ranks. In other rows, rank 0 is a special
- * expert, a favourite expert of many tokens, or a random expert. */
+/* Draws the ranks of all experts at random. The expert at rank 0 has the largest logit. Does not place twins. If the
+ * token must be routed to other devices, the experts of other devices have the first ranks. In other rows, rank 0 is a
+ * special expert, a favourite expert of many tokens, or a random expert. */
 static void draw_any_order(const struct traffic *t, int64_t token, int64_t attempt, int64_t *order)
 {
 	int64_t experts = t->e.experts, base = (token * TRIES + attempt) * (experts + 2), from = t->specials + t->unused;

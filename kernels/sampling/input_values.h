@@ -62,8 +62,9 @@
  * or min_p of a row is inside such a range, so float32 rounding does not change which tokens are kept. If the range is
  * narrower than 2^-8, the parameter is in its middle. In a wider range, the parameter is above the lower end by 1/16 of
  * the range in two of four rows, by 1/4 in one row, and by 15/16 in one row. If p is above the lower end by 1/16 of the
- * range, p exceeds the sum of the tokens before the last kept token by far less than the probability of the last kept
- * token. In the second set, min_p is 1 in those rows with an even index that keep one token.
+ * range, p is slightly larger than the total probability of the tokens before the last kept token: the difference is
+ * far smaller than the probability of the last kept token. In the second set, min_p is 1 in those rows with an even
+ * index that keep one token.
  *
  * With both top_k and top_p, block % 8 determines which of the two filters drops the last tokens. In blocks 0, 2 and 4,
  * top-p drops no token that top-k keeps. In blocks 1, 5 and 6, top-p drops some of these tokens. In these blocks, if a
