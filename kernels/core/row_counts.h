@@ -36,7 +36,7 @@ int64_t rows_block(int64_t columns, int64_t elements);
  * columns, otherwise one more than the result. */
 int64_t rows_past_block(int64_t columns, int64_t elements);
 
-/* Returns the smallest number that is at least `least`, and that is `rows` plus a multiple of `block`. */
+/* Adds blocks of `block` rows to `rows` until the number of rows is at least `least`. Returns this number. */
 int64_t rows_at_least(int64_t rows, int64_t least, int64_t block);
 
 /* Writes the numbers of rows of the cases of a size preset, and returns the number of cases. One small case has one

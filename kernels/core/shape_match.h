@@ -22,8 +22,8 @@ bool match_is_index(const struct op_arg *arg);
 /* Returns true if a and b are the same axis, or const axes of equal length. */
 bool match_same_axis(const struct op_problem *problem, int a, int b);
 
-/* Returns true if match_same_axis is true for axis `from` + i of `a` and axis `b_from` + i of `b`, for each i from 0 to
- * `count` - 1. Returns false if `a` or `b` has too few axes. */
+/* Compares axis `from` + i of tensor `a` with axis `b_from` + i of tensor `b`, for each i from 0 to `count` - 1.
+ * Returns true if match_same_axis is true for each of these pairs, and false if `a` or `b` has too few axes. */
 bool match_same_axes(const struct op_problem *problem, const struct op_arg *a, int from, const struct op_arg *b,
                      int b_from, int count);
 

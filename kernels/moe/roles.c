@@ -171,8 +171,8 @@ static bool has_axis(const struct op_problem *problem, int input, int dimension,
 	return input < 0 || problem->inputs[input].axis[dimension] == axis;
 }
 
-/* Returns true if the axis `whole` is `times` as long as the axis `part`. If `times` is 0, any multiple of `part` is
- * accepted. Also returns true if one of the two axes is var. */
+/* Returns true if the length of the axis `whole` is `times` multiplied by the length of the axis `part`. If `times` is
+ * 0, any multiple of `part` is accepted. Also returns true if one of the two axes is var. */
 static bool divides(const struct op_problem *problem, int whole, int part, int64_t times)
 {
 	const struct op_axis *w = &problem->axes[whole], *p = &problem->axes[part];

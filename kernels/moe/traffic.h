@@ -39,8 +39,8 @@
 void traffic_fill(const struct op_case *c, const struct moe_roles *roles, const struct routing *r, int input,
 		  struct tensor *out);
 
-/* Returns true if the case has twins, and writes their numbers. Expert `to` must get the weights and scales of expert
- * `from`. */
+/* Returns true if the case has twins, and writes their numbers to `from` and `to`. The twin with the number in `to`
+ * must get the weights and scales of the other twin. */
 bool traffic_twins(const struct op_case *c, const struct moe_roles *roles, const struct routing *r, int64_t *from,
 		   int64_t *to);
 

@@ -87,8 +87,8 @@ static int match_tables(const struct op_problem *problem, const struct page_role
 	return 0;
 }
 
-/* Returns the layout of `cache`. From axis `at` on, the cache must have the axis of the page size and, except for the
- * token axis, the axes of `append`. Returns 0 if the page size comes first, PAGE_HND if the heads come first, and -1
+/* Returns the layout of `cache`. After its first `at` axes, the cache must have the axis of the page size and all axes
+ * of `append` except the token axis. Returns 0 if the page size comes first, PAGE_HND if the heads come first, and -1
  * for any other axes. */
 static int layout_of(const struct op_arg *append, const struct op_arg *cache, int at)
 {

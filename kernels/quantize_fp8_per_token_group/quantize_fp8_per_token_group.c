@@ -233,7 +233,7 @@ static double magnitude(const struct tensor *x, int64_t number, int64_t group, i
 	return most;
 }
 
-/* Sets most[first], most[first + step], … (indices below `end`) to the largest of these values. */
+/* Sets each of most[first], most[first + step], … (indices below `end`) to the largest of them. */
 static void share(double *most, int64_t first, int64_t end, int64_t step)
 {
 	double all = 0;

@@ -177,8 +177,8 @@ static struct counts top_k(struct filter *filter, int64_t k)
 	return counts;
 }
 
-/* Counts tokens among the `room` most likely ones. A token counts if the probabilities of all tokens before it add up
- * to at most `limit`, or if it ties with a counted token. */
+/* Returns how many of the `room` most likely tokens count. A token counts if the probabilities of all tokens before it
+ * add up to at most `limit`, or if it ties with a token that counts. */
 static int64_t reach(struct filter *filter, int64_t room, double limit)
 {
 	int64_t count = 1;

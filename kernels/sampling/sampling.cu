@@ -103,8 +103,8 @@ static __device__ double block_max(double *sums, double value)
 	return sums[0];
 }
 
-/* Selects the probabilities that are at least `least` and above `above`. Returns the sum of these probabilities if
- * `mass` is true, else their number. If `above` is negative, selects all probabilities that are at least `least`. */
+/* Selects the probabilities p with p >= `least` and p > `above`. Returns the sum of these probabilities if `mass` is
+ * true, else their number. If `above` is negative, selects all probabilities that are at least `least`. */
 static __device__ double count_or_sum(const struct row *r, double least, double above, bool mass)
 {
 	double own = 0;
@@ -136,7 +136,8 @@ static __device__ double top_k_threshold(const struct row *r, double largest, in
 	return __longlong_as_double(low);
 }
 
-/* Returns the smallest value, not below `least`, for which the sum of all higher probabilities is at most `limit`. */
+/* Returns the smallest value that is at least `least` and for which the sum of all higher probabilities is at most
+ * `limit`. */
 static __device__ double top_p_threshold(const struct row *r, double largest, double least, double limit)
 {
 	int64_t low = __double_as_longlong(least), high = __double_as_longlong(largest);
