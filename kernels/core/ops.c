@@ -43,7 +43,7 @@ static void report_unknown(const char *op_type, struct err *why)
 		err_set(why, "no op family knows op_type '%s'", op_type);
 }
 
-/* Returns true if a const axis of a tensor is 0. No op family computes such tensors. */
+/* Returns true if a tensor has a const axis of length 0, which no op family supports. */
 static bool has_empty_axis(const struct op_problem *problem, struct err *why)
 {
 	for (int i = 0; i < problem->axis_count; i++)

@@ -1,6 +1,6 @@
-/* published_models - looks up published model configurations. The assembler embeds models/models.json in the library
- * unchanged. Each line of that file is one row of the table. A look-up therefore skips all lines without the model's
- * name, and parses only the others. */
+/* published_models - looks up published model configurations. models/models.json is a table with one row per line. The
+ * assembler embeds this file in the library unchanged. A look-up skips all rows that do not contain the model's name,
+ * and parses only the others. */
 #include "kernels/core/published_models.h"
 
 #include <ctype.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "kernels_digest.h" /* changes when models.json changes; make then compiles this file again */
+#include "kernels_digest.h" /* changes when models.json changes, so that make compiles this file again */
 
 __asm__(".pushsection .rodata\n"
         "models_begin:\n"
@@ -57,7 +57,8 @@ static bool has_alias(const cJSON *row, const char *name)
 	return false;
 }
 
-/* Returns whether the row belongs to the model with this name or alias. If so, writes the model's name. */
+/* If the row belongs to the model with the name or alias `name`, writes the model's name to `model` and returns
+ * true. */
 static bool row_names(const char *row, size_t length, const char *name, char *model)
 {
 	bool found = false;
@@ -75,7 +76,7 @@ static bool row_names(const char *row, size_t length, const char *name, char *mo
 	return found;
 }
 
-/* Writes a name in the form in which the table has it: in lower case, and without the part up to the last '/'. */
+/* Writes the name to `key` in the spelling of models.json: in lower case, and without the part up to the last '/'. */
 static void write_key(const char *name, char *key)
 {
 	const char *slash = strrchr(name, '/');

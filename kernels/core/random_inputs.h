@@ -7,9 +7,9 @@
  * libm, and has no expression that a compiler may contract into a fused multiply-add. Source of the multipliers and
  * Weyl constants: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011, table 2 and section 2.2.
  *
- * The family's input_values.h says which values its inputs get. The family's .c and .cu fill the tensors with these
- * values; the .cu uses kernels/core/elements_cuda.h. device_cpu.c and device_cuda.cu fill the inputs of definitions
- * without a family. */
+ * In each op family, input_values.h describes the values of the inputs, and the family's .c and .cu files fill the
+ * tensors with these values; the .cu file uses kernels/core/elements_cuda.h. The inputs of definitions without a family
+ * are filled in device_cpu.c and device_cuda.cu. */
 #ifndef REFTEST_KERNELS_CORE_RANDOM_INPUTS_H
 #define REFTEST_KERNELS_CORE_RANDOM_INPUTS_H
 
@@ -19,8 +19,8 @@
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/input_key.h"
 
-/* PHILOX_M0 and PHILOX_M1 multiply words 0 and 2. PHILOX_W0 and PHILOX_W1 are added to the halves of the key after each
- * round. */
+/* Words 0 and 2 are multiplied by PHILOX_M0 and PHILOX_M1. PHILOX_W0 and PHILOX_W1 are added to the halves of the key
+ * after each round. */
 enum { PHILOX_ROUNDS = 10 };
 #define PHILOX_M0 0xD2511F53u
 #define PHILOX_M1 0xCD9E8D57u
@@ -71,9 +71,10 @@ HOST_DEVICE static inline float uniform_signed(uint32_t random, int bits)
 	return (float)steps * float_power(-bits);
 }
 
-/* generic_store writes random values to an input of a definition without an op family. Float dtypes are uniform on [-1,
- * 1), rounded to the dtype; float8_e8m0fnu, which has no sign, is 1. A unit is one element or, for float4_e2m1, the two
- * elements of a byte. Elements of other dtypes are not random: the caller writes zero bytes. */
+/* generic_store writes random values to an input of a definition without an op family. Elements of a float dtype are
+ * uniform on [-1, 1), rounded to the dtype. Elements of float8_e8m0fnu, which has no sign, are 1. A unit is one element
+ * or, for float4_e2m1, the two elements of a byte. Elements of other dtypes are not random: the caller writes zero
+ * bytes. */
 HOST_DEVICE static inline int64_t generic_units(enum dtype dtype, int64_t elements)
 {
 	return dtype == DTYPE_FLOAT4_E2M1 ? (elements + 1) / 2 : elements;
@@ -101,7 +102,7 @@ void philox_run(uint64_t key, int64_t block, int64_t blocks, uint32_t *words);
 
 /* input_fill fills a tensor of floats on the host, as rows of `columns` elements. It calls `make` for each run of
  * elements in one row, and passes the position of the first element and the random bits of all elements. `make` writes
- * the values of the elements. A loop over such a run needs no division, so compilers can vectorise it. */
+ * the values of the elements. A loop over the elements of one row needs no division, so compilers can vectorise it. */
 struct tensor;
 typedef void input_run(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
                        float *values);

@@ -1,8 +1,10 @@
 /* roles - looks up the names of the roles and modes of a problem in the op family's tables (op.roles, op.bind,
- * op.modes). Requests to the ground truths of other libraries, and generated tests, pass these roles to Python code.
+ * op.modes). The names are passed to Python code in requests for the ground truths of other libraries, and in generated
+ * tests.
  *
  * The families define the names (in kernels/{family}/ and kernels/common/{name}/roles.c), and the code in
- * python/libraries/ uses them. The look-up needs a problem that op.match accepted, but neither a device nor a case. */
+ * python/libraries/ uses them. To look up names, a problem that op.match accepted is enough: no device and no case is
+ * needed. */
 #ifndef REFTEST_KERNELS_CORE_ROLES_H
 #define REFTEST_KERNELS_CORE_ROLES_H
 

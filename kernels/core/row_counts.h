@@ -1,9 +1,9 @@
 /* row_counts - chooses the number of rows of default cases, and writes the axes of such cases. The functions are for
  * families whose rows are independent of each other.
  *
- * Kernels process such rows in blocks of 16 to 256. Errors at the end of a block are visible if the number of rows is a
- * multiple of the block size, or one more than a multiple. The number of elements is limited, not the number of rows,
- * so a case with few columns has many rows. */
+ * Kernels process independent rows in blocks of 16 to 256 rows. Errors at the end of a block are visible if the number
+ * of rows is a multiple of the block size, or one more than a multiple. The number of elements is limited, not the
+ * number of rows, so a case with few columns has many rows. */
 #ifndef REFTEST_KERNELS_CORE_ROW_COUNTS_H
 #define REFTEST_KERNELS_CORE_ROW_COUNTS_H
 
@@ -24,37 +24,37 @@ enum { ROWS_CASES = 2 };
 extern "C" {
 #endif
 
-/* `rows` has `count` numbers in descending order. Returns the first number with which a tensor of `columns` columns has
- * at most `elements` elements. If there is none, returns the last number. */
+/* `rows` has `count` numbers of rows in descending order. Returns the first of them for which a tensor with `columns`
+ * columns has at most `elements` elements. If there is none, returns the last number of rows. */
 int64_t rows_within(const int64_t *rows, int count, int64_t columns, int64_t elements);
 
-/* Returns the largest block size that the default cases cover: 256, 128, 64, 32 or 16 rows of `columns` columns. A block
- * has at most `elements` elements, or 16 rows. */
+/* Returns the largest number of rows (256, 128, 64, 32 or 16) for which a block with `columns` columns has at most
+ * `elements` elements. If even 16 rows have more elements, returns 16. */
 int64_t rows_block(int64_t columns, int64_t elements);
 
-/* Returns a number of rows that is one more than a multiple of rows_block: 4097 or 513 for few columns, otherwise one
- * more than rows_block. */
+/* Returns a number of rows that is one more than a multiple of the result of rows_block: 4097 or 513 if there are few
+ * columns, otherwise one more than the result. */
 int64_t rows_past_block(int64_t columns, int64_t elements);
 
-/* Returns the smallest number that is at least `least`, and that is `rows` plus a multiple of `block`. */
+/* Adds blocks of `block` rows to `rows` until the number of rows is at least `least`. Returns this number. */
 int64_t rows_at_least(int64_t rows, int64_t least, int64_t block);
 
-/* Writes the numbers of rows of the cases of a size preset, and returns the number of cases. Small cases have one row,
- * and a multiple of a block size with at most ROWS_SMALL_ELEMENTS elements. Medium cases have rows_past_block rows, and
- * rows_block rows if no small case has so many. */
+/* Writes the numbers of rows of the cases of a size preset, and returns the number of cases. One small case has one
+ * row, and the other has the largest block with at most ROWS_SMALL_ELEMENTS elements. One medium case has
+ * rows_past_block rows, and another has rows_block rows if these are more rows than in the small cases. */
 int rows_of_size(enum op_size size, int64_t columns, int64_t elements, int64_t rows[ROWS_CASES]);
 
 /* Returns the axis that gives a tensor its number of rows: the last var axis before the tensor's last axis. Returns -1
  * if there is none. */
 int rows_axis(const struct op_problem *problem, const struct op_arg *arg);
 
-/* Writes the axes of a case. rows_axis becomes `rows`, and the other var axes of `arg` before its last axis become
- * `others`. Every var axis that `arg` lacks becomes 1. */
+/* Writes the axes of a case: rows_axis gets the length `rows`, the other var axes of `arg` before its last axis get the
+ * length `others`, and all var axes that `arg` lacks get the length 1. */
 void rows_set(const struct op_problem *problem, const struct op_arg *arg, int64_t rows, int64_t others, int64_t *axis);
 
-/* Sets the lengths of the axes of `arg` before its last axis, so that their product is `rows`. Each var axis gets at
- * most 4, and rows_axis gets the remaining factor. The last axis of `arg`, and the axis `fixed` (-1: none), keep their
- * lengths. */
+/* Sets the lengths of the axes of `arg` before its last axis, so that their product is `rows`. Each var axis gets a
+ * length of at most 4, and rows_axis gets the remaining factor of `rows`. The last axis of `arg`, and the axis `fixed`
+ * (-1: none), keep their lengths. */
 void rows_divide(const struct op_problem *problem, const struct op_arg *arg, int fixed, int64_t rows, int64_t *axis);
 
 #ifdef __cplusplus

@@ -22,8 +22,8 @@ bool match_is_index(const struct op_arg *arg);
 /* Returns true if a and b are the same axis, or const axes of equal length. */
 bool match_same_axis(const struct op_problem *problem, int a, int b);
 
-/* Compares `count` axes of `a`, from axis `from` on, with `count` axes of `b`, from axis `b_from` on, by
- * match_same_axis. Returns false if `a` or `b` has too few axes. */
+/* Compares axis `from` + i of tensor `a` with axis `b_from` + i of tensor `b`, for each i from 0 to `count` - 1.
+ * Returns true if match_same_axis is true for each of these pairs, and false if `a` or `b` has too few axes. */
 bool match_same_axes(const struct op_problem *problem, const struct op_arg *a, int from, const struct op_arg *b,
                      int b_from, int count);
 
@@ -41,7 +41,7 @@ bool match_contains(const char *text, const char *word);
 bool match_mentions(const struct op_problem *problem, const char *word);
 
 /* Returns -1 and stores a message such as "input 'k' is [a, b] of int32; expected …" in `why`. `expected` says what
- * this input or output must be. op_find puts the family's name before the message. */
+ * this input or output must be. The function op_find puts the family's name before the message. */
 int match_refuse(const struct op_problem *problem, const struct op_arg *arg, const char *expected, struct err *why);
 
 /* Like match_refuse, but for an input or output that has no role: "input 'k' is [a, b] of int32; the operation has no

@@ -1,16 +1,16 @@
 /* simd - defines the macros WIDE and FUSED. A function with WIDE before it is compiled for wide vectors, and a function
  * with FUSED before it is compiled with fused multiply-add.
  *
- * WIDE compiles a function three times: for any x86-64, AVX2 and AVX-512. The dynamic loader selects the version for
- * the machine. On other machines, and with the sanitizers, WIDE expands to nothing, because they do not support several
- * versions of a function. The results of the versions differ at most in the last bits of sums, because each version
+ * WIDE compiles a function three times: for any x86-64 processor, for AVX2, and for AVX-512. The dynamic loader selects
+ * the version for the machine. On other machines, and with the sanitizers, a function cannot have several versions, so
+ * WIDE expands to nothing. The results of the versions differ at most in the last bits of sums, because each version
  * adds in a different order. */
 #ifndef REFTEST_KERNELS_CORE_SIMD_H
 #define REFTEST_KERNELS_CORE_SIMD_H
 
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&          \
     !defined(__SANITIZE_THREAD__)
-#define WIDE_X86 1 /* code for AVX2 and AVX-512 can be compiled into the same program as other code */
+#define WIDE_X86 1 /* one program can contain code for AVX2 and AVX-512 beside code for any x86-64 processor */
 #define WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define WIDE

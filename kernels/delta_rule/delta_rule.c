@@ -1,7 +1,6 @@
 /* delta_rule - linear attention that corrects the value stored for a key: S <- S + beta k (v - S^T k)^T, output = scale
- * S^T q. kernels/common/linear_attention/recurrence.h describes the tensors.
- * kernels/common/linear_attention/input_values.h describes the input values, and input_values.c in the same folder
- * derives the tolerances. */
+ * S^T q. For the tensors, see recurrence.h in kernels/common/linear_attention. For the input values, see input_values.h
+ * in the same folder; for the tolerances, see input_values.c. */
 #include "kernels/common/linear_attention/gradient_oracle.h"
 #include "kernels/common/linear_attention/input_values.h"
 #include "kernels/common/linear_attention/recurrence.h"

@@ -4,13 +4,14 @@
  *   attention  q_nope [queries, heads, c], q_pe [queries, heads, r], ckv_cache [pages, page size, c], kpe_cache [pages,
  *              page size, r], sparse_indices [queries, keys per query], sm_scale -> output [queries, heads, c], lse
  *              [queries, heads]. An entry of sparse_indices is the number of a key (page * page size + slot), or -1 for
- *              no key. Entries of -1 may be anywhere in a row. kernels/common/attention/attention.h has the formulas.
- *              kernels/common/attention/input_values.{h,c} describe the input values and the tolerances.
+ *              no key. Entries of -1 may be anywhere in a row. For the formulas, see
+ *              kernels/common/attention/attention.h; for the input values and the tolerances, see input_values.h and
+ *              input_values.c in the same folder.
  *
  *   indexer    q [sequences, heads, dim], cache [pages, page size, 1, dim + 4] bytes, weights [sequences, heads],
- *              seq_lens [sequences], block_table [sequences, pages per sequence] -> indices [sequences, chosen].
- *              indexer.h has the formulas, and the conditions that a correct output must meet. input_values.h describes
- *              the input values. */
+ *              seq_lens [sequences], block_table [sequences, pages per sequence] -> indices [sequences, chosen]. For
+ *              the formulas and the conditions that a correct output must meet, see indexer.h; for the input values,
+ *              see input_values.h. */
 #include "kernels/core/coverage.h"
 #include "kernels/core/op.h"
 
@@ -36,8 +37,8 @@ static bool is_bytes(const struct op_arg *input)
 	return input->rank == 4 && (input->dtype == DTYPE_INT8 || input->dtype == DTYPE_UINT8);
 }
 
-/* Returns the member of `roles` to which an input of the indexer belongs by its rank and dtype. Returns NULL if the
- * input has no role. */
+/* Returns the member of `roles` for an input of the indexer. The input's rank and dtype determine the member. Returns
+ * NULL if no role has this rank and dtype. */
 static int *indexer_place_of(struct indexer_roles *roles, const struct op_arg *input)
 {
 	if (is_bytes(input))
@@ -150,8 +151,8 @@ static void attention_row_axes(const struct op_problem *problem, int64_t queries
 }
 
 /* Writes the axes of an indexer case. A row of the page table has room for `quarters` / 4 times as many keys as the
- * indexer selects. The cache has 1.5 times as many pages as a row of the table, so several sequences use the same
- * pages. */
+ * indexer selects. The cache has 1.5 times as many pages as a row of the page table lists, so several sequences use the
+ * same pages. */
 static void indexer_row_axes(const struct op_problem *problem, int64_t batch, int64_t quarters, int64_t *row)
 {
 	struct indexer_roles roles = indexer_roles_of(problem);
@@ -166,9 +167,10 @@ static void indexer_row_axes(const struct op_problem *problem, int64_t batch, in
 	op_set_axis(problem, cache->axis[0], pages + pages / 2 + 2, row);
 }
 
-/* The cases of each preset. `count` is the number of sequences or queries; BLOCK and PAST_BLOCK stand for the results of
- * attention_block and attention_past_block. In attention, the cache has `parts` / 2 times as many keys as a query may
- * list. In the indexer, a row of the page table has room for `parts` / 4 times as many keys as the indexer selects. */
+/* The cases of each size preset. `count` is the number of sequences or queries; BLOCK and PAST_BLOCK stand for the
+ * results of attention_block and attention_past_block. In attention, the cache has `parts` / 2 times as many keys as a
+ * query may list. In the indexer, a row of the page table has room for `parts` / 4 times as many keys as the indexer
+ * selects. */
 enum { BLOCK = -1, PAST_BLOCK = -2 };
 static const struct dsa_preset {
 	int64_t count, parts;
@@ -187,8 +189,8 @@ static int64_t row_of(const struct op_problem *problem, int variant)
 	       problem->axes[problem->outputs[roles.output].axis[2]].value;
 }
 
-/* The minimum numbers of pages and keys in the cache of a case with many sequences or queries. Page numbers then need
- * more than 8 bits, and key numbers need more than 15 bits. 577 pages of 64 keys are 36928 keys. */
+/* The minimum numbers of pages and keys in the cache of a case with many sequences or queries. With these minimums,
+ * page numbers need more than 8 bits, and key numbers need more than 15 bits. 577 pages of 64 keys are 36928 keys. */
 enum { DSA_PAGES = 577, DSA_KEYS = 36928 };
 
 /* Enlarges the cache to at least DSA_PAGES pages and DSA_KEYS keys. A cache whose pages have more than 64 keys is not
@@ -300,8 +302,8 @@ static int64_t length_of(const struct op_case *c, const struct indexer_extent *e
 	}
 }
 
-/* Returns the number of pages that sequences use. The pages are put in a random order, and only the first of them are
- * used. */
+/* Returns the number of pages that sequences may use. All pages are shuffled, and sequences use only the first pages of
+ * the shuffled order. */
 static int64_t pages_in_use(const struct indexer_extent *e)
 {
 	int64_t nobodys = e->pages / 8;
@@ -309,10 +311,11 @@ static int64_t pages_in_use(const struct indexer_extent *e)
 	return nobodys > 0 ? e->pages - nobodys : e->pages;
 }
 
-/* Returns the value of the page table's entries after the last page of a sequence. This is the page `nobodys`, which no
- * sequence uses, in three kinds of cases: in the first set of values, in edge cases, and if a workload provides the
- * lengths of the sequences. In all other cases, it is -1. The value is never above the last page, because some correct
- * references first gather all pages of the table and then mask the keys. */
+/* Returns the value of the page table's entries after the last page of a sequence. The entries are the number of the
+ * page `nobodys`, which no sequence uses, in three kinds of cases: in the first set of values, in edge cases, and if a
+ * workload provides the lengths of the sequences. In all other cases, the entries are -1. No entry is larger than the
+ * number of the last page, because some correct references first gather all pages of the table and then mask the
+ * keys. */
 static int64_t beyond(const struct op_case *c, const struct indexer_roles *roles, int64_t nobodys)
 {
 	if (c->contents == CONTENTS_FIRST || c->edge != 0 || (c->given >> roles->lengths & 1) != 0)
@@ -320,8 +323,8 @@ static int64_t beyond(const struct op_case *c, const struct indexer_roles *roles
 	return -1;
 }
 
-/* Returns the page table of all sequences, allocated with malloc. The pages of a sequence are a range of the random
- * order, which begins at a random place for each sequence. */
+/* Returns the page table of all sequences, allocated with malloc. All pages are shuffled, and each sequence uses
+ * consecutive pages of the shuffled order, from a random place on. */
 static int64_t *table_of(const struct op_case *c, const struct indexer_roles *roles)
 {
 	struct indexer_extent e = indexer_extent_of(c, roles);
@@ -376,7 +379,8 @@ int64_t indexer_heads_of(const struct op_case *c, const struct indexer_roles *ro
 	return input == roles->weights ? indexer_extent_of(c, roles).heads : 0;
 }
 
-/* Returns the index of the byte in the first key, or in its scale, that corresponds to byte `index` of the cache. */
+/* Maps each byte of a key to the same byte of the first key, and each byte of a scale to the same byte of the first
+ * key's scale. `index` and the result are indices of bytes in the cache. */
 static int64_t of_first_key(const struct indexer_cache *f, int64_t index)
 {
 	int64_t place = index % (f->page_size * (f->dim + 4)), keys_end = f->page_size * f->dim;
@@ -465,7 +469,7 @@ static double scalar(const struct op_case *c, int input)
 	return attention_scale(c, sizes);
 }
 
-/* The page table has no range, because page numbers only have to be valid. */
+/* Returns false for the page table, because every valid page number is allowed. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	if (variant != DSA_INDEXER)
@@ -528,7 +532,8 @@ static int judge(const struct op_case *c, int output, const struct tensor *in, c
 
 static const char *const op_types[] = {"dsa_paged", NULL};
 
-/* The roles of both variants. The roles of the variant that the problem does not have are all -1. */
+/* The roles of both variants. If the problem is an indexer, all roles of attention are -1; otherwise, all roles of the
+ * indexer are -1. */
 struct roles {
 	struct attention_roles attention;
 	struct indexer_roles indexer;

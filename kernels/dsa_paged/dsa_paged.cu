@@ -3,10 +3,10 @@
  *
  *   score   One warp computes the score of one key. Every lane holds some elements of the key and loops over the heads.
  *           The sum over heads has a fixed order.
- *   choose  One block selects the keys of one sequence. Scores are converted to integers that compare as the scores do.
- *           Four passes over the keys find the least selected score, 8 bits of the integers at a time. Then the block
- *           writes the keys with higher scores, in the order of the sequence. After these, the block writes the first
- *           keys of the sequence that have exactly the least selected score, until enough keys are selected.
+ *   choose  One block selects the keys of one sequence. Scores are converted to integers that have the same order as
+ *           the scores. Four passes over the keys find the integer of the least selected score, 8 bits in each pass.
+ *           Then the block writes the selected keys in the order of the sequence: all keys with a higher score, and as
+ *           many of the first keys with exactly the least selected score as are still needed.
  *
  * Counts and positions are integers, so every run gives the same result. NaN counts as the largest score. */
 #include "kernels/common/attention/attention_cuda.h"
@@ -37,8 +37,8 @@ static __device__ __forceinline__ int64_t page_of(const struct indexer &x, int64
 	return page < 0 || page >= x.extent.pages ? -1 : page;
 }
 
-/* Returns the score of a key, including its scale, in every lane. Each lane passes some elements of the key in `own`;
- * the query is in shared memory. */
+/* Returns the score of a key, including its scale, in every lane. `own` contains the elements of the key that this lane
+ * multiplies; the query is in shared memory. */
 static __device__ __forceinline__ float score_of(const struct indexer &x, int64_t b, const float *query,
                                                  const float (&own)[LANE_ELEMENTS])
 {
@@ -95,7 +95,7 @@ static __global__ void __launch_bounds__(THREADS) score(const struct indexer x)
 	}
 }
 
-/* Maps scores to integers that compare as the scores do. */
+/* Maps scores to integers that have the same order as the scores. */
 static __device__ __forceinline__ uint32_t order_of(float score)
 {
 	uint32_t bits = float_bits(score);

@@ -87,7 +87,7 @@ static double read_key(int mistake, const struct indexer_extent *e, const uint8_
 	return mistake == INDEXER_NO_SCALES ? 1 : mistake == INDEXER_DIVIDED_SCALES ? 1 / (double)scale : (double)scale;
 }
 
-/* Changes a score for a mistake that selects keys by a number other than the score. */
+/* If a reference with the mistake selects keys by another number than the score, replaces the score by this number. */
 static void mistake_score(int mistake, struct key *key)
 {
 	switch (mistake) {
@@ -209,7 +209,7 @@ static struct key *keys_of(const struct op_case *c, const struct tensor *in, int
 	return keys;
 }
 
-/* Returns the maximum number of keys that are selected. */
+/* Returns the number of keys that the indexer selects from a sequence with enough keys. */
 static int64_t most_chosen(const struct op_case *c, const struct indexer_extent *e)
 {
 	return c->mistake == INDEXER_ONE_LESS && e->chosen > 0 ? e->chosen - 1 : e->chosen;
@@ -281,7 +281,7 @@ static struct row row_of(const struct op_case *c, const struct tensor *in, int64
 	return row;
 }
 
-/* Returns a key of the row with number `name` that is not marked as listed yet, or NULL if there is none. */
+/* Returns a key of the row that has the number `name` and is not marked as listed yet, or NULL if there is none. */
 static struct key *find_key(struct row *row, int64_t name)
 {
 	int64_t low = 0, high = row->count;
@@ -299,7 +299,7 @@ static struct key *find_key(struct row *row, int64_t name)
 	return low < row->count && row->keys[low].name == name ? &row->keys[low] : NULL;
 }
 
-/* The state of the comparison of an output with the true scores. */
+/* The state of a comparison between an output and the true scores. */
 struct judgement {
 	int64_t none; /* the value of entries that stand for no key */
 	struct metrics *metrics;

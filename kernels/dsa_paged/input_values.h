@@ -15,31 +15,32 @@
  *   6  a random number of keys                        one key fewer than are selected.
  *   7  one page of keys                               one page of keys, plus one key.
  *
- * In the second set, sequences 0 and 1 are exchanged if both exist, so the first sequence has one key. Sequences 8 to
- * 22 have 15, 16, 17, 31, 32, 33, … 257 keys. Of the later sequences, the last one and those whose numbers are next to
- * a power of two have one to three keys. The other later sequences have no keys, because a reference takes time for
- * each sequence with keys. The pages of a sequence are distinct and in random order; a page can belong to several
- * sequences. One page in eight is unused. The entries of the page table after the last page of a sequence have no
- * meaning, and a reference need not read them. These entries are the number of an unused page in the first set of
- * values, and -1 in the second set. The keys in unused pages, and those after the last key of a sequence, are NaN, and
- * so are their scales.
+ * In the second set, sequences 0 and 1 exchange their lengths if both exist, so the first sequence has one key.
+ * Sequences 8 to 22 have 15, 16, 17, 31, 32, 33, … 257 keys. Of the later sequences, the last one and those whose
+ * numbers are next to a power of two have one to three keys. The other later sequences have no keys, because a
+ * reference takes time for each sequence with keys. The pages of a sequence are distinct and in random order; a page
+ * can belong to several sequences. One page in eight is unused. The entries of the page table after the last page of a
+ * sequence have no meaning, and a reference need not read them. These entries are the number of an unused page in the
+ * first set of values, and -1 in the second set. The keys in unused pages, and those after the last key of a sequence,
+ * are NaN, and so are their scales.
  *
- * Each edge case has three sequences. In empty_sequences, no sequence has keys. In few_keys, the three sequences have
- * one key fewer than are selected, one key, and one page plus one key. In equal_scores, each sequence has as many keys
- * as the table can hold, all keys of the cache are equal, and all scales are equal.
+ * Each edge case of the indexer has three sequences, except no_sequences. In empty_sequences, no sequence has keys. In
+ * few_keys, the first sequence has one key fewer than are selected, the second has one key, and the third has one page
+ * of keys plus one key. In equal_scores, each sequence has as many keys as the table can hold, all keys of the cache
+ * are equal, and all scales are equal.
  *
- *   queries  are uniform on [-8, 8).
- *   keys     are uniform on [-448, 448), rounded to e4m3; every second zero is -0. One group of keys in sixteen
- *            consists of zeros. The scores of these keys are exactly 0, and lie between the negative and the positive
- *            scores of other keys.
- *   scales   of keys are m 2^e with m in [1, 2) and e = -8 … -11, so that a reference that ignores the scales orders
- *            the keys differently. In the second set, the scales are 2^12 times as large, and the products of queries
- *            and keys exceed the range of float16.
- *   weights  are uniform on [-1, 1), so that a reference that ignores the weights or the relu orders the keys
- *            differently. In one third of the sequences, the weights are 0.5 lower, and most scores are negative. In
- *            another third, the weights are 0.5 higher, and most scores are positive. In the other sequences, scores
- *            have both signs. In one quarter of the sequences, the weights are 2^10 times as large, and in another
- *            quarter, they are 2^10 times as small; such a factor does not change the order of a sequence's keys.
+ *   Queries  Uniform on [-8, 8).
+ *   Keys     Uniform on [-448, 448), rounded to e4m3; every second zero is -0. One group of keys in sixteen consists of
+ *            zeros. The scores of these keys are exactly 0, and lie between the negative and the positive scores of
+ *            other keys.
+ *   Scales   The scale of a key is m * 2^e with m in [1, 2) and e = -8 … -11, so that a reference that ignores the
+ *            scales orders the keys differently. In the second set, the scales are 2^12 times as large, and the
+ *            products of queries and keys exceed the range of float16.
+ *   Weights  Uniform on [-1, 1), so that a reference that ignores the weights or the relu orders the keys differently.
+ *            In one third of the sequences, the weights are 0.5 lower, and most scores are negative. In another third,
+ *            the weights are 0.5 higher, and most scores are positive. In the other sequences, scores have both signs.
+ *            In one quarter of the sequences, the weights are 2^10 times as large, and in another quarter, they are
+ *            2^10 times as small; such a factor does not change the order of a sequence's keys.
  *
  * In the second set of values, eight consecutive keys in a page of the cache are equal. Several keys then have the
  * least selected score, and a reference may select any of these keys. In the first set, no two keys are equal. */
@@ -75,12 +76,13 @@ struct indexer_cache {
 	int64_t page_size, dim;
 	int equal; /* the number of consecutive keys that are equal */
 	int loud;  /* all scales are multiplied by 2^loud */
-	/* [pages * page size], one entry per key; the entry is 0 if the key is not used and therefore NaN. `used` is
-	 * NULL if all keys are used. The array is in the memory of the device that computes the bytes. */
+	/* [pages * page size], one entry per key; the entry is 0 if no sequence uses the key, whose elements are then
+	 * NaN. `used` is NULL if all keys are used. The array is in the memory of the device that computes the
+	 * bytes. */
 	const uint8_t *used;
 };
 
-/* Returns the element of a key that is made from the bits `random`. If `zero` is true, the element is 0 or -0. */
+/* Computes an element of a key from the bits `random`. If `zero` is true, the element is 0 or -0. */
 HOST_DEVICE static inline uint8_t indexer_key_byte(int zero, uint32_t random)
 {
 	uint8_t byte = zero ? 0 : e4m3_from_float(uniform_signed(random, 8) * 448);
@@ -133,8 +135,8 @@ struct indexer_roles indexer_roles_of(const struct op_problem *problem);
 
 struct indexer_extent indexer_extent_of(const struct op_case *c, const struct indexer_roles *roles);
 
-/* indexer_cache_of returns the parameters of the bytes of the cache, with `used` NULL. indexer_heads_of returns the
- * argument `heads` of indexer_element for an input. */
+/* indexer_cache_of returns the parameters for indexer_byte, except `used`, which is NULL in the result. The result of
+ * indexer_heads_of is the argument `heads` with which indexer_element computes the elements of an input. */
 struct indexer_cache indexer_cache_of(const struct op_case *c, const struct indexer_roles *roles);
 int64_t indexer_heads_of(const struct op_case *c, const struct indexer_roles *roles, int input);
 

@@ -2,7 +2,7 @@
 
 #include "kernels/common/attention/shared_mistakes.h"
 
-/* Applies `change` to the list of each query in sparse attention. An entry of -1 lists no key. */
+/* Applies `change` to the list of keys of each query in sparse attention. An entry of -1 stands for no key. */
 static bool change_lists(struct op_variation *v, void (*change)(struct tensor *lists, int64_t first, int64_t length, double by), double by)
 {
 	struct tensor *lists = variation_change(v, variation_input(v, "sparse"));

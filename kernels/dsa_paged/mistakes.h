@@ -1,6 +1,6 @@
 /* mistakes - the mistakes that people make in references of sparse attention and of its indexer. The table lists all
- * mistakes. The enum numbers the mistakes that the oracle of the indexer simulates.
- * kernels/common/attention/attention.h numbers the mistakes of sparse attention. */
+ * mistakes. The enum numbers the mistakes that the oracle of the indexer simulates. The mistakes of sparse attention
+ * are numbered in kernels/common/attention/attention.h. */
 #ifndef REFTEST_KERNELS_DSA_PAGED_MISTAKES_H
 #define REFTEST_KERNELS_DSA_PAGED_MISTAKES_H
 

@@ -11,21 +11,22 @@
  * are normalised to q / |q| and k / |k|; otherwise q and k are not normalised. If the scale is 0 or absent, it is 1 /
  * sqrt(K). softplus(x) = log(1 + e^x).
  *
- * A definition has one of two forms, which differ in the shape of q (roles.h has all shapes):
+ * A definition has one of two forms, which differ in the shape of q (roles.h lists all shapes):
  *
  *   decode or multi-token   q is [batch, tokens, …], and all sequences have the same number of tokens.
  *   prefill                 q is [total, …], and cu_seqlens divides the tokens into sequences.
  *
- * States are stored in slots of a pool if the definition has indices, else by sequence. A state is [V, K] (k last). If
- * V = K, the shape does not show the layout. The state is then [K, V] only if the name, a tag or the description says
- * "v-last" or "k-major".
+ * If the definition has an input with the slot of each sequence, the states are stored in the slots of a pool;
+ * otherwise, sequence n has state n. A state is [V, K] (k last). If V = K, the shape does not show the layout. The
+ * state is then [K, V] only if the name, a tag or the description says "v-last" or "k-major".
  *
  * A multi-token pass over a pool of states verifies draft tokens (speculative decoding). Some implementations return
- * the pool unchanged; others return the pool with the new states in the slots of the sequences. The schema does not
- * show which of the two an implementation does. The Python scalar `disable_state_update` selects one of these
- * behaviours. If the definition has no such scalar, "disable_state_update=True" (or False) in a tag or the description
- * decides. If the definition does not mention disable_state_update at all, reftest runs the reference and observes
- * whether it returns the pool unchanged (the hidden constant updates_state). All other passes update the states.
+ * the pool unchanged; others return the pool with the new states in the slots of the sequences. The inputs and outputs
+ * of a definition do not show which of the two its reference does. The Python scalar `disable_state_update` selects
+ * whether the pool stays unchanged. If the definition has no such scalar, "disable_state_update=True" (or False) in a
+ * tag or in the description shows whether it does. If the definition does not mention disable_state_update at all,
+ * reftest runs the reference and observes whether it returns the pool unchanged (the hidden constant updates_state).
+ * Only a multi-token pass over a pool may return the states unchanged.
  *
  * A buffer of intermediate states receives the state after each token: at [sequence, token] if the buffer's first axis
  * is the batch, else at [slot, token]. The other entries of the buffer stay unchanged. A reference that gets a buffer
@@ -33,14 +34,15 @@
  * states.
  *
  * Tolerances. An output element is the product of the scale, |q| and the projection of a state's row on the direction
- * of q. The projection is around 1/2. Therefore the atol of outputs is 2^-12 scale sqrt(K / 3), or 2^-12 scale if q is
- * normalised. This is about a thousandth of a typical output. rtol is one ulp of the output's dtype, with a margin for
- * the errors of float32 sums (1e-6). States are float32 in most definitions. The recurrence is contracting, so rounding
- * errors are not amplified: each token adds an error of about 1e-7, and the errors of earlier tokens decay with the
- * state. Chunked references also round sums of gates. kernels/common/linear_attention/input_values.c derives the bounds
- * of states from these roundings: an rtol of 2^-12 and an atol of 2^-15. In the second set of values, v and the states
- * are RECURRENCE_LARGER times as large. All outputs are jointly linear in v and the states, so each atol of the second
- * set is larger by the same factor. A pool that is not updated must keep all its bits.
+ * of q. The projection is around 1/2. Therefore the atol of outputs is 2^-12 * scale * sqrt(K / 3), or 2^-12 * scale if
+ * q is normalised. This is about a thousandth of a typical output. The rtol of outputs is one ulp of the output's
+ * dtype, with a margin for the errors of float32 sums (1e-6). States are float32 in most definitions. The recurrence is
+ * contracting, so rounding errors are not amplified: each token adds an error of about 1e-7, and the errors of earlier
+ * tokens decay with the state. Chunked references also round sums of gates. The bounds of states, an rtol of 2^-12 and
+ * an atol of 2^-15, are derived from these roundings in kernels/common/linear_attention/input_values.c. In the second
+ * set of values, v and the states are RECURRENCE_LARGER times as large. All outputs are jointly linear in v and the
+ * states, so each atol of the second set is larger by the same factor. A pool that is not updated must keep all its
+ * bits.
  *
  * A sequence without tokens keeps its state. Some implementations return a new state of zeros for such a sequence, or
  * do not write the new state. Therefore only cases of --edge have sequences without tokens. Implementations also differ
@@ -80,8 +82,8 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 
 /* The sizes of the cases of each preset: the number of sequences, the number of tokens in each sequence (`packed`: the
  * number in all sequences together), and the number of slots. In one small case, all slots are used, in random order.
- * In another small case, a multi-token pass has a single token. recurrence_fill_offsets divides packed tokens into
- * sequences. */
+ * In another small case, a multi-token pass has a single token. The function recurrence_fill_offsets divides packed
+ * tokens into sequences. */
 enum { PRESETS = 4, BLOCK = -1, PAST_BLOCK = -2, POOL = -1 }; /* the results of recurrence_block, recurrence_past_block
 							       * and recurrence_pool */
 static const struct preset {
@@ -285,8 +287,8 @@ static void fill_indices(const struct gdn_extent *e, uint64_t key, int64_t shari
 	free(order);
 }
 
-/* Fills states and buffers. This function is vectorised, because these inputs have most of the elements of a case. All
- * elements of a row have the same range. */
+/* Fills states and buffers. This function is vectorised, because most elements of a case belong to states and buffers.
+ * All elements of a row have the same range. */
 WIDE static void make_states(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
                              float *values)
 {

@@ -84,7 +84,7 @@ static __device__ __forceinline__ int64_t state_place(const struct net &net, int
 	return (slot * e.v_heads + h) * e.v_dim * e.k_dim + (net.v_last ? j * e.v_dim + v : v * e.k_dim + j);
 }
 
-/* Stores row `v` of a head's state in state number `at` of the tensor `to`. Each lane stores K / 32 elements. */
+/* Stores a row in the tensor `to`, as row `v` of state number `at`. Each lane stores K / 32 elements. */
 static __device__ __forceinline__ void store_row(const struct net &net, const struct tensor &to, int64_t at, int64_t h,
                                                  int64_t v, const float *state)
 {

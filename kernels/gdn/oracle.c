@@ -40,8 +40,8 @@ static int check_offsets(const struct op_case *c, int input, const struct gdn_ex
 static int check_indices(const char *name, const struct gdn_extent *e, bool writes, const struct tensor *indices,
 			 struct err *err)
 {
-	int64_t *owner = take(e->slots, sizeof *owner); /* for each slot, 1 + the sequence that has the slot, or 0 if no
-							 * sequence has it */
+	int64_t *owner = take(e->slots, sizeof *owner); /* for each slot, 1 + the number of the sequence that uses it,
+							 * or 0 if no sequence uses it */
 	int rc = 0;
 
 	for (int64_t n = 0; n < indices->elements && rc == 0; n++) {
@@ -133,7 +133,7 @@ struct computation {
 	const struct tensor *in;
 	struct tensor *out;
 	struct tensor *buffer; /* NULL if the case has no buffer, or if the output buffer is not requested */
-	struct recurrence_work step; /* the gated delta rule, as an argument of the functions in recurrence_work.h */
+	struct recurrence_work step; /* the parameters of the gated delta rule for the functions in recurrence_work.h */
 	bool updates, buffer_by_slot;
 };
 

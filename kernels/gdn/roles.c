@@ -46,8 +46,8 @@ static int *place_of(struct gdn_roles *roles, const struct op_arg *input, int ra
 		return input->rank == 5 ? &roles->buffer : &roles->state;
 	if (input->rank == rank)
 		return first == 'q' ? &roles->q : first == 'k' ? &roles->k : first == 'v' ? &roles->v : NULL;
-	/* Only the names "a" and "b" match. An input that is named "alpha" or "beta" has already gone through softplus
-	 * or sigmoid. */
+	/* The name must be exactly "a" or "b". The values of an input that is named "alpha" or "beta" are the results
+	 * of softplus or sigmoid, not their arguments. */
 	return strcmp(input->name, "a") == 0 ? &roles->a : strcmp(input->name, "b") == 0 ? &roles->b : NULL;
 }
 
@@ -354,8 +354,8 @@ bool gdn_l2norm(const struct op_case *c, const struct gdn_roles *roles)
 	return roles->l2norm >= 0 ? c->scalar[roles->l2norm] != 0 : (c->variant & GDN_L2NORM) != 0;
 }
 
-/* Returns true if the problem processes several tokens per sequence with a pool of states, and its schema does not say
- * whether the pool is updated. */
+/* Returns true if the problem processes several tokens per sequence with a pool of states, and its inputs and outputs
+ * do not show whether the pool is updated. */
 static bool may_be_frozen(const struct op_problem *problem, const struct gdn_roles *roles)
 {
 	const struct op_arg *q = &problem->inputs[roles->q];

@@ -14,10 +14,11 @@ extern "C" {
 enum { GDN_V_LAST = 1, GDN_L2NORM = 2 }; /* GDN_V_LAST: states are [K, V] instead of [V, K]. GDN_L2NORM: q and k are
 					  * normalised. */
 
-enum { GDN_DIM_MOST = 256 }; /* the maximum of K and V */
+enum { GDN_DIM_MOST = 256 }; /* the largest K and the largest V of a definition */
 
-/* For each role, the index of the input that has the role, or -1 if no input has the role. output and new_state are
- * indices of outputs. H_v is a multiple of H_q and H_k. T is [batch, tokens], or [total] if sequences are packed. */
+/* For each role, the index of the input that has the role, or -1 if no input has the role. The members output and
+ * new_state are indices of outputs. H_v is a multiple of H_q and H_k. T is [batch, tokens], or [total] if sequences are
+ * packed. */
 struct gdn_roles {
 	int q, k, v;	    /* q: [T, H_q, K], k: [T, H_k, K], v: [T, H_v, V]; floats */
 	int state;	    /* [slots, H_v, V, K] floats; if absent, states start as zeros */
@@ -59,14 +60,15 @@ bool gdn_buffer_by_slot(const struct op_problem *problem, const struct gdn_roles
 double gdn_scale(const struct op_case *c, const struct gdn_roles *roles);
 bool gdn_l2norm(const struct op_case *c, const struct gdn_roles *roles);
 
-/* Returns true if the state output holds the states after the last token, and false if it holds the input states. */
+/* Returns true if the output of states contains the states after the last token, and false if it contains the input
+ * states. */
 bool gdn_updates(const struct op_case *c, const struct gdn_roles *roles);
 
 /* Checks the axes of a case. Returns 0, or -1 with a message in `err` if the axes make the case invalid. */
 int gdn_check_axes(const struct op_case *c, const struct gdn_roles *roles, const struct gdn_extent *e, struct err *err);
 
-/* Implements op.constants: writes "updates_state" if the schema does not say whether the reference updates the
- * states. */
+/* Implements op.constants: writes "updates_state" if the problem's inputs and outputs do not show whether the reference
+ * updates the states. */
 int gdn_constants(const struct op_problem *problem, int variant, struct op_constant *out);
 
 #ifdef __cplusplus

@@ -5,14 +5,15 @@
  * be mixed.
  *
  * The oracle accumulates in double. A product of two float16 or bfloat16 numbers has at most 22 bits. If A and B are
- * float16 or bfloat16 and have this family's values, the oracle's sums are exact in any order. The only rounding is
- * then the conversion to C's dtype. For the second set of values, the oracle sums each chunk of K in float, and repeats
- * the chunk in double if a float result was rounded.
+ * float16 or bfloat16 and are filled as input_values.h describes, the oracle's sums are exact in any order. The only
+ * rounding is then the conversion to C's dtype. For the second set of values, the oracle sums each chunk of K in float,
+ * and repeats the chunk in double if a float result was rounded.
  *
  * Tolerance for the second set of values: zero. The sums are exact in float32 in any order (input_values.h says why),
  * and only the conversion to C's dtype rounds. Every reference that accumulates in float32 or double thus returns
  * exactly the ground truth. A reference that rounds intermediate sums (for example, to float16 or to C's dtype) returns
- * other bits. If a workload provides an input, or if K exceeds GEMM_EXACT_K, the tolerance of the first set applies.
+ * bits that differ from the ground truth. If a workload provides an input, or if K exceeds GEMM_EXACT_K, the tolerance
+ * of the first set applies.
  *
  * Tolerance for the first set of values. Let u be half an ulp of 1 (2^-11 for float16, 2^-8 for bfloat16) and s the
  * standard deviation of an element of C. A product of two uniform elements has the variance 1/9. One product in 128 has
@@ -23,25 +24,25 @@
  *   float16, bfloat16: The reference and the ground truth round nearly the same number and differ by at most one ulp,
  *     so rtol = 2 u. For elements near zero, rtol allows almost no error, so atol must allow the error of the float32
  *     sums. On an H200 (torch 2.11, K up to 65536, M 1 to 4096), float16 errors were larger than rtol allows, but by at
- *     most 0.08 u sqrt(K). bfloat16 results were exact. In a lifted row (input_values.h) elements of C are at least
- *     2^15. Float32 numbers of this magnitude are multiples of 2^-8, so sums have errors of at most 2^-9 sqrt(K). rtol
- *     allows an error of 16. In a high row, elements of C are at least 98304 minus the rest of the sum: they are
- *     infinite in float16, whatever the order of the sum.
- *   float16: atol = 2 u sqrt(K) = 2^-10 sqrt(K). This tolerance also accepts a split-K kernel that rounds partial sums
- *     to float16. By default torch allows cuBLAS to use such a kernel, but cuBLAS did not use one in any observed run.
- *     Rounding a sum to float16 has an error of 0.43 u s = 0.23 u sqrt(K). If eight partial sums are added in float16,
- *     the error is 0.53 u sqrt(K). This tolerance detects an error of 1 % in elements with |C| > 0.2 s.
- *   bfloat16: atol = u sqrt(K) / 2 = 2^-9 sqrt(K). An error of 1 % is 2.56 u |C|, of which rtol allows 2 u |C|. The
+ *     most 0.08 u sqrt(K). The bfloat16 results were exact. In a lifted row (input_values.h) elements of C are at least
+ *     2^15. Float32 numbers of this magnitude are multiples of 2^-8, so sums have errors of at most 2^-9 sqrt(K). The
+ *     rtol of such elements allows an error of 32 or more. In a high row, elements of C are at least 98304 minus the
+ *     other products: in float16 they are infinite, in any order of the sum.
+ *   For float16, atol = 2 u sqrt(K) = 2^-10 sqrt(K). This tolerance also accepts a split-K kernel that rounds partial
+ *     sums to float16. By default torch allows cuBLAS to use such a kernel, but cuBLAS did not use one in any observed
+ *     run. Rounding a sum to float16 has an error of 0.43 u s = 0.23 u sqrt(K). If eight partial sums are added in
+ *     float16, the error is 0.53 u sqrt(K). This tolerance detects an error of 1 % in elements with |C| > 0.2 s.
+ *   For bfloat16, atol = u sqrt(K) / 2 = 2^-9 sqrt(K). An error of 1 % is 2.56 u |C|, of which rtol allows 2 u |C|. The
  *     remaining 0.56 u |C| exceeds atol if |C| > 1.7 s, and among a hundred elements some |C| reaches 3 s. If a
  *     reference rounds partial sums to bfloat16, the errors of some elements exceed atol.
- *   float32: atol = 2^-23 K and rtol = 2^-22. Sequential summation of K terms, the order with the largest error, has an
- *     error of 0.43 * 2^-24 s sqrt(K / 2) = 0.16 * 2^-24 K, and atol is more than ten times as large. rtol allows the
- *     rounding of the reference and the ground truth to float32. TF32 has an error of 0.25 * 2^-11 s, which is detected
- *     up to K = 10^5. Float32 cases have no lifted rows, because the errors of float32 sums of magnitude 2^16 would
- *     exceed atol.
+ *   For float32, atol = 2^-23 K and rtol = 2^-22. Sequential summation of K terms, the order with the largest error,
+ *     has an error of 0.43 * 2^-24 s sqrt(K / 2) = 0.16 * 2^-24 K, and atol is more than ten times as large. The rtol
+ *     allows the rounding of the reference and the ground truth to float32. TF32 has an error of 0.25 * 2^-11 s, which
+ *     is detected up to K = 10^5. Float32 cases have no lifted rows, because the errors of float32 sums of magnitude
+ *     2^16 would exceed atol.
  *
  * If a reference rounds one operand to 8-bit floats (e4m3), the root mean square error of C is 0.016 s (if it rounds A)
- * or 0.025 s (if it rounds B). The errors of many elements then exceed every tolerance here. */
+ * or 0.025 s (if it rounds B). The errors of many elements then exceed each of the tolerances above. */
 #include "kernels/gemm/mistakes.h"
 #include "kernels/gemm/input_values.h"
 
@@ -57,10 +58,11 @@
 #include "kernels/core/simd.h"
 #include "kernels/core/take.h"
 
-/* The numbers of rows of A in the second small case and in the first medium cases. One of them is a multiple of `block`,
- * and another is one more than a multiple. The first line whose `of_b` is at least the number of elements of B applies:
- * the larger B is, the longer a case takes. If B has at most GEMM_TINY_B elements, one more medium case has
- * GEMM_MANY_ROWS rows; N and K are small in this case if they are var. */
+/* The numbers of rows of A in the second small case and in the first medium cases. One of them is a multiple of
+ * `block`, and another is one more than a multiple. A definition gets the first line of the table whose `of_b` is at
+ * least the number of elements of B. The larger B is, the longer a case takes, and the fewer cases there are. If B has
+ * at most GEMM_TINY_B elements, one more medium case has GEMM_MANY_ROWS rows; N and K are small in this case if they
+ * are var. */
 enum { GEMM_CASES = 8, GEMM_MANY_ROWS = ROWS_PAST_GRID, GEMM_TINY_B = 1 << 18 };
 static const struct gemm_rows {
 	int64_t of_b, block, small, medium[GEMM_CASES];
@@ -146,8 +148,8 @@ static void set_axes(const struct op_problem *problem, int variant, int64_t m, i
 	rows_divide(problem, out, inner, m, axis);
 }
 
-/* Returns the number of elements of B in cases of this size: 0 if an axis is 0, and the largest int64_t if the product
- * overflows. */
+/* Returns the number of elements of B, where `n` and `k` are the lengths of N and K if these axes are var. Returns 0 if
+ * an axis has length 0, and the largest int64_t if the product overflows. */
 static int64_t elements_of_b(const struct op_problem *problem, int variant, int64_t n, int64_t k)
 {
 	const struct op_arg *out = &problem->outputs[0], *a = &problem->inputs[gemm_left(problem, variant)];
@@ -184,8 +186,8 @@ static bool is_listed(const int64_t *axis, int count, int width, const int64_t *
 	return false;
 }
 
-/* Writes the cases of a size preset, but lists equal cases only once. For example, cases that differ only in the number
- * of rows are equal if A has no leading var axis. */
+/* Writes the cases of a size preset, without duplicates. Duplicates occur, for example, if A has no leading var axis,
+ * so that all cases have the same number of rows. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	static const struct {
@@ -219,8 +221,8 @@ static const struct op_edge edges[] = {
     {NULL, NULL},
 };
 
-/* The edge case many_rows has the largest number of rows of A with which the case needs at most MANY_PRODUCTS
- * products. */
+/* In the edge case many_rows, A has the largest number of rows for which the matrix product consists of at most
+ * MANY_PRODUCTS products of numbers. */
 #define MANY_PRODUCTS (INT64_C(9) << 30)
 
 static int64_t many_rows(int64_t of_b)
@@ -265,7 +267,7 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-/* If C has several leading axes, their lengths depend on each other. */
+/* If C has several leading axes, `most` is 0 for these axes, because their lengths depend on each other. */
 static struct op_reach reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *out = &problem->outputs[0], *a = &problem->inputs[gemm_left(problem, variant)];
@@ -389,8 +391,8 @@ WIDE FUSED __attribute__((noinline)) static void sum_narrow_chunk(struct tile *t
 	ADD_CHUNK(float, t->narrow_a, t->narrow_b, t->narrow_sum)
 }
 
-/* Does what add_chunk does, in half the time, if float represents all sums of the chunk exactly. The processor's
- * "inexact" flag shows whether it rounded a result. If the flag is set, returns false and changes no sum. */
+/* Like add_chunk, but computes in float, which takes half the time. The processor sets its "inexact" flag if it rounds
+ * a result; in this case, the function returns false and changes no sum. */
 static bool add_narrow_chunk(struct tile *t, int64_t rows, int64_t columns, int64_t length)
 {
 	if (feclearexcept(FE_INEXACT) != 0)
@@ -404,8 +406,8 @@ static bool add_narrow_chunk(struct tile *t, int64_t rows, int64_t columns, int6
 	return true;
 }
 
-/* Reads b[n][k] for those columns of the tile that are in B. The other columns keep their old contents, because their
- * sums are not used. */
+/* Reads b[n][k] for those columns of the tile that are in B. The other columns of the tile are not written, because
+ * their sums are not used. */
 static void read_b(struct tile *t, const struct gemm_extent *e, const struct tensor *b, int64_t n, int64_t columns,
                    int64_t k, int64_t length)
 {

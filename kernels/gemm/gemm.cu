@@ -3,9 +3,9 @@
  * Accumulation. The product of two 16-bit floats is exact in float32, also on tensor cores. Products are accumulated in
  * float32. A tensor core rounds its sums towards zero. Therefore tensor cores accumulate only PART terms at a time, and
  * ordinary float32 additions, which round to nearest, add these partial sums. The error of a long sum is then a random
- * walk of K / PART steps, no worse than the error of a plain float32 loop. float32 operands are multiplied and added by
- * plain FMAs (no TF32), also in parts. The order of all additions depends only on K, so the result has the same bits in
- * every run, for any M and N.
+ * walk of K / PART steps, no worse than the error of a plain float32 loop. For float32 operands, the products are also
+ * accumulated in parts, with plain FMAs instead of tensor cores (no TF32). The order of all additions depends only on
+ * K, so the result has the same bits in every run, for any M and N.
  *
  * Tiles. For 16-bit operands, a block computes a 128 x 128 tile of C, and each of its eight warps computes a 32 x 64
  * piece. K is processed in steps of 32, and cp.async loads each step into shared memory STAGES steps ahead. For float32

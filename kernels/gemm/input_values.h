@@ -10,7 +10,7 @@
  *
  * In the second set of values, elements have fewer fraction bits (they are multiples of 2^-5 if K = 4096), so that a
  * sum of K products is exact in float32, in any order. A and B together have T = 22 - log2 K fraction bits. All
- * products are multiples of 2^-T, and the sum of their magnitudes is at most 2^22 2^-T.
+ * products are multiples of 2^-T, and the sum of their magnitudes is at most 2^22 * 2^-T.
  *
  * In both sets, row m of A has "heavy" elements, +8 or -8, in the columns with k % GEMM_PERIOD == m % GEMM_PERIOD.
  * In any 128 consecutive rows, each column has one heavy element. If a reference omits a column, some element of C
@@ -39,7 +39,7 @@
  * A or B is float16, the factors are 2^12 and 2^-12, and only the first set of values has scaled columns. In columns
  * scaled by 2^-12, a quarter of the elements are then below 2^-14. These elements are subnormal in float16, but exact,
  * because they are multiples of 2^-22. The heavy elements of columns scaled by 2^12 are 2^15. If a workload provides A
- * or B, no column is scaled, because the workload's matrix has no such columns. */
+ * or B, no column is scaled, because the columns of the workload's matrix are not scaled. */
 #ifndef REFTEST_KERNELS_GEMM_INPUT_VALUES_H
 #define REFTEST_KERNELS_GEMM_INPUT_VALUES_H
 
@@ -215,7 +215,7 @@ HOST_DEVICE static inline float gemm_plain(const struct gemm_fill *f, int64_t ro
 }
 
 /* Computes an element of the special columns. The sign depends on the row, and is the same in both columns. `of_lift`
- * has the random bits of the row's element at GEMM_LIFT. */
+ * is the random bits of the row's element in column GEMM_LIFT. */
 HOST_DEVICE static inline float gemm_special(const struct gemm_fill *f, int64_t row, int64_t column, uint32_t random,
                                              uint32_t of_lift)
 {

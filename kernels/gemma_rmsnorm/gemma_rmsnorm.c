@@ -1,10 +1,10 @@
 /* gemma_rmsnorm - y = x / sqrt(mean of x^2 + eps) * (1 + w), plain or with a residual added first, as in FlashInfer's
- * norm.gemma_rmsnorm and gemma_fused_add_rmsnorm. kernels/common/norm/rms.h describes the norm, its inputs and its
- * tolerances.
+ * norm.gemma_rmsnorm and gemma_fused_add_rmsnorm. For the norm, its inputs and its tolerances, see
+ * kernels/common/norm/rms.h.
  *
- * A Gemma norm has the same schema and the same op_type as any other RMS norm. Only "gemma_" in the definition's name
- * or in its fi_api tag identifies a Gemma norm. A `model:gemma-…` tag does not identify a Gemma norm, because some
- * definitions that were extracted from a Gemma model multiply by w instead of 1 + w.
+ * A Gemma norm has the same inputs, the same outputs and the same op_type as any other RMS norm. Only "gemma_" in the
+ * definition's name or in its fi_api tag identifies a Gemma norm. A `model:gemma-…` tag does not identify a Gemma norm,
+ * because some definitions that were extracted from a Gemma model multiply by w instead of 1 + w.
  *
  * Epsilon is a Python scalar or the value that kernels/core/norm_epsilon.h finds. If there is no such scalar and no
  * such value, epsilon is 1e-6, as in every published Gemma model. */

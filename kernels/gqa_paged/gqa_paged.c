@@ -1,5 +1,5 @@
-/* gqa_paged - grouped-query attention over a paged cache of keys and values, decode and prefill.
- * kernels/common/attention/forms.h describes the tensors, and declares the functions that implement the family. */
+/* gqa_paged - grouped-query attention over a paged cache of keys and values, decode and prefill. The tensors are
+ * described in kernels/common/attention/forms.h, which also declares the functions that implement the family. */
 #include "kernels/core/op.h"
 
 #include "kernels/common/attention/attention.h"

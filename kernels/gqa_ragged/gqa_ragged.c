@@ -1,6 +1,6 @@
 /* gqa_ragged - grouped-query attention over keys and values that are stored one sequence after the other (prefill
- * without a cache). kernels/common/attention/forms.h describes the tensors, and declares the functions that implement
- * the family. */
+ * without a cache). The tensors are described in kernels/common/attention/forms.h, which also declares the functions
+ * that implement the family. */
 #include "kernels/core/op.h"
 
 #include "kernels/common/attention/attention.h"

@@ -4,31 +4,31 @@
  * Each row of the activations tests one property. Rows 0 to 7 have values with which real implementations have failed.
  * Noise is uniform on [-1, 1).
  *
- *   row 0, 7  Tiny: the variance is about epsilon (row 0) or a 64th of epsilon (row 7). A wrong or missing epsilon
+ *   Row 0, 7  Tiny: the variance is about epsilon (row 0) or a 64th of epsilon (row 7). A wrong or missing epsilon
  *             changes the output of these rows. Row 0 is tiny, so that even a case of one row reveals a wrong epsilon.
- *   row 1     Constant: every element is 4. The variance is 0, so without epsilon the quotient would be 0 / 0. The
+ *   Row 1     Constant: every element is 4. The variance is 0, so without epsilon the quotient would be 0 / 0. The
  *             output is the bias.
- *   row 2     Shifted: 1 + noise / 4. The mean is seven times the standard deviation.
- *   row 3     Huge: noise on [-2^20, 2^20), which overflows float16. If a tensor is float16, noise on [-2^14, 2^14), whose
- *             squares overflow float16.
- *   row 4, 5  Noise and one outlier, in the first column (row 4) or in the last column (row 5).
- *   row 6     Plain noise.
- *   row r>=8  Every eighth row, starting with row 11, is shifted like row 2 in the first set of values. In the second
- *             set, such a row has integers close to a large M. In such a row, a variance that is computed as the mean
- *             of squares minus the square of the mean loses many digits. Columns come in pairs of M + d and M - d, so
- *             the mean is exactly M, and every sum is exact in float32 in any order (up to 2^16 columns). If the output
- *             is float32, M is at most 250 and d is from 1 to 4: the mean is 91 times the standard deviation. If the
- *             output is float16 or bfloat16, M is at most 254, and d is 1 in one of 32 pairs, else 0: the mean is about
- *             1400 times the standard deviation. In half of the rows of integers, all elements are multiplied by 2^7:
- *             the mean is about 32000. From row 8 on, all other rows have noise and 32 consecutive spikes of equal
- *             magnitude and alternating sign. In the k-th row with spikes, the spikes start at column 32 k, modulo the
- *             number of columns. At least 3/4 of the variance comes from the spikes. If a reference omits a column with
- *             a spike, its whole row of outputs is therefore wrong.
+ *   Row 2     Shifted: 1 + noise / 4. The mean is seven times the standard deviation.
+ *   Row 3     Huge: noise on [-2^20, 2^20), which overflows float16. If a tensor is float16, noise on [-2^14, 2^14),
+ *             whose squares overflow float16.
+ *   Row 4, 5  Noise and one outlier, in the first column (row 4) or in the last column (row 5).
+ *   Row 6     Plain noise.
+ *   Row r>=8  Every eighth row, starting with row 11, is shifted like row 2 in the first set of values. In the second
+ *             set, these rows consist of integers close to a large number M. If a reference computes the variance of
+ *             such a row as the mean of squares minus the square of the mean, the variance loses many digits. Columns
+ *             come in pairs of M + d and M - d, so the mean is exactly M, and every sum is exact in float32 in any
+ *             order (up to 2^16 columns). If the output is float32, M is at most 250 and d is from 1 to 4: the mean is
+ *             91 times the standard deviation. If the output is float16 or bfloat16, M is at most 254, and d is 1 in
+ *             one of 32 pairs, else 0: the mean is about 1400 times the standard deviation. In half of the rows of
+ *             integers, all elements are multiplied by 2^7: the mean is about 32000. The other rows from row 8 on have
+ *             noise and 32 consecutive spikes of equal magnitude and alternating sign. In the k-th row with spikes, the
+ *             spikes start at column 32 k, modulo the number of columns. At least 3/4 of the variance comes from the
+ *             spikes. If a reference omits a column with a spike, its whole row of outputs is therefore wrong.
  *
  * If a case has one row, this row is "even" in the second set: each pair of columns has 20 and -12 in some order, and
  * the last element is 4 if the number of columns is odd. The mean is then exactly 4, and (x - mean) / sqrt(variance) is
- * 1, -1 or 0. In such a case, one weight in 16 is 2^8 times as large. Only an even row can have such weights: in other
- * rows, the rounding error of the mean, times such a weight, would exceed the tolerance.
+ * 1, -1 or 0. In a case with an even row, one weight in 16 is 2^8 times as large. Only an even row can have such
+ * weights: in other rows, the rounding error of the mean, times such a weight, would exceed the tolerance.
  *
  * Weights have both signs and a magnitude in [1/4, 2), or in [1/8, 8) in the second set. Biases are noise times 2^3 …
  * 2^-2. In the second set, constants, means and outliers have the opposite sign, and rows 0, 3 and 7 are a quarter as
@@ -51,8 +51,8 @@ struct layernorm_roles {
 	int output;
 };
 
-/* Finds the roles by shape. If two tensors have one axis, the bias is the one whose name contains "bias". If neither
- * name contains "bias", the bias is the second tensor. If op.match accepts the problem, every tensor has a role. Host
+/* Finds the roles by shape. If two tensors have one axis, the bias is the one whose name contains "bias" or "beta". If
+ * neither name does, the bias is the second tensor. If op.match accepts the problem, every tensor has a role. Host
  * only. */
 static inline struct layernorm_roles layernorm_roles_of(const struct op_problem *problem)
 {
@@ -156,7 +156,7 @@ HOST_DEVICE static inline float layernorm_weight(const struct layernorm_fill *f,
 }
 
 /* Computes an element of a probe case. |x| is 2^least times a number in [1, 2), the signs of x alternate, and the bias
- * is 0. x^2 is so far below any epsilon that the output is (x - mean) w / sqrt(eps). */
+ * is 0. The square of x is so far below any epsilon that the output is (x - mean) w / sqrt(eps). */
 HOST_DEVICE static inline float layernorm_probe(const struct layernorm_fill *f, int64_t index, uint32_t random)
 {
 	float magnitude = (float)(128 + (random >> 25)) * float_power(f->least - 7);

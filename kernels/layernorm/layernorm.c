@@ -1,12 +1,12 @@
 /* layernorm - computes y[r][c] = (x[r][c] - mean) / sqrt(variance + eps) * w[c] + b[c], with the mean and the variance
- * of row r. The variance is the mean of the squared differences, divided by H, not by H - 1.
+ * of row r. The variance is the sum of the squared differences from the mean, divided by H (not by H - 1).
  *
  * Activations are float32, float16 or bfloat16, and [..., H] with at least two axes. Weight and bias are [H] and may
  * have a wider dtype (FlashInfer's norm.layernorm expects float32). The bias is optional.
  *
- * Epsilon is a Python scalar, or the value that kernels/core/norm_epsilon.h finds (a model's "layer_norm_eps"). If
- * there is neither such a scalar nor such a value, reftest recovers epsilon from a probe case, whose rows have a
- * variance far below any epsilon: in such rows, y = (x - mean) w / sqrt(eps).
+ * Epsilon is a Python scalar, or the value that kernels/core/norm_epsilon.h finds (a model's "layer_norm_eps"). If the
+ * definition has no such scalar, and no value is found, reftest computes epsilon from the output of a probe case. The
+ * variance of a probe case's rows is far below any epsilon, so that y = (x - mean) w / sqrt(eps).
  *
  * Tolerance for the first set of values. The reference and the ground truth round nearly the same number to the
  * output's dtype, so rtol is 2^-7 for bfloat16, 2^-10 for float16 and 1e-5 for float32. If a mean is accumulated in
@@ -24,14 +24,14 @@
  * for these dtypes. If a variance is computed as the mean of squares minus the square of the mean, its error is about
  * 2^-24 times the square of the mean. In the rows of integers close to M, this error is 5e-4 of the variance if the
  * output is float32, and 10 % of the variance if the output is float16 or bfloat16. If the mean were smaller, the
- * rounding of a float16 or bfloat16 output would hide the error of such a variance.
+ * rounding of a float16 or bfloat16 output would hide this error of the variance.
  *
  * In the even row, weights reach 2048, and outputs are the weight or its negative, plus the bias. Sums are exact, and
  * rtol allows the error of the quotient.
  *
  * If a workload provides the activations, the tolerance is that of the first set. If a reference divides by H - 1
- * instead of H, the relative change of y is 1 / 2H. A float32 output reveals this change; float16 and bfloat16 outputs
- * do not. */
+ * instead of H, the relative change of y is 1 / (2 H). A float32 output reveals this change; float16 and bfloat16
+ * outputs do not. */
 #include "kernels/layernorm/input_values.h"
 
 #include <math.h>

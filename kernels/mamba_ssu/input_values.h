@@ -8,13 +8,14 @@
  *             output contains all slots.
  *   B, C      Uniform on [-1, 1).
  *   dt, bias  Uniform on [-2, 2), where softplus is curved | bias on [-7, -2), as in models. Some elements of dt have
- *             other values, depending on k = (7 sequence + 3 head + element) % 64. For k = 5, dt is -24, and the state
- *             is kept. For k = 21, dt is 96 | 48: exp(96) overflows float32, but softplus(96) must be finite. For k =
- *             37, dt + bias is on both sides of 20, above which an implementation may replace softplus(x) by x. For k =
- *             13, 29 and 45, dt is near 12, near -12, and 0. For k = 53, dt + bias is around 5.25, where softplus(x) is
- *             x + 0.005. If dt does not go through softplus, dt is uniform on [0, 1), and bias on [0, 1) | [0, 1/8).
- *             Then, for k = 21, dt is 12. For k = 5, 37 and 53, dt is -5/4 | -1/4, and dt + bias is below 0. For these
- *             three k the state grows by a factor of at most e^2.6 | e^4.2.
+ *             other values, depending on k = (7 sequence + 3 head + element) % 64. For k = 5, dt is -24, so
+ *             softplus(dt) is nearly 0, and the state hardly changes. For k = 21, dt is 96 | 48: exp(96) overflows
+ *             float32, but softplus(96) must be finite. For k = 37, dt + bias is on both sides of 20, above which an
+ *             implementation may replace softplus(x) by x. For k = 13, 29 and 45, dt is near 12, near -12, and 0. For k
+ *             = 53, dt + bias is around 5.25, where softplus(x) is x + 0.005. If softplus is not applied, dt is uniform
+ *             on [0, 1), and bias on [0, 1) | [0, 1/8). Without softplus, dt is 12 for k = 21. For k = 5, 37 and 53, dt
+ *             is -5/4 | -1/4 without softplus, and dt + bias is below 0, so that the state grows by a factor of at most
+ *             e^2.6 | e^4.2.
  *   A         Uniform on (-2.0625, -0.0625] | eight times as large. Kernels use one value of A per head, but
  *             definitions declare one per element of the state. All elements of A differ, so the result changes if a
  *             reference transposes or wrongly broadcasts A.

@@ -4,25 +4,25 @@
  *   state <- state exp(A d) + d x B, for each of the S states n of element i
  *   y     = sum over n of state C + D x;  if there is z, times silu(z)
  *
- * Head h uses B and C of group h / (heads / groups). y is computed from the new state before this state is rounded to
- * its dtype. A sequence whose slot is pad_slot_id (-1 if there is no such scalar) is padding: its output is 0, and it
- * changes no slot. The state output contains all slots, most of which are unchanged. dt, A, D and dt_bias may have one
- * value per head.
+ * Head h uses B and C of group h / (heads / groups). The output y is computed from the new state before this state is
+ * rounded to its dtype. A sequence whose slot is pad_slot_id (-1 if there is no such scalar) is padding: its output is
+ * 0, and it changes no slot. The state output contains all slots, most of which are unchanged. The inputs dt, A, D and
+ * dt_bias may have one value per head.
  *
  * If the states are an output, this output is compared, and the reference may write to the input state only if the
  * definition says so (op_in_place_as_said). If the states are not an output, the reference may write to the input
  * state, and must do so if the description of the state says "in place" (SSU_IN_PLACE).
  *
- * Tolerances. A float32 sum of S products of magnitude 1 has an error of 1e-6. Where dt is 96, the products have a
+ * Tolerances. A float32 sum of S products of magnitude 1 has an error of 1e-6. For dt = 96, the products have a
  * magnitude of a hundred, and their sum has an error of 1e-4. The gate multiplies y by at most 16. The atol of y is
  * 2^-12 sqrt(S), a thousandth of the typical magnitude of y; for S = 128 it is 3e-3. A new state is the sum of only two
- * products. Even if the two products have a magnitude of a hundred, an atol of 2^-16 suffices. rtol is one ulp of the
- * dtype. In the second set of values x and the states are four times as large, and each atol is four times as large,
- * because all outputs are linear in x and the states together.
+ * products. Even if the two products have a magnitude of a hundred, an atol of 2^-16 suffices. The rtol is one ulp of
+ * the dtype. In the second set of values x and the states are four times as large, and each atol is four times as
+ * large, because all outputs are linear in x and the states together.
  *
  * A workload in which two sequences share a slot is invalid, because no kernel defines the result of two updates of one
- * slot. This family does not match operations on chunks of several tokens, on quantised states, or on states without
- * heads ([slots, dim, S]). */
+ * slot. Definitions with chunks of several tokens, with quantised states, or with states without heads ([slots, dim,
+ * S]) are refused by op.match. */
 #include "kernels/mamba_ssu/input_values.h"
 
 #include <math.h>
@@ -108,8 +108,9 @@ static int find_outputs(const struct op_problem *problem, struct ssu_roles *role
 	return roles->output >= 0 ? 0 : err_set(why, "the definition needs an output with the shape of x");
 }
 
-/* Returns true if `arg` has the axes that `parts` lists, one letter per axis. In `parts`, S, H, D and N are the axes of
- * the state (slots, heads, dim, and the last axis). b is the batch axis of x, and g is any const axis. */
+/* Returns true if `arg` has the axes that `parts` lists, one letter per axis. The letters S, H, D and N in `parts` mean
+ * the axes of the state (slots, heads, dim, and the last axis), b means the batch axis of x, and g means any const
+ * axis. */
 static bool is_shape(const struct op_problem *problem, const struct ssu_roles *roles, const struct op_arg *arg,
                      const char *parts)
 {
@@ -237,10 +238,10 @@ static const struct preset {
 	int64_t batch, slots;
 } presets[SIZE_COUNT][2] = {{{1, 3}, {5, 8}}, {{PAST_BLOCK, SLOTS + 1}, {BLOCK, SLOTS}}, {{256, 512}}};
 
-/* The number of sequences of a medium case is a block size, or one more. If sequences have slots, and a slot has at most
- * MORE_ELEMENTS elements, there are MORE sequences, and most of the last sequences are padding. The edge case
- * many_sequences has MANY sequences. MORE and FEW are no multiples of five, so that the function `scalar` sets
- * pad_slot_id to 0 in the second set of values of one medium case. */
+/* The number of sequences of a medium case is a block size, or one more than a block size. If sequences have slots, and
+ * a slot has at most MORE_ELEMENTS elements, there are MORE sequences, and most of the last sequences are padding. The
+ * edge case many_sequences has MANY sequences. MORE and FEW are no multiples of five, so that the function `scalar`
+ * sets pad_slot_id to 0 in the second set of values of one medium case. */
 enum { FEW = 64, MORE = 128, MANY = 129, MORE_ELEMENTS = 1 << 18 };
 
 /* Returns the number of elements of a slot. */
@@ -330,10 +331,10 @@ static struct op_in_place in_place(const struct op_case *c, int input)
 	                            (c->variant & SSU_IN_PLACE) == 0};
 }
 
-/* Returns the value of a Python scalar. pad_slot_id is -1, as in models, or another negative number. If there are slot
- * indices, pad_slot_id may also be the number of a slot, in some cases 0. In a batch of one sequence, pad_slot_id is
- * the same negative number in both sets of values. No case omits pad_slot_id. dt_softplus is true in one set and false
- * in the other; an omitted dt_softplus is false. */
+/* Returns the value of a Python scalar. The value of pad_slot_id is -1, as in models, or another negative number. If
+ * there are slot indices, pad_slot_id may also be the number of a slot, in some cases 0. In a batch of one sequence,
+ * pad_slot_id is the same negative number in both sets of values. No case omits pad_slot_id. The value of dt_softplus
+ * is true in one set of values and false in the other; an omitted dt_softplus is false. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
@@ -353,7 +354,7 @@ static double scalar(const struct op_case *c, int input)
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
 
 /* Returns true if the elements of padding sequences are NaN in this input. If a workload provides the slots, no element
- * is NaN, because any sequence may then be read. The elements of z are never NaN, because z must be finite
+ * is NaN, because then a reference may read every sequence. The elements of z are never NaN, because z must be finite
  * (check_floats). */
 static bool is_padded(const struct op_case *c, const struct ssu_roles *roles, enum ssu_part part)
 {
@@ -469,8 +470,8 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 static int check_indices(const char *name, const struct ssu_extent *e, int64_t pad, const struct tensor *indices,
                          struct err *err)
 {
-	int64_t *owner = take(e->slots, sizeof *owner); /* for each slot, 1 + the sequence that has the slot, or 0 if no
-							 * sequence has it */
+	int64_t *owner = take(e->slots, sizeof *owner); /* for each slot, 1 + the number of the sequence that uses it,
+							 * or 0 if no sequence uses it */
 	int rc = 0;
 
 	for (int64_t b = 0; b < indices->elements && rc == 0; b++) {
@@ -733,8 +734,8 @@ static double enters_of(const struct computation *w, int64_t n, int64_t h, int64
 	}
 }
 
-/* Updates the S states of element i of sequence n and head h in `state`, and returns y before it is multiplied by the
- * gate. `a`, `b` and `c` have S elements each. */
+/* Updates `state`, which contains the S states of element i in head h of sequence n. Returns y before it is multiplied
+ * by the gate. `a`, `b` and `c` have S elements each. */
 static double update(const struct computation *w, int64_t n, int64_t h, int64_t i, double z, double *state,
 		     const double *a, const double *b, const double *c)
 {
@@ -766,7 +767,7 @@ static void read_decays(const struct computation *w, int64_t h, int64_t i, doubl
 		out[j] = dtype_load(a->data, a->dtype, h);
 }
 
-/* Returns the group of B or C that head h reads. A mistake may change the group of B, of C, or of both. */
+/* Returns the group of B or C that head h reads. A mistake may change the group for B, for C, or for both. */
 static int64_t group_of(const struct computation *w, int64_t h, enum mistake tiled, enum mistake first)
 {
 	if (w->mistake == TILED || w->mistake == (int)tiled)

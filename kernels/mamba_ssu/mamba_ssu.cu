@@ -1,6 +1,7 @@
 /* mamba_ssu on a GPU - computes the state update of kernels/mamba_ssu/mamba_ssu.c in float32. First all slots are
- * copied to the output. Then each warp updates the S states of one element of one head. Each lane sums its states in
- * order, and butterfly shuffles add the sums of the lanes. The result has the same bits in every run. */
+ * copied to the output. Then each warp updates one element of one head, which has a vector of S states. Each lane adds
+ * up the products of its own states in order, and butterfly shuffles add the sums of the lanes. The result has the same
+ * bits in every run. */
 #include "kernels/core/elements_cuda.h"
 
 #include "kernels/core/dtype_convert.h"
@@ -35,7 +36,7 @@ static __device__ __forceinline__ float step_size(const struct layer &layer, int
 	return !layer.softplus || d > 20.0f ? d : log1pf(expf(d));
 }
 
-/* Updates the states of element i of sequence n and head h. Returns y before it is multiplied by the gate. */
+/* Updates the S states of element i in head h of sequence n. Returns y before it is multiplied by the gate. */
 static __device__ float update(const struct layer &layer, int64_t slot, int64_t n, int64_t h, int64_t i)
 {
 	const struct ssu_extent &e = layer.e;

@@ -1,5 +1,5 @@
-/* mla_paged - multi-head latent attention over a paged cache of latents, decode and prefill.
- * kernels/common/attention/forms.h describes the tensors, and declares the functions that implement the family. */
+/* mla_paged - multi-head latent attention over a paged cache of latents, decode and prefill. The tensors are described
+ * in kernels/common/attention/forms.h, which also declares the functions that implement the family. */
 #include "kernels/core/op.h"
 
 #include "kernels/common/attention/attention.h"

@@ -1,6 +1,6 @@
 /* mla_ragged - multi-head latent attention over keys and values that are stored one sequence after the other. The
- * weights are not absorbed in this form, and only keys have a rotary part. kernels/common/attention/forms.h describes
- * the tensors, and declares the functions that implement the family. */
+ * weights are not absorbed in this form, and only keys have a rotary part. The tensors are described in
+ * kernels/common/attention/forms.h, which also declares the functions that implement the family. */
 #include "kernels/core/op.h"
 
 #include "kernels/common/attention/attention.h"

@@ -1,7 +1,7 @@
 /* experts - computes the experts of this device in double. For each token t that is routed to expert l with weight w,
  * the expert computes:
  *
- *   x[h]   = hidden[t][h] * its scale (* w, if weights are applied to the input)
+ *   x[h]   = hidden[t][h] * its scale (* w, if routing weights are applied to the input)
  *   up[i]  = sum over h of x[h] * W1[l][i][h] * its scale, times the expert's factor for "up"
  *   gate[i]= the same for row I + i of W1, times the expert's factor for the gate
  *   c[i]   = up[i] * gate[i] / (1 + exp(-gate[i]))
@@ -19,7 +19,7 @@
 #include "kernels/core/simd.h"
 #include "kernels/core/take.h"
 
-/* A visit: a token that is routed to an expert, with its weight. */
+/* A visit: one token that is routed to one expert, and the routing weight. */
 struct visit {
 	int64_t token;
 	double weight;
@@ -184,7 +184,8 @@ enum { TOGETHER = 4 };
 
 /* Computes the dot products of two rows a0 and a1 with TOGETHER rows of b. Each result has the same bits as that of
  * dot(). An addition to a sum must wait for the previous addition to that sum. Therefore eight sums, which do not wait
- * for each other, are computed at the same time. Each number that is loaded is also used for several products. */
+ * for each other, are computed at the same time. Computing them together also means that each loaded number is used for
+ * several products. */
 WIDE static void dot_together(const double *a0, const double *a1, const double *b, int64_t count, double *sums0,
                               double *sums1)
 {

@@ -1,14 +1,14 @@
 /* moe inputs - computes the elements of hidden states, weights and scales. The CPU and the GPU compute the same values.
- * traffic.h describes the inputs that route tokens (logits, a bias, given experts).
+ * For the inputs that route tokens (logits, a bias, given experts), see traffic.h.
  *
- *   hidden states and 8-bit weights: Uniform in 256 steps, rounded to the dtype. If an input has a scale or a factor,
+ *   Hidden states and 8-bit weights: Uniform in 256 steps, rounded to the dtype. If an input has a scale or a factor,
  *     its values in the first set resemble quantised data: they are numbers up to 448 with small scales. In the second
  *     set, they are numbers below 1, down to float8's subnormals, with scales on both sides of 1. Hidden states of 16
  *     and 32 bits are on [-1, 1) in the first set and on [-8, 8) in the second. In the first set, if the weights have
  *     16 or 32 bits and no scale, the hidden states are smaller, and the weights of the first product reach 16.
- *   weights of 16 and 32 bits: Uniform on [-1, 1) in 2^16 steps; neither 8-bit floats nor bfloat16 represent these
- *     numbers exactly.
- *   scales and factors: A power of two times a number that is uniform on [0.5, 2), in steps of 2^-21. Neighbouring
+ *   Weights of 16 and 32 bits: Uniform on [-1, 1) in 2^16 steps, which 8-bit floats and bfloat16 cannot represent
+ *     exactly.
+ *   Scales and factors: A power of two times a number that is uniform on [0.5, 2), in steps of 2^-21. Neighbouring
  *     scales differ, and a power-of-two dtype cannot represent them. In the second set, some scales and factors are
  *     2^10 times as large if their dtype has a wider range than float16, and others are smaller by the same factor.
  *
@@ -16,7 +16,7 @@
  * the standard deviation of an expert's output is between 0.5 and 1. (If "up" and gate have different factors, the
  * standard deviation of "up" is 2^10 times larger or smaller in the second set.) A power of two that scales a product
  * is applied to the product's factor if there is one, else to the scales of the weights if there are any, else to the
- * weights. Every other expert is steep: the odd experts in the first set, the even experts in the second. The gates of
+ * weights. Every second expert is steep: the odd experts in the first set, the even experts in the second. The gates of
  * a steep expert are 8 times as large as those of other experts (64 times in the second set). With gates of this size,
  * silu(gate) is nearly 0 or nearly the gate, the exponential overflows, and inputs of the second product exceed 448.
  * The second product of a steep expert is scaled down by the same number, 8 or 64. */

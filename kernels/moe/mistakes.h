@@ -13,7 +13,7 @@ enum moe_mistake {
 	MOE_GELU,
 	MOE_SIGMOID,
 	MOE_SILU_OF_PRODUCT,
-	MOE_INTERLEAVED,        /* in the first weights, "up" has the even rows and the gate the odd rows */
+	MOE_INTERLEAVED,        /* the even rows of the first weights belong to "up", and the odd rows to the gate */
 	MOE_GATE_LIMIT,         /* the magnitude of the gate is limited to mistake_by */
 	MOE_GATE_FACTOR_LAST,   /* the factor of the gate is applied after silu */
 	MOE_INNER_ROUNDED,      /* the inputs of the second product are rounded to the dtype mistake_by */

@@ -14,16 +14,16 @@
  *
  * Tolerance. Let s be the standard deviation of an output. With this family's inputs, s is between 0.1 and 1, times the
  * routing's factor; if routing weights are inputs, s may be 2. A reference sums H products in float32, and then I
- * products. If n terms are added one after the other, the error of the sum is 0.43 2^-24 sqrt(n / 2) times the sum's
- * standard deviation. This factor is 1.5e-6 for n = 7168. The second sum averages the errors of the first. One element
- * in 10^7 has an error of 5.5 times this standard error, 2^-17 s. Therefore atol is 2^-14. If the routing's factor is
- * above 1, atol is multiplied by the factor. rtol is one ulp of the output's dtype, because two roundings of nearly the
- * same number differ by one ulp. A float32 output is not rounded again, and its rtol is 2^-14, like atol. The measured
- * error of torch in float32 on a CPU, for H = 7168 and a factor of 2.5, is 5e-6, a thirtieth of atol.
+ * products. If n terms are added one after the other, the error of the sum is 0.43 * 2^-24 sqrt(n / 2) times the sum's
+ * standard deviation. This factor is 1.5e-6 for n = 7168. In the second sum, the errors of the first sum partly cancel.
+ * One element in 10^7 has an error of 5.5 times this standard error, 2^-17 s. Therefore atol is 2^-14. If the routing's
+ * factor is above 1, atol is multiplied by the factor. The rtol is one ulp of the output's dtype, because two roundings
+ * of nearly the same number differ by one ulp. A float32 output is not rounded again, and its rtol is 2^-14, like atol.
+ * The measured error of torch in float32 on a CPU, for H = 7168 and a factor of 2.5, is 5e-6, a thirtieth of atol.
  *
  * Even if operands have 8 bits, every element must be within the tolerance (hit ratio 1), because such operands are
  * exact in float32, and nothing is rounded to 8 bits again. If all scales have an error of 2 %, nearly every element is
- * wrong. If the scale of one block in 56 has such an error, every second element is wrong. If a workload provides
+ * wrong. If the scale of one block in 56 has an error of 2 %, every second element is wrong. If a workload provides
  * hidden states, weights or scales, s is not known, and only rtol applies. The error of float32 sums exceeds rtol only
  * in elements with |out| < 2^-13 s, which are 1e-4 of all elements. Therefore the hit ratio is 0.999. If a workload
  * provides logits, there are ties: 16-bit logits of real routers tie for one token in 14 to 20, and float32 sigmoids
@@ -32,8 +32,8 @@
  * float32), no token may differ.
  *
  * With this family's own inputs, the selection of experts has no ties or near ties, except between experts with equal
- * weights. The family does not match renormalised routing with a bias, weights packed as 4 bits, or an activation other
- * than silu. */
+ * weights. Definitions with renormalised routing and a bias, with weights packed as 4 bits, or with an activation other
+ * than silu are refused by op.match. */
 #include <math.h>
 #include <string.h>
 
@@ -148,13 +148,14 @@ static bool many_are_cheap(const struct op_problem *problem, const struct moe_ro
 
 enum { BLOCK = 256, FEW_BLOCK = 64, SMALL_BLOCK = 16 };
 
-/* Returns the largest block size of which a default case has a multiple of tokens. */
+/* Returns the largest block size that divides the number of tokens of a default case. */
 static int64_t block_of(const struct op_problem *problem, const struct moe_roles *roles, int variant)
 {
 	return many_are_cheap(problem, roles, variant) ? BLOCK : heavy(problem, roles) ? SMALL_BLOCK : FEW_BLOCK;
 }
 
-/* Returns the largest number of tokens of a default case. It is one more than a multiple of block_of. */
+/* Returns the largest number of tokens of a default case. This number is one more than a multiple of the result of
+ * block_of. */
 static int64_t most_tokens(const struct op_problem *problem, const struct moe_roles *roles, int variant)
 {
 	return many_are_cheap(problem, roles, variant) ? 2 * BLOCK + 1 : FEW_BLOCK + 1;
@@ -162,9 +163,10 @@ static int64_t most_tokens(const struct op_problem *problem, const struct moe_ro
 
 /* Writes the cases of a size preset. A small case has 16 tokens, which select few experts, because a reference reads
  * all weights of the selected experts. The medium cases have 513 and 256 tokens, or 65 and 64 if many tokens would take
- * too long: one more than a multiple of the usual block sizes, and such a multiple. With 256 or more tokens, some
- * experts have the numbers of tokens that traffic.h describes. If the experts have more than 2^30 weights, there is no
- * case of one token and none of 64, because a reference would take half a minute for each on two cores. */
+ * too long. The second number is a multiple of usual block sizes, and the first is one more than a multiple. With 256
+ * or more tokens, some experts have the numbers of tokens that traffic.h describes. If the experts have more than 2^30
+ * weights, there is no case of one token and none of 64, because a reference would take half a minute for each on two
+ * cores. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	struct moe_roles roles = moe_roles_of(problem);
@@ -253,13 +255,13 @@ static int64_t offset_of(const struct moe_extent *e, bool second)
 }
 
 /* Returns the value of a Python scalar. If only scalars determine the routing, 2 of 4 groups are kept in the first set
- * of values, and other numbers of groups in the second set. A reference may cache a result and use only one of the
- * scalars as the key, so in each case one scalar is the same in both sets. In cases of up to 16 tokens, both sets have
- * the same factor, that of DeepSeek-V3. In cases of more tokens, both sets have the same offset, the number of this
- * device's first expert. Usually, this device is in the middle of all devices. In cases of up to 16 tokens, the offset
- * of the second set is not a multiple of the number of local experts; with one token, the offset is 0. In cases of more
- * than 16 tokens, the factor is below 1 in the first set and exactly 1 in the second. A reference may take a factor of
- * 1, or an offset of 0, for an absent scalar. The factor is the only scalar with a default, which is 1. */
+ * of values, and other numbers of groups in the second set. A reference may cache a result under the value of only one
+ * scalar. To reveal this, one scalar has the same value in both sets of each case. In cases of up to 16 tokens, both
+ * sets have the same factor, that of DeepSeek-V3. In cases of more tokens, both sets have the same offset, the number
+ * of this device's first expert. Usually, this device is in the middle of all devices. In cases of up to 16 tokens, the
+ * offset of the second set is not a multiple of the number of local experts; with one token, the offset is 0. In cases
+ * of more than 16 tokens, the factor is below 1 in the first set and exactly 1 in the second. A reference may treat a
+ * factor of 1, or an offset of 0, as an absent scalar. The factor is the only scalar with a default, which is 1. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct moe_roles roles = moe_roles_of(c->problem);
@@ -318,15 +320,15 @@ static int carrier(int factor, int scale, int weights)
 }
 
 struct exponents {
-	int hidden, hidden_scale, weights1, weights2; /* exponents of numbers that are uniform; CODES for numbers that
+	int hidden, hidden_scale, weights1, weights2; /* exponents of uniform numbers, or CODES for numbers that
 						       * resemble quantised data */
 	int first, second; /* first: the exponent of the factors of "up" and gate; second: of the factor of the second
 			    * product */
 	int up;            /* the exponent of the factor of "up" minus that of the gate */
 };
 
-/* CODES is the exponent of numbers with magnitudes up to 448, which resemble quantised data. These numbers are 7/8
- * 2^CODES_LARGER times as large as the numbers below 1 of the other set. */
+/* CODES is the exponent of numbers with magnitudes up to 448, which resemble quantised data. They are 7/8 *
+ * 2^CODES_LARGER times as large as the numbers of the other set, which are below 1. */
 enum { CODES = 6, CODES_LARGER = 9, SUBNORMAL = -5, STEEPER = 3, STEEPEST = 6, LOUDER = 3, WEIGHTY = 4, LOUD = 10 };
 
 /* Moves a power of two from a product's scale or factor (exponent `product`) to its weights (exponent `weights`). */
@@ -392,10 +394,10 @@ static struct exponents exponents_of(const struct op_case *c, const struct moe_r
 	return x;
 }
 
-/* Makes every other expert steep. `parts` is the number of elements per expert in the input that is scaled. If `gate`
- * is true, the input belongs to the gate, which is scaled up; the gate is the second half of an expert's elements if
- * `halves` is true, else all of them. If `gate` is false, the input belongs to the second product, and is scaled
- * down. */
+/* Makes every second expert steep (input_values.h). `parts` is the number of elements per expert in the input that is
+ * scaled. If `gate` is true, the input belongs to the gate, which is scaled up; the gate is the second half of an
+ * expert's elements if `halves` is true, else all of them. If `gate` is false, the input belongs to the second product,
+ * and is scaled down. */
 static void make_steep(const struct op_case *c, struct moe_fill *f, int64_t parts, bool gate, bool halves)
 {
 	int64_t expert = c->contents == CONTENTS_FIRST ? parts : 0;
@@ -457,8 +459,8 @@ struct moe_fill moe_fill_of(const struct op_case *c, const struct moe_roles *rol
 	return f;
 }
 
-/* The bits of all possible elements of kind MOE_UNIFORM. The index is the random byte from which the element is
- * computed. */
+/* A table of the bits of all possible elements of kind MOE_UNIFORM. The index of an element is the random byte from
+ * which the element is computed. */
 struct codes {
 	uint32_t bits[256];
 	int bytes; /* the size of an element of the dtype */
@@ -663,9 +665,9 @@ static struct op_reach reach(const struct op_problem *problem, int variant, int 
 	return (struct op_reach){most_tokens(problem, &roles, variant), block_of(problem, &roles, variant)};
 }
 
-/* Widens `out`, the range of values that the default cases must cover, by the values that `f` gives. Uniform numbers
- * must reach nine tenths of their limits. Scales and factors must include values below and values above 1.2 times their
- * power of two. */
+/* Widens `out`, the range of values that the default cases must cover, by the range of the values that are computed
+ * from `f`. Uniform numbers must reach nine tenths of their limits. The values of scales and factors must be on both
+ * sides of 1.2 times their power of two. */
 static void widen(const struct moe_fill *f, struct op_range *out)
 {
 	int low = f->exponent + (f->extra < 0 ? f->extra : 0), high = f->exponent + (f->extra > 0 ? f->extra : 0);

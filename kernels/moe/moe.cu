@@ -77,7 +77,7 @@ static __device__ __forceinline__ float load(const struct view &v, int64_t index
 
 /* --- selection ---------------------------------------------------------------------------------------------------- */
 
-/* The best candidates so far, in descending order; of two equal candidates, the earlier one is first. */
+/* The best experts or groups so far, in descending order; of two equal ones, the one with the lower number is first. */
 struct best {
 	int index[MOE_PICKS_MOST];
 	float value[MOE_PICKS_MOST];
@@ -490,7 +490,7 @@ static int64_t scratch_bytes(const struct op_case *c)
 
 	p.e = moe_extent_of(c, &roles);
 	if (routing_of(c, &roles, &p.r, NULL) != 0)
-		return 0; /* `launch` then says why the case has no ground truth */
+		return 0; /* no ground truth is computed, and `launch` reports why */
 	return (int64_t)(lay_out(&p, NULL) - (char *)NULL);
 }
 

@@ -100,8 +100,8 @@ static void order_scales(const struct op_problem *problem, struct moe_roles *rol
 	}
 }
 
-/* Sets `stray` to the first input that has no role or has the role of another input. If there is no such input, sets
- * `stray` to -1. */
+/* Sets `stray` to the first input that has no role, or whose role already belongs to another input. If there is no such
+ * input, sets `stray` to -1. */
 static struct moe_roles find(const struct op_problem *problem, int *stray)
 {
 	struct moe_roles roles;
@@ -171,8 +171,8 @@ static bool has_axis(const struct op_problem *problem, int input, int dimension,
 	return input < 0 || problem->inputs[input].axis[dimension] == axis;
 }
 
-/* Returns true if the axis `whole` is `times` as long as the axis `part`. If `times` is 0, any multiple of `part` is
- * accepted. Also returns true if one of the two axes is var. */
+/* Returns true if the length of the axis `whole` is `times` multiplied by the length of the axis `part`. If `times` is
+ * 0, any multiple of `part` is accepted. Also returns true if one of the two axes is var. */
 static bool divides(const struct op_problem *problem, int whole, int part, int64_t times)
 {
 	const struct op_axis *w = &problem->axes[whole], *p = &problem->axes[part];

@@ -203,12 +203,12 @@ int routing_of(const struct op_case *c, const struct moe_roles *roles, struct ro
 
 /* --- the selection ------------------------------------------------------------------------------------------------ */
 
-/* The best candidates so far, in descending order, and the best candidate that was left out. */
+/* The best experts or groups so far, in descending order, and the best one that was left out. */
 struct best {
 	int64_t index[MOE_PICKS_MOST];
 	double value[MOE_PICKS_MOST];
 	int64_t count, room;
-	double left; /* the value of the best candidate that was left out, or -infinity */
+	double left; /* the value of the best one that was left out, or -infinity */
 };
 
 static void offer(struct best *best, int64_t index, double value)
@@ -419,7 +419,7 @@ bool routing_has_mistake(const struct routing *r)
 	case MOE_PICK_LESS:
 	case MOE_SMALLEST:
 		return r->method != MOE_GIVEN;
-	case MOE_EVEN: /* with a single choice, this is the mistake MOE_WEIGHT_1 */
+	case MOE_EVEN: /* with one expert per token, the same as MOE_WEIGHT_1 */
 	case MOE_FIRST_PICK:
 	case MOE_REVERSED_WEIGHTS:
 		return r->picks > 1;

@@ -4,12 +4,12 @@
  *                largest s + bias, and the groups with the highest scores are kept. Of the experts in these groups, the
  *                K with the largest s + bias are selected. The weight of an expert is s, without the bias, divided by
  *                the sum of s over all selected experts (including those on other devices), times a factor.
- *   renormalise  Selects the experts with the K largest logits. The weights are the softmax of these logits.
+ *   Renormalise  Selects the experts with the K largest logits. The weights are the softmax of these logits.
  *   Llama 4      Selects the K (usually 1) experts with the largest s = sigmoid(logit). The weight is s. A routing bias
  *                is ignored.
- *   given        Experts and weights are inputs. Experts and weights are two tensors, or one int32 tensor whose
- *                elements have the expert in the high half and the weight, a bfloat16, in the low half. An expert that
- *                is listed twice counts twice.
+ *   Given        Experts and weights are inputs. They are two tensors, or one int32 tensor: the high half of an element
+ *                is the number of the expert, and the low half is the weight, a bfloat16. An expert that is listed
+ *                twice counts twice.
  *
  * The weight multiplies an expert's output, or the expert's input with Llama 4 routing. */
 #ifndef REFTEST_KERNELS_MOE_ROUTING_H

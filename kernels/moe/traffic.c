@@ -29,8 +29,8 @@ static const double clear = 0x1p-13;
 
 enum slope { SLOPE_QUARTER, SLOPE_NEAR, SLOPE_FAR, SLOPE_TIED, SLOPES, SLOPE_STEEP = SLOPES };
 
-/* A row's kind says to which experts its token must be routed: to any experts, to some of this device, to the favourite
- * expert, or to none of this device. */
+/* The kind of a row determines the experts to which its token must be routed: any experts, at least one expert of this
+ * device, the favourite expert, or only experts of other devices. */
 enum row_kind { ROW_ANYWHERE, ROW_SOME_HERE, ROW_FAVOURITE, ROW_ELSEWHERE };
 
 /* Data that the rows of one case share. */
@@ -39,7 +39,7 @@ struct traffic {
 	struct moe_extent e;
 	uint64_t key;
 	bool second;	 /* whether this is the second set of values */
-	bool own;	 /* whether no input comes from a workload */
+	bool own;	 /* true if no input comes from a workload */
 	int64_t *expert; /* all experts: first the special ones, then those without tokens, then the others */
 	int64_t specials, unused;
 	int64_t special_tokens[SPECIALS];
@@ -68,7 +68,7 @@ static void swap(int64_t *order, int64_t a, int64_t b)
 }
 
 /* Returns an expert's bias, which is a multiple of 1/256. The bias is in [-1, 0) in the first set of values, and in
- * [-1/2, 1/2) in the second. bfloat16 represents it exactly. */
+ * [-1/2, 1/2) in the second. The dtype bfloat16 represents it exactly. */
 static double bias_of(uint64_t key, int64_t expert, bool second)
 {
 	return ((double)uniform_signed(philox_bits(key, expert), 7) - (second ? 0 : 1)) / 2;
@@ -134,8 +134,8 @@ static bool same_group(const struct traffic *t, int64_t a, int64_t b)
 	return t->r->groups > 1 && a / size == b / size;
 }
 
-/* Returns the number of experts that are neither special nor without tokens. Any row may select these experts, so
- * draw_any_order ranks them before the others. */
+/* Returns the number of ordinary experts, which any row may select. In draw_any_order, they get ranks before the
+ * special experts and the experts without tokens. */
 static int64_t ordinary(const struct traffic *t)
 {
 	return t->e.experts - t->specials - t->unused;
@@ -170,8 +170,8 @@ static void place_twins(const struct traffic *t, int64_t *order)
 	to_rank(order, t->e.experts, t->expert[t->e.experts - 2], t->r->picks);
 }
 
-/* Moves another local expert of the first expert's group to rank 1. Then this group is kept, because the score of a
- * group is the sum of the scores of its two best experts. */
+/* Moves another local expert of the group of the expert at rank 0 to rank 1. The routing then keeps this group, because
+ * the score of a group is the sum of the scores of its two best experts. */
 static void second_of_group(const struct traffic *t, int64_t *order)
 {
 	for (int64_t i = 1; i < t->e.experts; i++)
@@ -181,9 +181,9 @@ static void second_of_group(const struct traffic *t, int64_t *order)
 		}
 }
 
-/* Draws the ranks of all experts at random, where rank 0 has the largest logit. Does not place twins. If the token must
- * be routed to other devices, the experts of other devices have the first ranks. In other rows, rank 0 is a special
- * expert, a favourite expert of many tokens, or a random expert. */
+/* Draws the ranks of all experts at random. The expert at rank 0 has the largest logit. Does not place twins. If the
+ * token must be routed to other devices, the experts of other devices have the first ranks. In other rows, rank 0 is a
+ * special expert, a favourite expert of many tokens, or a random expert. */
 static void draw_any_order(const struct traffic *t, int64_t token, int64_t attempt, int64_t *order)
 {
 	int64_t experts = t->e.experts, base = (token * TRIES + attempt) * (experts + 2), from = t->specials + t->unused;
@@ -236,9 +236,9 @@ static int64_t shunned(const struct traffic *t, enum row_kind kind, const int64_
 
 /* --- logits ------------------------------------------------------------------------------------------------------- */
 
-/* Returns true for rows of the kinds ROW_FAVOURITE and ROW_ELSEWHERE. In such a row, the largest logit is the largest
- * height, and the logits fall slowly. With smaller logits or a steeper fall, a bias could route the token to other
- * experts than intended. */
+/* Returns true for rows of the kinds ROW_FAVOURITE and ROW_ELSEWHERE. In rows of these kinds, the largest logit is the
+ * largest height, and the logits fall slowly. With smaller logits or a steeper fall, a bias could route the token to
+ * other experts than intended. */
 static bool is_led(const struct traffic *t, int64_t token)
 {
 	return kind_of(t, token) == ROW_FAVOURITE || kind_of(t, token) == ROW_ELSEWHERE;
@@ -429,7 +429,7 @@ static void make_logits(const struct op_case *c, const struct moe_roles *roles, 
 /* --- given experts ------------------------------------------------------------------------------------------------ */
 
 /* Returns a given routing weight. Its magnitude is from 1/128 to 1, or from 1/64 to 2 in the second set of values. One
- * weight in eight is divided by 16, and one in four is negative. bfloat16 represents all weights exactly. */
+ * weight in eight is divided by 16, and one in four is negative. The dtype bfloat16 represents all weights exactly. */
 static float weight_of(uint64_t key, int64_t index, bool second)
 {
 	uint32_t random = philox_bits(~key, index);
@@ -448,7 +448,7 @@ static void list_twice(const struct traffic *t, int64_t *order)
 
 /* Fills the given experts. If there are fewer experts than a token must list, the token lists experts repeatedly.
  * Otherwise, one token in 16 lists an expert twice if weights apply to outputs. If weights apply to inputs, no token
- * does so, because two weights of one input cannot be combined into one. */
+ * lists an expert twice, because two weights of one input cannot be combined into one. */
 static void make_ids(const struct op_case *c, const struct moe_roles *roles, const struct routing *r,
 		     struct tensor *out)
 {

@@ -2,14 +2,14 @@
  *
  * Let the experts of a token be sorted by falling logit. From one expert to the next, the logit falls by 1/4 in some
  * rows, and by 1/32 or by 1 in others. In a fourth kind of rows, two of the selected experts tie, and two of the other
- * experts tie. If the routing renormalises a softmax, the logit falls by 5/2 for one token in eight (by 13/2 if two
+ * experts tie. With the routing method "renormalise", the logit falls by 5/2 for one token in eight (by 13/2 if two
  * experts are selected), so that selected experts have weights from nearly 1 down to 0.001 and less. The largest logit
  * differs from row to row, so that sigmoids saturate in some rows and nearly vanish in others. If the routing computes
  * softmaxes, the largest logit of some rows is 20, and its exponential overflows float16. In other rows, the largest
  * logit is 100 or -106. The exponentials of all selected logits then overflow or underflow float32 unless the maximum
  * is subtracted first.
  *
- * If the routing renormalises a softmax, there are also ties between a selected and an omitted expert: for one token in
+ * With the routing method "renormalise", there are also ties between a selected and an omitted expert: for one token in
  * 16, the last selected expert ties with the next one. These two experts, the twins, have equal weights and scales. The
  * output is thus the same whichever twin is selected, and wrong if both twins are selected, or none of them. There are
  * no twins if a workload provides an input, or if other devices have experts.
@@ -18,16 +18,16 @@
  * have both signs, even in one row. The bias changes the selection of experts and groups, in some rows by a small
  * margin and in others by a large one. If there is a bias, the logits of a row are drawn again until each selection of
  * an expert or a group has a margin of at least 2^-13, a thousand times the error of float32 sigmoids. If the logits of
- * a row fall by 1/32 from expert to expert, several such draws are compared, and the one with the smallest margin is
- * used.
+ * a row fall by 1/32 from expert to expert, several draws that have this margin are compared, and the draw with the
+ * smallest margin is used.
  *
  * If all experts are on this device and there are many tokens, four experts have exactly 16, 33, 64 and 129 tokens in
  * the first set of values, and 17, 32, 65 and 128 tokens in the second. Small cases use few experts, and in all cases
  * some experts have no token. If there are experts on other devices, one token in eight selects only experts of other
  * devices. The other tokens among the first 16 select some experts on this device. After the first 16 tokens, every
- * second token selects one favourite expert of this device, which thus gets more tokens than a tile of 128. The other
- * tokens select experts of other devices, so that a case of many tokens takes little longer than a case of few. No
- * function of libm is called, so that the result is the same on every machine. */
+ * second token selects one favourite expert of this device, so that this expert has more than 128 tokens, the size of a
+ * tile. The other tokens select experts of other devices, so that a case of many tokens takes little longer than a case
+ * of few. No function of libm is called, so that the result is the same on every machine. */
 #ifndef REFTEST_KERNELS_MOE_TRAFFIC_H
 #define REFTEST_KERNELS_MOE_TRAFFIC_H
 
@@ -39,8 +39,8 @@
 void traffic_fill(const struct op_case *c, const struct moe_roles *roles, const struct routing *r, int input,
 		  struct tensor *out);
 
-/* Returns true if the case has twins, and writes their numbers. Expert `to` must get the weights and scales of expert
- * `from`. */
+/* Returns true if the case has twins, and writes their numbers to `from` and `to`. The twin with the number in `to`
+ * must get the weights and scales of the other twin. */
 bool traffic_twins(const struct op_case *c, const struct moe_roles *roles, const struct routing *r, int64_t *from,
 		   int64_t *to);
 

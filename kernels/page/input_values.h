@@ -3,8 +3,8 @@
  * (page.c).
  *
  * Every element is random and not zero. Elements have both signs, and their magnitudes cover most of the dtype's range.
- * Therefore, if a reference writes a vector to a wrong slot, or does not write it, the cache has other bits. If a
- * reference converts a vector to another dtype, the vector loses digits or overflows; for example, bfloat16 values
+ * Therefore, if a reference writes a vector to a wrong slot, or does not write it, the bits of the cache are wrong. If
+ * a reference converts a vector to another dtype, the vector loses digits or overflows; for example, bfloat16 values
  * overflow in float16. No element is NaN, because whole caches are compared, and NaN does not equal itself. */
 #ifndef REFTEST_KERNELS_PAGE_INPUT_VALUES_H
 #define REFTEST_KERNELS_PAGE_INPUT_VALUES_H
@@ -47,8 +47,8 @@ static inline void page_table_role(const struct op_problem *problem, int i, stru
 		roles->indices = i;
 }
 
-/* Returns the output that belongs to a cache: the output with the cache's name, or else the output at the cache's
- * position. */
+/* Returns the output that belongs to a cache: the output with the cache's name or, if there is none, output number
+ * `order`. */
 static inline int page_output(const struct op_problem *problem, int cache, int order)
 {
 	for (int i = 0; i < problem->output_count; i++)
@@ -87,7 +87,7 @@ static inline struct page_roles page_roles_of(const struct op_problem *problem)
 /* The layout of a cache and of the tensor that is appended to it. */
 struct page_extent {
 	int64_t pages, page_size, heads, width; /* heads: the number of heads, or 1 if there is no head axis */
-	int64_t halves;                         /* number of appended tensors that one cache holds: 1 or 2 */
+	int64_t halves;                         /* number of appended tensors that are stored in one cache: 1 or 2 */
 	int hnd;
 };
 

@@ -17,13 +17,13 @@
  * sequences have no token to append, and one sequence has one token to append. If there are more sequences than pages,
  * most sequences are empty. The last page of a sequence is full, holds one token, or holds a few tokens. The length of
  * a sequence is thus a multiple of the page size, one more than a multiple, or another number. In the second set of
- * values, the first sequence has one token in its last page, and tokens are also appended to the page before that.
- * Pages are in random order, and some are unused. No two tokens have the same slot. Some tokens are written to the last
- * page of the cache. If kv_indices has more entries than the cache has pages, the first sequence starts with a long
- * prefix in pages that other sequences also use, as in a prefix cache. The tokens that are appended to the first
- * sequence then have positions beyond 131072, although the cache has few pages. The tokens are not in the order of
- * their sequences. In the second set of values, the order of the tokens is reversed, and other sequences than in the
- * first set have full last pages.
+ * values, the first sequence has one token in its last page, and tokens are appended to its last two pages. Pages are
+ * in random order, and some are unused. No two tokens have the same slot. Some tokens are written to the last page of
+ * the cache. If kv_indices has more entries than the cache has pages, the first sequence starts with a long prefix in
+ * pages that other sequences also use, as in a prefix cache. The tokens that are appended to the first sequence then
+ * have positions beyond 131072, although the cache has few pages. The tokens are not in the order of their sequences.
+ * In the second set of values, the order of the tokens is reversed, and other sequences than in the first set have full
+ * last pages.
  *
  * A token of sequence -1 is padding and is not written. If a definition's description mentions padding, the token in
  * the middle of the batch is padding. If the description does not mention padding, only cases of --edge have padding. A
@@ -42,16 +42,16 @@
 #include "kernels/core/simd.h"
 #include "kernels/core/take.h"
 
-/* The numbers of sequences and of tokens of the medium cases are multiples of BLOCK, or one more. In the first medium
- * case, the prefix of the first sequence has at least PREFIX tokens and PREFIX_PAGES pages, so that offsets in kv_indptr
- * need more than 15 bits. */
+/* In a medium case, the number of sequences and the number of tokens are multiples of BLOCK, or one more than a
+ * multiple. In the first medium case, the prefix of the first sequence has at least PREFIX tokens and PREFIX_PAGES
+ * pages, so that offsets in kv_indptr need more than 15 bits. */
 enum { BLOCK = 256, MOST_SEQUENCES = 2 * BLOCK, MOST_TOKENS = 2 * BLOCK + 1, PREFIX = 1 << 17, PREFIX_PAGES = 1 << 15 };
 
-/* The medium case has at least POOL pages, so that page numbers need more than 8 bits. If at most 2 POOL pages are
- * enough for more than POOL_PLACES slots (for example, 513 pages of 64 slots), the medium case has more than
- * POOL_PLACES slots, so that slot numbers need more than 15 bits. The number of pages is not enlarged if the cache
- * would have more than POOL_ELEMENTS elements. If LARGE_POOL pages have at most LARGE_POOL_ELEMENTS elements, the
- * medium case has LARGE_POOL pages, so that page numbers need more than 12 bits. */
+/* The first medium case has at least POOL pages, so that page numbers need more than 8 bits. If 2 * POOL pages have
+ * more than POOL_PLACES slots (for example, if a page has 64 slots), this case has more than POOL_PLACES slots, so that
+ * slot numbers need more than 15 bits. These minimums do not apply if the cache would have more than POOL_ELEMENTS
+ * elements. If LARGE_POOL pages have at most LARGE_POOL_ELEMENTS elements, this case has at least LARGE_POOL pages, so
+ * that page numbers need more than 12 bits. */
 enum { POOL = 321, POOL_ELEMENTS = 1 << 25, POOL_PLACES = 1 << 15 };
 enum { LARGE_POOL = 6145, LARGE_POOL_ELEMENTS = 1 << 23 };
 
@@ -87,8 +87,8 @@ static int match_tables(const struct op_problem *problem, const struct page_role
 	return 0;
 }
 
-/* Returns the layout of `cache`. From axis `at` on, the cache must have the axis of the page size and, except for the
- * token axis, the axes of `append`. Returns 0 if the page size comes first, PAGE_HND if the heads come first, and -1
+/* Returns the layout of `cache`. After its first `at` axes, the cache must have the axis of the page size and all axes
+ * of `append` except the token axis. Returns 0 if the page size comes first, PAGE_HND if the heads come first, and -1
  * for any other axes. */
 static int layout_of(const struct op_arg *append, const struct op_arg *cache, int at)
 {
@@ -174,8 +174,7 @@ static int64_t own_pages(int64_t pages)
 	return pages - pages / 3 > 1 ? pages - pages / 3 : 1;
 }
 
-/* Returns the number of pages of the medium case: `pages`, or more to reach the numbers that the comment at POOL
- * describes. */
+/* Returns the number of pages of the first medium case: `pages`, or the minimum that the comment at POOL describes. */
 static int64_t pool_of(const struct op_arg *cache, int64_t pages, int64_t page_size, const int64_t *axis)
 {
 	int64_t page = 1, all = POOL_PLACES / (page_size > 0 ? page_size : 1) + 1;
@@ -492,7 +491,7 @@ static enum padding padding_of(const struct op_case *c)
 	return (c->variant & PAGE_PADDED) != 0 ? PADDING_MIDDLE : PADDING_NONE;
 }
 
-/* Fills the positions of the tokens if `positions` is true, else the sequence numbers of the tokens. Both are -1 for
+/* Fills the positions of the tokens if `positions` is true, else the numbers of the tokens' sequences. Both are -1 for
  * padding. */
 static void fill_tokens(const struct table *table, bool positions, enum padding padding, struct tensor *out)
 {
@@ -530,8 +529,8 @@ static int fill_table(const struct op_case *c, int input, struct tensor *out, st
 	return 0;
 }
 
-/* In the default cases, sequence numbers and positions must reach the ends of their ranges. The other tables have no
- * range, because any valid entry is allowed. */
+/* In the default cases, the values of batch_indices and positions must reach the ends of their ranges. The other tables
+ * have no range, because any valid entry is allowed. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	struct page_roles roles = page_roles_of(problem);
@@ -769,8 +768,8 @@ static int check_tokens(const struct op_case *c, const struct tensor *in, struct
 	struct page_roles roles = page_roles_of(c->problem);
 	struct page_extent e = page_extent_of(c, 0);
 	int64_t tokens = in[roles.positions].elements, places = e.pages * e.page_size;
-	int64_t *owner = take(places, sizeof *owner); /* for each slot, 1 + the token that has the slot, or 0 if no
-						       * token has it */
+	int64_t *owner = take(places, sizeof *owner); /* for each slot, 1 + the number of the token that is written to
+						       * it, or 0 if there is none */
 	int rc = 0;
 
 	for (int64_t token = 0; rc == 0 && token < tokens; token++) {
@@ -799,8 +798,8 @@ static bool tables_at_hand(const struct op_case *c, const struct tensor *in)
 	return true;
 }
 
-/* Checks that this family can compute tables with the axes of the case. Returns 0 without this check if a workload
- * provides a table, because provided tables may have other axes. */
+/* Checks that this family can compute tables with the axes of the case. If a workload provides a table, returns 0
+ * without a check, because the workload's tables may have other axes. */
 static int check_axes(const struct op_case *c, struct err *err)
 {
 	struct table table;

@@ -5,12 +5,12 @@
  * the next row, have different kinds: the kind is (group + 5 row) modulo 13, or one more in the second set of values.
  * Therefore, if a reference includes elements of another group in the maximum of a group, the scale changes. Noise is
  * uniform on [-1, 1). The peak of a group is its element of largest magnitude. The peak is the first element, the last,
- * or any other, and has either sign. The magnitude of the peak is 2^p m with p = -8 … 8 and m in [1, 2). m has all
- * fraction bits of the dtype of x (20 of them if x is float32), so that the scale is not exact in float32.
+ * or any other, and has either sign. The magnitude of the peak is m * 2^p with m in [1, 2) and p = -8 … 8. The factor m
+ * has all fraction bits of the dtype of x (20 of them if x is float32), so that the scale is not exact in float32.
  *
  *   PLAIN      2^p noise, and a peak.
- *   TIES       a peak of 448 2^k (k = -4 … 4), whose scale is exactly 2^k; the other quotients are halfway between two
- *              e4m3 numbers, some of them subnormal.
+ *   TIES       a peak of 448 * 2^k (k = -4 … 4), whose scale is exactly 2^k; the other quotients are halfway between
+ *              two e4m3 numbers, some of them subnormal.
  *   BESIDE     like TIES, but each quotient differs from a tie by one step of the input's dtype (in float32, by a
  *     relative 2^-20).
  *   NOUGHT     zeros, whose scale is the floor / 448.

@@ -4,8 +4,8 @@
 
 #include "kernels/core/op.h"
 
-/* The mistakes that the oracle simulates. The order matters: first the mistakes in the largest magnitude of a group,
- * then those in the scale, and from QUANTIZE_TO_E5M2 on, those in the quotient. */
+/* The mistakes that the oracle simulates. The code depends on their order: first the mistakes in the largest magnitude
+ * of a group, then the mistakes in the scale, and from QUANTIZE_TO_E5M2 on, the mistakes in the quotient. */
 enum quantize_mistake {
 	QUANTIZE_NO_MISTAKE,
 	QUANTIZE_MOST_OF_ROW,

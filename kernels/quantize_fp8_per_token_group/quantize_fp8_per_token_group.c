@@ -4,7 +4,7 @@
  *
  * x is [..., H] in float32, float16 or bfloat16; q has the shape of x; s is [..., H / group] in float32. The last axes
  * of x and s are const, and the quotient of their lengths is the size of a group. A problem whose scales are rounded to
- * powers of two does not match.
+ * powers of two is refused by op.match.
  *
  * The floor `eps` is a Python scalar, or a hidden constant (kernels/core/norm_epsilon.h), such as "eps is 1e-10" in the
  * description. SGLang, vLLM and FlashInfer use the floor 1e-10, and DeepGEMM uses 1e-4. If no source states the floor,
@@ -16,15 +16,15 @@
  *
  *   s: amax / 448 (1); amax * (1 / 448) (2); or a division that is only accurate to 2 units in the last place (2^-22)
  *   q: x / s (2, including the one of s); x * (448 / amax) (2); x * (1 / s) (3); x / (amax * (1 / 448)) (3). With an
- *      inaccurate division, the error is up to 2^-22 + 2 2^-24. eps is rounded, too.
+ *      inaccurate division, the error is up to 2^-22 + 2 * 2^-24. The value of eps is rounded to float32, too.
  *
  * SLACK = 2^-21 exceeds the error of each way, and is the rtol of s. The quotient of a correct implementation is thus
- * in an interval of relative width SLACK around the true quotient. q is a number in this interval, rounded to e4m3. No
- * other q is accepted. Neighbouring e4m3 numbers differ by 2^-4 to 2^-3 of their value, so all numbers in nearly every
- * interval round to the same e4m3 number. If an interval contains a tie, its numbers round to two neighbouring e4m3
- * numbers. If amax is exactly 448 times a power of two, s and 1 / s are also powers of two, and each of the
- * computations above is exact. (amax * (1 / 448) is exact because 7 * fl(1 / 7) rounds to 1 in float32.) For such an
- * amax, the interval is a single number, and ties must be rounded to even. */
+ * in an interval of relative width SLACK around the true quotient. The output q must be a number in this interval,
+ * rounded to e4m3. No other q is accepted. Neighbouring e4m3 numbers differ by 2^-4 to 2^-3 of their value, so all
+ * numbers in nearly every interval round to the same e4m3 number. If an interval contains a tie, its numbers round to
+ * two neighbouring e4m3 numbers. If amax is exactly 448 times a power of two, s and 1 / s are also powers of two, and
+ * each of the computations above is exact. (amax * (1 / 448) is exact because 7 * fl(1 / 7) rounds to 1 in float32.)
+ * For such an amax, the interval is a single number, and ties must be rounded to even. */
 #include "kernels/quantize_fp8_per_token_group/mistakes.h"
 #include "kernels/quantize_fp8_per_token_group/input_values.h"
 
@@ -45,8 +45,8 @@ enum { PARALLEL_FROM = 1 << 18, PROBE_ROWS = 16 }; /* PARALLEL_FROM: if there ar
 
 static const double LARGEST = 448, SLACK = 0x1p-21;
 
-/* Returns true if the problem says that its scales are powers of two. This family does not match such a problem,
- * although the shapes are the same. */
+/* Returns true if the problem says that its scales are powers of two. Such a problem is refused by op.match, although
+ * its tensors have the same shapes. */
 static bool has_other_scales(const struct op_problem *problem)
 {
 	static const char *const words[] = {"ue8m0", "e8m0", "mxfp8", "power of two", "powers of two", "pow2"};
@@ -233,7 +233,7 @@ static double magnitude(const struct tensor *x, int64_t number, int64_t group, i
 	return most;
 }
 
-/* Sets most[first], most[first + step], … (indices below `end`) to the largest of these values. */
+/* Sets each of most[first], most[first + step], … (indices below `end`) to the largest of them. */
 static void share(double *most, int64_t first, int64_t end, int64_t step)
 {
 	double all = 0;
@@ -244,8 +244,8 @@ static void share(double *most, int64_t first, int64_t end, int64_t step)
 		most[g] = all;
 }
 
-/* Returns an array with the largest magnitude of each group, or with the floor if the floor is larger. The caller frees
- * the array. */
+/* Returns an array with one number per group: the group's largest magnitude, or the floor if the floor is larger. The
+ * caller frees the array. */
 static double *magnitudes(const struct op_case *c, const struct tensor *x)
 {
 	struct quantize_extent e = quantize_extent_of(c->problem);
@@ -504,7 +504,7 @@ static void probe_axes(const struct op_problem *problem, int variant, int64_t *a
 	set_axes(problem, PROBE_ROWS, axis);
 }
 
-/* Returns the floor that the scales of groups of zeros imply, or 0 if they imply none. */
+/* Returns the floor that follows from the scales of groups of zeros, or 0 if no floor follows from them. */
 static double floor_of_zeros(const struct tensor *s)
 {
 	double *shown = take(s->elements, sizeof *shown), middle;

@@ -2,7 +2,8 @@
  * threads computes one group. The block reads the group twice: for the largest magnitude, and for the quotients. The
  * magnitude and the quotients are computed in double. A quotient is rounded to float before it is rounded to e4m3. If
  * the scale is a power of two, rounding to float changes nothing, because the quotient is exact in float. With other
- * scales, rounding to float may turn the quotient into a tie. Then op.judge accepts both neighbours of the tie. */
+ * scales, rounding to float may turn the quotient into a tie. In this case, op.judge accepts both e4m3 numbers next to
+ * the tie. */
 #include "kernels/core/elements_cuda.h"
 
 #include "kernels/quantize_fp8_per_token_group/input_values.h"

@@ -1,5 +1,5 @@
 /* rmsnorm - y = x / sqrt(mean of x^2 + eps) * w, plain or with a residual added first, as in FlashInfer's norm.rmsnorm
- * and norm.fused_add_rmsnorm. kernels/common/norm/rms.h describes the norm, its inputs and its tolerances.
+ * and norm.fused_add_rmsnorm. For the norm, its inputs and its tolerances, see kernels/common/norm/rms.h.
  *
  * Epsilon is a hidden constant (kernels/core/norm_epsilon.h), or a Python scalar among the inputs. If no source states
  * epsilon, reftest computes it from the reference's output for tiny inputs. */

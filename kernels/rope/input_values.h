@@ -13,8 +13,8 @@
  * on [-2^17, 2^17), or on [-2^14, 2^14) if they are float16. 2^17 is also beyond float16's range.
  *
  * The elements of a head that are not rotated are copied. In both sets of values, two of every four copied elements are
- * multiplied by a large or a small power of two. If the tensor is not float16, the results are beyond the range of
- * float16.
+ * multiplied by a large or a small power of two. If the tensor is not float16, the multiplied elements are beyond the
+ * range of float16.
  *
  * The first four positions are the largest position, 0, 1, and the largest position again. All other positions are
  * random. If there is a cache, every position is a row of the cache. Without a cache, positions are below 4096 in the
@@ -190,9 +190,9 @@ struct rope_fill {
 	int interleaved;
 	int bits;  /* number of fraction bits of an element */
 	int scale; /* rotated tensors are uniform on 2^scale [-1, 1) */
-	/* Elements are multiplied by 2^exponent. large_head and small_head are the exponents for all elements of a
-	 * large or small head (0: the case has no such heads); large_rest and small_rest are those for large and small
-	 * copied elements. */
+	/* Elements are multiplied by 2^exponent. The exponents large_head and small_head are for all elements of a
+	 * large or small head (0: the case has no such heads); large_rest and small_rest are for large and small copied
+	 * elements. */
 	int large_head, small_head, large_rest, small_rest;
 	int64_t head_size, rotary_dim;
 };

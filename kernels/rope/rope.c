@@ -3,8 +3,8 @@
  *   (a, b) of one pair -> (a cos - b sin, b cos + a sin), with the angle for the token's position and the pair i
  *
  * Only the first R elements of a head form pairs: elements i and i + R/2 (halves, "neox"), or elements 2i and 2i + 1
- * (interleaved). R is the rotary dimension; the other elements are copied. q and k are [tokens, heads, D] or flat,
- * [tokens, heads * D]; positions are [tokens]. The angle comes from one of two sources:
+ * (interleaved). R is the rotary dimension; the other elements are copied. The shape of q and k is [tokens, heads, D]
+ * or flat, [tokens, heads * D]; positions are [tokens]. The angle comes from one of two sources:
  *
  *   a cache [rows, R]  Row p is for position p: the cosines are in columns 0 … R/2 - 1, and the sines in the other
  *                      columns.
@@ -16,34 +16,34 @@
  * FlashInfer's rope.apply_rope_with_cos_sin_cache, apply_rope_pos_ids and apply_llama31_rope_pos_ids are operations of
  * this family.
  *
- * A Python scalar (`interleave` or `is_neox`) selects the pairs. If there is no such scalar, the definition's name
- * decides: with "interleave" or "gptj" in the name, pairs are interleaved. Without these words, pairs are halves, which
- * is FlashInfer's default. The formula is Llama 3.1's if the name or the fi_api tag says so, or if there is an input
- * `low_freq_factor`. The hidden constants are theta and, for Llama 3.1, also scale, low, high and old. Each constant
- * comes from a Python scalar, a const axis, the name ("theta500000"), the model or the description. If no source states
- * a constant of Llama 3.1, it has the published value. If no source states theta, reftest finds theta by running the
- * reference: at position 1, the pair (1, 0) becomes the cosine and sine of the pair's frequency.
+ * A Python scalar (`interleave` or `is_neox`) selects the pairs. If there is no such scalar, pairs are interleaved if
+ * the definition's name contains "interleave" or "gptj". Otherwise, pairs are halves, which is FlashInfer's default.
+ * The formula is Llama 3.1's if the name or the fi_api tag says so, or if there is an input `low_freq_factor`. The
+ * hidden constants are theta and, for Llama 3.1, also scale, low, high and old. Each constant comes from a Python
+ * scalar, a const axis, the name ("theta500000"), the model or the description. If no source states a constant of Llama
+ * 3.1, it has the published value. If no source states theta, reftest finds theta by running the reference: at position
+ * 1, the pair (1, 0) becomes the cosine and sine of the pair's frequency.
  *
  * Tolerance with a cache. An output is a sum of two products with magnitudes below 4. A float32 reference has an error
- * of 4 2^-24 before it rounds the output, so atol is 1e-6 and rtol is one ulp of the dtype. In the second set of
+ * of 4 * 2^-24 before it rounds the output, so atol is 1e-6 and rtol is one ulp of the dtype. In the second set of
  * values, every product and sum is exact, and the tolerance is zero. If a workload provides some of the inputs, the
  * tolerance is that of the first set.
  *
- * Tolerance without a cache. The frequency has a relative error of 1.5 2^-24 (roundings of the exponent, the power and
- * the quotient). The angle is the product of frequency and position, which adds a relative error of 2^-25. An angle of
- * 4096 radians thus has an error of 5e-4. A pair has a length of up to 2.83, so the error of an element is up to
+ * Tolerance without a cache. The frequency has a relative error of 1.5 * 2^-24 (roundings of the exponent, the power
+ * and the quotient). The angle is the product of frequency and position, which adds a relative error of 2^-25. An angle
+ * of 4096 radians thus has an error of 5e-4. A pair has a length of up to 2.83, so the error of an element is up to
  * 1.4e-3. The atol of 2.5e-3 leaves a margin, and is 0.125 % of an element of magnitude 2. This atol has a drawback:
  * some pairs rotate by less than 1e-3 in 4096 positions (the last few pairs of Llama 3.1), and a reference that copies
  * these pairs passes. In the second set of values, positions go up to 131072, and with a scale of 0.75, angles go up to
  * 174763. These angles are 43 times as large as those of the first set, and so are the rounding errors: a float32
  * reference has an error of up to 0.06 in a pair of length 2.83. For elements of magnitude 2, atol is 0.08, which is 4
- * % of the magnitude; atol is proportional to the magnitude that input_values.h gives. With positions up to 131072,
- * even pairs with a low frequency rotate far enough to detect a reference that copies them. The positions of a workload
- * are not known when the tolerance is computed. Therefore workloads have the tolerance of the first set, which is right
- * for positions below 4096.
+ * % of the magnitude; for larger elements (input_values.h), atol is larger by the same factor. With positions up to
+ * 131072, even pairs with a low frequency rotate far enough to detect a reference that copies them. The positions of a
+ * workload are not known when the tolerance is computed. Therefore workloads have the tolerance of the first set, which
+ * is right for positions below 4096.
  *
- * For a position outside the cache, the ground truth is NaN. The family matches neither ragged forms (indptr and
- * offsets) nor fp8 outputs. */
+ * For a position outside the cache, the ground truth is NaN. Ragged forms (with indptr and offsets) and fp8 outputs are
+ * refused by op.match. */
 #include "kernels/rope/input_values.h"
 
 #include <math.h>
@@ -199,8 +199,8 @@ static int match(const struct op_problem *problem, struct err *why)
 	return variant;
 }
 
-/* The numbers of heads of q and k: just above 32 and 8, just above 64 and 32, both below 8, or both 1. Except in the
- * last pair, neither number is a multiple of the other. */
+/* The numbers of heads of q and k: just above 32 and 8, just above 64 and 32, both below 8, or both 1. In the first
+ * three of these pairs of numbers, no number is a multiple of the other. */
 static const int64_t head_counts[][ROPE_ROTATED] = {{37, 9}, {67, 34}, {5, 2}, {1, 1}};
 enum { SOME_HEADS, MANY_HEADS, FEW_HEADS, LEAST_HEADS };
 
@@ -391,7 +391,7 @@ static double scalar_left_out(const struct op_case *c, const struct rope_roles *
 	return (double)rope_head_size(c->problem, c->axis);
 }
 
-/* Returns a value for a Python scalar that references are unlikely to hard-code. The two sets of values have different
+/* For a Python scalar, returns a value that references are unlikely to hard-code. The two sets of values have different
  * numbers (theta, scale, …), different pairs and different rotary dimensions: half a head in one set, and three
  * quarters of a head in the other. A reference may cache a table of angles with one of its arguments as the key,
  * although the table also depends on the other arguments. To detect this, one argument is the same in both sets: the
@@ -562,7 +562,8 @@ static bool next_position(struct op_variation *v, const struct op_mistake *mista
 	return positions != NULL && rows > 0;
 }
 
-/* Converts positions to 16-bit integers. If there is a cache, takes the result modulo its number of rows. */
+/* Converts positions to 16-bit integers. If there is a cache, takes the result modulo the number of rows of the
+ * cache. */
 static bool short_positions(struct op_variation *v, const struct op_mistake *mistake)
 {
 	struct tensor *positions = variation_change(v, variation_input(v, mistake->role));
@@ -652,8 +653,7 @@ static double frequency(const struct op_case *c, int64_t i, int64_t rotary_dim)
 	return (1 - smooth) * scaled + smooth * plain;
 }
 
-/* Computes cos and sin of every pair for one token. cos and sin are NaN if the token's position is outside the
- * cache. */
+/* Computes cos and sin of every pair for one token. Both are NaN if the token's position is outside the cache. */
 static void angles(const struct op_case *c, const struct rope_extent *e, const struct tensor *in,
                    const double *frequencies, int64_t token, double *cosine, double *sine)
 {

@@ -29,8 +29,9 @@ struct rotation {
 static __device__ double frequency(const struct rotation &r, int64_t i)
 {
 	double plain = pow(r.number[ROPE_THETA], -(double)i / (double)r.half), slow = plain / r.number[ROPE_SCALE];
-	double turns = r.number[ROPE_OLD_CONTEXT] * plain / 6.283185307179586476925; /* the number of turns of the pair
-										      * in the old context length */
+	double turns = r.number[ROPE_OLD_CONTEXT] * plain / 6.283185307179586476925; /* the number of turns that the
+										      * pair makes within the old
+										      * context length */
 
 	if (!r.llama31)
 		return slow;

@@ -6,8 +6,8 @@
 #include "kernels/core/dtype_convert.h"
 
 enum { BY = 3, TALLIES = DRAW_SHAPES * BY * DRAWS_WAYS, SPLITS = (1 << DRAWS_BUCKETS) / 2, STEPS = 32 };
-enum { HALVES_FROM = 4 }; /* suspects that draw half of the kept tokens are tested in rows with more than HALVES_FROM
-			   * kept tokens */
+enum { HALVES_FROM = 4 }; /* suspects that draw only half of the kept tokens are tested in rows with more than
+			   * HALVES_FROM kept tokens */
 enum { QUESTIONS = 2 * (TALLIES + DRAWS_GRIDS) * (SPLITS - 1) };
 
 static const double false_alarm = 4e-10;    /* alpha: the probability of a false alarm for a set of draws */
@@ -72,8 +72,8 @@ static void count_ranks(struct draw *draw, int way, const struct filter *filter,
 	draw->share[way][DRAWS_BUCKETS - 1] = kept->count < DRAWS_BUCKETS || rest < 0 ? 0 : rest;
 }
 
-/* Counts the draw in the bucket of the token's position. An implementation that keeps more tokens than usual can draw a
- * token that is not kept here. This token counts at the position that it would have among the kept tokens. */
+/* Counts the draw in the bucket of the token's position. An implementation that keeps more tokens than this filter can
+ * draw a token that this filter drops. Such a token counts at the position that it would have among the kept tokens. */
 static void count_places(struct draw *draw, int way, const struct filter *filter, const struct filter_kept *kept,
                          int64_t token)
 {
@@ -97,8 +97,8 @@ static void count_places(struct draw *draw, int way, const struct filter *filter
 	}
 }
 
-/* Counts the draw in the bucket of the token's depth. An implementation that keeps more tokens than usual can draw a
- * token that is not kept here. This token counts in the last bucket. */
+/* Counts the draw in the bucket of the token's depth. An implementation that keeps more tokens than this filter can
+ * draw a token that this filter drops. Such a token counts in the last bucket. */
 static void count_depths(struct draw *draw, int way, const struct filter *filter, const struct filter_kept *kept,
                          int64_t token)
 {

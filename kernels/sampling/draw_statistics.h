@@ -10,18 +10,18 @@
  *             rows of the second kind (see below), "depth" replaces "boundary": the probabilities are summed from the
  *             most likely token on, and the buckets are the quarters of the sum.
  *
- * A tally counts the draws in each bucket. Each way has separate tallies for three kinds of rows. In the first kind,
- * one token dominates. In the second kind, more than 64 tokens are kept, and each has less than 1/32 of the
- * probability. The third kind are all other rows. Each tally of a way and a kind of rows exists three times: for all
+ * A tally counts the draws in each bucket. For each way, there are separate tallies for three kinds of rows. In the
+ * first kind, one token dominates. In the second kind, more than 64 tokens are kept, and each has less than 1/32 of the
+ * probability. All other rows are of the third kind. Each tally of a way and a kind of rows exists three times: for all
  * rows, for rows in which top-k determines the last kept token, and for rows in which top-p determines it. Three ways,
- * three kinds and these three sets of rows make 27 tallies. Two more tallies, by the position in a cell, count rows in
- * which thousands of tokens are equally likely. For these two tallies, the probabilities of a row are summed in the
- * order of the vocabulary. The sum is divided into 2^b cells, and the buckets are the quarters of a cell. If a sampler
- * uses a random number of b bits, this number is always at an end of a cell, so the sampler draws only tokens at these
- * ends. One tally has cells of two tokens, and the other has cells of four tokens. Both tallies also detect samplers
- * that use fewer bits. A split divides the four buckets into two sides; there are 7 splits. Let x be the fraction of
- * draws on one side, and m the expected value of x. The total variation distance of a tally is the largest difference
- * between x and m over all splits.
+ * three kinds and these three sets of rows make 27 tallies. Two more tallies, by the position in a cell, count the
+ * draws of rows in which thousands of tokens are equally likely. For these two tallies, the probabilities of a row are
+ * summed in the order of the vocabulary. The sum is divided into 2^b cells, and the buckets are the quarters of a cell.
+ * If a sampler uses a random number of b bits, this number is always at an end of a cell, so the sampler draws only
+ * tokens at these ends. One tally has cells of two tokens, and the other has cells of four tokens. Both tallies also
+ * detect samplers that use fewer bits. A split divides the four buckets into two sides; there are 7 splits. Let x be
+ * the fraction of draws on one side, and m the expected value of x. The total variation distance of a tally is the
+ * largest difference between x and m over all splits.
  *
  * Threshold and false alarm rate. Draws of different rows are independent. Let a correct sampler draw for N rows. For
  * any x above m, the fraction of draws on one side is x or more with a probability of at most exp(-N KL(x || m)). For
@@ -32,7 +32,8 @@
  * draws is tested with 29 tallies and 7 splits. By the union bound, the probability of a false alarm for the set is at
  * most 406 exp(-t), which is alpha for t = ln(406 / alpha). Another test is whether a filter may keep the drawn token.
  * This other test never raises a false alarm, because chance has no influence on which tokens a filter may keep. With
- * 100 rows and m = 0.3, fractions x from 0.03 to 0.65 pass. test_draw_statistics.c computes the exact probabilities.
+ * 100 rows and m = 0.3, fractions x from 0.03 to 0.65 pass. The test test_draw_statistics.c computes the exact
+ * probabilities.
  *
  * Suspects. A suspect is a specific wrong sampler that differs little from a correct one. To detect a suspect, reftest
  * needs a specific test and the draws of both sets of values. A suspect is defined by the probability with which it

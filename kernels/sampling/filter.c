@@ -1,6 +1,6 @@
-/* filter - applies top-k, top-p and min-p to one row. filter_row takes tokens from a heap, by decreasing probability,
- * until it has as many tokens as the filter needs. Most rows have few likely tokens, so one pass over the vocabulary is
- * usually enough. */
+/* filter - applies top-k, top-p and min-p to one row. The function filter_row takes tokens from a heap, by decreasing
+ * probability, until it has as many tokens as the filter needs. Most rows have few likely tokens, so one pass over the
+ * vocabulary is usually enough. */
 #include "kernels/sampling/filter.h"
 
 #include <math.h>
@@ -8,8 +8,8 @@
 
 #include "kernels/core/simd.h"
 
-/* sum_error is the error of a float32 sum over a whole vocabulary. product_error is the relative error of a float32
- * product. */
+/* sum_error is the error of a float32 sum over a whole vocabulary. Likewise, product_error is the relative error of a
+ * float32 product. */
 static const double sum_error = 1e-4, product_error = 1e-6;
 
 int filter_open(struct filter *filter, int64_t vocab, struct err *err)
@@ -177,8 +177,8 @@ static struct counts top_k(struct filter *filter, int64_t k)
 	return counts;
 }
 
-/* Counts tokens among the `room` most likely ones. A token counts if the probabilities of all tokens before it add up
- * to at most `limit`, or if it ties with a counted token. */
+/* Returns how many of the `room` most likely tokens count. A token counts if the probabilities of all tokens before it
+ * add up to at most `limit`, or if it ties with a token that counts. */
 static int64_t reach(struct filter *filter, int64_t room, double limit)
 {
 	int64_t count = 1;

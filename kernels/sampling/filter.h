@@ -65,8 +65,8 @@ void filter_close(struct filter *filter);
 
 struct filter_kept filter_row(struct filter *filter, const struct filter_bounds *bounds);
 
-/* Returns the most likely token: the first one if several tokens are equally likely. filter_row puts the same token
- * first, but this function does not sort the row. Returns 0 if filter_row would set `defined` to false. */
+/* Returns the most likely token: the first one if several tokens are equally likely. This is the token that filter_row
+ * puts first, but this function does not sort the row. Returns 0 if filter_row would set `defined` to false. */
 int64_t filter_most_likely(const struct filter *filter);
 
 /* Returns true if a token from `first` to `end` - 1 has a probability of at least `least`. */

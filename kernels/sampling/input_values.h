@@ -1,13 +1,14 @@
 /* sampling inputs - computes rows of probabilities. The CPU and the GPU compute the same values. A few draws from these
  * rows are enough to show a mistake.
  *
- * A row has 8 heavy tokens at random positions, one in each eighth of the vocabulary, in shuffled order. In every other
- * block of 8 rows, the other tokens have probability 2^-24 (the tail); in the remaining blocks, they have probability
- * 0. The filter keeps 2 to 4 of the heavy tokens. The last token that the filter keeps (the boundary token) and the
- * first token that it drops are nearly as likely as the most likely token. If a reference keeps one token too many,
- * about every fourth draw is the token that should be dropped. If a reference drops the boundary token, it never draws
- * this token, which should be about every third draw. The kind of a row depends on row % 8. In the table, weights are
- * multiples of 1/256, and a bar separates the kept tokens from the dropped ones:
+ * A row has 8 heavy tokens at random positions, one in each eighth of the vocabulary, in shuffled order. In every
+ * second block of 8 rows, each of the other tokens has the probability 2^-24; these tokens are the tail. In the
+ * remaining blocks, the other tokens have the probability 0. The filter keeps 2 to 4 of the heavy tokens. The last
+ * token that the filter keeps (the boundary token) and the first token that it drops are nearly as likely as the most
+ * likely token. If a reference keeps one token too many, about every fourth draw is the token that should be dropped.
+ * If a reference drops the boundary token, it never draws this token, which should be about every third draw. The kind
+ * of a row depends on row % 8. In the table, weights are multiples of 1/256, and a bar separates the kept tokens from
+ * the dropped ones:
  *
  *   0, 3     flat, 2 kept: 76 68 | 52 24 16 10 6 4.
  *   2        flat, 3 kept: 56 52 48 | 40 26 18 10 6.
@@ -20,8 +21,8 @@
  *            tail. The probability of each token is more than twice the error that a float32 sum may have (filter.c).
  *            If the vocabulary is smaller than 8192, there are only 2048 tokens, with probabilities from 3071/4193280
  *            down to 1024/4193280, of which 65 to 1088 are kept. A wide row needs a vocabulary of at least 4096, a
- *            dtype that represents the steps (float32), and its own parameters. Without these, the row is "flat, 2
- *            kept".
+ *            dtype that represents the steps (float32), and parameters that differ from row to row. Otherwise, the row
+ *            is "flat, 2 kept".
  *
  * If there is no filter, or only min_p, most rows are peaks. In a peak, one token has the probability 0.59, and 63
  * tokens share the rest, in proportions from 95/4032 down to 33/4032; 60 to 63 tokens are kept. A common sampler
@@ -29,7 +30,7 @@
  * uniform noise, this sampler draws the most likely token of a peak in 71 % instead of 59 % of the draws. The other
  * kinds of rows show this mistake less clearly. If most rows are peaks, the kinds of rows are:
  *
- *   0        flat, 2 kept; if there is no filter, flat, 3 kept in every other block. With min_p, the row is tied in
+ *   0        flat, 2 kept; without a filter, "flat, 3 kept" in every second block. With min_p, the row is tied in
  *            blocks 1 and 4 of every eight blocks: 64 32 32 32 32 | 31 31 2, and min_p is 1/2, so four tokens are
  *            exactly at the limit and must be kept. In blocks 2, 6 and 7, the row is long.
  *   3        flat, 3 or 4 kept. Without a filter, long in every second block, wide in every fourth block, and a peak in
@@ -37,18 +38,17 @@
  *   7        a peak, but wide in every fourth block. Without a filter, the row is even: it has 16384 equally likely
  *            tokens and no tail. A sampler whose random number has few bits draws only some of these tokens. An even
  *            row needs a vocabulary of at least 16384 in float32; otherwise, the row is flat.
- *   others   peaks; steep if the vocabulary is smaller than 128.
+ *   Others   peaks; steep if the vocabulary is smaller than 128.
  *
- * In a long row, 16384 tokens are kept. 64 of these tokens have more than half of the probability. The others share a
- * probability of 0.43. Each of these others has a probability of 440/2^24. This is below 3e-5, so a reference may
- * mistake it for 0. If min-p is a filter, min_p is below 1e-4 in a long row, and min-p keeps the tokens whose
- * probability is at least half of 440/2^24. A long row needs the same vocabulary and dtype as an even row. Without
- * these, the row is flat.
+ * In a long row, 16384 tokens are kept. 64 of these tokens have more than half of the probability. The other tokens
+ * have a probability of 440/2^24 each, and of 0.43 together. Because 440/2^24 is below 3e-5, a reference may mistake it
+ * for 0. If min-p is a filter, min_p is below 1e-4 in a long row, and min-p keeps the tokens whose probability is at
+ * least half of 440/2^24. A long row needs the same vocabulary and dtype as an even row; otherwise, the row is flat.
  *
  * In rows 11 and 40 of every 64 rows, one token has all of the probability: the last token of the vocabulary in row 11,
- * and the first token in row 40. If a case may have wide rows, these rows are different after the first 64 rows:
- * another token has the probability 2^-20, and the first or last token has the rest. In row 11, a reference that never
- * draws the last token of the vocabulary then draws the other token.
+ * and the first token in row 40. If a case may have wide rows, these two rows are different in every 64 rows after the
+ * first 64: another token has the probability 2^-20, and the first or last token has the rest. In row 11, a reference
+ * that never draws the last token of the vocabulary then draws the other token.
  *
  * The rows of every eighth block of 8 rows are twins: they are the same in both sets of values. Their parameters are
  * also the same, except for Python scalars. The state of torch's generators differs between the two sets, so the draws
@@ -58,21 +58,22 @@
  * of the second set are not multiples of 2^-8, and bfloat16 does not represent them exactly.
  *
  * The tokens that a row must keep determine its top_k, top_p and min_p. All values of p between two successive sums of
- * probabilities keep the same tokens. So do all values of min_p between two successive ratios of probabilities. The
- * parameter is inside such a range, so float32 rounding does not change which tokens are kept. If a range is narrower
- * than 2^-8, the parameter is in its middle. In a wider range, the parameter is above the lower end by 1/16 of the
- * range in two of four rows, by 1/4 in one row, and by 15/16 in one row. If p is above the lower end by 1/16 of the
- * range, the tokens before the last kept token leave only a small rest of p. The probability of the last kept token is
- * far larger than this rest. In the second set, min_p is 1 in those rows with an even index that keep one token.
+ * probabilities keep the same tokens. So do all values of min_p between two successive ratios of probabilities. The p
+ * or min_p of a row is inside such a range, so float32 rounding does not change which tokens are kept. If the range is
+ * narrower than 2^-8, the parameter is in its middle. In a wider range, the parameter is above the lower end by 1/16 of
+ * the range in two of four rows, by 1/4 in one row, and by 15/16 in one row. If p is above the lower end by 1/16 of the
+ * range, p is slightly larger than the total probability of the tokens before the last kept token: the difference is
+ * far smaller than the probability of the last kept token. In the second set, min_p is 1 in those rows with an even
+ * index that keep one token.
  *
  * With both top_k and top_p, block % 8 determines which of the two filters drops the last tokens. In blocks 0, 2 and 4,
- * top-p drops no token that top-k keeps. In blocks 1, 5 and 6, top-p drops some of these tokens, and a reference that
- * does not renormalise the probabilities after top-k keeps one token more. In block 3, p is 1, and only top-k drops
- * tokens. Rows of the second set with an even index are an exception: there, k is the size of the vocabulary, and p is
- * 2^-16. In block 7, k is the size of the vocabulary, and only top-p drops tokens. Whatever the filters are, rows of
- * block 3 keep one token, except peaks, which keep as many tokens as in other blocks. With a single filter, rows of
- * block 7 keep all tokens. If a parameter is a Python scalar, all rows share this parameter, and its value determines
- * which tokens a row keeps. The second set has another value.
+ * top-p drops no token that top-k keeps. In blocks 1, 5 and 6, top-p drops some of these tokens. In these blocks, if a
+ * reference does not renormalise the probabilities after top-k, it keeps one token too many. In block 3, p is 1, and
+ * only top-k drops tokens. Rows of the second set with an even index are an exception: in these rows, k is the size of
+ * the vocabulary, and p is 2^-16. In block 7, k is the size of the vocabulary, and only top-p drops tokens. For every
+ * combination of filters, rows of block 3 keep one token, except peaks, which keep as many tokens as in other blocks.
+ * With a single filter, rows of block 7 keep all tokens. If a parameter is a Python scalar, all rows share this
+ * parameter, and its value determines which tokens a row keeps. The parameter has different values in the two sets.
  *
  * Implementations differ if tokens tie at the boundary, if k or p is zero or less, if k exceeds the size of the
  * vocabulary, or if a row does not sum to 1. The size presets therefore have no such rows. */
@@ -94,7 +95,8 @@ enum { SAMPLING_HEAVY = 8, SAMPLING_STAIRS = 64, SAMPLING_EVENLY = 16384, SAMPLI
  * rows is a multiple of this block size. */
 enum { SAMPLING_BLOCK_ROWS = 64, SAMPLING_SMALL_ROWS = SAMPLING_BLOCK_ROWS + 1 };
 
-/* A wide row has one of these two numbers of tokens. The vocabulary must be at least twice as large as this number. */
+/* A wide row has one of these two numbers of tokens. The vocabulary must be at least twice as large as the row's number
+ * of tokens. */
 enum { SAMPLING_WIDTH = 2048, SAMPLING_WIDER = 4096 };
 
 #define SAMPLING_UNIT 0x1p-26 /* the unit of sampling_weight */
@@ -124,8 +126,8 @@ struct sampling_roles {
 	int output;
 };
 
-/* Returns the filter whose parameter the input is, or 0 if the input is not a parameter. This depends on the name of
- * the input, because the parameters of all filters have the same shape. Host only. */
+/* Returns the filter whose parameter the input is, or 0 if the input is not a parameter. The name of the input
+ * determines the filter, because the parameters of all filters have the same shape. Host only. */
 static inline int sampling_filter_of(const struct op_arg *input)
 {
 	static const struct {
@@ -220,8 +222,8 @@ HOST_DEVICE static inline int sampling_is_second(const struct sampling_fill *f, 
 	return f->second && !sampling_is_twin(f, row);
 }
 
-/* Returns 1 if most rows are peaks. Peaks need many rows. They are used without a filter, or with min_p alone, because
- * references then need no loop over rows. */
+/* Returns 1 if most rows are peaks. Many rows are needed to show a mistake with peaks. Peaks are therefore used only
+ * without a filter or with min_p alone: references then need no loop over rows, and many rows take little time. */
 HOST_DEVICE static inline int sampling_is_peaked(int filters, int shared)
 {
 	return !shared && (filters == 0 || filters == SAMPLING_MIN_P);
@@ -307,7 +309,7 @@ HOST_DEVICE static inline int sampling_may_tie(int64_t row)
 
 /* Returns how much a weight of a flat or steep row changes in the second set of values, in units of 2^-24. The sum of
  * the changes of a row is 0. In every eighth block, flat rows have two ties: one between the first two tokens, which
- * are kept, and one between two tokens that no filter keeps (top-k keeps at most five tokens there). */
+ * are kept, and one between two tokens that no filter keeps (top-k keeps at most five tokens of these rows). */
 HOST_DEVICE static inline int32_t sampling_change(const int32_t *parts, int64_t row, int rank)
 {
 	int tied = sampling_may_tie(row);
@@ -331,9 +333,9 @@ HOST_DEVICE static inline int32_t sampling_long_weight(int rank)
 	                : 16777216 - 4032 * 1000 - (SAMPLING_EVENLY - SAMPLING_LONG_HEAVY) * SAMPLING_LONG_WEIGHT;
 }
 
-/* Returns the probability of the row's token at rank `rank`, in units of 2^-24, for all rows except the widest. If the
- * row has a tail, the probability of the tail is subtracted: from the last of 8 heavy tokens, from all tokens of stairs
- * evenly, or from the most likely token of a peak. */
+/* Returns the probability of the row's token at rank `rank`, in units of 2^-24. The row must not be a wide row of
+ * SAMPLING_WIDER tokens. If the row has a tail, the probability of the tail is subtracted: from the last of 8 heavy
+ * tokens, from all tokens of stairs evenly, or from the most likely token of a peak. */
 HOST_DEVICE static inline int32_t sampling_coarse_weight(const struct sampling_fill *f, int64_t row, int rank)
 {
 	const int32_t parts[4][SAMPLING_HEAVY] = {{76, 68, 52, 24, 16, 10, 6, 4},

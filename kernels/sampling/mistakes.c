@@ -18,8 +18,9 @@ static bool largest_of_batch(struct op_variation *v, const struct op_mistake *mi
 	return values != NULL && probs >= 0 && most < (double)v->in[probs].shape[1];
 }
 
-/* Let a mistake A keep all tokens that a mistake B keeps, and more tokens. Then all draws of B are also possible with
- * A, so A comes after B and names B in `narrower`. */
+/* Suppose that a reference with mistake A keeps all tokens that a reference with mistake B keeps, and more tokens. All
+ * draws of B are then also possible with A. Therefore A is after B in this table, and B is the value of `narrower` of
+ * A. */
 const struct op_mistake sampling_mistakes[] = {
     {.says = "top_k + 1 tokens were kept, not top_k", .in_oracle = SAMPLING_K_MORE},
     {.says = "top_k - 1 tokens were kept, not top_k", .in_oracle = SAMPLING_K_LESS},

@@ -31,7 +31,7 @@ enum sampling_mistake {
 	SAMPLING_P_95,
 	SAMPLING_P_ONE_ALONE,
 	SAMPLING_K_OF_BATCH,
-	/* The mistakes that only definitions with filtered probabilities as output can have. */
+	/* Only definitions that return the filtered probabilities can have the following mistakes. */
 	SAMPLING_CROSSING_DROPPED_ALONE,
 	SAMPLING_IN_ORDER,
 	SAMPLING_SUM_BFLOAT16,

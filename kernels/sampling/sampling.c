@@ -3,20 +3,21 @@
  *   samples[r] ~ probs[r], filtered by top-k, by top-p, by both (top-k first), by min-p, or not at all
  *   renorm[r][v] = probs[r][v] / (sum of the kept probabilities of row r) if the filter keeps v, else 0
  *
- * filter.h defines which tokens each filter keeps. probs is [rows][vocabulary]. A filter's parameter has one value per
- * row (top_k int32, top_p and min_p float32) or is a Python scalar for all rows. The output is [rows] of integers
- * (samples), or has the shape of probs (filtered probabilities).
+ * filter.h defines which tokens each filter keeps. The shape of probs is [rows][vocabulary]. A filter's parameter has
+ * one value per row (top_k int32, top_p and min_p float32) or is a Python scalar for all rows. The output is [rows] of
+ * integers (samples), or has the shape of probs (filtered probabilities).
  *
- * Samples are random, so other implementations return other samples. op.judge makes two tests: each sample must be a
- * token that the filter keeps, and all samples together must follow the filtered probabilities (draw_statistics.h
- * describes the statistics and the threshold). input_values.h describes rows for which a few samples show a mistake.
- * Reports give the most likely token as the ground truth of a sample. A row that is not a distribution (NaN, negative
- * or infinite values, or all zeros) has no ground truth, and a workload with such a row is invalid.
+ * Samples are random, so other implementations return other samples. Therefore op.judge makes two tests: each sample
+ * must be a token that the filter keeps, and all samples together must follow the filtered probabilities
+ * (draw_statistics.h describes the statistics and the threshold). For the rows of input_values.h, a few samples are
+ * enough to show a mistake. Reports give the most likely token as the ground truth of a sample. A row that is not a
+ * distribution (NaN, negative or infinite values, or all zeros) has no ground truth, and a workload with such a row is
+ * invalid.
  *
- * For some cases, implementations have different conventions. These cases occur only with --edge. If tokens tie at the
- * boundary, some implementations keep exactly k tokens, but different implementations keep different ones. Therefore, a
- * sample may be any of the tied tokens. In this family, k <= 0 keeps all tokens, and p <= 0 or min_p > 1 keeps only the
- * most likely token (for min_p = 1, all implementations agree). */
+ * For some inputs, implementations have different conventions. Such inputs occur only in cases of --edge. If tokens tie
+ * at the boundary, some implementations keep exactly k tokens, but different implementations keep different ones.
+ * Therefore, a sample may be any of the tied tokens. In this family, k <= 0 keeps all tokens, and p <= 0 or min_p > 1
+ * keeps only the most likely token (for min_p = 1, all implementations agree). */
 #include <math.h>
 #include <stdlib.h>
 
@@ -390,8 +391,8 @@ static struct filter_kept mistaken_row(int mistake, const struct filter_bounds *
 		return kept;
 	if ((mistake == SAMPLING_CROSSING_DROPPED || mistake == SAMPLING_CROSSING_MORE) && kept.by == FILTER_BY_TOP_P)
 		keep_exactly(&kept, filter, kept.count + (mistake == SAMPLING_CROSSING_MORE ? 1 : -1));
-	/* If top_p is below 1, the sum of probabilities exceeds top_p at the last kept token, even if the filter keeps
-	 * every token. */
+	/* If top_p is below 1, the sum of probabilities up to the last kept token exceeds top_p, even if the filter
+	 * keeps every token. */
 	if (mistake == SAMPLING_CROSSING_DROPPED_ALONE && bounds.has_top_p && bounds.top_p < 1) {
 		kept.defined = kept.count > 1; /* if the filter keeps only one token, this reference divides 0 by 0 */
 		keep_exactly(&kept, filter, kept.count - 1);
@@ -643,8 +644,8 @@ static bool judges(const struct op_case *c, int output)
 	return (c->variant & SAMPLING_RENORM) == 0;
 }
 
-/* Judges samples. Metrics without a meaning for draws (relative errors, cosine) are 0. max_abs and mean_abs are the
- * total variation distance. An output of zeros passes only if token 0 is allowed in every row. */
+/* Judges samples. Metrics without a meaning for draws (relative errors, cosine) are 0. The metrics max_abs and mean_abs
+ * are the total variation distance. An output of zeros passes only if token 0 is allowed in every row. */
 static int judge(const struct op_case *c, int output, const struct tensor *in, const struct tensor *reference,
                  const struct tensor *truth, struct metrics *metrics, struct err *why)
 {

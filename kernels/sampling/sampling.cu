@@ -103,8 +103,8 @@ static __device__ double block_max(double *sums, double value)
 	return sums[0];
 }
 
-/* Selects the probabilities that are at least `least` and above `above`. Returns the sum of these probabilities if
- * `mass` is true, else their number. A negative `above` excludes no probability. */
+/* Selects the probabilities p with p >= `least` and p > `above`. Returns the sum of these probabilities if `mass` is
+ * true, else their number. If `above` is negative, selects all probabilities that are at least `least`. */
 static __device__ double count_or_sum(const struct row *r, double least, double above, bool mass)
 {
 	double own = 0;
@@ -118,8 +118,8 @@ static __device__ double count_or_sum(const struct row *r, double least, double 
 	return block_sum(r->sums, own);
 }
 
-/* Returns the largest value such that at least k tokens have this probability or a higher one. Returns 0 if fewer than
- * k tokens have a probability above 0. */
+/* Returns the largest number p for which at least k tokens have a probability of p or more. Returns 0 if fewer than k
+ * tokens have a probability above 0. */
 static __device__ double top_k_threshold(const struct row *r, double largest, int64_t k)
 {
 	int64_t low = 0, high = __double_as_longlong(largest); /* invariant: at least k tokens have a probability of
@@ -136,7 +136,8 @@ static __device__ double top_k_threshold(const struct row *r, double largest, in
 	return __longlong_as_double(low);
 }
 
-/* Returns the smallest value, not below `least`, for which the sum of all higher probabilities is at most `limit`. */
+/* Returns the smallest value that is at least `least` and for which the sum of all higher probabilities is at most
+ * `limit`. */
 static __device__ double top_p_threshold(const struct row *r, double largest, double least, double limit)
 {
 	int64_t low = __double_as_longlong(least), high = __double_as_longlong(largest);

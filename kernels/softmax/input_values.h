@@ -15,10 +15,10 @@
  * The second set of values has 200 instead of 128 in rows of kind 1, 128 instead of 40 in rows of kind 2, and -3
  * instead of 3 in rows of kind 4. In a row of kind 2, the exponential of 128 overflows if the reference subtracts no
  * maximum, or a maximum that leaves out the column of this element. In the second set, the mask in rows of kind 3 is
- * finite: it is -65504 in float16, else -2^127. In the second set, rows of kind 7 have one element of -32768; all
- * others are -32768 - 512 j, with j from 1 to 8. All elements of these rows are below any number that people use as a
- * mask or as an initial maximum. The result of the element of -32768 is exactly 1, and all other results are 0,
- * whatever the order in which a reference divides, scales and subtracts.
+ * finite: it is -65504 in float16, else -2^127. In the second set, rows of kind 7 have one element of -32768; the other
+ * elements are -32768 - 512 j, with j from 1 to 8. All elements of these rows are below any number that people use as a
+ * mask or as an initial maximum. The result of the element of -32768 is exactly 1, and all other results are 0, in any
+ * order in which a reference may divide, scale and subtract.
  *
  * If there is one temperature per row, each temperature is one of twelve numbers between 13/256 (0.05) and 4, some
  * below 1 and some above. The temperature of row 0 is 13/256 or 4. In rows of kinds 1 and 7, whose logits are far from
@@ -132,7 +132,7 @@ HOST_DEVICE static inline float softmax_element(const struct softmax_fill *f, in
 	return softmax_at(f, row, has_chosen && column == softmax_chosen(f, row), random);
 }
 
-/* Returns the temperature of a row, from its random bits. bfloat16 represents every temperature exactly. */
+/* Returns the temperature of a row, from its random bits. The dtype bfloat16 represents every temperature exactly. */
 static inline float softmax_temperature_of(const struct softmax_fill *f, int64_t row, uint32_t random)
 {
 	static const float temperatures[] = {13.0f / 256, 0.0625f, 0.125f, 0.1875f, 0.25f, 0.375f,

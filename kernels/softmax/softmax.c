@@ -7,13 +7,13 @@
  * with op_type sampling.
  *
  * Tolerance. The exponent x / T - max is the difference of two numbers of up to 832 (input_values.h), each with a
- * relative error of 2^-24. In float32, the exponent thus has an error of 1e-4, and y has a relative error of 1e-4. If a
- * reference also rounds 1 / T, x / T and max change by the same factor, and their difference has another relative error
- * of 2^-24. If y is not 0 in float32, the magnitude of this difference is below 104, so this error is below 1e-5.
- * Therefore rtol is 2e-4, twice the total error. The sum of positive numbers adds almost no error. Even a small
- * probability such as 1 / V must be accurate. Therefore atol is only 1e-37, just above the smallest normal float32
- * number; for float16, atol is the smallest subnormal number. bfloat16 and float16 outputs are rounded once more: their
- * rtol is 2^-7 or 2^-10, plus 2e-4. */
+ * relative error of 2^-24. In float32, the exponent thus has an error of 1e-4, and y has a relative error of 1e-4. A
+ * reference may also round 1 / T. This rounding changes x / T and max by the same factor, so their difference has
+ * another relative error of 2^-24. If y is not 0 in float32, the magnitude of this difference is below 104, so this
+ * error is below 1e-5. Therefore rtol is 2e-4, twice the total error. The sum of positive numbers adds almost no error.
+ * Even a small probability such as 1 / V must be accurate. Therefore atol is only 1e-37, just above the smallest normal
+ * float32 number; for float16, atol is the smallest subnormal number. Outputs of bfloat16 and float16 are rounded once
+ * more: their rtol is 2^-7 or 2^-10, plus 2e-4. */
 #include "kernels/softmax/input_values.h"
 
 #include <math.h>
@@ -67,7 +67,8 @@ static int match(const struct op_problem *problem, struct err *why)
 	return SOFTMAX_TEMPERATURE;
 }
 
-/* The maximum number of elements in a default case. A vocabulary of 150000 tokens then has blocks of 64 rows. */
+/* The maximum number of elements in a default case. With this limit, a case with a vocabulary of 150000 tokens can have
+ * a block of 64 rows. */
 enum { SOFTMAX_ELEMENTS = 11 << 20 };
 
 /* Sets the last leading var axis to the number of rows (rows_of_size), and each other leading var axis to 2. */
@@ -116,9 +117,9 @@ static struct rule rule(const struct op_case *c, int output)
 }
 
 /* Returns the temperature of all rows. The temperature is below 1 in one set of values and above 1 in the other. With
- * many rows, however, the temperature is exactly 1 in the second set, because a reference may take a temperature of 1
- * for an absent one. Cases of one row, of few rows and of many rows have different temperatures. An absent temperature
- * means 1. */
+ * many rows, however, the temperature is exactly 1 in the second set, because a reference may treat a temperature of 1
+ * as an absent temperature. Cases of one row, of few rows and of many rows have different temperatures. An absent
+ * temperature means 1. */
 static double scalar(const struct op_case *c, int input)
 {
 	static const double values[3][CONTENTS_COUNT] = {{0.3, 2.5}, {4, 0.05}, {0.15, 1}};
@@ -141,8 +142,8 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-/* Returns a number of rows that some default case reaches. This number is above 300. If the vocabulary has a hundred
- * thousand tokens, the number is only 65, because kernels use several blocks for each of these long rows. */
+/* Returns a number of rows that at least one default case has. This number is above 300. If the vocabulary has a
+ * hundred thousand tokens, the number is only 65, because kernels use several blocks for each of these long rows. */
 static struct op_reach reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *y = &problem->outputs[0];

@@ -1,8 +1,8 @@
 /* softmax on a GPU - computes the operation of kernels/softmax/softmax.c. Each block of threads computes one row. The
  * block reads the row three times: for the maximum, for the sum, and for the output. The arguments of exp are computed
- * in double, because float would lose digits of large logits. exp itself and the sums are computed in float32. Each
- * thread sums its columns in order, and then a tree reduction adds up the threads' sums, so every run gives the same
- * bits. */
+ * in double, because float would lose digits of large logits. The function exp itself and the sums are computed in
+ * float32. Each thread sums its columns in order, and then a tree reduction adds up the threads' sums, so every run
+ * gives the same bits. */
 #include "kernels/core/elements_cuda.h"
 
 #include "kernels/softmax/input_values.h"
