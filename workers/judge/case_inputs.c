@@ -49,7 +49,8 @@ void case_inputs_set_scalar(const struct job *job, const struct op *op, struct o
 		described_set_scalar(op, c, input, scalar.number);
 }
 
-/* Sets the rejection for invalid inputs that come from the workload or from the definition's code. */
+/* Sets the status and reason for invalid inputs that reftest did not generate: they come from the workload, or from the
+ * definition's code. */
 static int rule_given(const struct job *job, struct rejection *rejection)
 {
 	return job->input_code != NULL ? rule(rejection, STATUS_ERROR, REASON_INPUTS)
@@ -226,8 +227,8 @@ void case_inputs_solve_axes(const struct job *job, int64_t *axis, struct arena *
 	constraint_solve(&schema, axis);
 }
 
-/* Copies the integer tensors to the host, where constraints are evaluated. Of other tensors, a constraint can only use
- * the shape. */
+/* Copies the integer tensors to the host, where constraints are evaluated. Other tensors are not copied, because
+ * constraints use only their shapes. */
 static int contents(struct device *device, const struct job *job, const struct tensor *in, struct arena *arena,
                     struct constraint_tensor *out, struct rejection *rejection)
 {

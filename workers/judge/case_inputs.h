@@ -24,14 +24,14 @@ struct rejection {
 struct input_source case_inputs_scalar(const struct job *job, const struct op *op, const struct op_case *c, int input);
 
 /* Writes the value of this Python scalar to `c`, because the ground truth uses it. A description may say that a certain
- * number stands for the scalar's default. In this case, the reference gets the number, and `c` gets the default
- * (kernels/core/described_default.h). */
+ * number stands for the scalar's default. If so, the reference is called with this number, and the default is written
+ * to `c` (kernels/core/described_default.h). */
 void case_inputs_set_scalar(const struct job *job, const struct op *op, struct op_case *c, int input);
 
 /* Fills every tensor of `in` whose `data` is set (device memory of the right size). First, the op family may reject the
  * lengths of the axes (op.check without tensors). If a blob file does not have the digest that the job states, the
- * reason of the rejection is `changed`. If `op` is NULL, the values are those of described_inputs.h. Returns 0 if the
- * inputs are valid. Otherwise sets the rejection and returns -1. */
+ * reason of the rejection is `changed`. If `op` is NULL, described_inputs.h chooses the values. Returns 0 if the inputs
+ * are valid. Otherwise sets the rejection and returns -1. */
 int case_inputs_fill(struct device *device, struct tensors *tensors, const struct job *job, const struct op *op,
 		     const struct op_case *c, struct tensor *in, struct rejection *rejection);
 

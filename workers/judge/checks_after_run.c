@@ -102,7 +102,8 @@ struct first_difference {
 	double then, now; /* the value of the element in the private copy, and its value in the shared arena */
 };
 
-/* Finds the first difference. Returns false if the tensors are equal, or if an error has decided the case. */
+/* Finds the first difference. Returns false if the tensors are equal. Also returns false on error, after setting the
+ * status of the case. */
 static bool find_difference(struct trial *trial, int tensor_index, const struct tensor *copy, struct first_difference *out)
 {
 	int bits = dtype_bits(copy->dtype);
@@ -129,7 +130,8 @@ static bool find_difference(struct trial *trial, int tensor_index, const struct 
 }
 
 /* Describes the first difference between a tensor in the shared arena and its private copy, for example as "[0, 3]:
- * 1.5, then 2". Returns NULL if they are equal, or if an error has decided the case. */
+ * 1.5, then 2". Returns NULL if the tensor and its copy are equal. Also returns NULL on error, after setting the status
+ * of the case. */
 static const char *difference(struct trial *trial, int tensor_index, const struct tensor *copy)
 {
 	struct arena *arena = &trial->arena;
@@ -216,8 +218,7 @@ const char *trial_changed_by_truth(struct trial *trial, const struct round *roun
 	return NULL;
 }
 
-/* Returns whether an output is the new value of this input. The reference may then write the output over the input, or
- * leave the input unchanged. */
+/* Returns whether the reference may, but need not, overwrite this input with one of its outputs. */
 static bool may_be_replaced(const struct trial *trial, const struct round *round, int input)
 {
 	struct op_in_place leave = trial_in_place(trial, round, input);
@@ -315,8 +316,8 @@ static const struct tensor *copy_of(const struct trial *trial, const struct roun
 	return copy->data != NULL ? copy : NULL;
 }
 
-/* Returns the parts of the shared arena that have private copies (copy_of). The list is in the trial's arena, and
- * `count` is its length. */
+/* Returns the parts of the shared arena that have private copies (copy_of). The returned list is allocated in the
+ * trial's arena, and `count` is set to its length. */
 static struct shared_part *parts_with_copies(struct trial *trial, const struct round *round, int *count)
 {
 	int tensors = trial_tensor_count(trial);
@@ -392,8 +393,8 @@ int trial_copy_what_was_written(struct trial *trial, const struct round *round, 
 	return shared_memory_read_parts(&trial->context->shared, parts, count, err);
 }
 
-/* For a ground truth that is Python source: copies the values that the ground truth wrote to its inputs. Leaves out an
- * input that the ground truth left unchanged, and an input whose new values are those of an output. */
+/* For a ground truth that is Python source: copies the values that the ground truth wrote to its inputs. Does not copy
+ * an input that the ground truth did not change, or an input whose new values are also an output. */
 static int copy_written_inputs(struct trial *trial, const struct round *round, struct tensor *to, struct err *err)
 {
 	const struct op_problem *problem = &trial->job->problem;

@@ -1,7 +1,8 @@
 /* described_inputs - makes values for the inputs of a definition without op family, according to the name and
- * description of each input. Such values are indices below the length of the indexed axis, non-decreasing pointers,
- * lengths, permutations, masks, probabilities, positive numbers, cosines and sines, and rows of different magnitudes.
- * Other inputs get generic values (kernels/core/random_inputs.h). All these values are guesses, which may be wrong. */
+ * description of each input. These values are, for example, indices below the length of the indexed axis,
+ * non-decreasing pointers, lengths, permutations, masks, probabilities, positive numbers, cosines and sines, and rows
+ * of different magnitudes. Other inputs get generic values (kernels/core/random_inputs.h). All these values are
+ * guesses, which may be wrong. */
 #ifndef REFTEST_WORKERS_JUDGE_DESCRIBED_INPUTS_H
 #define REFTEST_WORKERS_JUDGE_DESCRIBED_INPUTS_H
 

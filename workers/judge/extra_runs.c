@@ -4,14 +4,14 @@
  * Each kind of extra run is a row of `kinds`, with functions that count its runs, prepare a run, and read the outputs
  * of a run. The runs of a kind follow each other. After the last of them, the kind records the result of its check. If
  * the reference raises in an extra run, the case does not fail, because the inputs of the run may be invalid for the
- * operation. In this case, the check reports that it did not run.
+ * operation. Instead, the result of the check says that the check did not run.
  *
  * To add a kind, add a value to enum extra_kind (trial_internal.h), a row to `kinds`, and a purpose to enum
  * judge_purpose (judge_clock.h). If the row has the function finish_once, add the kind's check to this function. If the
  * row has a new mode, add it to called_for_check in python/runner.py, which calls the reference, and to
- * python/tensors.py, which changes the arguments. If `--edge` must also make the check for cases with an op family,
- * name the check in `beside`. This changes the field case.checks of these cases (engine/cases_subject.c), so they run
- * again. Add the check to the list of the checks of --edge in docs/verify.md. */
+ * python/tensors.py, which changes the arguments. If `--edge` must also run the check in cases with an op family, name
+ * the check in `beside`. This changes the field case.checks of these cases (engine/cases_subject.c), so they run again.
+ * Add the check to the list of the checks of --edge in docs/verify.md. */
 #include "workers/judge/extra_runs.h"
 
 #include <inttypes.h>
@@ -30,8 +30,8 @@ enum { EXTRA_SHARE_OF_GPU = 32 };
 /* A run with gradients takes as long as a few ordinary runs, so it is used only if the case has at least this many
  * float tensors. */
 enum { GRADIENT_TENSORS = 5 };
-/* If outputs differ by more than UNSTABLE_UNITS units of the declared dtype (distance_of), digits are lost.
- * SENSITIVE_TIMES is a factor in note_lost_digits. */
+/* Digits count as lost if outputs differ by more than UNSTABLE_UNITS units of the declared dtype (unit_distance.h). The
+ * operation counts as sensitive if SENSITIVE_TIMES times `moved` reaches this difference (note_lost_digits). */
 static const double UNSTABLE_UNITS = 64, SENSITIVE_TIMES = 4;
 
 static bool runs_on_cpu(const struct trial *trial)
@@ -298,8 +298,8 @@ static const char *inputs_matter(struct trial *trial)
 	return arena_printf(&trial->arena, "%d inputs have a second set of values, and each of them changes an output", extra->examined);
 }
 
-/* Records an input whose values change no output. This may be correct, because the operation may write to the input
- * without reading it. */
+/* Records that the values of an input affect no output. This may be correct, because the operation may write to the
+ * input without reading it. */
 static void note_without_effect(struct trial *trial, int input)
 {
 	bool left_out = trial->extra.tensor_left_out, written = is_written(trial, input);
@@ -391,9 +391,10 @@ static bool prepare_float64(struct trial *trial, int item)
 	return any;
 }
 
-/* Records that the reference loses digits. `moved` is how far the output moves, in units, if the inputs change by half
- * a unit, which is the most that rounding changes them; NaN: unknown. If `moved` is about as large as the loss, the
- * operation itself is sensitive to such changes, and a better order of steps in the reference would not help. */
+/* Records that the reference loses digits. `moved` is the distance, in units, by which the output changes if the inputs
+ * change by half a unit, the largest change that rounding makes; NaN: unknown. If `moved` is about as large as the
+ * loss, the operation itself is sensitive to such changes, and a better order of steps in the reference would not
+ * help. */
 static void note_lost_digits(struct trial *trial, double moved)
 {
 	const struct extra *extra = &trial->extra;
@@ -410,7 +411,7 @@ static void note_lost_digits(struct trial *trial, double moved)
 								  moved)));
 }
 
-/* Compares the outputs with those of the same reference in float64. Leaves out indices and narrow floats, because
+/* Compares the outputs with those of the same reference in float64. Does not compare indices and narrow floats, because
  * rounding may change them by a whole step. If digits are lost, keeps the output in float64 for the second run. */
 static void read_float64(struct trial *trial)
 {
@@ -654,7 +655,7 @@ bool extra_runs_next(struct trial *trial, struct buf *out)
 	return true;
 }
 
-/* Returns NULL if all outputs have the shapes and dtypes that this run must give, else a message. */
+/* Returns NULL if all outputs have the shapes and dtypes that are expected in this run, else a message. */
 static const char *wrong_form(struct trial *trial, const cJSON *said)
 {
 	enum reason reason = REASON_NONE;

@@ -23,7 +23,7 @@
  *
  * If there are several failures, the one that is found first decides the verdict. Before each run, the outputs' memory
  * is filled with byte values (poison) that differ from run to run. Therefore an output that the reference never writes
- * differs between the runs, and is found to be nondeterministic. */
+ * differs between the runs, and is reported as nondeterministic. */
 #include "workers/judge/trial.h"
 
 #include <math.h>
@@ -181,10 +181,10 @@ static void list_constants(struct trial *trial)
 	trial->verdict.constants = values;
 }
 
-/* Adds to the verdict the ground truth that decided, and the ground truths that were skipped. If no ground truth was
- * computed, adds the first ground truth to try instead. If the user requested all ground truths, but the case was
- * decided before all of them were computed, the others count as skipped. If builtin is the only ground truth to try,
- * the verdict has only its name and version. */
+/* Adds to the verdict the ground truth on which it is based, and the ground truths that were skipped. If no ground
+ * truth was computed, the first one in the list of ground truths to try is added. If the user requested all ground
+ * truths, but the case was decided before all of them were computed, the others count as skipped. If builtin is the
+ * only ground truth to try, the verdict has only its name and version. */
 static void list_ground_truths(struct trial *trial)
 {
 	struct verdict *verdict = &trial->verdict;
@@ -213,8 +213,8 @@ static void list_ground_truths(struct trial *trial)
 	verdict->all_tried = all && verdict->tried_count > 0;
 }
 
-/* If every ground truth of the round was skipped, returns a message with the reasons. Returns NULL if a ground truth
- * was not skipped, or if there is no ground truth to try. */
+/* If every ground truth of the round was skipped, returns a message with the reasons. Returns NULL if at least one was
+ * not skipped, or if there are no ground truths to try. */
 static const char *no_answer(struct trial *trial, const struct round *round)
 {
 	struct buf text = {0};
@@ -769,10 +769,10 @@ static enum reason blamed_reason(const cJSON *blame)
 	return name != NULL && reason_parse(name, &reason) ? reason : REASON_CRASHED;
 }
 
-/* Decides a case if the definition's code failed to make the inputs. If reftest chose the sizes, the status is
- * `skipped` if the code raises an exception, because it may refuse these sizes. With such sizes, the status is also
- * `skipped` if the function `init` ends its process or does not answer, because the definition can be tested with
- * generic inputs instead (init_fails in engine/definition_files.c). */
+/* Decides a case if the definition's code failed to make the inputs. If reftest chose the sizes and the code raises an
+ * exception, the status is `skipped`, because the code may not support these sizes. If reftest chose the sizes and the
+ * function `init` ends its process or does not answer, the status is also `skipped`, because the definition can be
+ * tested with generic inputs instead (init_fails in engine/definition_files.c). */
 static void blame_inputs(struct trial *trial, const cJSON *blame, const char *message)
 {
 	bool init = trial->job->input_code->kind == INPUT_CODE_INIT;

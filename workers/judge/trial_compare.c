@@ -10,9 +10,10 @@
 #include "workers/judge/message_text.h"
 #include "workers/protocol/chain_plan.h"
 
-/* Copies tensors from the device to host memory, which is allocated in `arena`. Appends tensors without data, up to the
- * number that an oracle expects. Returns NULL on error. The caller must use `arena` only for this comparison and free
- * it afterwards, because there may not be enough memory for copies of large outputs for several ground truths. */
+/* Copies tensors from the device to host memory, which is allocated in `arena`. Appends tensors without data until
+ * there are as many tensors as an oracle expects. Returns NULL on error. The caller must use `arena` only for this
+ * comparison and free it afterwards, because there may not be enough memory for copies of large outputs for several
+ * ground truths. */
 struct tensor *trial_on_host(struct trial *trial, struct arena *arena, const struct tensor *tensors, int count,
 			     struct err *err)
 {
@@ -65,8 +66,8 @@ static int judge_by_family(struct trial *trial, const struct round *round, int o
 	return judged;
 }
 
-/* Compares an output with the op family's own measure (op.weigh), which is not elementwise. Returns 0, or -1 on
- * error. */
+/* Compares an output with the ground truth by the op family's own measure (op.weigh), which is not elementwise. Returns
+ * 0, or -1 on error. */
 static int weigh_by_family(struct trial *trial, const struct round *round, int output, const struct tensor *found,
 			   const struct tensor *wanted, struct rule rule, struct metrics *metrics, struct err *why)
 {
@@ -173,8 +174,8 @@ int trial_compare_tensors(struct trial *trial, const struct round *round, int ou
 }
 
 /* Sets `missed` to the reason why the outputs fail. Of several reasons, the first in this list is used: non-finite
- * values, wrong outputs, wrong values of inputs. Sets `weak` to true if outputs that have only zeros would pass, too;
- * inputs that the reference wrote to do not count. */
+ * values, wrong outputs, wrong values of inputs. Sets `weak` to true if outputs that have only zeros would also pass.
+ * Ignores inputs that the reference wrote to. */
 static void sum_up_outputs(struct round *round)
 {
 	enum reason reason = REASON_NONE;
@@ -278,8 +279,8 @@ static int was_kept(struct trial *trial, const struct round *round, int input)
 	return at == -2 ? -1 : at == -1;
 }
 
-/* Compares an input that the reference wrote to with tensor `place` of ground truth `at`. Returns -1 if an error has
- * decided the case. */
+/* Compares tensor `place` of ground truth `at` with an input that the reference wrote to. Returns -1 on error, after
+ * setting the status of the case. */
 static int compare_left(struct trial *trial, struct round *round, int at, int input, int place)
 {
 	const struct op_problem *problem = &trial->job->problem;
@@ -321,8 +322,8 @@ static int compare_left(struct trial *trial, struct round *round, int at, int in
 }
 
 /* Checks an input that the reference may write to. If its new values are those of an output, every ground truth
- * computes them. If not, builtin computes them. If builtin is not among the ground truths, each ground truth that is
- * Python source does. Returns -1 if an error has decided the case. */
+ * computes them. Otherwise builtin computes them, or, if builtin is not among the ground truths, each ground truth that
+ * is Python source. Returns -1 on error, after setting the status of the case. */
 static int compare_input(struct trial *trial, struct round *round, int at, int input)
 {
 	struct op_in_place leave = trial_in_place(trial, round, input);
@@ -479,7 +480,7 @@ static int make_truth(struct trial *trial, struct round *round, int at, struct e
 
 /* Computes the ground truth builtin and compares the outputs with it. If builtin fails, it is skipped. If it is the
  * only ground truth, its failure decides the case. Builtin supports every case of its op families, so a failure is
- * transient; most likely, memory was lacking. */
+ * transient; the usual cause is that memory was not available. */
 void trial_ask_builtin(struct trial *trial, struct round *round, int at)
 {
 	struct err err = {""};

@@ -5,8 +5,8 @@
  * the maker to call the code with a seed ({"make"}), and checks the names, dtypes and shapes of the results. Then the
  * judge asks for the values ({"store"}), and the maker writes them to memory that no runner maps. The judge copies the
  * values, and resolves the sources of the case: a tensor gets its values, a Python scalar becomes a SOURCE_SCALAR, and
- * an optional input that the code leaves out becomes SOURCE_ABSENT. Axes that are not passed to the code get their
- * lengths from the shapes. The rest of the trial is the same as for other cases.
+ * an optional input that the code leaves out becomes SOURCE_ABSENT. The lengths of axes that are not passed to the code
+ * are taken from the shapes. The rest of the trial is the same as for other cases.
  *
  * If the code makes equal values, or different shapes, for the two seeds, the case has one set of input values. */
 #include "workers/judge/trial_internal.h"
@@ -238,8 +238,8 @@ static void take_scalar(struct trial *trial, int input, const struct made *made,
 		decide_other_form(trial, arg, made);
 }
 
-/* Compares a shape with the axes. Axes that are not passed to the code get their lengths from the shape. All other axes
- * must agree with the shape. */
+/* Compares a shape with the axes. The lengths of axes that are not passed to the code are taken from the shape. All
+ * other axes must agree with the shape. */
 static bool take_shape(struct trial *trial, const struct op_arg *arg, const struct made *made)
 {
 	int64_t *axis = trial->custom.axis;
@@ -605,7 +605,7 @@ static int copy_values(struct trial *trial, struct err *err)
 	return 0;
 }
 
-/* Returns whether the two sets together are larger than the inputs that the judge keeps while a reference runs. */
+/* Returns whether the two sets together are too large to stay in the judge's memory while a reference runs. */
 static bool is_large(struct trial *trial)
 {
 	int64_t total;

@@ -113,9 +113,9 @@ void trial_take_provided(struct trial *trial, struct round *round, int at, const
 
 /* ---- do they agree? ---- */
 
-/* Returns whether the outputs of the ground truths `a` and `b` agree within the tolerance rules. If the op family
- * judges outputs itself, it judges the outputs of each ground truth. If the outputs differ, sets `miss` to a message
- * about the first difference. Returns -1 on error. */
+/* Returns whether the outputs of the ground truths `a` and `b` agree within the tolerance rules. If the op family has
+ * its own rule for an output, the outputs of both ground truths must pass this rule. If the outputs differ, sets `miss`
+ * to a message about the first difference. Returns -1 on error. */
 static int pair_agrees(struct trial *trial, const struct round *round, int a, int b, const char **miss,
 		       struct err *err)
 {

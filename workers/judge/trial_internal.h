@@ -57,8 +57,8 @@ struct round {
 	struct tensor first[OP_ARGS]; /* private copies of the outputs after the first run on this set */
 	struct tensor left[OP_ARGS];  /* private copies of inputs that the reference may write to; the data of other
 				       * inputs is NULL */
-	/* The values that each ground truth computed for the outputs. From index op_own_place on, builtin has the
-	 * expected values of inputs that the reference may write to. */
+	/* The values that each ground truth computed for the outputs. In the row of builtin, the tensors from index
+	 * op_own_place on are the expected values of inputs that the reference may write to. */
 	struct tensor (*truth)[OP_PLACES]; /* one row for each ground truth of the case */
 	/* The precision of each ground truth's arithmetic, as one tolerance rule per output. NULL if the arithmetic is
 	 * at least as precise as the case's tolerance rules. */
@@ -184,7 +184,7 @@ struct round *trial_round_of_run(struct trial *trial, enum trial_run run);
 
 /* workers/judge/trial_custom_inputs.c */
 bool trial_needs_custom_inputs(const struct trial *trial);
-/* Writes the request that makes the next set of inputs. */
+/* Writes the message that asks the definition's code for the next set of inputs. */
 enum trial_answer trial_ask_custom_inputs(struct trial *trial, struct buf *out);
 /* Returns the message "PLACE: FUNCTION made no inputs for this case: SENTENCE". */
 const char *trial_inputs_message(struct trial *trial, const char *sentence);
@@ -193,8 +193,8 @@ void trial_free_custom_inputs(struct trial *trial);
 /* workers/judge/trial_tensors.c */
 int trial_tensor_count(const struct trial *trial);
 struct op_in_place trial_in_place(const struct trial *trial, const struct round *round, int input);
-/* Fills the inputs of a round, unless they are already in memory. If they cannot be filled, decides the case and
- * returns -1. */
+/* Fills the inputs of a round, unless they are already in memory. If they cannot be filled, sets the status of the case
+ * and returns -1. */
 int trial_hold_inputs(struct trial *trial, struct round *round);
 /* Frees the inputs if they are larger than the limit for inputs that stay in memory while a reference runs. */
 void trial_drop_inputs(struct trial *trial);
@@ -210,7 +210,7 @@ void trial_write_run(struct trial *trial, const struct round *round, struct buf 
 void trial_write_provide(struct trial *trial, const struct round *round, const char *provider, struct buf *out);
 void trial_write_truth(struct trial *trial, const struct round *round, const char *name, struct buf *out);
 int trial_stage(struct trial *trial, const struct round *round, enum trial_run run, struct err *err);
-/* Writes the parts of the shared arena that must hold canaries to `parts`, which has room for trial->layout.gap_count
+/* Sets `parts` to the parts of the shared arena in which canaries must be. `parts` has room for trial->layout.gap_count
  * parts. Returns their number. */
 int trial_canary_parts(const struct trial *trial, struct shared_part *parts);
 
@@ -219,7 +219,7 @@ const char *trial_overwritten_canary(struct trial *trial, struct err *err, int *
 void trial_check_canaries(struct trial *trial);
 /* How a tensor in the shared arena differs from its private copy. Only the first element whose bits differ is examined.
  * DIFFERS_UNKNOWN means that the two values of this element are equal (0 and -0), that one of the values is NaN, or
- * that an error has decided the case. */
+ * that an error has set the status of the case. */
 enum trial_difference { DIFFERS_NOT, DIFFERS_IN_VALUE, DIFFERS_UNKNOWN };
 enum trial_difference trial_first_difference(struct trial *trial, int tensor_index, const struct tensor *copy);
 void trial_check_inputs(struct trial *trial, const struct round *round);
@@ -228,7 +228,7 @@ void trial_check_inputs(struct trial *trial, const struct round *round);
 const char *trial_changed_by_truth(struct trial *trial, const struct round *round);
 /* output_shapes.c: `said` is the runner's description of the output. trial_wrong_form returns NULL if the output has
  * the shape and dtype that the definition declares. If not, it returns a message and sets `reason`. trial_check_shape
- * decides the case if the shape or the dtype differs. */
+ * sets the status of the case if the shape or the dtype differs. */
 const char *trial_wrong_form(struct trial *trial, const struct round *round, int output, const cJSON *said,
 			     enum reason *reason);
 void trial_check_shape(struct trial *trial, const struct round *round, int output, const cJSON *said);
@@ -282,7 +282,7 @@ void trial_note_seconds(struct trial *trial, const char *name, double seconds);
 
 /* workers/judge/trial_checks.c */
 #define TRIAL_SEEDS_HOLD "another seed of the generators of torch, NumPy and Python gives the same bits"
-/* Returns whether checks decide the case, because there is no op family. */
+/* Returns whether the case has no op family, so that checks determine its status. */
 bool trial_is_checked(const struct trial *trial);
 /* Returns whether the case has checks although it has an op family (job.checks). */
 bool trial_has_checks_beside(const struct trial *trial);
@@ -291,7 +291,7 @@ bool trial_has_checks_beside(const struct trial *trial);
 void trial_note_check(struct trial *trial, enum trial_check_kind kind, enum check_result result, const char *evidence);
 /* Records that the reference changed an input. `sentence` says at which place. */
 void trial_note_written_input(struct trial *trial, int input, const char *sentence);
-/* Makes the checks that need no extra run, after the last run of the case. */
+/* Runs the checks that need no extra run, after the last run of the case. */
 void trial_make_checks(struct trial *trial);
 /* If a check fails, sets the status and the reason. If `alone` is true, no ground truth was computed, because of `why`;
  * the status is then `checked` if no check fails. */
@@ -326,7 +326,7 @@ const char *extra_run_mode(const struct trial *trial);
 /* workers/judge/extra_rows.c: the functions for the check `rows`, which extra_runs.c calls. */
 int extra_rows_count(const struct trial *trial);
 bool extra_rows_prepare(struct trial *trial, int item);
-/* Call this after trial_stage. Writes the rows of this run over the inputs in the shared memory. */
+/* Call this after trial_stage. Overwrites the inputs in the shared memory with the rows of this run. */
 int extra_rows_stage(struct trial *trial, struct err *err);
 void extra_rows_read(struct trial *trial, int item);
 void extra_rows_finish(struct trial *trial);

@@ -60,8 +60,9 @@ static uint64_t generator_seed(const struct trial *trial, const struct round *ro
 	return trial->run == RUN_AGAIN && !samples ? round->c.seed + 1 : round->c.seed;
 }
 
-/* Returns the value of a scalar for the receiver of a message. If a description says that a number stands for the
- * default, libraries get the default itself, because they do not know the description. */
+/* Returns the value of a scalar for a message to the provider (if `provider` is true) or to the runner. If a
+ * description says that a number stands for the default, libraries get the default itself, because they do not know the
+ * description. */
 static struct input_source scalar_for(const struct round *round, bool provider, int input)
 {
 	struct input_source scalar = round->scalar[input];

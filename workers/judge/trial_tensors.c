@@ -174,7 +174,7 @@ static void place_tensors(struct trial *trial, struct round *round, const int64_
 	}
 }
 
-/* Gives the inputs of a round their places in the judge's memory for inputs. */
+/* Assigns addresses in the judge's memory for inputs to the inputs of a round. */
 static void place_inputs(struct trial *trial, struct round *round, unsigned char *at)
 {
 	const struct op_problem *problem = &trial->job->problem;

@@ -12,7 +12,7 @@ struct answer {
 	size_t length;
 	bool accident; /* the failure is transient, so the verdict must not be stored */
 	char *printed; /* the text that the reference printed, which the answer owns; NULL: it printed nothing */
-	char *reached; /* what the reference used outside itself; answers_add copies the text; NULL: nothing */
+	char *reached; /* what the reference used outside its process; answers_add copies the text; NULL: nothing */
 	enum isolation isolation;
 	char *own_because; /* why the task gets a runner of its own; answers_add copies the text; NULL: no reason */
 	double seconds;

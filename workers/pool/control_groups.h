@@ -2,7 +2,7 @@
  * and the memory that all of these processes use together.
  *
  * Control groups are used only if the system has delegated the group of this process. A group is delegated if this
- * process may change it, if it has the controllers "memory" and "pids", and if it has no other process. A group with
+ * process may change it, and if the group has the controllers "memory" and "pids" and no other process. A group with
  * controllers for its children may not have processes of its own, so control_groups_open moves this process to a child
  * group:
  *
@@ -46,7 +46,7 @@ bool control_groups_delegated(void);
  * it cannot be made. A process moves itself to the group by writing "0" to *fd. */
 int64_t control_group_add(struct control_groups *groups, int *fd);
 /* Limits the memory of a group to its current memory plus `bytes`. Returns -1 if that fails, or if no process is in the
- * group, because the limit would then limit nothing. */
+ * group, because the limit would then have no effect. */
 int control_group_limit_memory(const struct control_groups *groups, int64_t group, int64_t bytes);
 /* Returns whether the kernel ended a process of the group because the group reached its memory limit. */
 bool control_group_ran_out_of_memory(const struct control_groups *groups, int64_t group);

@@ -16,8 +16,8 @@ static const struct variable {
 			   * subject */
 } reference_environment[] = {
     /* These variables say where programs and libraries are found. Only LD_PRELOAD is in the subject, because a library
-     * that is loaded before all others may replace any function. For the others, it suffices that the versions of torch
-     * and CUDA are in every fingerprint. */
+     * that is loaded before all others may replace any function. The others are not in the subject, because every
+     * fingerprint has the versions of torch and CUDA that they select. */
     {"PATH=", false}, {"LD_LIBRARY_PATH=", false}, {"LD_PRELOAD=", true},
     {"HOME=", false}, {"TMPDIR=", false}, {"XDG_CACHE_HOME=", false}, /* replaced by the runner's own folder */
     /* compilers need these variables */
@@ -41,11 +41,12 @@ static const struct variable {
  * glibc.malloc.hugetlb=1, glibc asks for huge pages (manual of glibc, "Memory Allocation Tunables"), so that new
  * tensors take fewer page faults. The memory of freed tensors of at most 32 MiB is reused, because Linux would have to
  * clear new pages. (32 MiB is the largest threshold that glibc accepts.) The memory of larger tensors is returned to
- * the system at once, because holes between such tensors would count against the limit of memory. If the case is small,
- * keep_freed_memory in python/runner.py keeps this memory, too. Torch aligns its tensors, so glibc cuts a few bytes
- * from both ends of the block of each tensor. With glibc's caches of small blocks, other data would take these few
- * bytes, and the rest of the block would be too small for the next tensor of the same size. Without the caches
- * (tcache_count, mxfast), glibc joins these bytes with the block of the tensor when the tensor is freed. */
+ * the system at once, because free space between such tensors would count as memory that the reference uses. If the
+ * case is small, keep_freed_memory in python/runner.py keeps this memory, too. Torch aligns its tensors, so glibc cuts
+ * a few bytes from both ends of the block of each tensor. With glibc's caches of small blocks, other data would be
+ * allocated in these few bytes, and the rest of the block would be too small for the next tensor of the same size.
+ * Without the caches (tcache_count, mxfast), glibc joins these bytes with the block of the tensor when the tensor is
+ * freed. */
 static const char *const reference_settings[] = {
     "LC_ALL=C.UTF-8", "PYTHONHASHSEED=0", "PYTHONUTF8=1", "OMP_WAIT_POLICY=passive",
     "MKL_CBWR=AUTO", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=536870912:glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0",

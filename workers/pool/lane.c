@@ -10,10 +10,10 @@
  *                    a spare runner
  *
  * The lane can cancel a case at any time. The judge answers messages in order, so the lane counts how many answers to
- * this case are missing, and ignores that many answers. A runner that breaks the protocol, dies or times out is killed,
- * and the next case gets a new runner. If something else (another reference, the kernel's OOM killer) killed the judge
- * or the runner, the case is retried once while no other lane works. The data that a retried case keeps from its first
- * attempt is in struct queued (task_order.h). */
+ * the cancelled case are still to come, and ignores that many answers. A runner that breaks the protocol, dies or times
+ * out is killed, and the next case gets a new runner. If the judge or the runner was killed from outside, such as by
+ * another reference or the kernel's OOM killer, the case is retried once while no other lane works. The data that a
+ * retried case keeps from its first attempt is in struct queued (task_order.h). */
 #include "workers/pool/lane.h"
 
 #include <poll.h>
@@ -354,8 +354,8 @@ static void finish_work(struct pool_shared *shared, struct lane *lane)
 	lane->alone_by = 0;
 }
 
-/* Continues with the next case of the lane's work, if there is one. If the reference failed to load, a case needs no
- * runner. */
+/* Continues with the next case of the lane's work, if there is one. If the reference failed to load, its other cases
+ * need no runner. */
 void lane_next_case(struct pool_shared *shared, struct lane *lane)
 {
 	drop_run(lane);
@@ -764,8 +764,7 @@ void lane_give(struct pool_shared *shared, struct lane *lane, struct queued *wor
 	lane->phase = LANE_WAITING;
 	if (work->attacked && lane->judge.pid != 0)
 		lane_kill_judge(shared, lane);
-	process_let_continue(lane->judge.pidfd); /* continues the judge, because a reference of another lane may have
-						  * stopped it */
+	process_let_continue(lane->judge.pidfd); /* resumes the judge, because a reference of another lane may have stopped it */
 }
 
 int lane_dispatch(struct pool_shared *shared, struct lane *lane, int64_t now, struct err *err)

@@ -48,7 +48,7 @@ struct lane {
 	bool loaded;            /* the runner has loaded the reference */
 	bool used;              /* the runner served another definition before */
 	bool running;           /* the runner has not yet answered a {"run"} */
-	bool staged;            /* tensors reach this runner through host memory */
+	bool staged;            /* tensors for this runner are copied through host memory */
 	bool asked;             /* a run of this case was sent to the runner, so the inputs of the case are ready */
 	bool blamed;            /* a {"blame"} was sent to the judge, which has not answered yet */
 	bool accident;          /* the failure is transient, so the verdict must not be stored */

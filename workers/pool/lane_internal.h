@@ -33,15 +33,16 @@ void lane_write_limits(const struct pool_shared *shared, const struct task *task
  * has changed. */
 int lane_send_reads(const struct task *task, struct child *child, struct err *err);
 /* Writes the member "fitting" for a function whose call is adapted to its parameters (definition_fits_arguments). The
- * member has the arguments that no case passes, and the argument for each input. */
+ * member lists the parameters of the function for which no case passes an argument, and the parameter for each
+ * input. */
 void lane_write_fitting(const struct definition *definition, struct buf *out);
 /* Returns the text that a child printed, or NULL if it printed nothing. The caller frees the text. */
 char *lane_printed(struct child *child);
 /* Returns the time at which a case that starts now times out. */
 int64_t lane_case_deadline(const struct pool_shared *shared);
-/* A message of a runner may say what the code in the runner used outside itself, such as "opened /etc/hostname".
- * Records the first such text as a sentence with the subject `who`, such as "it opened /etc/hostname". A verdict with
- * such a text is not stored. */
+/* A message of a runner may say what the code in the runner used outside its process, such as "opened /etc/hostname".
+ * Records the first of these texts with `who` before it, such as "it opened /etc/hostname". A verdict with such a text
+ * is not stored. */
 void lane_reached(struct lane *lane, const char *who, const cJSON *message);
 
 /* ---- lane_retry.c ---- */
@@ -49,7 +50,7 @@ void lane_reached(struct lane *lane, const char *who, const cJSON *message);
 /* Queues the case for a retry while no other lane works, and continues with the next case. `attacked` means that
  * something killed or stopped a process of the case. */
 void lane_retry_alone(struct pool_shared *shared, struct lane *lane, bool attacked);
-/* Returns whether a case must run again and its verdict does not count. In this case, prepares the new run. */
+/* Returns whether a case must run again, so that its verdict `text` must be ignored. If so, prepares the new run. */
 bool lane_runs_again(struct pool_shared *shared, struct lane *lane, const char *text, size_t length);
 /* Returns whether the spare runners use GPU memory. */
 bool lane_spares_hold_memory(const struct pool_shared *shared);
@@ -94,7 +95,7 @@ void lane_judge_forget(struct lane *lane);
 /* ---- lane_truth.c ---- */
 
 void lane_truth_open(struct lane *lane);
-/* Takes the judge's request {"truth": name, "run": …}. `fd` is the descriptor that came with the request (-1: none),
+/* Handles the judge's request {"truth": name, "run": …}. `fd` is the descriptor that came with the request (-1: none),
  * and is closed later. */
 void lane_truth_take(struct pool_shared *shared, struct lane *lane, const char *line, int fd);
 /* If a request waits for a runner, gives it a spare runner. Returns -1 if the runner's memory cannot be limited. */

@@ -40,9 +40,9 @@ struct torch_facts {
 	const char *proof;        /* a text that machine_torch_holds checks; NULL: these facts must not be cached */
 };
 
-/* Returns the command that installs torch for the interpreter `python` or, if `upgrade`, upgrades it. `python` is NULL
- * if there is no interpreter. The command uses a virtual environment, because other interpreters often belong to the
- * system, whose packages pip may not change. */
+/* Returns the command that installs torch for the interpreter `python` or, if `upgrade` is true, the command that
+ * upgrades torch. `python` is NULL if there is no interpreter. The command uses a virtual environment, because other
+ * interpreters often belong to the system, whose packages pip may not change. */
 const char *machine_pip_torch(const char *python, bool upgrade, struct arena *arena);
 
 /* Finds the interpreter's torch and reads torch/version.py. Runs the interpreter (about 50 ms) but does not import
@@ -50,8 +50,9 @@ const char *machine_pip_torch(const char *python, bool upgrade, struct arena *ar
  * run. */
 int machine_torch(const char *python, struct arena *arena, struct torch_facts *out, struct err *err);
 
-/* Sets `out` to the JSON object that `provider.py --matrix` prints. It has the libraries that can be used on a device
- * of this class, and the reasons why other libraries cannot be used. Returns -1 if the script could not be run. */
+/* Sets `out` to the JSON object that `provider.py --matrix` prints. The object lists the libraries that can be used on
+ * a device of this class, and the reasons why other libraries cannot be used. Returns -1 if the script could not be
+ * run. */
 int machine_providers(const char *python, const char *device_class, struct arena *arena, const char **out,
                       struct err *err);
 /* Returns the key under which the result of machine_providers is cached. The key includes the interpreter (as in
@@ -72,7 +73,7 @@ bool machine_torch_holds(const char *python, const char *proof);
  * machine_torch_holds returns true. */
 const char *machine_torch_key(const char *python, struct arena *arena);
 
-/* Counts the GPUs, using the files of the NVIDIA driver and no call of CUDA. Returns 0 if there is no NVIDIA driver. If
+/* Counts the GPUs by the files of the NVIDIA driver, without calling CUDA. Returns 0 if there is no NVIDIA driver. If
  * `key` is not NULL, sets it to a text that changes when the driver or the GPUs change. */
 int machine_gpus(struct arena *arena, const char **key);
 

@@ -406,7 +406,7 @@ static struct queued *task_to_separate(struct pool *pool)
 	return work != NULL && work->separable == SEPARABLE_UNKNOWN && work->question == 0 ? work : NULL;
 }
 
-/* Takes the reader's answers, and asks about the next task. Ignores an answer about a task that has been cancelled. */
+/* Reads the reader's answers, and asks about the next task. Ignores an answer about a task that has been cancelled. */
 static int read_texts(struct pool *pool, int64_t now_ms, struct err *err)
 {
 	struct isolation_answer answer;
@@ -499,7 +499,7 @@ static bool worth_keeping(const struct answer *answer, const struct verdict *ver
 	return !reason_is_transient(verdict->reason) && !answer->accident;
 }
 
-/* Returns what references can reach, or NULL if no zygote has reported it yet. */
+/* Returns what references can reach (workers/sandbox/containment.h), or NULL if no zygote has reported it yet. */
 static const char *containment_of(const struct pool *pool, struct arena *arena)
 {
 	char text[CONTAINMENT_TEXT];
